@@ -1,0 +1,61 @@
+# THE table of kernels that are built: what is listed here is compiled, dispatched to, tested and benchmarked.
+#
+#   convtranspose_variants(FAMILY f ISAS ... DTYPES ... STORES ... STRIDES ... TILES ...)
+#
+# makes one variant for each combination. STRIDES: what is built in of the strides of w and h, "W" or "WxH"; 0 is any.
+# TILES: AxB or AxBxC, the register tile, in vectors along the family's vector dimension:
+#   channels          vectors of oc  x  positions along w  [x  positions along h]
+#   wide, few         oc             x  vectors along w
+#   depthwise planar  1              x  vectors along w;   depthwise channels: vectors of g  x  positions along w
+#
+# Name of a variant: family_dtype_store[_sSTRIDES]_tile. Tiles leave a register or two for operands: AVX-512 has 32 vector
+# registers, AVX2 and baseline x86-64 have 16.
+
+set(isas avx512 avx2 x86_64)
+
+# How Halide calls the ISAs, and the lanes of an f32 vector there.
+set(target_avx512 x86-64-linux-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake)
+set(target_avx2 x86-64-linux-sse41-avx-avx2-f16c-fma)
+set(target_x86_64 x86-64-linux)
+set(lanes_avx512 16)
+set(lanes_avx2 8)
+set(lanes_x86_64 4)
+
+function(convtranspose_table)
+    # x copied with zeros around it, for all other families.
+    convtranspose_pads(ISAS ${isas} DTYPES f16 bf16 f32 f64 ORDERS planar channels transposed)
+
+    # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers.
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES channels planar STRIDES 0
+                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4 2x4x2 2x4x3 2x3x4 2x2 2x2x4 2x1 1x14 1x8 1x4 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 STORES channels planar STRIDES 0
+                           TILES 2x14 2x12 2x8 2x7 2x4 2x4x3 2x2 2x1 1x8 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES channels planar STRIDES 0
+                           TILES 2x6 2x5 2x4 2x3x2 2x2 2x2x3 2x1 1x6 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f16 bf16 STORES channels planar STRIDES 0
+                           TILES 2x6 2x4 2x1 1x1)
+
+    # Wide rows of planar images.
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4
+                           TILES 8x3 12x2 8x2 14x1 8x1)
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x1)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4
+                           TILES 4x3 6x2 6x1)
+
+    # Few output channels: a tile holds the residues of both axes.
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x2)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x3)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x1 TILES 1x6)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 TILES 1x6)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 2x2 4x1 TILES 1x3)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x1)
+
+    # One input channel per group.
+    convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4 8
+                           TILES 1x4 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x1)
+
+    # Anything.
+    convtranspose_variants(FAMILY reference ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x1)
+endfunction()

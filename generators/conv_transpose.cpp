@@ -1,0 +1,104 @@
+#include "conv_transpose.h"
+
+#include <string>
+#include <utility>
+
+namespace convtranspose {
+
+using namespace Halide;
+
+namespace {
+
+// Where one tap of an axis reads.
+struct Read {
+    Expr x;  // input position
+    Expr w;  // index on the kernel axis of the packed weights
+};
+
+Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared) {
+    const Expr offset = axis.taps(v.r, kTapOffset);
+    const Expr position = shared ? v.q + axis.shared_first + tap : v.q + offset + tap * axis.step;
+    const Expr t = shared ? axis.shared_first + tap - offset : tap;
+    return {position, unsafe_promise_clamped(axis.taps(v.r, kTapFirst) + t, 0, axis.kernel - 1)};
+}
+
+// Adds one update of c.sum. shared: over the shared taps of the axes that have such; otherwise over all taps but those.
+void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vector<Var> &args, bool shared) {
+    const auto shares = [&](int a) { return in.axes[a].order == TapOrder::kShared; };
+    const auto extent = [&](int a) { return shared && shares(a) ? in.axes[a].shared_count : in.axes[a].max_count; };
+    RDom k(0, in.ic_extent, 0, extent(0), 0, extent(1), 0, extent(2), shared ? "shared" : "k");
+    c.updates.push_back({k.x, k.y, k.z, k.w});
+
+    const RVar taps[3] = {k.y, k.z, k.w};
+    std::vector<Expr> x_at, w_at = {c.oi, k.x};
+    Expr among_shared = false;  // whether an earlier update had this tap
+    for (int a = 0; a < 3; a++) {
+        const Axis &axis = in.axes[a];
+        const AxisVars &v = c.axes[a];
+        const Read read = read_tap(axis, v, taps[a], shared && shares(a));
+        const Expr x_max = axis.x_min + axis.x_extent - 1;
+        if (!(shared && shares(a))) {
+            k.where(taps[a] < axis.taps(v.r, kTapCount));
+        }
+        if (!shared && shares(a)) {
+            const Expr u = axis.taps(v.r, kTapOffset) + taps[a] - axis.shared_first;
+            const Expr inside = u >= 0 && u < axis.shared_count;
+            among_shared = is_const_zero(among_shared) ? inside : among_shared && inside;
+        }
+        if (in.outside == Outside::kSkipped) {
+            k.where(read.x >= axis.x_min);
+            k.where(read.x <= x_max);
+        }
+        x_at.push_back(unsafe_promise_clamped(read.x, axis.x_min, x_max));
+        w_at.push_back(read.w);
+    }
+    if (!is_const_zero(among_shared)) {
+        k.where(!among_shared);
+    }
+    x_at.insert(x_at.end(), {k.x, c.g, c.n});
+    w_at.insert(w_at.end(), {c.oo, c.g});
+    std::vector<Expr> at(args.begin(), args.end());
+    c.sum(at) += in.numerics.widen(in.x(x_at)) * in.numerics.widen(in.w(w_at));
+}
+
+}  // namespace
+
+ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
+    ConvTranspose c;
+    c.oc_tile = in.oc_tile;
+
+    const char *names[3] = {"w", "h", "d"};
+    std::vector<Var> y_args = {c.oc}, sum_args = {c.oi, c.oo};
+    std::vector<Expr> sum_of_y = {c.oc % in.oc_tile, c.oc / in.oc_tile};
+    bool any_shared = false;
+    for (int a = 0; a < 3; a++) {
+        const Axis &axis = in.axes[a];
+        AxisVars &v = c.axes[a];
+        c.stride[a] = axis.stride;
+        v.o = Var(std::string("o") + names[a]);
+        v.q = Var(std::string("q") + names[a]);
+        v.r = Var(std::string("r") + names[a]);
+        if (axis.stride == 0) {
+            y_args.insert(y_args.end(), {v.q, v.r});
+            sum_of_y.insert(sum_of_y.end(), {v.q, v.r});
+        } else {
+            y_args.push_back(v.o);
+            sum_of_y.insert(sum_of_y.end(), {v.o / axis.stride, v.o % axis.stride});
+        }
+        sum_args.insert(sum_args.end(), {v.q, v.r});
+        any_shared = any_shared || axis.order == TapOrder::kShared;
+    }
+    y_args.insert(y_args.end(), {c.g, c.n});
+    sum_of_y.insert(sum_of_y.end(), {c.g, c.n});
+    sum_args.insert(sum_args.end(), {c.g, c.n});
+
+    c.sum(sum_args) = in.bias(c.oo * in.oc_tile + c.oi, c.g);
+    if (any_shared) {
+        add_update(c, in, sum_args, true);
+    }
+    add_update(c, in, sum_args, false);
+    c.y(y_args) = in.numerics.finish(c.sum(sum_of_y));
+    return c;
+}
+
+}  // namespace convtranspose

@@ -1,0 +1,86 @@
+// The algorithm of transposed convolution, once, for every layout, rank up to 3, type and target. It makes no scheduling
+// call; schedules/ holds those.
+//
+// Per spatial axis, an output position o = stride*q + r of residue r meets a few kernel elements, its taps, and tap t of
+// residue r reads input position q + offset(r) + t*step (runtime/geometry.h derives this). So with
+//   first(r), count(r), offset(r)   the table of the axis's taps, and
+//   packed weights whose kernel axis lists the taps of residue 0, then those of residue 1, ...
+// the operator is, per axis w and alike for h and d,
+//   y(oc, stride*q + r) = finish(bias(oc) + sum over ic, t < count(r):  x(q + offset(r) + t*step, ic) * w(oc, ic, first(r) + t))
+// No kernel is flipped, nothing is inserted between the elements of x, and no multiply is done that the definition does
+// not ask for.
+#ifndef CONVTRANSPOSE_GENERATORS_CONV_TRANSPOSE_H_
+#define CONVTRANSPOSE_GENERATORS_CONV_TRANSPOSE_H_
+
+#include <array>
+#include <vector>
+
+#include <Halide.h>
+
+#include "numerics.h"
+
+namespace convtranspose {
+
+// Columns of a tap table: taps(residue, column).
+enum TapColumn { kTapOffset = 0, kTapCount = 1, kTapFirst = 2, kTapColumns = 3 };
+
+// What meets a tap that reads outside of x. kSkipped: the term is left out, as the definition says. kNeverReads: the
+// caller promises that x holds every position that a tap reads, zeros included, which is the same wherever w is finite.
+enum class Outside { kSkipped, kNeverReads };
+
+// How the sum runs over the taps of an axis. kPerResidue: tap 0, 1, ... of each residue. kShared (needs step = 1): first over
+// the input offsets that every residue has a tap for, so that one load of x serves all residues, then over the taps that
+// are left. Either way a term enters a sum only if the definition has it.
+enum class TapOrder { kPerResidue, kShared };
+
+// One spatial axis. stride 0: known at run time only; y then has two dimensions for this axis, (q, r). Otherwise one, o.
+struct Axis {
+    Halide::Func taps;             // (residue, TapColumn), int32
+    Halide::Expr step;             // between the input positions of consecutive taps
+    Halide::Expr max_count;        // of taps over the residues
+    Halide::Expr kernel;           // extent of the packed weights on this axis
+    Halide::Expr x_min, x_extent;  // of x on this axis
+    int stride = 0;
+    TapOrder order = TapOrder::kPerResidue;
+    Halide::Expr shared_first, shared_count;  // kShared: the offsets that every residue has a tap for
+};
+
+struct ConvTransposeInputs {
+    Halide::Func x;               // (iw, ih, id, ic, g, n)
+    Halide::Func w;               // (oi, ic, tap w, tap h, tap d, oo, g)
+    Halide::Func bias;            // (oc, g)
+    std::array<Axis, 3> axes;     // w, h, d
+    Halide::Expr ic_extent;       // input channels per group
+    int oc_tile = 1;              // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
+    Outside outside = Outside::kSkipped;
+    Numerics numerics;
+};
+
+// One spatial axis of the result, by name, for schedules.
+struct AxisVars {
+    Halide::Var o;     // dimension of y where the stride is constant
+    Halide::Var q, r;  // dimensions of sum, and of y where the stride is known at run time only
+};
+
+// The reduction of one update of the sum.
+struct Update {
+    Halide::RVar ic, tw, th, td;  // input channel, tap per axis
+};
+
+struct ConvTranspose {
+    Halide::Var oc{"oc"};               // dimension of y: output channel in its group
+    Halide::Var oi{"oi"}, oo{"oo"};     // dimensions of sum: the same, tiled
+    Halide::Var g{"g"}, n{"n"};         // group, batch
+    std::array<AxisVars, 3> axes;       // w, h, d
+    Halide::Func sum{"sum"};            // (oi, oo, qw, rw, qh, rh, qd, rd, g, n): bias, then the updates
+    std::vector<Update> updates;        // one, or two if the taps of an axis are shared: the shared ones, then the rest
+    Halide::Func y{"y"};                // (oc, w dimensions, h dimensions, d dimensions, g, n)
+    int oc_tile = 1;
+    std::array<int, 3> stride{};        // as in Axis
+};
+
+ConvTranspose conv_transpose(const ConvTransposeInputs &in);
+
+}  // namespace convtranspose
+
+#endif  // CONVTRANSPOSE_GENERATORS_CONV_TRANSPOSE_H_

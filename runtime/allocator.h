@@ -1,0 +1,66 @@
+// Memory through the caller's hooks.
+#ifndef CONVTRANSPOSE_RUNTIME_ALLOCATOR_H_
+#define CONVTRANSPOSE_RUNTIME_ALLOCATOR_H_
+
+#include <cstddef>
+#include <cstdlib>
+#include <utility>
+
+#include "convtranspose/convtranspose.h"
+
+namespace convtranspose {
+
+constexpr std::size_t kAlignment = 64;
+
+struct Allocator {
+    convt_allocate allocate = nullptr;
+    convt_deallocate deallocate = nullptr;
+    void *user = nullptr;
+
+    void *get(std::size_t size) const {
+        if (allocate) return allocate(user, size, kAlignment);
+        return std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
+    }
+    void release(void *p) const {
+        if (deallocate) {
+            deallocate(user, p);
+        } else {
+            std::free(p);
+        }
+    }
+};
+
+// A block from an allocator; empty if there was none to be had.
+class Block {
+  public:
+    Block() = default;
+    Block(const Allocator &allocator, std::size_t size)
+        : allocator_(allocator), data_(allocator.get(size ? size : 1)), size_(size) {}
+    Block(Block &&other) noexcept { swap(other); }
+    Block &operator=(Block &&other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Block() {
+        if (data_) allocator_.release(data_);
+    }
+
+    explicit operator bool() const { return data_ != nullptr; }
+    void *data() const { return data_; }
+    std::size_t size() const { return size_; }
+
+  private:
+    void swap(Block &other) {
+        std::swap(allocator_, other.allocator_);
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+    }
+
+    Allocator allocator_;
+    void *data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+}  // namespace convtranspose
+
+#endif  // CONVTRANSPOSE_RUNTIME_ALLOCATOR_H_

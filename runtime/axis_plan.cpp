@@ -1,0 +1,49 @@
+#include "axis_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+
+namespace convtranspose {
+
+AxisPlan plan_axis(const AxisGeometry &geometry, bool all_residues) {
+    AxisPlan p;
+    p.geometry = geometry;
+    p.residues = all_residues ? geometry.stride : std::min(geometry.stride, geometry.out);
+    // Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on
+    // the pads, the order does not: packed weights serve every input size.
+    const auto kernel = static_cast<std::size_t>(geometry.kernel);
+    p.elements.resize(kernel);
+    std::iota(p.elements.begin(), p.elements.end(), std::int64_t{0});
+    std::sort(p.elements.begin(), p.elements.end(), [&](std::int64_t a, std::int64_t b) {
+        const std::int64_t class_a = a * geometry.dilation % geometry.stride, class_b = b * geometry.dilation % geometry.stride;
+        return class_a != class_b ? class_a < class_b : a > b;
+    });
+    std::vector<std::int32_t> position(kernel);
+    for (std::size_t i = 0; i < kernel; i++) position[static_cast<std::size_t>(p.elements[i])] = static_cast<std::int32_t>(i);
+
+    p.table.reserve(static_cast<std::size_t>(3 * p.residues));
+    std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
+    for (std::int64_t r = 0; r < p.residues; r++) {
+        const Taps taps = taps_of(geometry, r);
+        const std::int64_t offset = taps.count ? taps.offset : 0;
+        p.table.push_back(static_cast<std::int32_t>(offset));
+        p.table.push_back(static_cast<std::int32_t>(taps.count));
+        p.table.push_back(taps.count ? position[static_cast<std::size_t>(taps.kernel_begin)] : 0);
+        if (taps.count) {
+            const std::int64_t end = offset + (taps.count - 1) * geometry.offset_step + 1;
+            p.low = p.max_count ? std::min(p.low, offset) : offset;
+            p.high = p.max_count ? std::max(p.high, end) : end;
+        }
+        p.max_count = std::max(p.max_count, static_cast<std::int32_t>(taps.count));
+        shared_begin = std::max(shared_begin, offset);
+        shared_end = std::min(shared_end, offset + taps.count);
+    }
+    if (geometry.offset_step == 1 && shared_begin < shared_end) {
+        p.shared_first = static_cast<std::int32_t>(shared_begin);
+        p.shared_count = static_cast<std::int32_t>(shared_end - shared_begin);
+    }
+    return p;
+}
+
+}  // namespace convtranspose

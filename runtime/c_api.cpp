@@ -1,0 +1,388 @@
+// The C interface: checks what the caller hands over, and keeps exceptions in.
+#include "convtranspose/convtranspose.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "error.h"
+#include "geometry.h"
+#include "layer_plan.h"
+
+using convtranspose::Geometry;
+using convtranspose::Isa;
+using convtranspose::LayerPlan;
+using convtranspose::Shape;
+using convtranspose::Status;
+
+struct convt_plan {
+    std::unique_ptr<LayerPlan> plan;
+    convtranspose::Problem problem;  // what reshape resolves again
+    double macs = 0;
+};
+
+namespace {
+
+using convtranspose::concat;
+using convtranspose::invalid;
+using convtranspose::isa_name;
+using convtranspose::to_string;
+
+constexpr Isa kIsas[] = {Isa::kAvx512, Isa::kAvx2, Isa::kX86_64};  // best first
+
+thread_local std::string last_error;
+thread_local const char *last_literal = "";  // instead of last_error where there was no memory for one
+
+convt_status report(const Status &status) {
+    if (!status) {
+        last_literal = nullptr;
+        last_error = status.message();
+    }
+    return status.code();
+}
+
+// Runs body() and turns what it throws into a status: nothing may leave a C function but by return.
+template<typename Body>
+convt_status guarded(const Body &body) noexcept {
+    try {
+        return report(body());
+    } catch (const std::bad_alloc &) {
+        last_literal = "out of memory";
+        return CONVT_OUT_OF_MEMORY;
+    } catch (const std::exception &) {
+        last_literal = "an exception inside the library";
+        return CONVT_INTERNAL;
+    }
+}
+
+bool built_in(Isa isa) {
+    for (std::size_t i = 0; i < convtranspose::kVariantCount; i++) {
+        if (convtranspose::kVariants[i].isa == isa) return true;
+    }
+    return false;
+}
+
+std::vector<Isa> isas_built_in() {
+    std::vector<Isa> list;
+    std::copy_if(std::begin(kIsas), std::end(kIsas), std::back_inserter(list), built_in);
+    return list;
+}
+
+const std::vector<const char *> &variant_names() {
+    static const std::vector<const char *> names = [] {
+        std::vector<const char *> list;
+        for (std::size_t i = 0; i < convtranspose::kVariantCount; i++) {
+            const char *name = convtranspose::kVariants[i].name;
+            const auto same = [&](const char *other) { return std::strcmp(name, other) == 0; };
+            if (std::none_of(list.begin(), list.end(), same)) list.push_back(name);
+        }
+        return list;
+    }();
+    return names;
+}
+
+Status settings_of(const convt_options *options, convtranspose::PlanSettings *settings) {
+    const convt_options defaults{};
+    const convt_options &o = options ? *options : defaults;
+    if (o.threads < 0) return invalid("threads = ", o.threads, " must not be negative");
+    if (o.threads > 4096) return invalid("threads = ", o.threads, " must be at most 4096");
+    if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
+    settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
+    settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
+    if (o.variant) {
+        settings->variant = o.variant;
+        const auto same = [&](const char *name) { return settings->variant == name; };
+        if (std::none_of(variant_names().begin(), variant_names().end(), same)) {
+            return Status(CONVT_UNSUPPORTED, concat("variant \"", o.variant, "\" is not built in"));
+        }
+    }
+    for (const Isa isa : isas_built_in()) {
+        if (o.isa ? std::strcmp(o.isa, isa_name(isa)) == 0 : isa_supported(isa)) {
+            if (!isa_supported(isa)) return Status(CONVT_UNSUPPORTED, concat("isa ", isa_name(isa), " is not supported by this CPU"));
+            settings->isa = isa;
+            return Status();
+        }
+    }
+    if (o.isa) return Status(CONVT_UNSUPPORTED, concat("isa \"", o.isa, "\" is not built in"));
+    return Status(CONVT_UNSUPPORTED, "this CPU runs none of the ISAs that are built in");
+}
+
+// Kernels count the elements of a tensor, as far as they are spread in memory, with 32 bits.
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
+
+Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
+    std::int64_t last = 0;  // index of the last element
+    for (std::size_t i = 0; i < shape.size(); i++) {
+        if (shape[i] == 0) return Status();
+    }
+    for (std::size_t i = 0; i < shape.size(); i++) {
+        std::int64_t step = 0;
+        if (shape[i] > 1 && (__builtin_mul_overflow(shape[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last))) {
+            last = std::numeric_limits<std::int64_t>::max();
+        }
+        if (last >= kMostElements) {
+            return Status(CONVT_OVERFLOW, concat(name, " spans more than 2^31 - 1 elements, which kernels cannot index"));
+        }
+    }
+    return Status();
+}
+
+std::vector<std::int64_t> dense_strides(const Shape &shape) {
+    std::vector<std::int64_t> strides(shape.size(), 1);
+    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
+    return strides;
+}
+
+// Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides
+// holds its strides.
+Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
+                    std::vector<std::int64_t> *strides) {
+    if (t.dtype != dtype) {
+        return invalid(name, " has type ", convt_dtype_name(t.dtype), ", the plan has ", convt_dtype_name(dtype));
+    }
+    if (t.rank != shape.size()) return invalid(name, " has rank ", t.rank, ", needs ", shape.size());
+    if (!t.shape) return invalid(name, " has no shape");
+    bool empty = false;
+    for (std::size_t i = 0; i < shape.size(); i++) {
+        if (t.shape[i] != shape[i]) {
+            return invalid(name, " has shape ", to_string(Shape(t.shape, t.shape + t.rank)), ", the plan has ", to_string(shape));
+        }
+        empty = empty || shape[i] == 0;
+    }
+    *strides = dense_strides(shape);
+    if (empty) return Status();
+    if (!t.data) return invalid(name, " has no data");
+    const std::size_t alignment = convt_dtype_size(dtype);
+    if (reinterpret_cast<std::uintptr_t>(t.data) % alignment != 0) {
+        return invalid(name, " is not aligned to its elements of ", alignment, " bytes");
+    }
+    if (t.strides) {
+        for (std::size_t i = 0; i < shape.size(); i++) {
+            if (shape[i] == 1) continue;
+            const std::int64_t stride = t.strides[i];
+            if (stride <= 0) return invalid(name, " stride[", i, "] = ", stride, " must be positive");
+            if (dense && stride != (*strides)[i]) {
+                return invalid(name, " stride[", i, "] = ", stride, " must be ", (*strides)[i], ": ", name, " must be dense");
+            }
+            if (i + 1 == shape.size() && stride != 1) return invalid(name, " stride[", i, "] = ", stride, " must be 1 on the last axis");
+            (*strides)[i] = stride;
+        }
+    }
+    return check_spread(name, shape, strides->data());
+}
+
+// Whether two elements of a tensor could share memory: sorted by stride, each axis must step over all before it.
+Status check_no_overlap(const char *name, const Shape &shape, const std::vector<std::int64_t> &strides) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < shape.size(); i++) {
+        if (shape[i] == 0) return Status();
+        if (shape[i] > 1) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
+    std::int64_t reach = 1;
+    for (const std::size_t i : order) {
+        if (strides[i] < reach) {
+            return invalid(name, " stride[", i, "] = ", strides[i], " must be at least ", reach, ": elements of ", name, " overlap");
+        }
+        reach = strides[i] * (shape[i] - 1) + reach;
+    }
+    return Status();
+}
+
+// The problem, held by value.
+convtranspose::Problem copy_of(const convt_problem &p) {
+    const auto ints = [](const convt_ints &v) {
+        return v.data ? convtranspose::Ints(Shape(v.data, v.data + v.size)) : convtranspose::Ints();
+    };
+    convtranspose::Problem c;
+    c.opset = p.opset;
+    c.dtype = p.dtype;
+    c.layout = p.layout;
+    const convt_attributes &a = p.attributes;
+    if (a.auto_pad) c.attributes.auto_pad = a.auto_pad;
+    c.attributes.dilations = ints(a.dilations);
+    c.attributes.group = a.group;
+    c.attributes.kernel_shape = ints(a.kernel_shape);
+    c.attributes.output_padding = ints(a.output_padding);
+    c.attributes.output_shape = ints(a.output_shape);
+    c.attributes.pads = ints(a.pads);
+    c.attributes.strides = ints(a.strides);
+    c.x_shape = ints(p.x_shape).value_or(Shape());
+    c.w_shape = ints(p.w_shape).value_or(Shape());
+    c.b_shape = ints(p.b_shape);
+    return c;
+}
+
+Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
+    Status status = resolve(problem, geometry);
+    if (!status) return status;
+    for (const auto &[name, shape] : {std::pair<const char *, const Shape *>{"x", &geometry->x_shape},
+                                      {"w", &geometry->w_shape},
+                                      {"y", &geometry->y_shape}}) {
+        status = check_spread(name, *shape, dense_strides(*shape).data());
+        if (!status) return status;
+    }
+    return Status();
+}
+
+}  // namespace
+
+extern "C" {
+
+const char *convt_last_error(void) { return last_literal ? last_literal : last_error.c_str(); }
+
+const char *convt_status_name(convt_status status) {
+    switch (status) {
+    case CONVT_OK: return "ok";
+    case CONVT_INVALID_ARGUMENT: return "invalid argument";
+    case CONVT_UNSUPPORTED: return "unsupported";
+    case CONVT_OVERFLOW: return "overflow";
+    case CONVT_OUT_OF_MEMORY: return "out of memory";
+    case CONVT_INTERNAL: return "internal error";
+    }
+    return "unknown";
+}
+
+const char *convt_dtype_name(convt_dtype dtype) {
+    switch (dtype) {
+    case CONVT_F16: return "f16";
+    case CONVT_BF16: return "bf16";
+    case CONVT_F32: return "f32";
+    case CONVT_F64: return "f64";
+    }
+    return "unknown";
+}
+
+size_t convt_dtype_size(convt_dtype dtype) {
+    switch (dtype) {
+    case CONVT_F16:
+    case CONVT_BF16: return 2;
+    case CONVT_F32: return 4;
+    case CONVT_F64: return 8;
+    }
+    return 0;
+}
+
+convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank) {
+    return guarded([&]() -> Status {
+        if (!problem || !y_shape || !rank) return invalid("problem, y_shape and rank must not be null");
+        Geometry g;
+        const Status status = resolve(*problem, &g);
+        if (!status) return status;
+        *rank = g.y_shape.size();
+        std::copy_n(g.y_shape.begin(), std::min(capacity, g.y_shape.size()), y_shape);
+        return Status();
+    });
+}
+
+convt_status convt_plan_create(const convt_problem *problem, const convt_tensor *w, const convt_tensor *b,
+                               const convt_options *options, convt_plan **plan) {
+    return guarded([&]() -> Status {
+        if (!problem || !plan) return invalid("problem and plan must not be null");
+        Geometry g;
+        Status status = resolve_for_plan(*problem, &g);
+        if (!status) return status;
+        convtranspose::PlanSettings settings;
+        status = settings_of(options, &settings);
+        if (!status) return status;
+        std::vector<std::int64_t> strides;
+        if (w) status = check_tensor("w", *w, g.dtype, g.w_shape, true, &strides);
+        if (!status) return status;
+        if (b && !g.has_bias) return invalid("b is given, but the problem has no bias");
+        if (b && !w) return invalid("b is given without w");
+        if (w && !b && g.has_bias) return invalid("b is missing: the problem has a bias and w is given");
+        if (b) status = check_tensor("b", *b, g.dtype, {g.out_channels}, true, &strides);
+        if (!status) return status;
+
+        // An empty w has nothing to read, but is still given.
+        static const double nothing = 0;
+        const void *w_data = w ? (w->data ? w->data : &nothing) : nullptr;
+        auto made = std::make_unique<convt_plan>();
+        made->problem = copy_of(*problem);
+        made->macs = count_macs(g);
+        status = LayerPlan::create(g, settings, w_data, b ? b->data : nullptr, &made->plan);
+        if (!status) return status;
+        *plan = made.release();
+        return Status();
+    });
+}
+
+convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, convt_plan **reshaped) {
+    return guarded([&]() -> Status {
+        if (!plan || !reshaped) return invalid("plan and reshaped must not be null");
+        convtranspose::Problem problem = plan->problem;
+        problem.x_shape = x_shape.data ? Shape(x_shape.data, x_shape.data + x_shape.size) : Shape();
+        Geometry g;
+        Status status = resolve_for_plan(convtranspose::detail::view(problem), &g);
+        if (!status) return status;
+        auto made = std::make_unique<convt_plan>();
+        made->problem = std::move(problem);
+        made->macs = count_macs(g);
+        status = plan->plan->reshape(g, &made->plan);
+        if (!status) return status;
+        *reshaped = made.release();
+        return Status();
+    });
+}
+
+void convt_plan_destroy(convt_plan *plan) { delete plan; }
+
+convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
+                            const convt_tensor *y, void *workspace) {
+    return guarded([&]() -> Status {
+        if (!plan || !x || !y) return invalid("plan, x and y must not be null");
+        const LayerPlan &p = *plan->plan;
+        const Geometry &g = p.geometry();
+        std::vector<std::int64_t> x_strides, y_strides, strides;
+        Status status = check_tensor("x", *x, g.dtype, g.x_shape, false, &x_strides);
+        if (status) status = check_tensor("y", *y, g.dtype, g.y_shape, false, &y_strides);
+        if (status) status = check_no_overlap("y", g.y_shape, y_strides);
+        if (!status) return status;
+        if (p.weights_at_run_time()) {
+            if (!w) return invalid("w is missing: the plan was made without weights");
+            status = check_tensor("w", *w, g.dtype, g.w_shape, true, &strides);
+            if (!status) return status;
+            if (g.has_bias) {
+                if (!b) return invalid("b is missing: the problem has a bias");
+                status = check_tensor("b", *b, g.dtype, {g.out_channels}, true, &strides);
+                if (!status) return status;
+            } else if (b) {
+                return invalid("b is given, but the problem has no bias");
+            }
+        } else if (w || b) {
+            return invalid(w ? "w" : "b", " is given, but the plan has constant weights");
+        }
+        if (reinterpret_cast<std::uintptr_t>(workspace) % convtranspose::kAlignment != 0) {
+            return invalid("workspace is not aligned to ", convtranspose::kAlignment, " bytes");
+        }
+        return p.run(x->data, x_strides, w ? w->data : nullptr, b ? b->data : nullptr, y->data, y_strides, workspace);
+    });
+}
+
+size_t convt_plan_workspace_bytes(const convt_plan *plan) { return plan->plan->workspace_bytes(); }
+size_t convt_plan_packed_bytes(const convt_plan *plan) { return plan->plan->packed_bytes(); }
+size_t convt_plan_rank(const convt_plan *plan) { return plan->plan->geometry().x_shape.size(); }
+const int64_t *convt_plan_x_shape(const convt_plan *plan) { return plan->plan->geometry().x_shape.data(); }
+const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan->plan->geometry().y_shape.data(); }
+double convt_plan_macs(const convt_plan *plan) { return plan->macs; }
+int convt_plan_threads(const convt_plan *plan) { return plan->plan->settings().parallel.threads; }
+const char *convt_plan_variant(const convt_plan *plan) { return plan->plan->core().variant().name; }
+const char *convt_plan_isa(const convt_plan *plan) { return convtranspose::isa_name(plan->plan->settings().isa); }
+const char *convt_plan_explain(const convt_plan *plan) { return plan->plan->explanation().c_str(); }
+
+size_t convt_isa_count(void) { return isas_built_in().size(); }
+
+const char *convt_isa_name(size_t i) { return i < isas_built_in().size() ? convtranspose::isa_name(isas_built_in()[i]) : nullptr; }
+
+int convt_isa_supported(size_t i) { return i < isas_built_in().size() && isa_supported(isas_built_in()[i]); }
+
+size_t convt_variant_count(void) { return variant_names().size(); }
+
+const char *convt_variant_name(size_t i) { return i < variant_names().size() ? variant_names()[i] : nullptr; }
+
+}  // extern "C"

@@ -1,0 +1,195 @@
+#include "candidates.h"
+
+#include <algorithm>
+
+#include "error.h"
+
+namespace convtranspose {
+
+namespace {
+
+double ceil_div(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
+
+// What stands against the variant, or nothing.
+std::string refusal(const Variant &v, const CoreProblem &p) {
+    const AxisPlan &w = p.plan[0], &h = p.plan[1];
+    if (v.dtype != p.y_dtype) return concat("computes ", convt_dtype_name(v.dtype));
+    if (v.family == Family::kReference) return {};
+    if (p.ic() == 0 || w.geometry.in == 0 || h.geometry.in == 0 || p.plan[2].geometry.in == 0) return "x has no elements";
+    if (p.may_be_infinite && p.reads_outside()) {
+        return "a weight is inf or NaN, which the zeros around x must not meet";
+    }
+    const Store dense = p.geometry.layout == CONVT_CHANNELS_LAST ? Store::kChannels : Store::kPlanar;
+    switch (v.family) {
+    case Family::kReference: break;
+    case Family::kChannels:
+        if (v.store == Store::kChannels && dense != Store::kChannels) return "y is channels first";
+        if (v.store == Store::kPlanar && dense != Store::kPlanar) return "y is channels last";
+        if (w.least_q_extent() < v.tile_q) {
+            return concat("a residue has ", w.least_q_extent(), " columns, the tile ", v.tile_q);
+        }
+        if (h.least_q_extent() < v.tile_qh) {
+            return concat("a residue has ", h.least_q_extent(), " rows, the tile ", v.tile_qh);
+        }
+        break;
+    case Family::kWide:
+        if (dense != Store::kPlanar) return "y is channels last";
+        break;
+    case Family::kFew:
+        if (dense != Store::kPlanar && p.oc() > 1) return "y is channels last";
+        if (w.geometry.offset_step != 1 || h.geometry.offset_step != 1) return "dilation does not divide stride";
+        if (h.geometry.stride != v.stride_h) return concat("stride of h is ", h.geometry.stride);
+        break;
+    case Family::kDepthwise:
+        if (p.ic() != 1) return concat(p.ic(), " input channels per group");
+        if (v.store == Store::kChannels) {
+            if (dense != Store::kChannels) return "y is channels first";
+            if (p.oc() != 1) return concat(p.oc(), " output channels per group");
+            if (w.least_q_extent() < v.tile_q) {
+                return concat("a residue has ", w.least_q_extent(), " columns, the tile ", v.tile_q);
+            }
+        } else if (dense != Store::kPlanar) {
+            return "y is channels last";
+        }
+        break;
+    }
+    if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return concat("stride of w is ", w.geometry.stride);
+    return {};
+}
+
+// Whether the variant can read x where it is.
+bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
+    if (v.family == Family::kReference) return p.x_dtype == v.dtype;
+    if (p.x_dtype != sum_dtype(p.x_dtype) || p.reads_outside()) return false;
+    const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
+    if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
+        return channels_last && p.geometry.group % (v.tile_oc * v.lanes) == 0;
+    }
+    if (channels_last && p.geometry.in_channels != 1) return false;
+    // A constant stride of w reads up to whole tiles.
+    return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
+}
+
+// Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four.
+double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
+    const Geometry &g = p.geometry;
+    const AxisPlan &w = p.plan[0], &h = p.plan[1], &d = p.plan[2];
+    double taps = 1, residues = 1;
+    for (const AxisPlan &a : p.plan) {
+        taps *= static_cast<double>(a.elements.size());
+        residues *= static_cast<double>(a.residues);
+    }
+    const auto ic = static_cast<double>(p.ic());
+    const double groups = static_cast<double>(g.group), images = static_cast<double>(g.batch);
+    if (v.family == Family::kReference) {
+        return images * groups * static_cast<double>(p.oc()) * static_cast<double>(w.q_extent() * h.q_extent() * d.q_extent()) *
+               (residues * 10 + taps * (5 + ic * 5));
+    }
+    // One vector of accumulators by one broadcast is a multiply-add.
+    const auto step = [](double vectors, double broadcasts) {
+        return std::max({vectors * broadcasts / 2, (vectors + broadcasts) / 2, 4.0});
+    };
+    const double rows = static_cast<double>(h.q_extent() * d.q_extent());
+    const double lanes = v.lanes;
+    double total = 0;
+    switch (v.family) {
+    case Family::kReference: break;
+    case Family::kChannels: {
+        const double vectors = v.tile_oc / lanes, positions = static_cast<double>(v.tile_q) * v.tile_qh;
+        const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
+                             static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
+        const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
+        const double store = v.store == Store::kPlanar ? positions * used : positions * vectors * 2;
+        // Weights come from the second-level cache, at about 32 bytes a cycle.
+        const double k_step = std::max(step(vectors, positions), vectors * 2);
+        total = tiles * (ic * taps * k_step + residues * (30 + store) + taps * 6);
+        break;
+    }
+    case Family::kWide:
+    case Family::kDepthwise: {
+        if (v.store == Store::kChannels) {  // depthwise
+            const double vectors = v.tile_oc;
+            const double tiles = ceil_div(g.group, v.tile_oc * v.lanes) * ceil_div(w.q_extent(), v.tile_q) * rows;
+            total = tiles * (taps * (step(vectors, v.tile_q) + 6) + residues * (20 + vectors * v.tile_q)) / groups;
+            break;
+        }
+        const double vectors = v.tile_q / lanes;
+        const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
+        total = tiles * (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * 3) + taps * 6);
+        break;
+    }
+    case Family::kFew: {
+        const double vectors = v.tile_q / lanes, all = static_cast<double>(v.stride_w) * v.stride_h;
+        const double shared = static_cast<double>(w.shared_count) * h.shared_count * static_cast<double>(d.elements.size());
+        const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
+        const double rest = taps - shared * all;
+        total = tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * v.tile_oc, 4.0)) +
+                         residues * (10 + vectors * v.tile_oc * 3) + (shared + rest) * 6);
+        break;
+    }
+    }
+    total *= images * groups;
+    if (copies_x) {
+        double elements = images * static_cast<double>(g.in_channels);
+        for (const AxisPlan &a : p.plan) elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low, 1));
+        total += elements * (pad_order(v, g.layout) == PadOrder::kTransposed ? 0.7 : 0.2);
+    }
+    return total;
+}
+
+}  // namespace
+
+bool CoreProblem::reads_outside() const {
+    for (const AxisPlan &a : plan) {
+        if (a.low == a.high) continue;
+        // The last position differs by residue, so look at each.
+        if (a.low < 0) return true;
+        for (std::int64_t r = 0; r < a.residues; r++) {
+            const std::int64_t positions = (a.geometry.out - r + a.geometry.stride - 1) / a.geometry.stride;
+            const std::int64_t offset = a.table[3 * r], count = a.table[3 * r + 1];
+            if (count && positions - 1 + offset + (count - 1) * a.geometry.offset_step >= a.geometry.in) return true;
+        }
+    }
+    return false;
+}
+
+CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype) {
+    CoreProblem p;
+    p.geometry = geometry;
+    p.x_dtype = geometry.dtype;
+    p.y_dtype = y_dtype;
+    AxisGeometry one;
+    one.in = one.out = one.kernel = 1;
+    one.kernel_step = -1;
+    one.offset_step = 1;
+    p.axes = {one, one, one};
+    for (std::size_t i = 0; i < geometry.axes.size(); i++) p.axes[i] = geometry.axes[geometry.axes.size() - 1 - i];
+    for (std::size_t i = 0; i < 3; i++) p.plan[i] = plan_axis(p.axes[i], false);
+    return p;
+}
+
+std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
+    std::vector<Candidate> list;
+    for (std::size_t i = 0; i < kVariantCount; i++) {
+        const Variant &v = kVariants[i];
+        if (v.isa != isa) continue;
+        Candidate c;
+        c.variant = &v;
+        c.refusal = refusal(v, problem);
+        if (c.refusal.empty()) {
+            c.copies_x = !reads_x_in_place(v, problem);
+            c.cost = cost(v, problem, c.copies_x);
+        }
+        list.push_back(std::move(c));
+    }
+    return list;
+}
+
+PadOrder pad_order(const Variant &variant, convt_layout layout) {
+    if (layout == CONVT_CHANNELS_FIRST) return PadOrder::kPlanar;
+    const bool keeps_channels = variant.family == Family::kReference ||
+                                (variant.family == Family::kDepthwise && variant.store == Store::kChannels);
+    return keeps_channels ? PadOrder::kChannels : PadOrder::kTransposed;
+}
+
+}  // namespace convtranspose

@@ -1,0 +1,45 @@
+// Choosing a kernel: every variant of the ISA either refuses a problem, with the reason, or estimates its cost.
+#ifndef CONVTRANSPOSE_RUNTIME_CANDIDATES_H_
+#define CONVTRANSPOSE_RUNTIME_CANDIDATES_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "axis_plan.h"
+#include "geometry.h"
+#include "variant.h"
+
+namespace convtranspose {
+
+// A problem of up to three spatial axes, w, h, d; those it lacks have extent 1.
+struct CoreProblem {
+    Geometry geometry;
+    convt_dtype x_dtype, y_dtype;          // y_dtype: that of x, or its sum type
+    std::array<AxisGeometry, 3> axes;      // w, h, d
+    std::array<AxisPlan, 3> plan;          // residues that have outputs
+    bool may_be_infinite = false;          // weights known to hold an inf or a NaN
+
+    std::int64_t ic() const { return geometry.in_channels_per_group(); }
+    std::int64_t oc() const { return geometry.out_channels_per_group(); }
+    bool reads_outside() const;            // whether a tap of some output leaves x
+};
+
+CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype);
+
+struct Candidate {
+    const Variant *variant = nullptr;
+    std::string refusal;  // empty: it can
+    double cost = 0;      // estimated cycles on one thread
+    bool copies_x = false;
+};
+
+// Tries every variant of the ISA; in table order, which ends in the reference, which never refuses.
+std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa);
+
+// The order in which x has to be copied for a variant.
+PadOrder pad_order(const Variant &variant, convt_layout layout);
+
+}  // namespace convtranspose
+
+#endif  // CONVTRANSPOSE_RUNTIME_CANDIDATES_H_

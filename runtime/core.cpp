@@ -1,0 +1,362 @@
+#include "core.h"
+
+#include <HalideRuntime.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace convtranspose {
+
+namespace {
+
+// A Halide buffer over somebody's memory.
+template<int Dimensions>
+struct Buffer {
+    halide_dimension_t dims[Dimensions] = {};
+    halide_buffer_t raw = {};
+
+    Buffer(const void *host, convt_dtype dtype) {
+        raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host));
+        raw.type = type_of(dtype);
+        raw.dimensions = Dimensions;
+        raw.dim = dims;
+    }
+
+    void set(int d, std::int64_t min, std::int64_t extent, std::int64_t stride) {
+        dims[d] = halide_dimension_t(static_cast<std::int32_t>(min), static_cast<std::int32_t>(extent),
+                                     static_cast<std::int32_t>(stride));
+    }
+
+    static halide_type_t type_of(convt_dtype dtype) {
+        switch (dtype) {
+        case CONVT_F16: return halide_type_t(halide_type_float, 16);
+        case CONVT_BF16: return halide_type_t(halide_type_bfloat, 16);
+        case CONVT_F32: return halide_type_t(halide_type_float, 32);
+        case CONVT_F64: break;
+        }
+        return halide_type_t(halide_type_float, 64);
+    }
+};
+
+// Halide takes any number of int32 of a table: (residue, column), one row after the other.
+Buffer<2> table_buffer(const AxisPlan &axis, std::int64_t first_residue) {
+    Buffer<2> b(axis.table.data() + 3 * first_residue, CONVT_F32);
+    b.raw.type = halide_type_t(halide_type_int, 32);
+    b.set(0, 0, axis.residues - first_residue, 3);
+    b.set(1, 0, 3, 1);
+    return b;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The part of an axis of y that one call computes: residues first..first+count-1 of positions q, all of which exist. An
+// axis with built-in stride has all residues, and positions past the end of y that are not stored.
+struct Box {
+    std::int64_t first = 0, count = 1;
+    std::int64_t q_begin = 0, q_end = 0;
+};
+
+// y has out % stride residues of one position more than the rest: at most two boxes.
+std::vector<Box> boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int64_t q_end) {
+    const AxisGeometry &g = axis.geometry;
+    if (whole) return {{0, g.stride, q_begin, q_end}};
+    const std::int64_t more = g.out % g.stride, positions = g.out / g.stride;
+    std::vector<Box> boxes;
+    if (more) boxes.push_back({0, more, q_begin, std::min(q_end, positions + 1)});
+    if (positions > q_begin) boxes.push_back({more, g.stride - more, q_begin, std::min(q_end, positions)});
+    return boxes;
+}
+
+constexpr std::int64_t kCacheLine = 64;
+// What a strip of x may take: it is read once per tile of output channels, so it should stay in the second-level cache;
+// but every strip reads all weights, so it should not be much smaller than those.
+constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
+
+}  // namespace
+
+// What is computed at a time: some images, some positions along one axis, and the part of x that they read.
+struct Core::Strip {
+    std::int64_t first_image = 0, images = 1;
+    std::int64_t q_begin = 0, q_end = 0;            // of the strip axis
+    std::array<std::int64_t, 3> x_min, x_extent;    // w, h, d
+    // Where that part of x is; strides in elements. The pointer is to x_min.
+    const char *x = nullptr;
+    TensorStrides strides;
+};
+
+// One call of the pipeline.
+struct Core::Call {
+    std::array<Box, 3> box;
+    std::int64_t oc_tile_begin = 0, oc_tile_end = 1;
+    std::int64_t group_begin = 0, group_end = 1;
+};
+
+Core::Core(const CoreProblem &problem, const Candidate &choice, int threads)
+    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x) {
+    const Variant &v = *variant_;
+    const Geometry &g = problem.geometry;
+    whole_ = {v.stride_w != 0, v.stride_h != 0, false};
+    for (std::size_t a = 0; a < 3; a++) {
+        axes_[a] = whole_[a] ? plan_axis(problem.axes[a], true) : problem.plan[a];
+        packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size());
+    }
+    const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    packed_.oc_tile = dense_groups ? 0 : v.tile_oc;
+    packed_.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
+    packed_.group = g.group;
+    packed_.ic = problem.ic();
+    packed_.oc = problem.oc();
+    pad_order_ = pad_order(v, g.layout);
+    for (std::size_t i = 0; i < kPadVariantCount; i++) {
+        const PadVariant &pad = kPadVariants[i];
+        if (pad.isa == v.isa && pad.order == pad_order_ && pad.dtype == problem.x_dtype) pad_ = pad.run;
+    }
+    plan_strips(threads);
+}
+
+std::size_t Core::weight_offset() const {
+    const auto bytes = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(variant_->dtype)));
+    return static_cast<std::size_t>(ceil_div(packed_.weights() * bytes, kCacheLine) * kCacheLine);
+}
+
+std::size_t Core::packed_bytes() const {
+    const auto bytes = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(variant_->dtype)));
+    return weight_offset() + static_cast<std::size_t>(ceil_div(packed_.biases() * bytes, kCacheLine) * kCacheLine);
+}
+
+bool Core::pack(const WeightsView &w, const void *bias, void *packed) const {
+    return pack_weights(packed_, axes_, problem_.x_dtype, w, bias, packed, static_cast<char *>(packed) + weight_offset());
+}
+
+void Core::plan_strips(int threads) {
+    const Variant &v = *variant_;
+    const std::array<std::int64_t, 3> q = {axes_[0].q_extent(), axes_[1].q_extent(), axes_[2].q_extent()};
+    strip_axis_ = q[2] > 1 ? 2 : q[1] > 1 ? 1 : 0;
+    const std::int64_t batch = problem_.geometry.batch;
+    strip_q_ = q[strip_axis_];
+    images_ = std::max<std::int64_t>(batch, 1);
+    if (!copies_x_) return;
+
+    // Bytes of the copy of one position of the strip axis.
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v.dtype)));
+    const Strip whole = strip(1, 0, strip_q_);
+    const std::int64_t image_bytes = std::max<std::int64_t>(
+        whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * packed_.groups() * packed_.ic * size, 1);
+    const std::int64_t weights_bytes = packed_.weights() * size;
+    const std::int64_t budget = std::clamp(weights_bytes, kLeastStripBytes, kMostStripBytes) * threads;
+    if (image_bytes > budget && v.family != Family::kReference) {
+        // Never less than a tile and one, so that the residues with one position less fill a tile too.
+        const std::int64_t tile = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
+        std::int64_t strips = ceil_div(image_bytes, budget);
+        std::int64_t positions = std::max(ceil_div(strip_q_, strips), std::max<std::int64_t>(2 * tile, 2));
+        positions = ceil_div(positions, tile) * tile;
+        if (positions < strip_q_) strip_q_ = positions;
+        images_ = 1;
+    } else if (v.family != Family::kReference) {
+        images_ = std::clamp<std::int64_t>(budget / image_bytes, 1, images_);
+    }
+    std::int64_t most = 0;
+    for (std::int64_t begin = 0; begin < q[strip_axis_]; begin += strip_q_) {
+        const Strip s = strip(images_, begin, begin + 2 * strip_q_ > q[strip_axis_] ? q[strip_axis_] : begin + strip_q_);
+        most = std::max(most, s.images * s.x_extent[0] * s.x_extent[1] * s.x_extent[2] * packed_.groups() * packed_.ic);
+        if (s.q_end == q[strip_axis_]) break;
+    }
+    // Tiles are read whole: past the last column of the last row there must be memory.
+    workspace_bytes_ = static_cast<std::size_t>(ceil_div((most + v.tile_q + v.lanes) * size, kCacheLine) * kCacheLine);
+}
+
+Core::Strip Core::strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const {
+    Strip s;
+    s.images = images;
+    s.q_begin = q_begin;
+    s.q_end = q_end;
+    for (int a = 0; a < 3; a++) {
+        const AxisPlan &axis = axes_[a];
+        const std::int64_t begin = a == strip_axis_ ? q_begin : 0, end = a == strip_axis_ ? q_end : axis.q_extent();
+        const bool reads = axis.low != axis.high;
+        s.x_min[a] = reads ? begin + axis.low : 0;
+        s.x_extent[a] = reads ? end + axis.high - 1 - s.x_min[a] : 0;
+        if (variant_->family == Family::kReference) {  // which tests where x ends
+            s.x_min[a] = 0;
+            s.x_extent[a] = axis.geometry.in;
+        }
+    }
+    return s;
+}
+
+void Core::run(const void *x, const TensorStrides &x_strides, const void *packed, void *y, const TensorStrides &y_strides,
+               void *workspace, const Parallel &parallel) const {
+    const std::int64_t batch = problem_.geometry.batch, q = axes_[strip_axis_].q_extent();
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
+    for (std::int64_t image = 0; image < batch; image += images_) {
+        for (std::int64_t begin = 0; begin < q;) {
+            // The last strip takes what would be too little for one of its own.
+            const std::int64_t end = begin + 2 * strip_q_ > q ? q : begin + strip_q_;
+            Strip s = strip(std::min(images_, batch - image), begin, end);
+            s.first_image = image;
+            if (copies_x_) {
+                s.x = static_cast<const char *>(workspace);
+                s.strides.axes[0] = 1;
+                if (pad_order_ == PadOrder::kChannels) {
+                    s.strides.c = 1;
+                    s.strides.axes[0] = packed_.groups() * packed_.ic;
+                    s.strides.axes[1] = s.strides.axes[0] * s.x_extent[0];
+                } else {
+                    s.strides.c = s.x_extent[0];
+                    s.strides.axes[1] = s.strides.c * packed_.groups() * packed_.ic;
+                }
+                s.strides.axes[2] = s.strides.axes[1] * s.x_extent[1];
+                s.strides.n = s.strides.axes[2] * s.x_extent[2];
+                copy_strip(s, x, x_strides, workspace, parallel);
+            } else {
+                s.strides = x_strides;
+                s.x = static_cast<const char *>(x) + image * x_strides.n * x_size;
+                if (variant_->family != Family::kReference) {
+                    for (int a = 0; a < 3; a++) s.x += s.x_min[a] * x_strides.axes[a] * x_size;
+                }
+            }
+            compute_strip(s, packed, y, y_strides, parallel);
+            begin = end;
+        }
+    }
+}
+
+void Core::copy_strip(const Strip &s, const void *x, const TensorStrides &strides, void *to, const Parallel &parallel) const {
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
+    const auto sum_size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(problem_.x_dtype)));
+    const std::int64_t channels = packed_.group * packed_.ic;
+    const std::array<std::int64_t, 5> extents = {s.x_extent[0], s.x_extent[1], s.x_extent[2], channels, s.images};
+    const std::array<std::int64_t, 5> x_strides = {strides.axes[0], strides.axes[1], strides.axes[2], strides.c, strides.n};
+    const std::array<std::int64_t, 5> to_strides = {s.strides.axes[0], s.strides.axes[1], s.strides.axes[2], s.strides.c,
+                                                    s.strides.n};
+    if (*std::min_element(extents.begin(), extents.end()) == 0) return;
+    // Split along the longest dimension but the dense one.
+    const std::array<int, 5> order = {4, 2, 1, pad_order_ == PadOrder::kChannels ? 1 : 3, 1};
+    const int split = *std::max_element(order.begin(), order.end(), [&](int a, int b) { return extents[a] < extents[b]; });
+    const std::int64_t parts = std::min<std::int64_t>(extents[split], parallel.threads);
+    parallel.for_each(static_cast<std::size_t>(parts), [&](std::size_t part) {
+        const std::int64_t begin = extents[split] * static_cast<std::int64_t>(part) / parts;
+        const std::int64_t end = extents[split] * (static_cast<std::int64_t>(part) + 1) / parts;
+        Buffer<5> from(static_cast<const char *>(x) + s.first_image * strides.n * x_size, problem_.x_dtype);
+        Buffer<5> padded(static_cast<char *>(to) + begin * to_strides[split] * sum_size, sum_dtype(problem_.x_dtype));
+        for (int d = 0; d < 5; d++) {
+            const std::int64_t min = d < 3 ? s.x_min[d] : 0;
+            from.set(d, 0, d < 3 ? axes_[d].geometry.in : extents[d], x_strides[d]);
+            padded.set(d, d == split ? min + begin : min, d == split ? end - begin : extents[d], to_strides[d]);
+        }
+        pad_(&from.raw, &padded.raw);
+    });
+}
+
+void Core::compute_strip(const Strip &s, const void *packed, void *y, const TensorStrides &strides,
+                         const Parallel &parallel) const {
+    const std::int64_t q_begin = s.q_begin, q_end = s.q_end;
+    const Variant &v = *variant_;
+
+    // About four tasks a thread, by groups, then tiles of output channels, then positions of the strip axis.
+    const std::int64_t wanted = parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1;
+    const std::int64_t group_tiles = ceil_div(packed_.group, packed_.group_tile);
+    const std::int64_t group_parts = std::min(group_tiles, wanted);
+    const std::int64_t tile_parts = std::min(packed_.tiles(), ceil_div(wanted, group_parts));
+    const std::int64_t tile = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
+    const std::int64_t q_parts =
+        std::clamp<std::int64_t>((q_end - q_begin) / (2 * tile), 1, ceil_div(wanted, group_parts * tile_parts));
+
+    std::vector<Call> calls;
+    for (std::int64_t part = 0; part < q_parts; part++) {
+        // Parts end on whole tiles, so that residues with one position less still fill one.
+        const std::int64_t tiles = (q_end - q_begin) / tile;
+        const std::int64_t from = q_begin + tiles * part / q_parts * tile;
+        const std::int64_t to = part + 1 == q_parts ? q_end : q_begin + tiles * (part + 1) / q_parts * tile;
+        std::array<std::vector<Box>, 3> boxes;
+        for (int a = 0; a < 3; a++) {
+            const bool strip_axis = a == strip_axis_;
+            boxes[a] = boxes_of(axes_[a], whole_[a], strip_axis ? from : 0, strip_axis ? to : axes_[a].q_extent());
+        }
+        for (std::int64_t gp = 0; gp < group_parts; gp++) {
+            for (std::int64_t tp = 0; tp < tile_parts; tp++) {
+                Call c;
+                c.group_begin = group_tiles * gp / group_parts * packed_.group_tile;
+                c.group_end = std::min(group_tiles * (gp + 1) / group_parts * packed_.group_tile, packed_.group);
+                c.oc_tile_begin = packed_.tiles() * tp / tile_parts;
+                c.oc_tile_end = packed_.tiles() * (tp + 1) / tile_parts;
+                for (const Box &bd : boxes[2]) {
+                    for (const Box &bh : boxes[1]) {
+                        for (const Box &bw : boxes[0]) {
+                            c.box = {bw, bh, bd};
+                            calls.push_back(c);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    parallel.for_each(calls.size(), [&](std::size_t i) { call(s, calls[i], packed, y, strides); });
+}
+
+void Core::call(const Strip &s, const Call &c, const void *packed, void *y, const TensorStrides &strides) const {
+    const Variant &v = *variant_;
+    const convt_dtype sum = sum_dtype(v.dtype);
+    const auto sum_size = static_cast<std::int64_t>(convt_dtype_size(sum));
+    const auto y_size = static_cast<std::int64_t>(convt_dtype_size(v.dtype));
+    const bool x_is_sum = v.family != Family::kReference || copies_x_;
+    const auto x_size = x_is_sum ? sum_size : static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
+    const std::int64_t groups = c.group_end - c.group_begin;
+    const std::int64_t oc_begin = c.oc_tile_begin * std::max<std::int64_t>(packed_.oc_tile, 1);
+    const std::int64_t oc_end = std::min(c.oc_tile_end * std::max<std::int64_t>(packed_.oc_tile, 1), packed_.oc);
+
+    // q counts from 0 in a call: x moves instead.
+    Buffer<6> x(s.x + c.group_begin * packed_.ic * s.strides.c * x_size, x_is_sum ? sum : problem_.x_dtype);
+    for (int a = 0; a < 3; a++) x.set(a, s.x_min[a] - c.box[a].q_begin, s.x_extent[a], s.strides.axes[a]);
+    x.set(3, 0, packed_.ic, s.strides.c);
+    x.set(4, 0, groups, packed_.ic * s.strides.c);
+    x.set(5, 0, s.images, s.strides.n);
+
+    const std::array<std::int64_t, 3> &taps = packed_.taps;
+    const std::int64_t tap = packed_.oc_tile ? packed_.ic * packed_.oc_tile : packed_.groups();
+    const std::int64_t tile_stride = packed_.taps_volume() * tap;
+    const std::int64_t group_stride = packed_.oc_tile ? packed_.tiles() * tile_stride : 1;
+    const auto *const w_data = static_cast<const char *>(packed);
+    Buffer<7> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * sum_size, sum);
+    w.set(0, 0, std::max<std::int64_t>(packed_.oc_tile, 1), 1);
+    w.set(1, 0, packed_.ic, packed_.oc_tile);
+    w.set(2, 0, taps[0], tap);
+    w.set(3, 0, taps[1], tap * taps[0]);
+    w.set(4, 0, taps[2], tap * taps[0] * taps[1]);
+    w.set(5, 0, c.oc_tile_end - c.oc_tile_begin, tile_stride);
+    w.set(6, 0, groups, group_stride);
+
+    const std::int64_t oc_padded = packed_.biases() / packed_.groups();
+    Buffer<2> bias(w_data + weight_offset() + static_cast<std::size_t>((c.group_begin * oc_padded + oc_begin) * sum_size), sum);
+    bias.set(0, 0, (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1), 1);
+    bias.set(1, 0, groups, oc_padded);
+
+    std::int64_t y_offset = s.first_image * strides.n + (c.group_begin * packed_.oc + oc_begin) * strides.c;
+    Buffer<9> out(nullptr, v.dtype);
+    int dim = 0;
+    out.set(dim++, 0, oc_end - oc_begin, strides.c);
+    for (int a = 0; a < 3; a++) {
+        const Box &box = c.box[a];
+        const std::int64_t stride = axes_[a].geometry.stride, begin = box.q_begin * stride + box.first;
+        y_offset += begin * strides.axes[a];
+        if (whole_[a]) {
+            out.set(dim++, 0, std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
+        } else {
+            out.set(dim++, 0, box.q_end - box.q_begin, stride * strides.axes[a]);
+            out.set(dim++, 0, box.count, strides.axes[a]);
+        }
+    }
+    out.set(dim++, 0, groups, packed_.oc * strides.c);
+    out.set(dim++, 0, s.images, strides.n);
+    out.raw.dimensions = dim;
+    out.raw.host = static_cast<std::uint8_t *>(y) + y_offset * y_size;
+
+    Buffer<2> taps_w = table_buffer(axes_[0], c.box[0].first), taps_h = table_buffer(axes_[1], c.box[1].first),
+              taps_d = table_buffer(axes_[2], c.box[2].first);
+    const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].geometry.offset_step); };
+    v.run(&x.raw, &w.raw, &bias.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2), axes_[0].max_count,
+          axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count, axes_[1].shared_first,
+          axes_[1].shared_count, &out.raw);
+}
+
+}  // namespace convtranspose

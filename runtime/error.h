@@ -1,0 +1,45 @@
+// How the library words a failure: a code, and a message put together from its parts.
+#ifndef CONVTRANSPOSE_RUNTIME_ERROR_H_
+#define CONVTRANSPOSE_RUNTIME_ERROR_H_
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "convtranspose/convtranspose.hpp"
+
+namespace convtranspose {
+
+template<typename... Parts>
+std::string concat(const Parts &...parts) {
+    std::ostringstream stream;
+    (stream << ... << parts);
+    return stream.str();
+}
+
+// A name with an index: "pads[3]".
+inline std::string element(const char *name, std::size_t i) { return concat(name, "[", i, "]"); }
+
+// "(1, 3, 224, 224)"
+inline std::string to_string(const Shape &shape) {
+    std::ostringstream stream;
+    stream << "(";
+    for (std::size_t i = 0; i < shape.size(); ++i) stream << (i ? ", " : "") << shape[i];
+    stream << ")";
+    return stream.str();
+}
+
+template<typename... Parts>
+Status invalid(const Parts &...parts) {
+    return Status(CONVT_INVALID_ARGUMENT, concat(parts...));
+}
+
+template<typename... Parts>
+Status overflow(const Parts &...parts) {
+    return Status(CONVT_OVERFLOW, concat(parts...));
+}
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_ERROR_H_

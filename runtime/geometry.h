@@ -1,0 +1,66 @@
+// Attribute resolution: from an ONNX ConvTranspose node's attributes and shapes to extents and taps.
+// After this, nothing in the library sees a pad, a dilation or an attribute again.
+#ifndef CONVTRANSPOSE_RUNTIME_GEOMETRY_H_
+#define CONVTRANSPOSE_RUNTIME_GEOMETRY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "convtranspose/convtranspose.hpp"
+
+namespace convtranspose {
+
+// The taps of one residue of one axis. Output positions o = stride*q + residue meet kernel elements
+// kernel_begin + t*kernel_step, t = 0..count-1, and there read input positions q + offset + t*offset_step
+// where those lie inside the input; elsewhere the tap contributes nothing.
+// Ordered by rising input position, so kernel_step < 0 < offset_step (both of AxisGeometry). count may be 0.
+struct Taps {
+    std::int64_t kernel_begin = 0;
+    std::int64_t offset = 0;
+    std::int64_t count = 0;
+};
+
+// One spatial axis. With g = gcd(stride, dilation), kernel element k meets residue r iff (r + pad_begin - k*dilation) is a
+// multiple of stride, so a residue's kernel elements are an arithmetic progression of step stride/g and its input offsets
+// one of step dilation/g.
+struct AxisGeometry {
+    std::int64_t in = 0;     // input extent, may be 0
+    std::int64_t out = 0;    // output extent, > 0
+    std::int64_t kernel = 0; // kernel extent, > 0
+    std::int64_t stride = 1;
+    std::int64_t dilation = 1;
+    std::int64_t output_padding = 0;
+    std::int64_t pad_begin = 0; // resolved; may exceed the kernel
+    std::int64_t pad_end = 0;   // resolved: natural - out - pad_begin, negative where output_shape asks for more than natural
+    std::int64_t kernel_step = 0; // -(stride / gcd(stride, dilation))
+    std::int64_t offset_step = 0; // dilation / gcd(stride, dilation)
+};
+
+// The taps of residue r in 0..stride-1, by arithmetic: nothing is stored per residue, so a stride of 10^9 costs nothing.
+Taps taps_of(const AxisGeometry &axis, std::int64_t residue);
+
+struct Geometry {
+    convt_dtype dtype = CONVT_F32;
+    convt_layout layout = CONVT_CHANNELS_FIRST;
+    bool has_bias = false;
+    std::int64_t batch = 0;        // N, may be 0
+    std::int64_t in_channels = 0;  // C, may be 0
+    std::int64_t out_channels = 0; // M, may be 0
+    std::int64_t group = 1;
+    std::vector<AxisGeometry> axes; // spatial, outermost first
+    Shape x_shape, w_shape, y_shape; // as the problem lays them out
+
+    std::int64_t in_channels_per_group() const { return in_channels / group; }
+    std::int64_t out_channels_per_group() const { return out_channels / group; }
+};
+
+// Checks the problem against every rule of the operator and fills *geometry; on failure *geometry is untouched.
+Status resolve(const convt_problem &problem, Geometry *geometry);
+
+// Multiply-adds of the definition: per axis the number of (output position, tap) pairs that read inside the input,
+// multiplied over the axes, times N * C * M/group. A double, for it may exceed 2^63.
+double count_macs(const Geometry &geometry);
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_GEOMETRY_H_

@@ -1,0 +1,160 @@
+/* Transposed convolution: the C interface.
+ *
+ * Semantics are those of ONNX ConvTranspose-1, -11 and -22 (https://onnx.ai/onnx/operators/onnx__ConvTranspose.html).
+ *
+ *     problem (attributes + shapes) --convt_plan_create--> plan --convt_plan_run(x)--> y
+ *
+ * A plan is immutable: it may be run from several threads at once, and it may be reshaped to another input size, which
+ * shares its packed weights. Every function that can fail returns a convt_status; convt_last_error() then says, for the
+ * calling thread, which value broke which rule. Nothing is written to an output by a call that fails validation, and
+ * no input ends the process.
+ *
+ * Layouts.  Channels first: x (N, C, D1..Dn), y (N, M, O1..On).  Channels last: x (N, D1..Dn, C), y (N, O1..On, M).
+ *           Weights are (C, M/group, K1..Kn) and the bias is (M) in both.  Sizes are in elements unless said otherwise.
+ */
+#ifndef CONVTRANSPOSE_CONVTRANSPOSE_H_
+#define CONVTRANSPOSE_CONVTRANSPOSE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONVT_VERSION "0.1.0"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum convt_status {
+    CONVT_OK = 0,
+    CONVT_INVALID_ARGUMENT = 1, /* an attribute, shape, type or tensor breaks a rule of the operator or of this interface */
+    CONVT_UNSUPPORTED = 2,      /* valid, but not built in (a variant or ISA asked for by name that this CPU or build lacks) */
+    CONVT_OVERFLOW = 3,         /* a size does not fit */
+    CONVT_OUT_OF_MEMORY = 4,    /* the allocator returned null */
+    CONVT_INTERNAL = 5          /* a bug in this library */
+} convt_status;
+
+typedef enum convt_dtype { CONVT_F16 = 1, CONVT_BF16 = 2, CONVT_F32 = 3, CONVT_F64 = 4 } convt_dtype;
+
+typedef enum convt_layout { CONVT_CHANNELS_FIRST = 0, CONVT_CHANNELS_LAST = 1 } convt_layout;
+
+/* A list of integers that may be absent: data == NULL means "not given" whatever the size, which is not the same as
+ * a list of size 0 (give any non-null pointer for that). */
+typedef struct convt_ints {
+    const int64_t *data;
+    size_t size;
+} convt_ints;
+
+/* The attributes of an ONNX ConvTranspose node, by their ONNX names. Zero-initialise, then set `group` (its ONNX
+ * default is 1, and 0 is rejected) and what the node has. */
+typedef struct convt_attributes {
+    const char *auto_pad; /* "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"; NULL: not given (NOTSET) */
+    convt_ints dilations;
+    int64_t group;
+    convt_ints kernel_shape;
+    convt_ints output_padding;
+    convt_ints output_shape; /* spatial axes only, or N, C in front of them; an empty list counts as not given */
+    convt_ints pads;         /* x1_begin, x2_begin, ..., x1_end, x2_end, ... */
+    convt_ints strides;
+} convt_attributes;
+
+/* What is computed: the node, its types and its shapes. */
+typedef struct convt_problem {
+    int opset; /* version of the operator: 1, 11 or 22 (any opset of a model: the version in force is derived) */
+    convt_dtype dtype;
+    convt_layout layout;
+    convt_attributes attributes;
+    convt_ints x_shape; /* in `layout` order */
+    convt_ints w_shape; /* (C, M/group, K1..Kn) */
+    convt_ints b_shape; /* (M); absent: no bias */
+} convt_problem;
+
+/* A tensor in the caller's memory. strides: one per axis in elements, NULL for dense C order. A crop of a larger tensor
+ * is welcome: strides must be positive where the extent exceeds 1, the last axis must have stride 1 (of x and y; weights
+ * and bias must be dense), and elements of y must not overlap. x and y must not overlap each other. */
+typedef struct convt_tensor {
+    void *data; /* read only for x, w and b */
+    convt_dtype dtype;
+    const int64_t *shape;
+    const int64_t *strides;
+    size_t rank;
+} convt_tensor;
+
+/* Runs task(task_context, i) for each i in 0..count-1, in any order, on any threads, and returns when all have ended. */
+typedef void (*convt_task)(void *task_context, size_t i);
+typedef void (*convt_parallel_for)(void *user, size_t count, convt_task task, void *task_context);
+
+/* Memory for plans, packed weights and workspaces. allocate returns `size` bytes aligned to `alignment` (a power of two,
+ * at most 64), or NULL. Both may be called from any thread that plans or runs. */
+typedef void *(*convt_allocate)(void *user, size_t size, size_t alignment);
+typedef void (*convt_deallocate)(void *user, void *pointer);
+
+/* Zero-initialise for the defaults. Everything that is pointed to by `variant` and `isa` is only read during the call;
+ * the hooks must outlive the plan and its reshapes. */
+typedef struct convt_options {
+    int threads;                     /* 0: one. Results are bitwise the same for any number. */
+    convt_parallel_for parallel_for; /* NULL: the library's own threads, started when first needed */
+    void *parallel_user;
+    convt_allocate allocate; /* NULL (then deallocate too): the C library's */
+    convt_deallocate deallocate;
+    void *allocate_user;
+    const char *variant; /* force a variant by name (see convt_variant_name); NULL: chosen by cost */
+    const char *isa;     /* force an ISA by name (see convt_isa_name); NULL: the best that this CPU runs */
+} convt_options;
+
+typedef struct convt_plan convt_plan;
+
+/* The message of the calling thread's last failed call: which value broke which rule. Never NULL. */
+const char *convt_last_error(void);
+const char *convt_status_name(convt_status status);
+const char *convt_dtype_name(convt_dtype dtype); /* "f16", "bf16", "f32", "f64" */
+size_t convt_dtype_size(convt_dtype dtype);      /* in bytes */
+
+/* The shape of y, by the attributes and shapes alone. Writes at most `capacity` extents to y_shape and the rank to
+ * *rank (the rank of x). Fails where convt_plan_create would for attributes and shapes. */
+convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank);
+
+/* Validates everything, packs the weights and chooses a variant.
+ * w: dense weights, packed here once and not referred to afterwards; NULL: they arrive with each run.
+ * b: dense bias, likewise; must be given with w if the problem has a bias, and only then.
+ * options: NULL for the defaults. On success *plan is to be released with convt_plan_destroy. */
+convt_status convt_plan_create(const convt_problem *problem, const convt_tensor *w, const convt_tensor *b,
+                               const convt_options *options, convt_plan **plan);
+
+/* A plan for another shape of x (same rank and channels, other batch and spatial extents), sharing the packed weights
+ * of `plan`, which remains valid; each is destroyed on its own, in any order. */
+convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, convt_plan **reshaped);
+
+void convt_plan_destroy(convt_plan *plan); /* NULL is allowed */
+
+/* Computes y. w and b: NULL if they were given to convt_plan_create, required (b if the problem has a bias) if not.
+ * workspace: at least convt_plan_workspace_bytes(plan) bytes aligned to 64, for this run alone; NULL: the plan allocates
+ * one when it has none free, and keeps it for its next runs. */
+convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
+                            const convt_tensor *y, void *workspace);
+
+/* What was planned. Strings live as long as the plan. */
+size_t convt_plan_workspace_bytes(const convt_plan *plan);
+size_t convt_plan_packed_bytes(const convt_plan *plan);            /* packed weights and bias */
+size_t convt_plan_rank(const convt_plan *plan);                    /* of x and y, N and C included */
+const int64_t *convt_plan_x_shape(const convt_plan *plan);         /* in the problem's layout order */
+const int64_t *convt_plan_y_shape(const convt_plan *plan);         /* likewise */
+double convt_plan_macs(const convt_plan *plan);                    /* multiply-adds of the definition, cropped ones left out */
+int convt_plan_threads(const convt_plan *plan);                    /* as asked for */
+const char *convt_plan_variant(const convt_plan *plan);            /* name of the chosen variant */
+const char *convt_plan_isa(const convt_plan *plan);                /* name of the ISA it runs on */
+const char *convt_plan_explain(const convt_plan *plan);            /* geometry, taps, candidates, choice and reason, as text */
+
+/* ISAs built in, best first, and whether this CPU runs them. Names: "avx512", "avx2", "x86_64". */
+size_t convt_isa_count(void);
+const char *convt_isa_name(size_t i);
+int convt_isa_supported(size_t i);
+
+/* Variants built in, in table order. */
+size_t convt_variant_count(void);
+const char *convt_variant_name(size_t i);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* CONVTRANSPOSE_CONVTRANSPOSE_H_ */

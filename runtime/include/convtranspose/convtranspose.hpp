@@ -1,0 +1,210 @@
+// Transposed convolution: the C++17 interface, a thin header over convtranspose.h (read that for the rules).
+//
+//     convtranspose::Problem problem;
+//     problem.x_shape = {1, 256, 16, 16};
+//     problem.w_shape = {256, 128, 4, 4};
+//     problem.attributes.strides = {2, 2};
+//     problem.attributes.pads = {1, 1, 1, 1};
+//     convtranspose::Plan plan;
+//     convtranspose::Status status = convtranspose::Plan::create(problem, {}, weights, nullptr, &plan);
+//     if (status) status = plan.run(x, y);          // x, y: dense float data of plan.x_shape() and plan.y_shape()
+//     if (!status) std::cerr << status.message();
+#ifndef CONVTRANSPOSE_CONVTRANSPOSE_HPP_
+#define CONVTRANSPOSE_CONVTRANSPOSE_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convtranspose/convtranspose.h"
+
+namespace convtranspose {
+
+using Shape = std::vector<std::int64_t>;
+
+// Success, or a code and the value and rule that were at odds. True in a condition means success.
+class [[nodiscard]] Status {
+  public:
+    Status() = default;
+    Status(convt_status code, std::string message) : code_(code), message_(std::move(message)) {}
+
+    explicit operator bool() const { return code_ == CONVT_OK; }
+    convt_status code() const { return code_; }
+    const std::string &message() const { return message_; }
+
+    // The status of a C call that has just been made on this thread.
+    static Status from(convt_status code) { return code == CONVT_OK ? Status() : Status(code, convt_last_error()); }
+
+  private:
+    convt_status code_ = CONVT_OK;
+    std::string message_;
+};
+
+// An ONNX attribute holding integers: absent unless assigned.
+using Ints = std::optional<Shape>;
+
+struct Attributes {
+    std::optional<std::string> auto_pad;
+    Ints dilations;
+    std::int64_t group = 1;
+    Ints kernel_shape;
+    Ints output_padding;
+    Ints output_shape;
+    Ints pads;
+    Ints strides;
+};
+
+struct Problem {
+    int opset = 22;
+    convt_dtype dtype = CONVT_F32;
+    convt_layout layout = CONVT_CHANNELS_FIRST;
+    Attributes attributes;
+    Shape x_shape;
+    Shape w_shape;
+    Ints b_shape; // assigned: the layer has a bias
+};
+
+// A view of the caller's memory. Empty strides: dense.
+struct TensorView {
+    void *data = nullptr;
+    convt_dtype dtype = CONVT_F32;
+    Shape shape;
+    Shape strides;
+};
+
+struct ConstTensorView {
+    const void *data = nullptr;
+    convt_dtype dtype = CONVT_F32;
+    Shape shape;
+    Shape strides;
+
+    ConstTensorView() = default;
+    ConstTensorView(const void *data_, convt_dtype dtype_, Shape shape_, Shape strides_ = {})
+        : data(data_), dtype(dtype_), shape(std::move(shape_)), strides(std::move(strides_)) {}
+    ConstTensorView(const TensorView &t) : data(t.data), dtype(t.dtype), shape(t.shape), strides(t.strides) {}
+};
+
+using Options = convt_options;
+
+namespace detail {
+
+inline convt_ints view(const Shape &v) {
+    static const std::int64_t nothing = 0; // an empty vector may hold null, which would mean "not given"
+    return {v.empty() ? &nothing : v.data(), v.size()};
+}
+
+inline convt_ints view(const Ints &v) { return v ? view(*v) : convt_ints{nullptr, 0}; }
+
+inline convt_problem view(const Problem &p) {
+    const Attributes &a = p.attributes;
+    convt_problem c{};
+    c.opset = p.opset;
+    c.dtype = p.dtype;
+    c.layout = p.layout;
+    c.attributes.auto_pad = a.auto_pad ? a.auto_pad->c_str() : nullptr;
+    c.attributes.dilations = view(a.dilations);
+    c.attributes.group = a.group;
+    c.attributes.kernel_shape = view(a.kernel_shape);
+    c.attributes.output_padding = view(a.output_padding);
+    c.attributes.output_shape = view(a.output_shape);
+    c.attributes.pads = view(a.pads);
+    c.attributes.strides = view(a.strides);
+    c.x_shape = view(p.x_shape);
+    c.w_shape = view(p.w_shape);
+    c.b_shape = view(p.b_shape);
+    return c;
+}
+
+inline convt_tensor view(const ConstTensorView &t) {
+    return {const_cast<void *>(t.data), t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(), t.shape.size()};
+}
+
+inline convt_tensor view(const TensorView &t) {
+    return {t.data, t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(), t.shape.size()};
+}
+
+} // namespace detail
+
+// The shape of y, by attributes and shapes alone.
+inline Status infer_shape(const Problem &problem, Shape *y_shape) {
+    const convt_problem c = detail::view(problem);
+    Shape shape(problem.x_shape.size());
+    std::size_t rank = 0;
+    const convt_status code = convt_infer_shape(&c, shape.data(), shape.size(), &rank);
+    if (code == CONVT_OK) *y_shape = std::move(shape);
+    return Status::from(code);
+}
+
+// A planned layer: movable, immutable, and safe to run from several threads at once.
+class Plan {
+  public:
+    Plan() = default;
+
+    // weights: dense (C, M/group, K1..Kn), bias: dense (M) or null if the problem has none. Null weights (then null bias):
+    // they arrive with each run.
+    static Status create(const Problem &problem, const Options &options, const void *weights, const void *bias, Plan *plan) {
+        const convt_problem c = detail::view(problem);
+        const ConstTensorView w(weights, problem.dtype, problem.w_shape);
+        const ConstTensorView b(bias, problem.dtype, problem.b_shape.value_or(Shape()));
+        const convt_tensor cw = detail::view(w), cb = detail::view(b);
+        convt_plan *made = nullptr;
+        const convt_status code =
+            convt_plan_create(&c, weights ? &cw : nullptr, bias ? &cb : nullptr, &options, &made);
+        if (code == CONVT_OK) *plan = Plan(made, problem.dtype);
+        return Status::from(code);
+    }
+
+    Status reshape(const Shape &x_shape, Plan *reshaped) const {
+        convt_plan *made = nullptr;
+        const convt_status code = convt_plan_reshape(plan_.get(), detail::view(x_shape), &made);
+        if (code == CONVT_OK) *reshaped = Plan(made, dtype_);
+        return Status::from(code);
+    }
+
+    // Dense x and y.
+    Status run(const void *x, void *y) const { return run(ConstTensorView(x, dtype_, x_shape()), TensorView{y, dtype_, y_shape(), {}}); }
+
+    Status run(const ConstTensorView &x, const TensorView &y, void *workspace = nullptr) const {
+        const convt_tensor cx = detail::view(x), cy = detail::view(y);
+        return Status::from(convt_plan_run(plan_.get(), &cx, nullptr, nullptr, &cy, workspace));
+    }
+
+    // Run-time weights; bias: null if the problem has none.
+    Status run(const ConstTensorView &x, const ConstTensorView &w, const ConstTensorView *b, const TensorView &y,
+               void *workspace = nullptr) const {
+        const convt_tensor cx = detail::view(x), cw = detail::view(w), cy = detail::view(y);
+        convt_tensor cb{};
+        if (b) cb = detail::view(*b);
+        return Status::from(convt_plan_run(plan_.get(), &cx, &cw, b ? &cb : nullptr, &cy, workspace));
+    }
+
+    explicit operator bool() const { return plan_ != nullptr; }
+    Shape x_shape() const { return Shape(convt_plan_x_shape(plan_.get()), convt_plan_x_shape(plan_.get()) + convt_plan_rank(plan_.get())); }
+    Shape y_shape() const { return Shape(convt_plan_y_shape(plan_.get()), convt_plan_y_shape(plan_.get()) + convt_plan_rank(plan_.get())); }
+    std::size_t workspace_bytes() const { return convt_plan_workspace_bytes(plan_.get()); }
+    std::size_t packed_bytes() const { return convt_plan_packed_bytes(plan_.get()); }
+    double macs() const { return convt_plan_macs(plan_.get()); }
+    int threads() const { return convt_plan_threads(plan_.get()); }
+    std::string variant() const { return convt_plan_variant(plan_.get()); }
+    std::string isa() const { return convt_plan_isa(plan_.get()); }
+    std::string explain() const { return convt_plan_explain(plan_.get()); }
+    const convt_plan *get() const { return plan_.get(); }
+
+  private:
+    struct Destroy {
+        void operator()(convt_plan *p) const { convt_plan_destroy(p); }
+    };
+    Plan(convt_plan *plan, convt_dtype dtype) : plan_(plan), dtype_(dtype) {}
+
+    std::unique_ptr<convt_plan, Destroy> plan_;
+    convt_dtype dtype_ = CONVT_F32;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_CONVTRANSPOSE_HPP_

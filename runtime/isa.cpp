@@ -1,0 +1,34 @@
+#include "variant.h"
+
+namespace convtranspose {
+
+const char *isa_name(Isa isa) {
+    switch (isa) {
+    case Isa::kX86_64: return "x86_64";
+    case Isa::kAvx2: return "avx2";
+    case Isa::kAvx512: return "avx512";
+    }
+    return "unknown";
+}
+
+// The features are those that cmake/variants.cmake compiles each ISA for. __builtin_cpu_supports also asks whether the
+// operating system saves the registers.
+bool isa_supported(Isa isa) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    switch (isa) {
+    case Isa::kX86_64: return true;
+    case Isa::kAvx2: return avx2;
+    case Isa::kAvx512:
+        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl");
+    }
+    return false;
+#else
+    return isa == Isa::kX86_64;
+#endif
+}
+
+}  // namespace convtranspose

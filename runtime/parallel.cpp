@@ -1,0 +1,115 @@
+#include "parallel.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace convtranspose {
+
+namespace {
+
+// One for_each under way. Helpers take indices from it until none are left; whoever called waits for the last.
+struct Job {
+    Job(std::size_t count_, convt_task task_, void *context_) : count(count_), task(task_), context(context_) {}
+
+    void work() {
+        for (;;) {
+            const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
+            if (i >= count) return;
+            task(context, i);
+            if (done.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
+                const std::lock_guard<std::mutex> lock(mutex);
+                finished.notify_all();
+            }
+        }
+    }
+
+    void wait() {
+        // The last tasks are usually about to end: a short spin is cheaper than a sleep.
+        for (int i = 0; i < 2000; i++) {
+            if (done.load(std::memory_order_acquire) == count) return;
+        }
+        std::unique_lock<std::mutex> lock(mutex);
+        finished.wait(lock, [&] { return done.load(std::memory_order_acquire) == count; });
+    }
+
+    const std::size_t count;
+    const convt_task task;
+    void *const context;
+    std::atomic<std::size_t> next{0}, done{0};
+    std::mutex mutex;
+    std::condition_variable finished;
+};
+
+// The library's own threads: as many as any plan asked for, less the caller's, started when first needed.
+class Pool {
+  public:
+    ~Pool() {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            stop_ = true;
+        }
+        wake_.notify_all();
+        for (std::thread &t : threads_) t.join();
+    }
+
+    void help(const std::shared_ptr<Job> &job, std::size_t helpers) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            try {
+                while (threads_.size() < helpers) threads_.emplace_back([this] { loop(); });
+            } catch (const std::system_error &) {
+                // No more threads to be had: those that are there, and the caller, do the work.
+            }
+            for (std::size_t i = 0; i < helpers && i < threads_.size(); i++) queue_.push_back(job);
+        }
+        wake_.notify_all();
+    }
+
+  private:
+    void loop() {
+        for (;;) {
+            std::shared_ptr<Job> job;
+            {
+                std::unique_lock<std::mutex> lock(mutex_);
+                wake_.wait(lock, [&] { return stop_ || !queue_.empty(); });
+                if (stop_) return;
+                job = std::move(queue_.front());
+                queue_.pop_front();
+            }
+            job->work();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<std::shared_ptr<Job>> queue_;
+    std::vector<std::thread> threads_;
+    bool stop_ = false;
+};
+
+Pool &pool() {
+    static Pool instance;
+    return instance;
+}
+
+}  // namespace
+
+void Parallel::run(std::size_t count, convt_task task, void *context) const {
+    if (hook) {
+        hook(user, count, task, context);
+        return;
+    }
+    const auto job = std::make_shared<Job>(count, task, context);
+    const std::size_t wanted = static_cast<std::size_t>(threads) - 1;
+    pool().help(job, wanted < count - 1 ? wanted : count - 1);
+    job->work();
+    job->wait();
+}
+
+}  // namespace convtranspose

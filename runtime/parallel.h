@@ -1,0 +1,33 @@
+// Running independent tasks on several threads: the caller's, or our own.
+#ifndef CONVTRANSPOSE_RUNTIME_PARALLEL_H_
+#define CONVTRANSPOSE_RUNTIME_PARALLEL_H_
+
+#include <cstddef>
+
+#include "convtranspose/convtranspose.h"
+
+namespace convtranspose {
+
+struct Parallel {
+    int threads = 1;
+    convt_parallel_for hook = nullptr;  // null: our own threads
+    void *user = nullptr;
+
+    // body(i) for i in 0..count-1, each once, in any order; returns when all are done.
+    template<typename Body>
+    void for_each(std::size_t count, const Body &body) const {
+        if (threads <= 1 || count <= 1) {
+            for (std::size_t i = 0; i < count; i++) body(i);
+            return;
+        }
+        const auto task = [](void *context, std::size_t i) { (*static_cast<const Body *>(context))(i); };
+        run(count, task, const_cast<Body *>(&body));
+    }
+
+  private:
+    void run(std::size_t count, convt_task task, void *context) const;
+};
+
+}  // namespace convtranspose
+
+#endif  // CONVTRANSPOSE_RUNTIME_PARALLEL_H_

@@ -1,0 +1,17 @@
+#include "schedule.h"
+
+namespace convtranspose {
+
+namespace {
+
+void schedule_reference(const ConvTranspose &c, const Tile &, Store) {
+    // Inlining would recompute the whole sum for nothing, a whole image of sums would need memory: one element at a time.
+    Halide::Func sum = c.sum;
+    sum.compute_at(c.y, c.oc);
+}
+
+}  // namespace
+
+const Family kReference = {"reference", Outside::kSkipped, TapOrder::kPerResidue, false, schedule_reference};
+
+}  // namespace convtranspose

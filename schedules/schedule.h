@@ -1,0 +1,52 @@
+// Schedules of the algorithm in generators/conv_transpose.h: which loops, in which order, on which registers. No arithmetic.
+#ifndef CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_
+#define CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_
+
+#include "conv_transpose.h"
+
+namespace convtranspose {
+
+// Along what the caller's y (and, where depthwise, x) is dense.
+enum class Store {
+    kChannels,  // oc; g where depthwise
+    kPlanar,    // ow
+};
+
+// The register tile of a family, in elements.
+struct Tile {
+    int oc = 1;     // output channels; conv_transpose()'s oc_tile
+    int q = 1;      // positions along w, of one residue
+    int qh = 1;     // positions along h, of one residue
+    int lanes = 1;  // of a vector of the sum's type on the target
+};
+
+// A way to schedule the algorithm, and what of the algorithm's choices it asks for.
+struct Family {
+    const char *name;
+    Outside outside;     // whether it wants x with zeros around it
+    TapOrder tap_order;  // of w and h
+    bool depthwise;      // for one input channel per group
+    void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
+};
+
+// Plain loops in the order of the definition: obviously right, for anything.
+extern const Family kReference;
+
+// Accumulators [tile.qh x tile.q positions] x [tile.oc channels], vectors along oc; x is broadcast. For deep channels. Any
+// strides; needs at least tile.q columns and tile.qh rows per residue.
+extern const Family kChannels;
+
+// Accumulators [tile.oc channels] x [tile.q positions], vectors along w; weights are broadcast. For wide rows, planar. Needs
+// a constant stride of w, and x readable up to a whole tile past its last column.
+extern const Family kWide;
+
+// Accumulators [all residues of w and h] x [tile.oc channels] x [tile.q positions], vectors along w: one load of x feeds the
+// taps of all residues that meet it. For few output channels. Needs constant strides of w and h, and x readable as above.
+extern const Family kFew;
+
+// One input channel per group. kChannels: vectors along g, tile.oc of them, by tile.q positions. kPlanar: as kWide.
+extern const Family kDepthwise;
+
+}  // namespace convtranspose
+
+#endif  // CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_

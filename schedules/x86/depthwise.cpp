@@ -1,0 +1,44 @@
+#include "schedule.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+
+namespace {
+
+void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
+    const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
+    Func y = c.y, sum = c.sum;
+    if (store == Store::kPlanar) {
+        kWide.schedule(c, tile, store);
+        return;
+    }
+    Var go("go"), gi("gi"), qo("qo"), qi("qi");
+    y.split(c.g, go, gi, tile.oc * tile.lanes, TailStrategy::GuardWithIf)
+        .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
+        .reorder({gi, qi, c.oc, qo, w.r, h.q, h.r, d.q, d.r, go, c.n})
+        .vectorize(gi, tile.lanes)
+        .unroll(qi);
+    sum.compute_at(y, qo)
+        .bound_extent(c.oi, 1)
+        .bound_extent(c.oo, 1)
+        .bound_extent(w.q, tile.q)
+        .bound_extent(c.g, tile.oc * tile.lanes)
+        .reorder_storage({c.g, w.q})
+        .reorder({c.g, w.q})
+        .vectorize(c.g, tile.lanes)
+        .unroll(c.g)
+        .unroll(w.q);
+    const Update &k = c.updates[0];
+    sum.update()
+        .reorder({c.g, w.q, k.ic, k.tw, k.th, k.td})
+        .vectorize(c.g, tile.lanes)
+        .unroll(c.g)
+        .unroll(w.q);
+}
+
+}  // namespace
+
+const Family kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true, schedule_depthwise};
+
+}  // namespace convtranspose

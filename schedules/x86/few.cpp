@@ -1,0 +1,56 @@
+#include "schedule.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+
+namespace {
+
+void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
+    const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
+    Func y = c.y, sum = c.sum;
+    Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), rw("rw"), qh("qh"), rh("rh");
+    const int stride_w = c.stride[0], stride_h = c.stride[1];
+
+    y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
+        .split(w.o, qo, qi, tile.q * stride_w, TailStrategy::GuardWithIf)
+        .split(qi, qi, rw, stride_w)
+        .split(h.o, qh, rh, stride_h, TailStrategy::GuardWithIf)
+        .reorder({rw, qi, oi, rh, qo, qh, d.q, d.r, oo, c.g, c.n})
+        .vectorize(qi, tile.lanes)
+        .unroll(rw);
+
+    sum.compute_at(y, qo)
+        .bound_extent(c.oi, tile.oc)
+        .bound_extent(c.oo, 1)
+        .bound_extent(w.q, tile.q)
+        .bound_extent(w.r, stride_w)
+        .bound_extent(h.q, 1)
+        .bound_extent(h.r, stride_h)
+        .reorder_storage({w.q, w.r, h.r, c.oi})
+        .reorder({w.q, w.r, h.r, c.oi})
+        .vectorize(w.q, tile.lanes)
+        .unroll(w.q)
+        .unroll(w.r)
+        .unroll(h.r)
+        .unroll(c.oi);
+    const Update &shared = c.updates[0], &rest = c.updates[1];
+    sum.update(0)
+        .reorder({w.q, w.r, h.r, c.oi, shared.ic, shared.tw, shared.th, shared.td})
+        .vectorize(w.q, tile.lanes)
+        .unroll(w.q)
+        .unroll(w.r)
+        .unroll(h.r)
+        .unroll(c.oi);
+    sum.update(1)
+        .reorder({w.q, c.oi, rest.ic, rest.tw, rest.th, rest.td, w.r, h.r})
+        .vectorize(w.q, tile.lanes)
+        .unroll(w.q)
+        .unroll(c.oi);
+}
+
+}  // namespace
+
+const Family kFew = {"few", Outside::kNeverReads, TapOrder::kShared, false, schedule_few};
+
+}  // namespace convtranspose
