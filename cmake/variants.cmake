@@ -5,7 +5,7 @@
 # makes one variant for each combination. STRIDES: what is built in of the strides of w and h, "W" or "WxH"; 0 is any.
 # TILES: AxB or AxBxC, the register tile, in vectors along the family's vector dimension:
 #   channels          vectors of oc  x  positions along w  [x  positions along h]
-#   wide, few         oc             x  vectors along w
+#   wide, few         oc             x  vectors along w    [x  positions along h, not few]
 #   depthwise planar  1              x  vectors along w;   depthwise channels: vectors of g  x  positions along w
 #
 # Name of a variant: family_dtype_store[_sSTRIDES]_tile. Tiles leave a register or two for operands: AVX-512 has 32 vector
@@ -25,26 +25,35 @@ function(convtranspose_table)
     # x copied with zeros around it, for all other families.
     convtranspose_pads(ISAS ${isas} DTYPES f16 bf16 f32 f64 ORDERS planar channels transposed)
 
-    # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers.
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES channels planar STRIDES 0
-                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4 2x4x2 2x4x3 2x3x4 2x2 2x2x4 2x1 1x14 1x8 1x4 1x1)
+    # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers. Planar rows are stored
+    # in runs if the stride is built in.
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES channels STRIDES 0
+                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES planar STRIDES 0
+                           TILES 2x14 2x12 2x8 2x7 2x4x3 2x4 2x2 8x1 2x1 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2
+                           TILES 2x14 2x12 2x10 2x8 2x7x2 2x5x2 2x4x2 2x4x3 2x2x4 1x16 1x8x2 1x4x4)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 8
+                           TILES 2x14 2x12 2x10 2x8 2x4x2 1x8)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 4 TILES 2x12 2x8 2x4x2)
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 STORES channels planar STRIDES 0
-                           TILES 2x14 2x12 2x8 2x7 2x4 2x4x3 2x2 2x1 1x8 1x1)
+                           TILES 2x14 2x8 2x4x3 2x2 2x1 1x1)
     convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES channels planar STRIDES 0
-                           TILES 2x6 2x5 2x4 2x3x2 2x2 2x2x3 2x1 1x6 1x1)
+                           TILES 2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 4 TILES 2x6 2x4 2x2x3)
     convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f16 bf16 STORES channels planar STRIDES 0
                            TILES 2x6 2x4 2x1 1x1)
 
-    # Wide rows of planar images.
-    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4
-                           TILES 8x3 12x2 8x2 14x1 8x1)
-    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x1)
-    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4
-                           TILES 4x3 6x2 6x1)
+    # Wide rows of planar images. Few output channels take the flat tiles.
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2 3 4
+                           TILES 8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4 3x1x8)
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x2 8x1 3x4x2)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x2 6x1 3x4)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x1)
 
     # Few output channels: a tile holds the residues of both axes.
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x2)
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x3)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4 1x2)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x3 1x2)
     convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x1 TILES 1x6)
     convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
     convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 TILES 1x6)
@@ -53,7 +62,7 @@ function(convtranspose_table)
 
     # One input channel per group.
     convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4 8
-                           TILES 1x4 1x1)
+                           TILES 1x4 1x2 1x1)
     convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x1)
 
     # Anything.

@@ -6,17 +6,17 @@
 
 namespace convtranspose {
 
-AxisPlan plan_axis(const AxisGeometry &geometry, bool all_residues) {
+AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues) {
     AxisPlan p;
     p.geometry = geometry;
     p.residues = all_residues ? geometry.stride : std::min(geometry.stride, geometry.out);
     // Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on
-    // the pads, the order does not: packed weights serve every input size.
+    // the pads, the order does not.
     const auto kernel = static_cast<std::size_t>(geometry.kernel);
     p.elements.resize(kernel);
     std::iota(p.elements.begin(), p.elements.end(), std::int64_t{0});
     std::sort(p.elements.begin(), p.elements.end(), [&](std::int64_t a, std::int64_t b) {
-        const std::int64_t class_a = a * geometry.dilation % geometry.stride, class_b = b * geometry.dilation % geometry.stride;
+        const std::int64_t class_a = a * geometry.dilation % weight_stride, class_b = b * geometry.dilation % weight_stride;
         return class_a != class_b ? class_a < class_b : a > b;
     });
     std::vector<std::int32_t> position(kernel);

@@ -25,8 +25,9 @@ struct AxisPlan {
     std::int64_t least_q_extent() const { return std::max<std::int64_t>(geometry.out / geometry.stride, 1); }
 };
 
+// weight_stride: by whose residues the elements are ordered; that of the node, so that packed weights serve every input size.
 // all_residues: the kernel walks all residues whether or not they have outputs (a constant stride).
-AxisPlan plan_axis(const AxisGeometry &geometry, bool all_residues);
+AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues);
 
 }  // namespace convtranspose
 

@@ -1,12 +1,15 @@
 #include "candidates.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "error.h"
 
 namespace convtranspose {
 
 namespace {
+
+constexpr double kSecondLevelCache = 512 << 10;  // of which a kernel may hope to keep this much
 
 double ceil_div(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
@@ -25,11 +28,8 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
     case Family::kChannels:
         if (v.store == Store::kChannels && dense != Store::kChannels) return "y is channels first";
         if (v.store == Store::kPlanar && dense != Store::kPlanar) return "y is channels last";
-        if (w.least_q_extent() < v.tile_q) {
+        if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
             return concat("a residue has ", w.least_q_extent(), " columns, the tile ", v.tile_q);
-        }
-        if (h.least_q_extent() < v.tile_qh) {
-            return concat("a residue has ", h.least_q_extent(), " rows, the tile ", v.tile_qh);
         }
         break;
     case Family::kWide:
@@ -53,6 +53,9 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
         }
         break;
     }
+    if (h.least_q_extent() < v.tile_qh) {
+        return concat("a residue has ", h.least_q_extent(), " rows, the tile ", v.tile_qh);
+    }
     if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return concat("stride of w is ", w.geometry.stride);
     return {};
 }
@@ -61,11 +64,16 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
     if (p.x_dtype != sum_dtype(p.x_dtype) || p.reads_outside()) return false;
+    const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
     if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
         return channels_last && p.geometry.group % (v.tile_oc * v.lanes) == 0;
     }
     if (channels_last && p.geometry.in_channels != 1) return false;
+    // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
+    // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
+    const auto plane = static_cast<double>(w.geometry.in * h.geometry.in * p.plan[2].geometry.in);
+    if (p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048) return false;
     // A constant stride of w reads up to whole tiles.
     return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
@@ -85,12 +93,13 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         return images * groups * static_cast<double>(p.oc()) * static_cast<double>(w.q_extent() * h.q_extent() * d.q_extent()) *
                (residues * 10 + taps * (5 + ic * 5));
     }
-    // One vector of accumulators by one broadcast is a multiply-add.
+    // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
+    // 32 bytes a cycle.
     const auto step = [](double vectors, double broadcasts) {
-        return std::max({vectors * broadcasts / 2, (vectors + broadcasts) / 2, 4.0});
+        return std::max({vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * 2, 4.0});
     };
     const double rows = static_cast<double>(h.q_extent() * d.q_extent());
-    const double lanes = v.lanes;
+    const double lanes = v.lanes, size = static_cast<double>(convt_dtype_size(sum_dtype(v.dtype)));
     double total = 0;
     switch (v.family) {
     case Family::kReference: break;
@@ -99,9 +108,11 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
-        const double store = v.store == Store::kPlanar ? positions * used : positions * vectors * 2;
-        // Weights come from the second-level cache, at about 32 bytes a cycle.
-        const double k_step = std::max(step(vectors, positions), vectors * 2);
+        double store = positions * vectors * 2;
+        if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
+        // If the weights of all residues that are computed together do not fit there, they come from further away.
+        const double panel = ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
+        const double k_step = std::max(step(vectors, positions), vectors * (panel > kSecondLevelCache ? 4 : 2) + 2 * v.tile_qh);
         total = tiles * (ic * taps * k_step + residues * (30 + store) + taps * 6);
         break;
     }
@@ -113,9 +124,11 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
             total = tiles * (taps * (step(vectors, v.tile_q) + 6) + residues * (20 + vectors * v.tile_q)) / groups;
             break;
         }
-        const double vectors = v.tile_q / lanes;
-        const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
-        total = tiles * (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * 3) + taps * 6);
+        const double vectors = v.tile_q / lanes * v.tile_qh;
+        const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
+                             static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
+        const double loop = v.family == Family::kDepthwise ? 3 : 6;  // its only input channel makes no loop
+        total = tiles * (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * 3) + taps * loop);
         break;
     }
     case Family::kFew: {
@@ -123,8 +136,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double shared = static_cast<double>(w.shared_count) * h.shared_count * static_cast<double>(d.elements.size());
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
         const double rest = taps - shared * all;
-        total = tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * v.tile_oc, 4.0)) +
-                         residues * (10 + vectors * v.tile_oc * 3) + (shared + rest) * 6);
+        total = tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * 2, 4.0) * v.tile_oc) +
+                         residues * (10 + vectors * v.tile_oc * 3) + (shared + rest) * 12);
         break;
     }
     }
@@ -153,6 +166,20 @@ bool CoreProblem::reads_outside() const {
     return false;
 }
 
+namespace {
+
+// With one input position the stride matters to nobody. One that no two kernel elements share a residue of makes every
+// output position a residue of its own, with one tap or none, so that nothing is computed from the zeros around x.
+AxisGeometry single_position(AxisGeometry a) {
+    a.stride = a.out + a.pad_begin + (a.kernel - 1) * a.dilation + 1;
+    const std::int64_t divisor = std::gcd(a.stride, a.dilation);
+    a.kernel_step = -(a.stride / divisor);
+    a.offset_step = a.dilation / divisor;
+    return a;
+}
+
+}  // namespace
+
 CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype) {
     CoreProblem p;
     p.geometry = geometry;
@@ -164,7 +191,11 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype) {
     one.offset_step = 1;
     p.axes = {one, one, one};
     for (std::size_t i = 0; i < geometry.axes.size(); i++) p.axes[i] = geometry.axes[geometry.axes.size() - 1 - i];
-    for (std::size_t i = 0; i < 3; i++) p.plan[i] = plan_axis(p.axes[i], false);
+    for (std::size_t i = 0; i < 3; i++) {
+        p.weight_stride[i] = p.axes[i].stride;
+        if (p.axes[i].in == 1 && p.axes[i].kernel > 1) p.axes[i] = single_position(p.axes[i]);
+        p.plan[i] = plan_axis(p.axes[i], p.weight_stride[i], false);
+    }
     return p;
 }
 

@@ -17,6 +17,7 @@ struct CoreProblem {
     Geometry geometry;
     convt_dtype x_dtype, y_dtype;          // y_dtype: that of x, or its sum type
     std::array<AxisGeometry, 3> axes;      // w, h, d
+    std::array<std::int64_t, 3> weight_stride;  // of the node, by which weights are packed; axes may have another
     std::array<AxisPlan, 3> plan;          // residues that have outputs
     bool may_be_infinite = false;          // weights known to hold an inf or a NaN
 

@@ -97,7 +97,7 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads)
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
     for (std::size_t a = 0; a < 3; a++) {
-        axes_[a] = whole_[a] ? plan_axis(problem.axes[a], true) : problem.plan[a];
+        axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];
         packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size());
     }
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;

@@ -1,6 +1,7 @@
 #include "geometry.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -20,6 +21,15 @@ constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxAttribute = std::int64_t{1} << 61;
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+// C may hand over any int as an enumerator, but to load one that the enumeration does not have is undefined in C++.
+template<typename Enum>
+int raw(const Enum &value) {
+    static_assert(sizeof(Enum) == sizeof(int));
+    int result = 0;
+    std::memcpy(&result, &value, sizeof result);
+    return result;
+}
 
 bool given(const convt_ints &list) { return list.data != nullptr; }
 
@@ -77,9 +87,9 @@ Status read_shape(const char *name, const convt_ints &list, Shape *shape) {
     return Status();
 }
 
-Status check_bytes(const char *name, const Shape &shape, convt_dtype dtype, std::size_t element_size) {
+Status check_bytes(const char *name, const Shape &shape, convt_dtype dtype) {
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return Status();
-    std::int64_t bytes = static_cast<std::int64_t>(element_size);
+    std::int64_t bytes = static_cast<std::int64_t>(convt_dtype_size(dtype));
     for (const std::int64_t extent : shape) {
         if (__builtin_mul_overflow(bytes, extent, &bytes)) {
             return overflow(name, " of shape ", to_string(shape), " and type ", convt_dtype_name(dtype),
@@ -115,8 +125,8 @@ Status natural_extent(const AxisGeometry &axis, std::size_t i, std::int64_t *nat
                       !__builtin_mul_overflow(axis.dilation, axis.kernel - 1, &last_tap) && last_tap < kMaxAttribute;
     if (fits) *natural = last_input + last_tap + axis.output_padding + 1; // four terms, each at most 2^61
     if (!fits || *natural >= kMaxAttribute) {
-        return overflow("the output size of spatial axis ", i, " does not fit: strides[", i, "] = ", axis.stride, " * (",
-                        axis.in, " - 1) + output_padding[", i, "] = ", axis.output_padding, " + (", axis.kernel,
+        return overflow("the output size of spatial axis ", i, " does not fit: strides[", i, "] = ", axis.stride,
+                        " * (", axis.in, " - 1) + output_padding[", i, "] = ", axis.output_padding, " + (", axis.kernel,
                         " - 1) * dilations[", i, "] = ", axis.dilation, " + 1 must be less than 2^61");
     }
     return Status();
@@ -169,8 +179,8 @@ Status read_output_shape(const convt_ints &list, std::size_t axes, Shape *output
     output_shape->clear();
     if (!given(list) || list.size == 0) return Status();
     if (list.size != axes && list.size != axes + 2) {
-        return invalid("output_shape has ", list.size, " elements, needs ", axes, " (one per spatial axis) or ", axes + 2,
-                       " (N and C in front)");
+        return invalid("output_shape has ", list.size, " elements, needs ", axes, " (one per spatial axis) or ",
+                       axes + 2, " (N and C in front)");
     }
     *output_shape = to_shape(list);
     const std::size_t skip = output_shape->size() - axes; // N and C carry no information, and are not looked at
@@ -186,12 +196,10 @@ Status read_output_shape(const convt_ints &list, std::size_t axes, Shape *output
 // Shapes, channels and bias: everything but the spatial attributes.
 Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     if (problem.opset < 1) return invalid("opset = ", problem.opset, " must be at least 1");
-    const std::size_t element_size = convt_dtype_size(problem.dtype);
-    if (element_size == 0) {
-        return invalid("dtype = ", static_cast<int>(problem.dtype), " is not one of f16, bf16, f32, f64");
-    }
-    if (problem.layout != CONVT_CHANNELS_FIRST && problem.layout != CONVT_CHANNELS_LAST) {
-        return invalid("layout = ", static_cast<int>(problem.layout), " is neither channels first nor channels last");
+    const int dtype = raw(problem.dtype), layout = raw(problem.layout);
+    if (dtype < CONVT_F16 || dtype > CONVT_F64) return invalid("dtype = ", dtype, " is not one of f16, bf16, f32, f64");
+    if (layout != CONVT_CHANNELS_FIRST && layout != CONVT_CHANNELS_LAST) {
+        return invalid("layout = ", layout, " is neither channels first nor channels last");
     }
     geometry->dtype = problem.dtype;
     geometry->layout = problem.layout;
@@ -203,8 +211,8 @@ Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     if (w.size() != x.size()) {
         return invalid("w_shape has ", w.size(), " elements, needs ", x.size(), " (the rank of x)");
     }
-    if (Status status = check_bytes("x", x, problem.dtype, element_size); !status) return status;
-    if (Status status = check_bytes("w", w, problem.dtype, element_size); !status) return status;
+    if (Status status = check_bytes("x", x, problem.dtype); !status) return status;
+    if (Status status = check_bytes("w", w, problem.dtype); !status) return status;
 
     const std::size_t channel_axis = problem.layout == CONVT_CHANNELS_FIRST ? 1 : x.size() - 1;
     geometry->batch = x[0];
@@ -267,7 +275,8 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
     for (std::size_t i = 0; i < axes; ++i) {
         const std::int64_t limit = std::max(strides[i], dilations[i]);
         if (output_padding[i] < limit) continue;
-        return invalid("output_padding[", i, "] = ", output_padding[i], " must be less than max(stride, dilation) = ", limit);
+        return invalid("output_padding[", i, "] = ", output_padding[i],
+                       " must be less than max(stride, dilation) = ", limit);
     }
     if (Status status = read_auto_pad(attributes.auto_pad, &padding.auto_pad); !status) return status;
     if (Status status = read_list("pads", attributes.pads, 2 * axes, "two", 0, 0, "not be negative", &padding.pads);
@@ -324,7 +333,7 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
     y.push_back(resolved.batch);
     for (const AxisGeometry &axis : resolved.axes) y.push_back(axis.out);
     y.insert(resolved.layout == CONVT_CHANNELS_FIRST ? y.begin() + 1 : y.end(), resolved.out_channels);
-    if (Status status = check_bytes("y", y, resolved.dtype, convt_dtype_size(resolved.dtype)); !status) return status;
+    if (Status status = check_bytes("y", y, resolved.dtype); !status) return status;
 
     *geometry = std::move(resolved);
     return Status();

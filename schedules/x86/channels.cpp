@@ -6,32 +6,79 @@ using namespace Halide;
 
 namespace {
 
-void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
+// Loops, outermost first: channel tile, residues, rows, tiles of a row. The packed weights of one channel tile and residue,
+// taps * ic * oc_tile elements, are then read over and over from the second-level cache, for all images of a batch.
+
+// One residue after the other, each stored at once: dense where y is channels last, scattered where it is planar.
+void schedule_any_stride(const ConvTranspose &c, const Tile &tile, Store store) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
     Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), qho("qho"), qhi("qhi");
-
-    // Loops, outermost first: channel tile, residues, rows, tiles of a row. The packed weights of one channel tile and
-    // residue, taps * ic * oc_tile elements, are then read over and over from the second-level cache.
     y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
         .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
-        .reorder({oi, qi, qhi, qo, qho, d.q, c.n, w.r, h.r, d.r, oo, c.g});
+        .reorder({oi, qi, qhi, qo, qho, d.q, c.n, w.r, h.r, d.r, oo, c.g})
+        .unroll(qi)
+        .unroll(qhi);
     if (store == Store::kChannels) {
         y.vectorize(oi, tile.lanes);
     }
-    y.unroll(qi).unroll(qhi);
+    sum.compute_at(y, qo);
+}
 
-    sum.compute_at(y, qo)
+// All residues of w, one after the other, into a tile on the stack; then stored as runs of a row, so that each cache line of
+// y is written once. At 16 positions of stride 1 or 8 of stride 2 such a run is one cache line per channel.
+void schedule_built_in_stride(const ConvTranspose &c, const Tile &tile) {
+    const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
+    const int stride = c.stride[0], run = tile.q * stride;
+    int lanes = tile.lanes;
+    while (run % lanes != 0) {
+        lanes /= 2;
+    }
+    Func y = c.y, sum = c.sum, parked = sum.in();
+    Var oo("oo"), oi("oi"), qo("qo"), o("o"), qho("qho"), qhi("qhi");
+    y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
+        .split(w.o, qo, o, run, TailStrategy::GuardWithIf)
+        .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
+        .reorder({o, qhi, oi, qo, qho, d.q, c.n, h.r, d.r, oo, c.g})
+        .vectorize(o, lanes);
+    if (run / lanes <= 4) {
+        y.unroll(o);
+    }
+    parked.compute_at(y, qo)
         .bound_extent(c.oi, tile.oc)
         .bound_extent(c.oo, 1)
         .bound_extent(w.q, tile.q)
+        .bound_extent(w.r, stride)
         .bound_extent(h.q, tile.qh)
+        .reorder_storage({c.oi, w.r, w.q, h.q})
+        .reorder({c.oi, w.q, h.q, w.r})
         .vectorize(c.oi, tile.lanes)
         .unroll(c.oi)
         .unroll(w.q)
         .unroll(h.q);
+    sum.compute_at(parked, w.r);
+}
+
+void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
+    if (c.stride[0] == 0) {
+        schedule_any_stride(c, tile, store);
+    } else {
+        schedule_built_in_stride(c, tile);
+    }
+    // The register tile: per input channel and tap, tile.oc / lanes vectors of weights times tile.q * tile.qh broadcast x.
+    const AxisVars &w = c.axes[0], &h = c.axes[1];
     const Update &k = c.updates[0];
+    Func sum = c.sum;
+    sum.bound_extent(c.oi, tile.oc)
+        .bound_extent(c.oo, 1)
+        .bound_extent(w.q, tile.q)
+        .bound_extent(h.q, tile.qh)
+        .reorder({c.oi, w.q, h.q})
+        .vectorize(c.oi, tile.lanes)
+        .unroll(c.oi)
+        .unroll(w.q)
+        .unroll(h.q);
     sum.update()
         .reorder({c.oi, w.q, h.q, k.ic, k.tw, k.th, k.td})
         .vectorize(c.oi, tile.lanes)
