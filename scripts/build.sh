@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Configures if needed, and builds what is out of date: scripts/build.sh [PRESET] [NINJA OPTION OR TARGET...]
+# PRESET is one of CMakePresets.json: release (the default, in build/) or asan-ubsan (in build-asan/).
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$root"
+
+preset=${1:-release}
+shift || true
+case $preset in
+release) folder=build ;;
+asan-ubsan) folder=build-asan ;;
+*) die "no preset '$preset': release or asan-ubsan" ;;
+esac
+[[ -f $venv/.complete ]] || die "run scripts/setup.sh first"
+
+# Ninja itself configures again when a CMake file changes, but knows nothing of the presets nor of the environment.
+if [[ ! $folder/build.ninja -nt CMakePresets.json || ! $folder/build.ninja -nt $venv/.complete ]]; then
+    fresh=()
+    # A cache from before the repository was moved would be refused.
+    if [[ -f $folder/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
+        fresh=(--fresh)
+    fi
+    logged "configure-$preset" "cmake --preset $preset" "$venv/bin/cmake" "${fresh[@]}" --preset "$preset"
+fi
+say "building in $folder/"
+# With percentage, so that a log shows how far it is; on a terminal ninja keeps to one line.
+NINJA_STATUS='[%p %es] ' "$venv/bin/cmake" --build --preset "$preset" -- "$@"

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Shows what the library does, from a bare machine: sets up, builds, runs ONNX's own ConvTranspose tests, upsamples a
+# picture (into demo-output/), and compares values and speed with ONNX Runtime.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$root"
+
+heading "Set-up and build"
+scripts/setup.sh
+scripts/build.sh
+
+work=build/demo
+rm -rf "$work"
+mkdir -p "$work"
+
+heading "ONNX's own ConvTranspose node tests"
+"$venv/bin/python" scripts/demo/node_tests.py "$work/node_tests"
+build/bin/convtranspose run "$work"/node_tests/* --output-dir "$work/node_tests_output" --verify
+
+heading "Upsampling a picture"
+"$venv/bin/python" scripts/demo/photo_upsample.py
+find demo-output -name '*.png' | sort
+
+heading "Beside ONNX Runtime"
+"$venv/bin/python" scripts/demo/beside_onnxruntime.py
+
+heading "Done"
+say "$(elapsed) seconds in all; the pictures are in demo-output/"

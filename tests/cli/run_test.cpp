@@ -1,0 +1,289 @@
+// `convtranspose run`: models and inputs in, output_0.pb out.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "files.h"
+#include "models.h"
+#include "process.h"
+
+namespace fs = std::filesystem;
+
+namespace convtranspose::test {
+namespace {
+
+class Run : public testing::Test {
+  protected:
+    fs::path in(const std::string &name) const { return folder_.path() / "in" / name; }
+    fs::path out(const std::string &name) const { return folder_.path() / "out" / name / "output_0.pb"; }
+
+    Outcome run(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), "run");
+        arguments.insert(arguments.end(), {"--output-dir", (folder_.path() / "out").string()});
+        return convtranspose(arguments);
+    }
+
+    void expect_output(const Outcome &outcome, const std::string &name, const Values &values,
+                       int data_type = onnx::TensorProto::FLOAT) const {
+        SCOPED_TRACE(outcome);
+        EXPECT_EQ(outcome.status, 0);
+        EXPECT_EQ(outcome.err, "");
+        ASSERT_TRUE(fs::exists(out(name)));
+        const onnx::TensorProto y = read_tensor(out(name));
+        EXPECT_EQ(y.name(), "Y");
+        EXPECT_EQ(y.data_type(), data_type);
+        EXPECT_EQ(values_of(y), values);
+    }
+
+    TemporaryFolder folder_;
+    const Values with_bias_ = expected(kX, kW, &kB);
+};
+
+TEST_F(Run, WritesTheOutputOfATestFolder) {
+    write_test(in("layer"));
+    const Outcome outcome = run({in("layer").string()});
+    expect_output(outcome, "layer", with_bias_);
+    EXPECT_NE(outcome.out.find("layer  f32 1x2x2x3 -> 1x3x4x6"), std::string::npos) << outcome;
+}
+
+TEST_F(Run, TakesEveryTypeAndWayOfStoringIt) {
+    std::vector<std::string> folders;
+    for (const int type : {onnx::TensorProto::FLOAT16, onnx::TensorProto::BFLOAT16, onnx::TensorProto::FLOAT,
+                           onnx::TensorProto::DOUBLE}) {
+        for (const Storage storage : {Storage::raw, Storage::typed}) {
+            const std::string name = std::to_string(type) + (storage == Storage::raw ? "raw" : "typed");
+            ModelOptions options;
+            options.data_type = type;
+            options.storage = storage;
+            write_test(in(name), options);
+            folders.push_back(in(name).string());
+        }
+    }
+    const Outcome outcome = run(folders);
+    for (const std::string &folder : folders) {
+        const std::string name = fs::path(folder).filename().string();
+        expect_output(outcome, name, with_bias_, std::stoi(name));
+    }
+}
+
+TEST_F(Run, TakesWeightsAndBiasFromInputsOrInitializers) {
+    for (const bool bias : {true, false}) {
+        for (const bool constant_w : {true, false}) {
+            for (const bool constant_b : {true, false}) {
+                if (!bias && constant_b) continue;
+                ModelOptions options;
+                options.bias = bias;
+                options.constant_w = constant_w;
+                options.constant_b = constant_b;
+                const std::string name =
+                    std::string(bias ? "b" : "-") + (constant_w ? "w" : "-") + (constant_b ? "c" : "-");
+                write_test(in(name), options);
+                expect_output(run({in(name).string()}), name, expected(kX, kW, bias ? &kB : nullptr));
+            }
+        }
+    }
+}
+
+TEST_F(Run, TakesWeightsAndBiasFromConstantNodes) {
+    onnx::ModelProto m = model();
+    onnx::GraphProto *const graph = m.mutable_graph();
+    graph->clear_initializer();
+    onnx::NodeProto *const w = graph->add_node();
+    w->set_op_type("Constant");
+    w->add_output("W");
+    onnx::AttributeProto *const value = w->add_attribute();
+    value->set_name("value");
+    value->set_type(onnx::AttributeProto::TENSOR);
+    *value->mutable_t() = tensor("", onnx::TensorProto::FLOAT, kW);
+    onnx::NodeProto *const b = graph->add_node();
+    b->set_op_type("Constant");
+    b->add_output("B");
+    onnx::AttributeProto *const floats = b->add_attribute();
+    floats->set_name("value_floats");
+    floats->set_type(onnx::AttributeProto::FLOATS);
+    for (const double element : kB.data) floats->add_floats(float(element));
+    write_test(in("layer"), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect_output(run({in("layer").string()}), "layer", with_bias_);
+}
+
+TEST_F(Run, AnEmptyBiasNameIsNoBias) {
+    ModelOptions options;
+    options.bias = false;
+    onnx::ModelProto m = model(options);
+    m.mutable_graph()->mutable_node(0)->add_input("");
+    write_test(in("layer"), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect_output(run({in("layer").string()}), "layer", expected(kX, kW, nullptr));
+}
+
+TEST_F(Run, InitializersThatAreAlsoGraphInputsAreNotFed) {
+    onnx::ModelProto m = model();
+    m.set_ir_version(3);
+    m.mutable_opset_import(0)->set_version(6);
+    add_value(m.mutable_graph()->mutable_input(), "W", onnx::TensorProto::FLOAT, &kW.dims);
+    add_value(m.mutable_graph()->mutable_input(), "B", onnx::TensorProto::FLOAT, &kB.dims);
+    write_test(in("layer"), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect_output(run({in("layer").string()}), "layer", with_bias_);
+}
+
+TEST_F(Run, GraphInputsMayLackShapes) {
+    ModelOptions options;
+    options.shapes = false;
+    write_test(in("layer"), options);
+    expect_output(run({in("layer").string()}), "layer", with_bias_);
+}
+
+TEST_F(Run, ReadsExternalData) {
+    onnx::ModelProto m = model();
+    onnx::TensorProto *const w = m.mutable_graph()->mutable_initializer(0);
+    write_text(in("layer") / "data" / "weights.bin", "12345678" + w->raw_data() + "more");
+    const std::string length = std::to_string(w->raw_data().size());
+    w->clear_raw_data();
+    w->set_data_location(onnx::TensorProto::EXTERNAL);
+    const std::vector<std::pair<std::string, std::string>> entries = {
+        {"location", "data/weights.bin"}, {"offset", "8"}, {"length", length}};
+    for (const auto &[key, value] : entries) {
+        onnx::StringStringEntryProto *const entry = w->add_external_data();
+        entry->set_key(key);
+        entry->set_value(value);
+    }
+    write_test(in("layer"), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect_output(run({in("layer").string()}), "layer", with_bias_);
+}
+
+TEST_F(Run, TakesAModelFileAndTensorFiles) {
+    ModelOptions options;
+    options.constant_w = false;
+    write(in("layer.onnx"), model(options));
+    write(in("x.pb"), tensor("any name", onnx::TensorProto::FLOAT, kX));
+    write_text(in("w.npy"), npy("<f4", kW.dims, tensor("", onnx::TensorProto::FLOAT, kW).raw_data()));
+    const Outcome outcome = run({in("layer.onnx").string(), in("x.pb").string(), in("w.npy").string()});
+    expect_output(outcome, "layer", with_bias_);
+}
+
+TEST_F(Run, TakesEveryNpyType) {
+    const std::vector<std::pair<std::string, int>> types = {{"<f2", onnx::TensorProto::FLOAT16},
+                                                            {"<V2", onnx::TensorProto::BFLOAT16},
+                                                            {"<f4", onnx::TensorProto::FLOAT},
+                                                            {"<f8", onnx::TensorProto::DOUBLE}};
+    for (const auto &[descr, type] : types) {
+        ModelOptions options;
+        options.data_type = type;
+        write(in("layer.onnx"), model(options));
+        write_text(in("x.npy"), npy(descr, kX.dims, tensor("", type, kX).raw_data()));
+        expect_output(run({in("layer.onnx").string(), in("x.npy").string()}), "layer", with_bias_, type);
+    }
+}
+
+TEST_F(Run, FindsInputsBesideAModelFile) {
+    write(in("layer.onnx"), model());
+    write(in("input_0.pb"), tensor("X", onnx::TensorProto::FLOAT, kX));
+    expect_output(run({in("layer.onnx").string()}), "layer", with_bias_);
+}
+
+TEST_F(Run, AModelFileInATestFolderIsThatFolder) {
+    write_test(in("layer"));
+    expect_output(run({in("layer/model.onnx").string()}), "layer", with_bias_);
+}
+
+TEST_F(Run, FoldersMayEndInASlash) {
+    write_test(in("layer"));
+    expect_output(run({in("layer").string() + "/"}), "layer", with_bias_);
+}
+
+TEST_F(Run, ComputesAnEmptyBatch) {
+    const Values x{{0, 2, 2, 3}, {}};
+    ModelOptions options;
+    options.shapes = false;
+    for (const bool constant : {true, false}) {
+        options.constant_w = constant;
+        std::vector<onnx::TensorProto> inputs = {tensor("X", onnx::TensorProto::FLOAT, x)};
+        if (!constant) inputs.push_back(tensor("W", onnx::TensorProto::FLOAT, kW));
+        write_test(in("layer"), model(options), inputs);
+        expect_output(run({in("layer").string()}), "layer", Values{{0, 3, 4, 6}, {}});
+    }
+}
+
+TEST_F(Run, WritesTheFirstOfSeveralDataSets) {
+    ModelOptions options;
+    options.shapes = false;
+    write_test(in("layer"), options);
+    const Values wider = counting({3, 2, 4, 5}, -7);
+    write(in("layer/test_data_set_1/input_0.pb"), tensor("X", onnx::TensorProto::FLOAT, wider));
+    write(in("layer/test_data_set_10/input_0.pb"), tensor("X", onnx::TensorProto::FLOAT, kX));
+    const Outcome outcome = run({in("layer").string()});
+    expect_output(outcome, "layer", with_bias_);
+    EXPECT_NE(outcome.out.find("layer/test_data_set_1  f32 3x2x4x5 -> 3x3x8x10"), std::string::npos) << outcome;
+    EXPECT_NE(outcome.out.find("3 computed, 0 failed"), std::string::npos) << outcome;
+}
+
+TEST_F(Run, AFailingDataSetFailsTheWholeModel) {
+    ModelOptions options;
+    options.shapes = false;
+    write_test(in("layer"), options);
+    write(in("layer/test_data_set_1/input_0.pb"), tensor("X", onnx::TensorProto::FLOAT, counting({1, 3, 2, 2})));
+    const Outcome outcome = run({in("layer").string()});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_FALSE(fs::exists(out("layer").parent_path()));
+}
+
+TEST_F(Run, AFailedModelDoesNotStopTheOthers) {
+    write_test(in("a"));
+    onnx::ModelProto broken = model();
+    add_ints(broken.mutable_graph()->mutable_node(0), "dilations", {0, 1});
+    write_test(in("b"), broken, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    write_test(in("c"));
+    const Outcome outcome = run({in("a").string(), in("b").string(), in("c").string()});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_EQ(outcome.err.rfind("error: b: ", 0), 0u) << outcome;
+    EXPECT_TRUE(fs::exists(out("a")));
+    EXPECT_FALSE(fs::exists(out("b")));
+    EXPECT_FALSE(fs::exists(out("b").parent_path()));
+    EXPECT_TRUE(fs::exists(out("c")));
+}
+
+TEST_F(Run, AFailedModelLosesTheResultOfAnEarlierRun) {
+    write_test(in("layer"));
+    ASSERT_EQ(run({in("layer").string()}).status, 0);
+    ASSERT_TRUE(fs::exists(out("layer")));
+    write_text(in("layer/model.onnx"), "no longer a model");
+    EXPECT_EQ(run({in("layer").string()}).status, 1);
+    EXPECT_FALSE(fs::exists(out("layer")));
+}
+
+TEST_F(Run, AnUnwritableResultIsAnError) {
+    write_test(in("layer"));
+    write_text(folder_.path() / "out" / "layer", "a file where the folder should be");
+    const Outcome outcome = run({in("layer").string()});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("error: layer: "), std::string::npos) << outcome;
+}
+
+TEST_F(Run, WritesNothingWithoutAnOutputDirectory) {
+    write_test(in("layer"));
+    const Outcome outcome = convtranspose({"run", in("layer").string()});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+    std::size_t files = 0;
+    for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder_.path())) {
+        files += entry.is_regular_file() ? 1 : 0;
+    }
+    EXPECT_EQ(files, 3u) << "model.onnx, input_0.pb and output_0.pb were there before";
+}
+
+TEST_F(Run, ThreadsDoNotChangeTheResult) {
+    write_test(in("layer"));
+    expect_output(run({in("layer").string(), "--threads", "3"}), "layer", with_bias_);
+}
+
+TEST_F(Run, AnUnknownVariantOrIsaIsAnError) {
+    write_test(in("layer"));
+    for (const char *option : {"--variant", "--isa"}) {
+        const Outcome outcome = run({in("layer").string(), option, "no-such-name"});
+        EXPECT_EQ(outcome.status, 1) << outcome;
+        EXPECT_NE(outcome.err.find("no-such-name"), std::string::npos) << outcome;
+    }
+}
+
+} // namespace
+} // namespace convtranspose::test

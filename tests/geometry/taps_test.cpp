@@ -1,0 +1,168 @@
+// Taps against the definition: input i and kernel element k meet at output i * stride + k * dilation - pad_begin.
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "geometry.h"
+#include "reference/tensor.h"
+
+namespace convtranspose {
+namespace {
+
+using test::Random;
+using Meeting = std::tuple<std::int64_t, std::int64_t, std::int64_t>; // output, input, kernel element
+
+AxisGeometry make_axis(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
+                       std::int64_t dilation, std::int64_t pad_begin) {
+    std::int64_t common = stride, rest = dilation;
+    while (rest != 0) std::tie(common, rest) = std::make_tuple(rest, common % rest);
+    AxisGeometry axis;
+    axis.in = in;
+    axis.out = out;
+    axis.kernel = kernel;
+    axis.stride = stride;
+    axis.dilation = dilation;
+    axis.pad_begin = pad_begin;
+    axis.kernel_step = -(stride / common);
+    axis.offset_step = dilation / common;
+    return axis;
+}
+
+std::string describe(const AxisGeometry &axis) {
+    std::ostringstream text;
+    text << "in " << axis.in << " out " << axis.out << " kernel " << axis.kernel << " stride " << axis.stride
+         << " dilation " << axis.dilation << " pad_begin " << axis.pad_begin;
+    return text.str();
+}
+
+std::vector<Meeting> by_definition(const AxisGeometry &axis) {
+    std::vector<Meeting> meetings;
+    for (std::int64_t i = 0; i < axis.in; ++i) {
+        for (std::int64_t k = 0; k < axis.kernel; ++k) {
+            const std::int64_t o = i * axis.stride + k * axis.dilation - axis.pad_begin;
+            if (o >= 0 && o < axis.out) meetings.emplace_back(o, i, k);
+        }
+    }
+    std::sort(meetings.begin(), meetings.end());
+    return meetings;
+}
+
+std::vector<Meeting> by_taps(const AxisGeometry &axis) {
+    std::vector<Meeting> meetings;
+    for (std::int64_t o = 0; o < axis.out; ++o) {
+        const Taps taps = taps_of(axis, o % axis.stride);
+        for (std::int64_t t = 0; t < taps.count; ++t) {
+            const std::int64_t i = o / axis.stride + taps.offset + t * axis.offset_step;
+            if (i >= 0 && i < axis.in) meetings.emplace_back(o, i, taps.kernel_begin + t * axis.kernel_step);
+        }
+    }
+    std::sort(meetings.begin(), meetings.end());
+    return meetings;
+}
+
+// Every kernel element that meets a residue, with its input offset, by trying all of them.
+std::vector<std::pair<std::int64_t, std::int64_t>> taps_by_trying(const AxisGeometry &axis, std::int64_t residue) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> taps;
+    for (std::int64_t k = axis.kernel - 1; k >= 0; --k) { // rising input position
+        const std::int64_t distance = residue + axis.pad_begin - k * axis.dilation;
+        if (distance % axis.stride == 0) taps.emplace_back(k, distance / axis.stride);
+    }
+    return taps;
+}
+
+void expect_right(const AxisGeometry &axis) {
+    SCOPED_TRACE(describe(axis));
+    ASSERT_EQ(by_taps(axis), by_definition(axis));
+    for (std::int64_t residue = 0; residue < axis.stride; ++residue) {
+        const Taps taps = taps_of(axis, residue);
+        std::vector<std::pair<std::int64_t, std::int64_t>> listed;
+        for (std::int64_t t = 0; t < taps.count; ++t) {
+            listed.emplace_back(taps.kernel_begin + t * axis.kernel_step, taps.offset + t * axis.offset_step);
+        }
+        ASSERT_EQ(listed, taps_by_trying(axis, residue)) << "residue " << residue;
+    }
+}
+
+TEST(Taps, ByHand) {
+    // 4-tap kernel, stride 2, pad 1: outputs 2q and 2q + 1 have two taps each.
+    const AxisGeometry axis = make_axis(5, 10, 4, 2, 1, 1);
+    const Taps even = taps_of(axis, 0), odd = taps_of(axis, 1);
+    EXPECT_EQ(even.kernel_begin, 3);
+    EXPECT_EQ(even.offset, -1);
+    EXPECT_EQ(even.count, 2);
+    EXPECT_EQ(odd.kernel_begin, 2);
+    EXPECT_EQ(odd.offset, 0);
+    EXPECT_EQ(odd.count, 2);
+    EXPECT_EQ(axis.kernel_step, -2);
+    EXPECT_EQ(axis.offset_step, 1);
+}
+
+TEST(Taps, ResidueWithoutAny) {
+    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 0).count, 1);
+    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 1).count, 1);
+    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 2).count, 0); // stride above kernel
+    EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 3).count, 0);
+    EXPECT_EQ(taps_of(make_axis(5, 17, 3, 4, 2, 0), 1).count, 0); // gcd(stride, dilation) = 2
+}
+
+TEST(Taps, SmallAxesExhaustively) {
+    for (std::int64_t kernel = 1; kernel <= 5; ++kernel) {
+        for (std::int64_t stride = 1; stride <= 6; ++stride) {
+            for (std::int64_t dilation = 1; dilation <= 6; ++dilation) {
+                for (std::int64_t pad = 0; pad <= 13; ++pad) {
+                    for (const std::int64_t in : {0, 1, 2, 5})
+                        expect_right(make_axis(in, 19, kernel, stride, dilation, pad));
+                    if (HasFatalFailure()) return;
+                }
+            }
+        }
+    }
+}
+
+TEST(Taps, RandomAxes) {
+    Random random(20);
+    for (int i = 0; i < 3000; ++i) {
+        const std::int64_t common = random.pick<std::int64_t>({1, 1, 2, 3, 12}); // at least this in common
+        expect_right(make_axis(random.integer(0, 30), random.integer(1, 90), random.integer(1, 25),
+                               common * random.integer(1, 12), common * random.integer(1, 12), random.integer(0, 300)));
+        if (HasFatalFailure()) return;
+    }
+}
+
+// Where trying all residues would take forever: each kernel element meets one residue, and all are found by it.
+void expect_right_at_kernel_elements(const AxisGeometry &axis) {
+    SCOPED_TRACE(describe(axis));
+    for (std::int64_t k = 0; k < axis.kernel; ++k) {
+        const std::int64_t rest = (k * axis.dilation - axis.pad_begin) % axis.stride;
+        const std::int64_t residue = rest < 0 ? rest + axis.stride : rest;
+        const Taps taps = taps_of(axis, residue);
+        std::vector<std::pair<std::int64_t, std::int64_t>> listed;
+        for (std::int64_t t = 0; t < taps.count; ++t) {
+            listed.emplace_back(taps.kernel_begin + t * axis.kernel_step, taps.offset + t * axis.offset_step);
+        }
+        ASSERT_EQ(listed, taps_by_trying(axis, residue)) << "residue " << residue;
+    }
+}
+
+TEST(Taps, HugeAxes) {
+    expect_right_at_kernel_elements(make_axis(3, 1000, 7, 1000000007, 998244353, 5));
+    expect_right_at_kernel_elements(make_axis(3, 1000, 9, 1000000007, 1000000007, 1000000011));
+    expect_right_at_kernel_elements(make_axis(3, 1000, 5, 3 * 715827883LL, 2 * 715827883LL, 1LL << 40));
+    expect_right_at_kernel_elements(make_axis(1, 1000, 9, (1LL << 57) - 13, (1LL << 57) - 1, (1LL << 60) + 17));
+    expect_right_at_kernel_elements(make_axis(1, 1, 1, (1LL << 61) - 1, (1LL << 61) - 1, 0));
+    Random random(21);
+    for (int i = 0; i < 2000; ++i) {
+        const std::int64_t scale = std::int64_t{1} << random.integer(20, 57);
+        expect_right_at_kernel_elements(make_axis(2, 10, random.integer(1, 8), random.integer(1, scale),
+                                                  random.integer(1, scale), random.integer(0, scale)));
+        if (HasFatalFailure()) return;
+    }
+}
+
+} // namespace
+} // namespace convtranspose

@@ -1,0 +1,21 @@
+/* What c_interface_test.cpp calls of c_interface.c. */
+#ifndef CONVTRANSPOSE_TESTS_PLAN_C_INTERFACE_H_
+#define CONVTRANSPOSE_TESTS_PLAN_C_INTERFACE_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Writes y of a problem that is easily worked out, if it has `count` elements. Returns NULL, or what went wrong. */
+const char *run_by_hand(float *y, size_t count);
+
+/* Whether a problem that is all zeros is refused with a message. */
+int rejects_zero_initialised_problem(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CONVTRANSPOSE_TESTS_PLAN_C_INTERFACE_H_ */

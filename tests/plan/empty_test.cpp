@@ -1,0 +1,79 @@
+// Extents of 0: nothing to add up is still an output of bias or zeros, and no output is still a run.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+struct Case {
+    const char *name;
+    const char *problem;
+    Shape y_shape;
+};
+
+void PrintTo(const Case &c, std::ostream *stream) { *stream << c.problem; }
+
+const std::vector<Case> kCases = {
+    {"Batch", "f32 nchw n0 ic3 oc2 i4x4 k3x3 bias", {0, 2, 6, 6}},
+    {"BatchChannelsLast", "f32 nhwc n0 ic3 oc2 i4x4 k3x3", {0, 6, 6, 2}},
+    {"Width", "f32 nchw n1 ic3 oc20 i4x0 k3x3 bias", {1, 20, 6, 2}},
+    {"Height", "f32 nchw n2 ic3 oc20 i0x4 k3x3 s2x2 bias", {2, 20, 1, 9}},
+    {"HeightChannelsLast", "f32 nhwc n2 ic3 oc20 i0x4 k3x3 s2x2 bias", {2, 1, 9, 20}},
+    {"Everything", "f16 nchw n1 ic3 oc2 i0 k5 s3", {1, 2, 2}},
+    {"DepthOfThree", "f32 nchw n1 ic3 oc2 i0x3x4 k4x2x2 s2x2x2 bias", {1, 2, 2, 6, 8}},
+    {"LeadingOfFour", "f32 nchw n1 ic3 oc2 i0x2x3x4 k4x2x2x2 bias", {1, 2, 3, 3, 4, 5}},
+    {"ByOutputShape", "f32 nchw n1 ic3 oc2 i0x0 k2x2 s4x4 os5x6 bias", {1, 2, 5, 6}},
+    {"InChannels", "f32 nchw n1 ic0 oc5 i4x4 k3x3 s2x2 bias", {1, 5, 9, 9}},
+    {"InChannelsNoBias", "f64 nchw n1 ic0 oc5 i4x4 k3x3 s2x2", {1, 5, 9, 9}},
+    {"InChannelsGrouped", "f32 nhwc n1 g3 ic0 oc6 i4 k3 bias", {1, 6, 6}},
+    {"OutChannels", "f32 nchw n1 ic3 oc0 i4x4 k3x3 bias", {1, 0, 6, 6}},
+    {"OutChannelsChannelsLast", "bf16 nhwc n1 ic3 oc0 i4x4 k3x3", {1, 6, 6, 0}},
+    {"InAndOutChannels", "f32 nchw n1 ic0 oc0 i4x4 k3x3 bias", {1, 0, 6, 6}},
+    {"DepthwiseWidth", "f32 nchw n1 g8 ic8 oc8 i4x0 k4x4 s2x2 bias", {1, 8, 10, 2}},
+    {"TapsThatNeverMeetTheInput", "f32 nchw n1 ic3 oc2 i1x4 k3x3 s1x9 p0x0_2x0 bias", {1, 2, 1, 30}},
+    {"OutputsThatNoTapReaches", "f32 nchw n1 ic3 oc2 i3x3 k1x1 s4x4 os20x20 bias", {1, 2, 20, 20}},
+};
+
+class Empty : public testing::TestWithParam<Case> {};
+
+TEST_P(Empty, IsBiasOrZero) {
+    Problem problem = parse_problem(GetParam().problem);
+    EXPECT_EQ(geometry_of(problem).y_shape, GetParam().y_shape);
+    const Inputs inputs = draw(problem, 1);
+    for (const int threads : {1, 3}) {
+        Options options{};
+        options.threads = threads;
+        expect_agreement(problem, 1, Values::uniform, options);
+    }
+
+    // With weights that arrive with the run.
+    Plan plan;
+    Status status = Plan::create(problem, Options{}, nullptr, nullptr, &plan);
+    ASSERT_TRUE(status) << status.message();
+    Tensor y(problem.dtype, plan.y_shape());
+    const ConstTensorView b = inputs.b ? inputs.b->view() : ConstTensorView();
+    status = plan.run(inputs.x.view(), inputs.w.view(), inputs.b ? &b : nullptr, y.view());
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, Empty, testing::ValuesIn(kCases),
+                         [](const testing::TestParamInfo<Case> &c) { return std::string(c.param.name); });
+
+// A tensor without elements has no memory either.
+TEST(EmptyTensors, NeedNoData) {
+    const Problem problem = parse_problem("f32 nchw n0 ic3 oc2 i4x4 k3x3");
+    const Inputs inputs = draw(problem, 2);
+    Plan plan;
+    ASSERT_TRUE(Plan::create(problem, Options{}, inputs.w.data(), nullptr, &plan));
+    const Status status = plan.run(static_cast<const void *>(nullptr), nullptr);
+    EXPECT_TRUE(status) << status.message();
+}
+
+} // namespace
+} // namespace convtranspose::test

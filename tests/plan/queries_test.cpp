@@ -1,0 +1,106 @@
+// What a plan and the library say of themselves.
+#include <set>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+TEST(Queries, OfAPlan) {
+    const Problem problem = parse_problem("f32 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2 p1x1_1x1 bias");
+    const Inputs inputs = draw(problem, 1);
+    Plan plan;
+    const Status status = Plan::create(problem, Options{}, inputs.w.data(), inputs.b->data(), &plan);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_EQ(plan.x_shape(), (Shape{2, 5, 7, 16}));
+    EXPECT_EQ(plan.y_shape(), (Shape{2, 10, 14, 24}));
+    EXPECT_EQ(convt_plan_rank(plan.get()), 4u);
+    EXPECT_EQ(plan.macs(), count_macs(geometry_of(problem)));
+    EXPECT_EQ(plan.threads(), 1);
+    EXPECT_GE(plan.packed_bytes(), static_cast<std::size_t>(inputs.w.size() + inputs.b->size()) * sizeof(float));
+    // The chosen variant is one of the table, and named in the explanation, with the ISA.
+    std::set<std::string> variants, isas;
+    for (std::size_t i = 0; i < convt_variant_count(); ++i) variants.insert(convt_variant_name(i));
+    for (std::size_t i = 0; i < convt_isa_count(); ++i) isas.insert(convt_isa_name(i));
+    EXPECT_EQ(variants.count(plan.variant()), 1u) << plan.variant();
+    EXPECT_EQ(isas.count(plan.isa()), 1u) << plan.isa();
+    EXPECT_NE(plan.explain().find(plan.variant()), std::string::npos) << plan.explain();
+}
+
+TEST(Queries, PackedBytesAreZeroWhenWeightsArriveWithTheRun) {
+    const Problem problem = parse_problem("f32 nchw ic16 oc24 i5x7 k4x4");
+    Plan plan;
+    ASSERT_TRUE(Plan::create(problem, Options{}, nullptr, nullptr, &plan));
+    EXPECT_EQ(plan.packed_bytes(), 0u);
+}
+
+TEST(Queries, OfTheLibrary) {
+    ASSERT_GT(convt_isa_count(), 0u);
+    ASSERT_GT(convt_variant_count(), 0u);
+    std::set<std::string> names;
+    bool runs_here = false;
+    for (std::size_t i = 0; i < convt_isa_count(); ++i) {
+        names.insert(convt_isa_name(i));
+        runs_here = runs_here || convt_isa_supported(i) != 0;
+    }
+    EXPECT_EQ(names.size(), convt_isa_count()) << "names must differ";
+    EXPECT_TRUE(runs_here);
+    names.clear();
+    for (std::size_t i = 0; i < convt_variant_count(); ++i) names.insert(convt_variant_name(i));
+    EXPECT_EQ(names.size(), convt_variant_count()) << "names must differ";
+
+    EXPECT_STREQ(convt_dtype_name(CONVT_F16), "f16");
+    EXPECT_STREQ(convt_dtype_name(CONVT_BF16), "bf16");
+    EXPECT_STREQ(convt_dtype_name(CONVT_F32), "f32");
+    EXPECT_STREQ(convt_dtype_name(CONVT_F64), "f64");
+    EXPECT_EQ(convt_dtype_size(CONVT_F16), 2u);
+    EXPECT_EQ(convt_dtype_size(CONVT_BF16), 2u);
+    EXPECT_EQ(convt_dtype_size(CONVT_F32), 4u);
+    EXPECT_EQ(convt_dtype_size(CONVT_F64), 8u);
+
+    std::set<std::string> statuses;
+    for (const convt_status status :
+         {CONVT_OK, CONVT_INVALID_ARGUMENT, CONVT_UNSUPPORTED, CONVT_OVERFLOW, CONVT_OUT_OF_MEMORY, CONVT_INTERNAL}) {
+        statuses.insert(convt_status_name(status));
+    }
+    EXPECT_EQ(statuses.size(), 6u) << "names must differ";
+}
+
+// What is best comes first, and is what a plan runs on.
+TEST(Queries, APlanRunsOnTheBestIsa) {
+    std::string best;
+    for (std::size_t i = 0; i < convt_isa_count() && best.empty(); ++i) {
+        if (convt_isa_supported(i)) best = convt_isa_name(i);
+    }
+    const Problem problem = parse_problem("f32 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2");
+    Plan plan;
+    ASSERT_TRUE(Plan::create(problem, Options{}, nullptr, nullptr, &plan));
+    EXPECT_EQ(plan.isa(), best);
+}
+
+TEST(Queries, TheLastErrorIsOfItsThread) {
+    Problem problem = parse_problem("f32 nchw i3 k3");
+    problem.attributes.group = 0;
+    Shape y_shape;
+    ASSERT_FALSE(infer_shape(problem, &y_shape));
+    const std::string mine = convt_last_error();
+    EXPECT_EQ(mine, "group = 0 must be positive");
+    std::thread other([problem]() mutable {
+        EXPECT_NE(convt_last_error(), nullptr);
+        EXPECT_EQ(std::string(convt_last_error()), "") << "of another thread";
+        problem.attributes.group = -3;
+        Shape shape;
+        EXPECT_FALSE(infer_shape(problem, &shape));
+        EXPECT_EQ(std::string(convt_last_error()), "group = -3 must be positive");
+    });
+    other.join();
+    EXPECT_EQ(convt_last_error(), mine);
+}
+
+} // namespace
+} // namespace convtranspose::test

@@ -1,0 +1,169 @@
+// Any number of threads gives the same bits; the caller's threads are used if there are any; plans may be shared.
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+const std::vector<std::string> kProblems = {
+    "f32 nchw n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n2 ic16 oc70 i9x9 k3x3 s2x2",
+    "f32 nchw n3 ic8 oc8 i9x70 k3x3 s1x1 p1x1_1x1",
+    "f32 nchw n1 ic8 oc8 i9x70 k2x2 s2x2 bias",
+    "f32 nchw n1 ic12 oc1 i19x9 k9x9 s4x4 p4x4_4x4 op3x3 bias",
+    "f32 nchw n2 g33 ic33 oc33 i9x9 k4x4 s2x2 p1x1_1x1",
+    "f32 nhwc n1 g33 ic33 oc33 i9x9 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 g4 ic12 oc20 i9x9 k3x3 s2x2 d2x3",
+    "f16 nchw n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1",
+    "f64 nchw n1 ic5 oc7 i9x9 k3x3 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 ic8 oc16 i301 k16 s8 p4_4",
+    "f32 nchw n1 ic5 oc7 i3x4x5 k3x3x3 s2x2x2",
+    "f32 nchw n2 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1 bias",
+    "f32 nchw n1 ic1 oc1 i1x1 k1x1", // less work than threads
+};
+
+class Threads : public testing::TestWithParam<std::string> {};
+
+TEST_P(Threads, AnyNumberGivesTheSameBits) {
+    const Problem problem = parse_problem(GetParam());
+    const Inputs inputs = draw(problem, 1);
+    Tensor single;
+    for (const int threads : {0, 1, 2, 3, 7}) {
+        SCOPED_TRACE(threads);
+        Options options{};
+        options.threads = threads;
+        Tensor y;
+        const Status status = run(problem, inputs, options, &y);
+        ASSERT_TRUE(status) << status.message();
+        if (threads == 0) {
+            single = y;
+            ASSERT_TRUE(agrees(y, reference(problem, inputs)));
+        }
+        EXPECT_TRUE(y == single);
+    }
+}
+
+// A pool of the caller's: here tasks run backwards, on two threads.
+struct CallersThreads {
+    std::atomic<int> calls{0};
+    std::atomic<std::size_t> tasks{0};
+
+    Options options(int threads) {
+        Options options{};
+        options.threads = threads;
+        options.parallel_user = this;
+        options.parallel_for = [](void *user, std::size_t count, convt_task task, void *task_context) {
+            auto *self = static_cast<CallersThreads *>(user);
+            ++self->calls;
+            self->tasks += count;
+            std::thread odd([=] {
+                for (std::size_t i = count; i-- > 0;) {
+                    if (i % 2 == 1) task(task_context, i);
+                }
+            });
+            for (std::size_t i = count; i-- > 0;) {
+                if (i % 2 == 0) task(task_context, i);
+            }
+            odd.join();
+        };
+        return options;
+    }
+};
+
+TEST_P(Threads, OfTheCallerGiveTheSameBits) {
+    const Problem problem = parse_problem(GetParam());
+    const Inputs inputs = draw(problem, 2);
+    Tensor expected;
+    ASSERT_TRUE(run(problem, inputs, Options{}, &expected));
+    for (const int threads : {2, 7}) {
+        SCOPED_TRACE(threads);
+        CallersThreads callers;
+        Tensor y;
+        const Status status = run(problem, inputs, callers.options(threads), &y);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_TRUE(y == expected);
+    }
+}
+
+TEST_P(Threads, ManyMayRunOnePlan) {
+    const Problem problem = parse_problem(GetParam());
+    const Inputs weights = draw(problem, 3);
+    for (const int threads : {1, 2}) { // of the plan; four callers each way
+        Options options{};
+        options.threads = threads;
+        Plan plan;
+        const Status status =
+            Plan::create(problem, options, weights.w.data(), weights.b ? weights.b->data() : nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+
+        constexpr std::size_t kCallers = 4;
+        std::vector<Tensor> x, expected;
+        for (std::size_t i = 0; i < kCallers; ++i) {
+            x.push_back(draw(problem, 100 + i).x);
+            expected.emplace_back(problem.dtype, plan.y_shape());
+            ASSERT_TRUE(plan.run(x[i].data(), expected[i].data()));
+        }
+        std::atomic<int> errors{0}, differences{0};
+        std::vector<std::thread> callers;
+        for (std::size_t i = 0; i < kCallers; ++i) {
+            callers.emplace_back([&, i] {
+                for (int repetition = 0; repetition < 8; ++repetition) {
+                    Tensor y(problem.dtype, plan.y_shape());
+                    if (!plan.run(x[i].data(), y.data())) ++errors;
+                    if (y != expected[i]) ++differences;
+                }
+            });
+        }
+        for (std::thread &caller : callers) caller.join();
+        EXPECT_EQ(errors, 0);
+        EXPECT_EQ(differences, 0);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, Threads, testing::ValuesIn(kProblems),
+                         [](const testing::TestParamInfo<std::string> &c) { return std::to_string(c.index); });
+
+TEST(ThreadsOfTheCaller, AreUsed) {
+    const Problem problem = parse_problem("f32 nchw n2 ic32 oc64 i32x32 k4x4 s2x2 p1x1_1x1 bias");
+    const Inputs inputs = draw(problem, 4);
+    CallersThreads callers;
+    Tensor y;
+    const Status status = run(problem, inputs, callers.options(3), &y);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_GE(callers.calls, 1);
+    EXPECT_GE(callers.tasks, 2u);
+    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+}
+
+TEST(ThreadsOfTheCaller, AreNotUsedForOne) {
+    const Problem problem = parse_problem("f32 nchw n2 ic32 oc64 i32x32 k4x4 s2x2 p1x1_1x1 bias");
+    const Inputs inputs = draw(problem, 5);
+    CallersThreads callers;
+    Tensor y;
+    ASSERT_TRUE(run(problem, inputs, callers.options(1), &y));
+    EXPECT_EQ(callers.calls, 0);
+}
+
+TEST(ThreadsOfThePlan, AreReportedAsAskedFor) {
+    const Problem problem = parse_problem("f32 nchw i3 k3");
+    const Inputs inputs = draw(problem, 6);
+    for (const int threads : {1, 3}) {
+        Options options{};
+        options.threads = threads;
+        Plan plan;
+        ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &plan));
+        EXPECT_EQ(plan.threads(), threads);
+    }
+}
+
+} // namespace
+} // namespace convtranspose::test

@@ -1,0 +1,161 @@
+// x and y as crops of larger tensors: nothing around them is read, and nothing around them is written.
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+const std::vector<std::string> kProblems = {
+    "f32 nchw n2 ic5 oc9 i6x7 k3x3 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n2 ic5 oc9 i6x7 k3x3 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 ic16 oc32 i5x4 k4x4 s2x2 p1x1_1x1",
+    "f32 nhwc n1 ic16 oc32 i5x4 k4x4 s2x2 p1x1_1x1",
+    "f32 nchw n1 ic8 oc8 i5x70 k3x3 s1x1 p1x1_1x1 bias",
+    "f32 nchw n1 ic8 oc8 i5x37 k2x2 s2x2 bias",
+    "f32 nhwc n1 ic8 oc3 i5x37 k2x2 s2x2",
+    "f32 nchw n1 ic12 oc1 i6x20 k9x9 s4x4 p4x4_4x4 op3x3",
+    "f32 nhwc n1 ic12 oc1 i6x20 k9x9 s4x4 p4x4_4x4 op3x3",
+    "f32 nchw n2 g9 ic9 oc9 i6x33 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n2 g33 ic33 oc33 i6x5 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 g3 ic6 oc9 i6x7 k3x3 s3x2 d2x1",
+    "f32 nchw n1 ic4 oc6 i23 k5 s2 p1_2",
+    "f32 nhwc n1 ic4 oc6 i23 k5 s2 p1_2",
+    "f32 nchw n2 ic3 oc4 i3x4x5 k2x3x3 s2x1x2 bias",
+    "f32 nhwc n2 ic3 oc4 i3x4x5 k2x3x3 s2x1x2 bias",
+    "f32 nchw n1 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1",
+    "f32 nhwc n1 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1",
+    "f16 nchw n1 ic17 oc24 i5x9 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n1 ic17 oc24 i5x9 k4x4 s2x2 p1x1_1x1",
+    "f64 nchw n1 ic5 oc7 i5x9 k3x3 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 ic3 oc2 i4x4 k3x3 s2x2 os19x14 bias", // rows and columns that no tap reaches
+};
+
+// A tensor that stands in a larger one, with `before` elements in front of and `after` behind it on each axis.
+class Crop {
+  public:
+    Crop(convt_dtype dtype, const Shape &shape, const Shape &before, const Shape &after) : shape_(shape) {
+        Shape parent = shape;
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) parent[axis] += before[axis] + after[axis];
+        parent_ = Tensor(dtype, parent); // all NaN
+        strides_.assign(shape.size(), 1);
+        for (std::size_t axis = shape.size() - 1; axis-- > 0;) strides_[axis] = strides_[axis + 1] * parent[axis + 1];
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) start_ += before[axis] * strides_[axis];
+    }
+
+    TensorView view() {
+        return {static_cast<char *>(parent_.data()) +
+                    static_cast<std::size_t>(start_) * convt_dtype_size(parent_.dtype()),
+                parent_.dtype(), shape_, strides_};
+    }
+
+    void put(const Tensor &dense) { copy(const_cast<Tensor *>(&dense), true); }
+    Tensor get() {
+        Tensor dense(parent_.dtype(), shape_);
+        copy(&dense, false);
+        return dense;
+    }
+    const Tensor &parent() const { return parent_; }
+
+  private:
+    void copy(Tensor *dense, bool into_parent) {
+        for (std::int64_t i = 0; i < dense->size(); ++i) {
+            std::int64_t at = start_, rest = i;
+            for (std::size_t axis = shape_.size(); axis-- > 0;) {
+                at += rest % shape_[axis] * strides_[axis];
+                rest /= shape_[axis];
+            }
+            if (into_parent) {
+                parent_.set(at, dense->get(i));
+            } else {
+                dense->set(i, parent_.get(at));
+            }
+        }
+    }
+
+    Tensor parent_;
+    Shape shape_, strides_;
+    std::int64_t start_ = 0;
+};
+
+class Views : public testing::TestWithParam<std::string> {
+  protected:
+    // before, after: the margin of axis i is entry i, repeating.
+    void expect_agreement_of_crops(const Shape &before, const Shape &after) {
+        const Problem problem = parse_problem(GetParam());
+        const Inputs inputs = draw(problem, 1);
+        const auto margin = [](const Shape &pattern, std::size_t rank) {
+            Shape margins;
+            for (std::size_t axis = 0; axis < rank; ++axis) margins.push_back(pattern[axis % pattern.size()]);
+            return margins;
+        };
+        const std::size_t rank = problem.x_shape.size();
+        for (const int threads : {1, 3}) {
+            SCOPED_TRACE(threads);
+            Options options{};
+            options.threads = threads;
+            Plan plan;
+            Status status =
+                Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+            ASSERT_TRUE(status) << status.message();
+
+            Crop x(problem.dtype, problem.x_shape, margin(before, rank), margin(after, rank));
+            x.put(inputs.x); // NaN around it: whatever reads there shows
+            Crop y(problem.dtype, plan.y_shape(), margin(after, rank), margin(before, rank));
+            status = plan.run(x.view(), y.view());
+            ASSERT_TRUE(status) << status.message();
+            const Tensor result = y.get();
+            EXPECT_TRUE(agrees(result, reference(problem, inputs)));
+
+            // Put back what stood inside the crop: then all must be as at first.
+            y.put(Tensor(problem.dtype, plan.y_shape()));
+            Crop untouched(problem.dtype, plan.y_shape(), margin(after, rank), margin(before, rank));
+            untouched.put(Tensor(problem.dtype, plan.y_shape()));
+            EXPECT_TRUE(y.parent() == untouched.parent()) << "something around y was written";
+        }
+    }
+};
+
+TEST_P(Views, CropsOfLargerTensors) { expect_agreement_of_crops({1, 2, 1, 3}, {1, 1, 2, 2}); }
+
+TEST_P(Views, CropsThatAreHardlyLarger) { expect_agreement_of_crops({0, 0, 0, 0, 0}, {0, 1, 0, 1, 1}); }
+
+// Rows whose distance is much larger than the row.
+TEST_P(Views, CropsOfMuchLargerTensors) { expect_agreement_of_crops({0, 1, 2, 40}, {1, 0, 1, 30}); }
+
+// A row of y directly in front of an address that is not aligned to anything but an element.
+TEST_P(Views, OddAddresses) { expect_agreement_of_crops({0, 0, 0, 0, 1}, {0, 0, 0, 1, 0}); }
+
+INSTANTIATE_TEST_SUITE_P(Plan, Views, testing::ValuesIn(kProblems),
+                         [](const testing::TestParamInfo<std::string> &c) { return std::to_string(c.index); });
+
+// The stride of an axis of extent 1 is never used, so it may be anything.
+TEST(ViewStrides, OfExtentOneMayBeAnything) {
+    const Problem problem = parse_problem("f32 nchw n1 ic4 oc6 i1x5 k1x3 s1x2");
+    const Inputs inputs = draw(problem, 2);
+    Plan plan;
+    ASSERT_TRUE(Plan::create(problem, Options{}, inputs.w.data(), nullptr, &plan));
+    const std::int64_t out = plan.y_shape()[3];
+    for (const std::int64_t odd : {std::int64_t{0}, std::int64_t{-7}, std::numeric_limits<std::int64_t>::max(),
+                                   std::numeric_limits<std::int64_t>::min()}) {
+        SCOPED_TRACE(odd);
+        Tensor y(problem.dtype, plan.y_shape());
+        ConstTensorView x_view = inputs.x.view();
+        TensorView y_view = y.view();
+        x_view.strides = {odd, 5, odd, 1};
+        y_view.strides = {odd, out, odd, 1};
+        const Status status = plan.run(x_view, y_view);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    }
+}
+
+} // namespace
+} // namespace convtranspose::test

@@ -1,0 +1,14 @@
+// Problems by chance, plausible ones: small, valid, and with every attribute used now and then.
+#ifndef CONVTRANSPOSE_TESTS_REFERENCE_RANDOM_PROBLEM_H_
+#define CONVTRANSPOSE_TESTS_REFERENCE_RANDOM_PROBLEM_H_
+
+#include "convtranspose/convtranspose.hpp"
+#include "reference/tensor.h"
+
+namespace convtranspose::test {
+
+Problem random_problem(Random *random);
+
+} // namespace convtranspose::test
+
+#endif // CONVTRANSPOSE_TESTS_REFERENCE_RANDOM_PROBLEM_H_

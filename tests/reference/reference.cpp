@@ -1,0 +1,212 @@
+#include "reference/reference.h"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "reference/descriptor.h"
+
+namespace convtranspose::test {
+
+namespace {
+
+// What a type can represent.
+struct Format {
+    int significand_bits; // the hidden one included
+    int least_exponent;   // of the least subnormal number, 2^least_exponent
+};
+
+Format format_of(convt_dtype dtype) {
+    switch (dtype) {
+    case CONVT_F16: return {11, -24};
+    case CONVT_BF16: return {8, -133};
+    case CONVT_F32: return {24, -149};
+    case CONVT_F64: return {53, -1074};
+    }
+    throw std::invalid_argument("unknown type");
+}
+
+// Calls f(index) for every index of the box, last axis fastest.
+template<typename F>
+void for_each_index(const Shape &extents, const F &f) {
+    Shape index(extents.size(), 0);
+    for (std::int64_t left = element_count(extents); left > 0; --left) {
+        f(index);
+        for (std::size_t axis = extents.size(); axis-- > 0;) {
+            if (++index[axis] < extents[axis]) break;
+            index[axis] = 0;
+        }
+    }
+}
+
+std::int64_t flat(const Shape &extents, const Shape &index) {
+    std::int64_t position = 0;
+    for (std::size_t axis = 0; axis < extents.size(); ++axis) position = position * extents[axis] + index[axis];
+    return position;
+}
+
+// Elements of a dense tensor by batch, channel and flat spatial position, in either layout.
+struct Indexer {
+    bool channels_first;
+    std::int64_t channels, positions;
+    std::int64_t operator()(std::int64_t n, std::int64_t c, std::int64_t position) const {
+        return channels_first ? (n * channels + c) * positions + position : (n * positions + position) * channels + c;
+    }
+};
+
+template<typename T>
+Expected scatter(const Geometry &geometry, const Inputs &inputs) {
+    Shape in, out, kernel;
+    for (const AxisGeometry &axis : geometry.axes) {
+        in.push_back(axis.in);
+        out.push_back(axis.out);
+        kernel.push_back(axis.kernel);
+    }
+    const bool first = geometry.layout == CONVT_CHANNELS_FIRST;
+    const Indexer x_at{first, geometry.in_channels, element_count(in)};
+    const Indexer y_at{first, geometry.out_channels, element_count(out)};
+    const std::int64_t ic_per_group = geometry.in_channels_per_group(),
+                       oc_per_group = geometry.out_channels_per_group();
+
+    bool integers = true;
+    const auto values_of = [&integers](const Tensor &tensor) {
+        std::vector<T> values;
+        for (std::int64_t i = 0; i < tensor.size(); ++i) {
+            values.push_back(tensor.get(i));
+            integers = integers && values.back() == std::nearbyint(values.back());
+        }
+        return values;
+    };
+    const std::vector<T> x = values_of(inputs.x), w = values_of(inputs.w);
+    const std::vector<T> b = inputs.b ? values_of(*inputs.b) : std::vector<T>();
+
+    const std::size_t size = static_cast<std::size_t>(element_count(geometry.y_shape));
+    std::vector<T> y(size, 0), magnitude(size, 0);
+    std::vector<std::int64_t> taps(static_cast<std::size_t>(y_at.positions), 0); // that meet at an output position
+
+    Shape o(geometry.axes.size());
+    for_each_index(kernel, [&](const Shape &k) {
+        std::vector<std::pair<std::int64_t, std::int64_t>> pairs; // input and output positions that k joins
+        for_each_index(in, [&](const Shape &i) {
+            for (std::size_t axis = 0; axis < i.size(); ++axis) {
+                const AxisGeometry &a = geometry.axes[axis];
+                o[axis] = i[axis] * a.stride + k[axis] * a.dilation - a.pad_begin;
+                if (o[axis] < 0 || o[axis] >= a.out) return;
+            }
+            pairs.emplace_back(flat(in, i), flat(out, o));
+            ++taps[static_cast<std::size_t>(pairs.back().second)];
+        });
+        for (std::int64_t n = 0; n < geometry.batch; ++n) {
+            for (std::int64_t ic = 0; ic < geometry.in_channels; ++ic) {
+                for (std::int64_t m = 0; m < oc_per_group; ++m) {
+                    const std::int64_t oc = ic / ic_per_group * oc_per_group + m;
+                    const T weight =
+                        w[static_cast<std::size_t>((ic * oc_per_group + m) * element_count(kernel) + flat(kernel, k))];
+                    for (const auto &[from, to] : pairs) {
+                        const T product = x[static_cast<std::size_t>(x_at(n, ic, from))] * weight;
+                        y[static_cast<std::size_t>(y_at(n, oc, to))] += product;
+                        magnitude[static_cast<std::size_t>(y_at(n, oc, to))] += std::fabs(product);
+                    }
+                }
+            }
+        }
+    });
+
+    Expected expected;
+    expected.dtype = geometry.dtype;
+    expected.shape = geometry.y_shape;
+    expected.value.resize(size);
+    expected.tolerance.resize(size);
+    const Format format = format_of(geometry.dtype);
+    const long double u_sum = std::ldexp(1.0L, geometry.dtype == CONVT_F64 ? -53 : -24);
+    const long double u_y = std::ldexp(1.0L, -format.significand_bits);
+    for (std::int64_t n = 0; n < geometry.batch; ++n) {
+        for (std::int64_t oc = 0; oc < geometry.out_channels; ++oc) {
+            const T bias = b.empty() ? 0 : b[static_cast<std::size_t>(oc)];
+            for (std::int64_t position = 0; position < y_at.positions; ++position) {
+                const std::size_t at = static_cast<std::size_t>(y_at(n, oc, position));
+                const long double value = y[at] + bias, total = magnitude[at] + std::fabs(bias);
+                const std::int64_t terms = taps[static_cast<std::size_t>(position)] * ic_per_group + 1;
+                expected.value[at] = value;
+                expected.tolerance[at] = static_cast<long double>(terms + 4) * u_sum * total +
+                                         4 * u_y * std::fabs(value) + std::ldexp(1.0L, format.least_exponent);
+                if (integers && total <= std::ldexp(1.0L, format.significand_bits)) expected.tolerance[at] = 0;
+            }
+        }
+    }
+    return expected;
+}
+
+} // namespace
+
+Geometry geometry_of(const Problem &problem) {
+    Geometry geometry;
+    const Status status = resolve(detail::view(problem), &geometry);
+    if (!status) throw std::runtime_error(status.message());
+    return geometry;
+}
+
+Expected reference(const Problem &problem, const Inputs &inputs) {
+    const Geometry geometry = geometry_of(problem);
+    return geometry.dtype == CONVT_F64 ? scatter<long double>(geometry, inputs) : scatter<double>(geometry, inputs);
+}
+
+::testing::AssertionResult agrees(const Tensor &y, const Expected &expected) {
+    if (y.dtype() != expected.dtype) return ::testing::AssertionFailure() << "y has the wrong type";
+    if (y.shape() != expected.shape) {
+        return ::testing::AssertionFailure() << "y has shape " << ::testing::PrintToString(y.shape()) << ", expected "
+                                             << ::testing::PrintToString(expected.shape);
+    }
+    std::int64_t wrong = 0, worst = 0;
+    long double worst_excess = -1;
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+        const long double got = y.get(i), want = expected.value[static_cast<std::size_t>(i)];
+        const long double tolerance = expected.tolerance[static_cast<std::size_t>(i)];
+        long double excess = std::fabs(got - want) - tolerance; // <= 0: good
+        if (!std::isfinite(want) || !std::isfinite(got)) {
+            const bool same = std::isnan(want) ? std::isnan(got) : got == want;
+            excess = same ? 0 : std::numeric_limits<long double>::infinity();
+        }
+        if (excess <= 0) continue;
+        ++wrong;
+        if (excess <= worst_excess) continue;
+        worst_excess = excess;
+        worst = i;
+    }
+    if (wrong == 0) return ::testing::AssertionSuccess();
+
+    Shape index(y.shape().size());
+    std::int64_t rest = worst;
+    for (std::size_t axis = index.size(); axis-- > 0;) {
+        index[axis] = rest % y.shape()[axis];
+        rest /= y.shape()[axis];
+    }
+    std::ostringstream text;
+    text.precision(17);
+    text << wrong << " of " << y.size() << " elements are wrong, the worst at " << ::testing::PrintToString(index)
+         << ": got " << y.get(worst) << ", expected " << expected.value[static_cast<std::size_t>(worst)] << " within "
+         << expected.tolerance[static_cast<std::size_t>(worst)];
+    return ::testing::AssertionFailure() << text.str();
+}
+
+Status run(const Problem &problem, const Inputs &inputs, const Options &options, Tensor *y) {
+    Plan plan;
+    Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+    if (!status) return status;
+    *y = Tensor(problem.dtype, plan.y_shape());
+    return plan.run(inputs.x.data(), y->data());
+}
+
+void expect_agreement(const Problem &problem, std::uint64_t seed, Values values, const Options &options) {
+    SCOPED_TRACE(describe(problem, seed, options));
+    const Inputs inputs = draw(problem, seed, values);
+    Tensor y;
+    const Status status = run(problem, inputs, options, &y);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+}
+
+} // namespace convtranspose::test

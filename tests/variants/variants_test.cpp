@@ -1,0 +1,161 @@
+// Every row of the table of kernels, forced by name, on all problems that it can do: compared with the reference, and
+// with itself on another number of threads. A row that could do none of them would be untested, which is a failure.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+#include "variant.h"
+#include "variants/problems.h"
+
+namespace convtranspose::test {
+namespace {
+
+// The rows of one family for one type and ISA: a test each, so that they share the reference's results.
+struct Rows {
+    Isa isa;
+    convt_dtype dtype;
+    std::string family;
+    std::vector<std::string> names;
+};
+
+std::string name_of(const Rows &rows) {
+    return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + convt_dtype_name(rows.dtype);
+}
+
+void PrintTo(const Rows &rows, std::ostream *stream) {
+    *stream << name_of(rows) << ", " << rows.names.size() << " rows";
+}
+
+std::vector<Rows> rows_of_the_table() {
+    std::vector<Rows> all;
+    for (std::size_t i = 0; i < kVariantCount; ++i) {
+        const std::string name = kVariants[i].name;
+        const Rows key{kVariants[i].isa, kVariants[i].dtype, name.substr(0, name.find('_')), {}};
+        const auto found =
+            std::find_if(all.begin(), all.end(), [&](const Rows &rows) { return name_of(rows) == name_of(key); });
+        Rows &rows = found == all.end() ? all.emplace_back(key) : *found;
+        rows.names.push_back(name);
+    }
+    return all;
+}
+
+class Variants : public testing::TestWithParam<Rows> {};
+
+TEST_P(Variants, Agree) {
+    const Rows &rows = GetParam();
+    if (!isa_supported(rows.isa)) GTEST_SKIP() << "this CPU does not run " << isa_name(rows.isa);
+    std::vector<std::size_t> done(rows.names.size(), 0);
+    for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
+        std::uint64_t seed = 0;
+        for (const Problem &problem : variant_problems(rows.dtype, layout)) {
+            ++seed;
+            const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
+            Expected expected;
+            for (std::size_t i = 0; i < rows.names.size(); ++i) {
+                Options options{};
+                options.threads = 1;
+                options.isa = isa_name(rows.isa);
+                options.variant = rows.names[i].c_str();
+                SCOPED_TRACE(describe(problem, seed, options));
+                Plan plan;
+                Status status =
+                    Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+                if (status.code() == CONVT_UNSUPPORTED) {
+                    EXPECT_NE(status.message(), "");
+                    continue;
+                }
+                ASSERT_TRUE(status) << status.message();
+                ASSERT_EQ(plan.variant(), options.variant);
+                ASSERT_EQ(plan.isa(), options.isa);
+                ++done[i];
+                if (expected.shape.empty()) expected = reference(problem, inputs);
+                Tensor y(problem.dtype, plan.y_shape());
+                status = plan.run(inputs.x.data(), y.data());
+                ASSERT_TRUE(status) << status.message();
+                ASSERT_TRUE(agrees(y, expected));
+
+                if ((seed + i) % 3 != 0) continue; // it is not what differs most between rows
+                options.threads = 3;
+                Tensor threaded;
+                status = run(problem, inputs, options, &threaded);
+                ASSERT_TRUE(status) << status.message();
+                ASSERT_TRUE(threaded == y) << "three threads give other bits than one";
+            }
+        }
+    }
+    for (std::size_t i = 0; i < rows.names.size(); ++i) {
+        EXPECT_GT(done[i], 0u) << rows.names[i] << " on " << isa_name(rows.isa) << " can do none of the problems";
+        RecordProperty(rows.names[i], static_cast<int>(done[i]));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Variants, testing::ValuesIn(rows_of_the_table()),
+                         [](const testing::TestParamInfo<Rows> &c) { return name_of(c.param); });
+
+// What is chosen by default, for the same problems.
+class DefaultChoice : public testing::TestWithParam<std::tuple<convt_dtype, convt_layout>> {};
+
+TEST_P(DefaultChoice, Agrees) {
+    std::uint64_t seed = 1000;
+    for (const Problem &problem : variant_problems(std::get<0>(GetParam()), std::get<1>(GetParam()))) {
+        expect_agreement(problem, seed, seed % 2 ? Values::uniform : Values::integers);
+        ++seed;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DefaultChoice,
+                         testing::Combine(testing::Values(CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64),
+                                          testing::Values(CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST)),
+                         [](const testing::TestParamInfo<std::tuple<convt_dtype, convt_layout>> &c) {
+                             return std::string(convt_dtype_name(std::get<0>(c.param))) +
+                                    (std::get<1>(c.param) == CONVT_CHANNELS_FIRST ? "_nchw" : "_nhwc");
+                         });
+
+TEST(Table, IsWhatTheInterfaceLists) {
+    std::set<std::string> rows, listed, isas, listed_isas;
+    for (std::size_t i = 0; i < kVariantCount; ++i) {
+        rows.insert(kVariants[i].name);
+        isas.insert(isa_name(kVariants[i].isa));
+    }
+    for (std::size_t i = 0; i < convt_variant_count(); ++i) listed.insert(convt_variant_name(i));
+    for (std::size_t i = 0; i < convt_isa_count(); ++i) listed_isas.insert(convt_isa_name(i));
+    EXPECT_EQ(listed, rows);
+    EXPECT_EQ(listed_isas, isas);
+}
+
+TEST(Table, EveryIsaAndTypeHasAReference) {
+    std::set<std::string> names;
+    std::size_t isas = 0;
+    for (const Rows &rows : rows_of_the_table()) names.insert(name_of(rows));
+    for (const Isa isa : {Isa::kX86_64, Isa::kAvx2, Isa::kAvx512}) {
+        bool built_in = false;
+        for (std::size_t i = 0; i < kVariantCount; ++i) built_in = built_in || kVariants[i].isa == isa;
+        if (!built_in) continue;
+        ++isas;
+        for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
+            EXPECT_EQ(names.count(name_of(Rows{isa, dtype, "reference", {}})), 1u)
+                << isa_name(isa) << " " << convt_dtype_name(dtype);
+        }
+    }
+    EXPECT_GT(isas, 0u);
+}
+
+TEST(Problems, AreManyAndSmall) {
+    const std::vector<Problem> problems = variant_problems(CONVT_F32, CONVT_CHANNELS_FIRST);
+    EXPECT_GT(problems.size(), 300u);
+    for (const Problem &problem : problems) {
+        EXPECT_LT(count_macs(geometry_of(problem)), 1e7) << describe(problem) << " takes too long";
+    }
+}
+
+} // namespace
+} // namespace convtranspose::test

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "error.h"
+#include "fma_peak.h"
+#include "job.h"
+#include "layer.h"
+#include "text.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+constexpr std::size_t kFewestRuns = 5;
+
+double now() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+struct Measurement {
+    std::string name, file, node, variant, isa;
+    convt_dtype dtype = CONVT_F32;
+    convt_layout layout = CONVT_CHANNELS_FIRST;
+    Shape x_shape, w_shape, y_shape;
+    int threads = 1;
+    std::size_t runs = 0, workspace_bytes = 0, packed_bytes = 0;
+    double best = 0, median = 0, plan = 0; // seconds
+    double macs = 0, peak_gflops = 0;
+
+    double gflops() const { return 2e-9 * macs / best; }
+    double peak_percent() const { return 100 * gflops() / peak_gflops; }
+};
+
+// Measured once per process for each combination that occurs.
+double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
+    static std::map<std::tuple<std::string, bool, int>, double> known;
+    const auto [entry, is_new] = known.emplace(std::make_tuple(isa, dtype == CONVT_F64, threads), 0.0);
+    if (is_new) entry->second = fma_peak_gflops(isa, dtype, threads);
+    return entry->second;
+}
+
+// Uniform in [-scale, scale).
+Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::mt19937 *generator) {
+    Tensor tensor(dtype, shape);
+    for (std::size_t i = 0, n = tensor.count(); i < n; i++) {
+        tensor.set(i, scale * (double((*generator)()) / 2147483648.0 - 1.0));
+    }
+    return tensor;
+}
+
+void require_finite(const Tensor &y) {
+    for (std::size_t i = 0, n = y.count(); i < n; i++) {
+        if (!std::isfinite(y.at(i))) throw Error("element " + std::to_string(i) + " of the output is not finite");
+    }
+}
+
+Measurement measure(const Layer &layer, const BenchOptions &options) {
+    const Problem &problem = layer.problem;
+    std::mt19937 generator(20220);
+    // Scaled so that y is of order 1 whatever the number of terms, which f16 needs.
+    const std::size_t weights = element_count(problem.w_shape);
+    const double terms =
+        weights && problem.w_shape.size() > 1
+            ? double(weights) / double(problem.w_shape[1]) / double(std::max<std::int64_t>(problem.attributes.group, 1))
+            : 1.0;
+    const Tensor w = random_tensor(problem.dtype, problem.w_shape, 3.0 / std::sqrt(terms), &generator);
+    const Tensor b = random_tensor(problem.dtype, problem.b_shape.value_or(Shape{0}), 1.0, &generator);
+
+    Measurement m;
+    Plan plan;
+    const double plan_begin = now();
+    throw_unless(
+        Plan::create(problem, options.plan.view(), w.data.data(), problem.b_shape ? b.data.data() : nullptr, &plan));
+    m.plan = now() - plan_begin;
+
+    const Tensor x = random_tensor(problem.dtype, problem.x_shape, 1.0, &generator);
+    Tensor y(problem.dtype, plan.y_shape());
+    Buffer workspace(plan.workspace_bytes());
+    const ConstTensorView x_view = x.view();
+    const TensorView y_view = y.view();
+    for (int warm_up = 0; warm_up < 2; warm_up++) throw_unless(plan.run(x_view, y_view, workspace.data()));
+    require_finite(y);
+
+    m.peak_gflops = peak_gflops(plan.isa(), problem.dtype, options.plan.threads);
+    throw_unless(plan.run(x_view, y_view, workspace.data())); // the peak may have idled caches and plan threads
+    std::vector<double> times;
+    const double begin = now();
+    for (double last = begin; times.size() < kFewestRuns || last - begin < options.min_time;) {
+        const double run_begin = now();
+        const Status status = plan.run(x_view, y_view, workspace.data());
+        last = now();
+        throw_unless(status);
+        times.push_back(last - run_begin);
+    }
+    std::sort(times.begin(), times.end());
+    m.best = times.front();
+    m.median = times[times.size() / 2];
+    m.runs = times.size();
+
+    m.node = layer.node.label;
+    m.dtype = problem.dtype;
+    m.layout = problem.layout;
+    m.x_shape = plan.x_shape();
+    m.w_shape = problem.w_shape;
+    m.y_shape = plan.y_shape();
+    m.variant = plan.variant();
+    m.isa = plan.isa();
+    m.threads = options.plan.threads;
+    m.workspace_bytes = plan.workspace_bytes();
+    m.packed_bytes = plan.packed_bytes();
+    m.macs = plan.macs();
+    return m;
+}
+
+void print_json(const std::vector<Measurement> &measurements) {
+    std::cout << '[';
+    for (const Measurement &m : measurements) {
+        const nlohmann::ordered_json row = {{"name", m.name},
+                                            {"file", m.file},
+                                            {"node", m.node},
+                                            {"dtype", convt_dtype_name(m.dtype)},
+                                            {"layout", m.layout == CONVT_CHANNELS_LAST ? "nhwc" : "nchw"},
+                                            {"x_shape", m.x_shape},
+                                            {"w_shape", m.w_shape},
+                                            {"y_shape", m.y_shape},
+                                            {"best_ms", m.best * 1e3},
+                                            {"median_ms", m.median * 1e3},
+                                            {"runs", m.runs},
+                                            {"gflops", m.gflops()},
+                                            {"peak_gflops", m.peak_gflops},
+                                            {"peak_percent", m.peak_percent()},
+                                            {"variant", m.variant},
+                                            {"isa", m.isa},
+                                            {"threads", m.threads},
+                                            {"workspace_bytes", m.workspace_bytes},
+                                            {"packed_bytes", m.packed_bytes},
+                                            {"plan_ms", m.plan * 1e3}};
+        // Names come from files and models: what is no UTF-8 in them must not end the program.
+        std::cout << (&m == &measurements.front() ? "\n  " : ",\n  ")
+                  << row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    }
+    std::cout << "\n]\n";
+}
+
+void print_text(const std::vector<Measurement> &measurements) {
+    std::vector<std::vector<std::string>> rows = {{"name", "type", "x", "y", "variant", "isa", "threads", "best ms",
+                                                   "median ms", "GFLOP/s", "peak %", "workspace", "plan ms"}};
+    for (const Measurement &m : measurements) {
+        rows.push_back({m.name, convt_dtype_name(m.dtype), to_string(m.x_shape), to_string(m.y_shape), m.variant, m.isa,
+                        std::to_string(m.threads), format("%.4f", m.best * 1e3), format("%.4f", m.median * 1e3),
+                        format("%.1f", m.gflops()), format("%.1f", m.peak_percent()),
+                        bytes_to_string(m.workspace_bytes), format("%.3f", m.plan * 1e3)});
+    }
+    print_table(std::cout, rows, {6, 7, 8, 9, 10, 11, 12});
+    std::map<double, std::string> peaks;
+    for (const Measurement &m : measurements) {
+        peaks[m.peak_gflops] =
+            format("%.1f GFLOP/s for ", m.peak_gflops) + (m.dtype == CONVT_F64 ? "f64" : "f32") + " on " + m.isa;
+    }
+    for (const auto &[peak, text] : peaks) std::cout << "FMA peak: " << text << '\n';
+}
+
+} // namespace
+
+int bench_command(const BenchOptions &options) {
+    const std::vector<Job> jobs = jobs_from(options.paths);
+    std::vector<Measurement> measurements;
+    int failed = 0;
+    Progress progress(jobs.size(), true); // the table comes at the end
+    const auto report = [&](const char *kind, const Job &job, const std::string &message) {
+        progress.clear();
+        std::fprintf(stderr, "%s: %s: %s\n", kind, job.name.c_str(), message.c_str());
+        failed += kind == std::string("error") ? 1 : 0;
+    };
+    for (const Job &job : jobs) {
+        progress.step(job.name);
+        try {
+            const Model model(job.model());
+            if (model.node_count() == 0) throw Error("the model has no ConvTranspose node");
+            bool any_known = false;
+            for (std::size_t i = 0; i < model.node_count(); i++) {
+                try {
+                    const Layer layer = layer_of(model, i, options.layout);
+                    any_known = true;
+                    Measurement m = measure(layer, options);
+                    m.file = job.path.string();
+                    m.name = job.name;
+                    measurements.push_back(m);
+                } catch (const UnknownShape &e) {
+                    report("note", job, model.label(i) + " skipped: " + e.what());
+                } catch (const std::exception &e) {
+                    any_known = true;
+                    report("error", job, model.label(i) + ": " + e.what());
+                }
+            }
+            if (!any_known) throw Error("no ConvTranspose node has known shapes (ONNX shape inference may find them)");
+        } catch (const std::exception &e) {
+            report("error", job, e.what());
+        }
+    }
+    progress.clear();
+    if (options.json) {
+        print_json(measurements);
+    } else if (!measurements.empty()) {
+        print_text(measurements);
+    }
+    return failed == 0 ? kSuccess : kFailure;
+}
+
+} // namespace convtranspose::tools

@@ -1,0 +1,71 @@
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "error.h"
+#include "job.h"
+#include "layer.h"
+#include "text.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+std::string explain(const Layer &layer, const Model &model, const ExplainOptions &options) {
+    const Problem &problem = layer.problem;
+    const Node &node = layer.node;
+    // With the model's own constants where it has them: constant weights are planned otherwise than run-time ones.
+    std::optional<Tensor> w, b;
+    if (model.is_constant(node.w) && (node.b.empty() || model.is_constant(node.b))) {
+        w = model.constant(node.w);
+        if (!node.b.empty()) b = model.constant(node.b);
+    }
+    Plan plan;
+    throw_unless(
+        Plan::create(problem, options.plan.view(), w ? w->data.data() : nullptr, b ? b->data.data() : nullptr, &plan));
+    std::string text = node.label + ": " + convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) +
+                       ", x " + to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) +
+                       (w ? " (constant)" : " (run-time)") +
+                       (problem.b_shape ? ", b " + to_string(*problem.b_shape) : "") + ", y " +
+                       to_string(plan.y_shape()) + "\n" + plan.explain();
+    if (text.back() != '\n') text += '\n';
+    return text;
+}
+
+} // namespace
+
+int explain_command(const ExplainOptions &options) {
+    const std::vector<Job> jobs = jobs_from(options.paths);
+    int printed = 0, failed = 0;
+    for (const Job &job : jobs) {
+        try {
+            const Model model(job.model());
+            if (model.node_count() == 0) throw Error("the model has no ConvTranspose node");
+            const int printed_before = printed;
+            for (std::size_t i = 0; i < model.node_count(); i++) {
+                try {
+                    const std::string text = explain(layer_of(model, i, options.layout), model, options);
+                    if (printed++ > 0) std::printf("\n");
+                    if (jobs.size() > 1) std::printf("%s: ", job.name.c_str());
+                    std::printf("%s", text.c_str());
+                } catch (const UnknownShape &e) {
+                    std::fprintf(stderr, "note: %s: %s skipped: %s\n", job.name.c_str(), model.label(i).c_str(),
+                                 e.what());
+                }
+            }
+            if (printed == printed_before) {
+                throw Error("no ConvTranspose node has known shapes (ONNX shape inference may find them)");
+            }
+        } catch (const std::exception &e) {
+            std::fflush(stdout);
+            std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), e.what());
+            failed++;
+        }
+    }
+    return failed == 0 ? kSuccess : kFailure;
+}
+
+} // namespace convtranspose::tools

@@ -1,0 +1,18 @@
+// The machine's multiply-add peak: the most that any kernel could reach.
+#ifndef CONVTRANSPOSE_TOOLS_FMA_PEAK_H_
+#define CONVTRANSPOSE_TOOLS_FMA_PEAK_H_
+
+#include <string>
+
+#include "convtranspose/convtranspose.h"
+
+namespace convtranspose::tools {
+
+// GFLOP/s (a multiply and an add are two) of `threads` threads together, by loops that touch no memory, with the
+// vectors of `isa`, an ISA that this CPU runs. f16 and bf16 accumulate in f32, so theirs is the f32 peak. The best of
+// many rounds, about 0.1 s in all.
+double fma_peak_gflops(const std::string &isa, convt_dtype dtype, int threads);
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_FMA_PEAK_H_

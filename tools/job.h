@@ -1,0 +1,37 @@
+// What the command line names: models with tensors for them, and ONNX backend test folders.
+#ifndef CONVTRANSPOSE_TOOLS_JOB_H_
+#define CONVTRANSPOSE_TOOLS_JOB_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace convtranspose::tools {
+
+// Inputs in the order of the graph inputs that are not initializers, and what should come out.
+struct DataSet {
+    std::string name;                          // "test_data_set_0"; empty where there are no such folders
+    std::vector<std::filesystem::path> inputs; // input_0.pb, input_1.npy ...
+    std::filesystem::path expected;            // output_0.pb or .npy; empty: none
+    std::filesystem::path tolerance;           // tolerance_0.pb or .npy; empty: none
+};
+
+// One positional argument, with the tensor files that follow it.
+struct Job {
+    std::string name;           // of the folder, or of the model file without .onnx
+    std::filesystem::path path; // as given
+    std::vector<std::filesystem::path> inputs;
+
+    // The model file. Throws Error where there is none.
+    std::filesystem::path model() const;
+    // At least one. Without input files on the command line: the test_data_set_N folders beside the model, or the files
+    // beside it as one data set.
+    std::vector<DataSet> data_sets() const;
+};
+
+// Throws UsageError for a tensor file that follows no model file.
+std::vector<Job> jobs_from(const std::vector<std::string> &arguments);
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_JOB_H_

@@ -1,0 +1,25 @@
+// A ConvTranspose node as a problem, by what the model says of its shapes; no data is needed.
+#ifndef CONVTRANSPOSE_TOOLS_LAYER_H_
+#define CONVTRANSPOSE_TOOLS_LAYER_H_
+
+#include "error.h"
+#include "onnx_model.h"
+
+namespace convtranspose::tools {
+
+class UnknownShape : public Error {
+  public:
+    using Error::Error;
+};
+
+struct Layer {
+    Node node;
+    Problem problem;
+};
+
+// Throws UnknownShape where a type or shape is not told, Rejected where the node breaks a rule that needs no library.
+Layer layer_of(const Model &model, std::size_t i, convt_layout layout);
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_LAYER_H_

@@ -1,0 +1,132 @@
+// The command line: options in, one of the commands called, its exit status out.
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <google/protobuf/stubs/logging.h>
+
+#include "commands.h"
+#include "error.h"
+
+namespace {
+
+using namespace convtranspose::tools;
+
+constexpr const char *kRunHelp = R"(
+Each PATH is one of
+  FOLDER              an ONNX backend test folder: model.onnx, and in test_data_set_0, test_data_set_1, ...
+                      the files input_0.pb, input_1.pb, ... for the graph inputs that are not initializers,
+                      in their order. All data sets are run; the result of the first is written.
+  MODEL.onnx FILE...  a model and its inputs in that order: TensorProtos (.pb) or NumPy arrays (.npy)
+  MODEL.onnx          a model whose inputs lie beside it, as in a test folder or as input_0.pb (or .npy), ...
+A model is one ConvTranspose node (f16, bf16, f32 or f64). Weights and bias that are initializers or Constant
+nodes are packed when the model is planned; those that are graph inputs are passed with each run.
+
+Results are written to OUT/<name of the folder, or of the model file without .onnx>/output_0.pb. A model that
+fails leaves no file there, and a line "error: <name>: <message>" on standard error.
+
+--verify compares with output_0.pb: elementwise within tolerance_0.pb if there is one, else within
+  (terms + 4) * u_acc * max|expected| + 4 * u * |expected|
+(terms: products in a sum; u: unit roundoff of the type; u_acc: that of f32, of f64 for f64). Infinities and
+NaNs must agree. A test folder without output_0.pb says that its model must be rejected: it passes if the model
+breaks a rule of the operator, and fails if a result comes out or if anything else went wrong (a missing file,
+a valid model that is not supported).
+
+Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
+
+constexpr const char *kBenchHelp = R"(
+Measures every ConvTranspose node of the models whose shapes are known: weights and bias constant, random data,
+x, y and the workspace allocated beforehand. GFLOP/s count the multiply-adds of the definition (cropped ones
+left out), two operations each, at the best time; peak % is their share of the multiply-add peak of as many
+threads with the same ISA, measured in the same process.
+
+Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
+
+constexpr const char *kExplainHelp = R"(
+Prints the plan of every ConvTranspose node whose shapes the model tells: extents, taps, candidates, choice and
+why.)";
+
+void add_plan_options(CLI::App *command, PlanOptions *options) {
+    command->add_option("--threads", options->threads, "Threads to compute with")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    command->add_option("--isa", options->isa, "Force an ISA (see targets); default: the best that this CPU runs");
+    command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
+}
+
+void add_paths(CLI::App *command, std::vector<std::string> *paths, const char *description) {
+    command->add_option("PATH", *paths, description)->required();
+}
+
+void add_layout(CLI::App *command, convt_layout *layout) {
+    command
+        ->add_option_function<std::string>(
+            "--layout",
+            [layout](const std::string &name) {
+                *layout = name == "nhwc" ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST;
+            },
+            "Layout of x and y; default: nchw")
+        ->check(CLI::IsMember({"nchw", "nhwc"}));
+}
+
+int run_main(int argc, char **argv) {
+    CLI::App app("Transposed convolution (ONNX ConvTranspose) from the command line", "convtranspose");
+    app.set_version_flag("--version", CONVT_VERSION);
+    app.require_subcommand(1);
+
+    RunOptions run;
+    CLI::App *const run_app = app.add_subcommand("run", "Compute models on their inputs, and verify the results");
+    add_paths(run_app, &run.paths, "Models, each with its input files, and test folders");
+    run_app->add_option("--output-dir", run.output_dir, "Write results to OUT/<name>/output_0.pb")->type_name("OUT");
+    run_app->add_flag("--verify", run.verify, "Compare results with output_0.pb");
+    add_plan_options(run_app, &run.plan);
+    run_app->footer(kRunHelp);
+
+    ExplainOptions explain;
+    CLI::App *const explain_app = app.add_subcommand("explain", "Print how models would be computed, and why so");
+    add_paths(explain_app, &explain.paths, "Models, or folders with a model.onnx");
+    add_layout(explain_app, &explain.layout);
+    add_plan_options(explain_app, &explain.plan);
+    explain_app->footer(kExplainHelp);
+
+    BenchOptions bench;
+    CLI::App *const bench_app = app.add_subcommand("bench", "Measure the speed of the layers of models");
+    add_paths(bench_app, &bench.paths, "Models, or folders with a model.onnx");
+    bench_app->add_option("--min-time", bench.min_time, "Seconds to measure each layer for, at least")
+        ->check(CLI::Range(0.0, 3600.0))
+        ->capture_default_str();
+    bench_app->add_flag("--json", bench.json, "Print a JSON array instead of a table");
+    add_layout(bench_app, &bench.layout);
+    add_plan_options(bench_app, &bench.plan);
+    bench_app->footer(kBenchHelp);
+
+    CLI::App *const targets_app = app.add_subcommand("targets", "List the ISAs and variants that are built in");
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &e) {
+        return app.exit(e) == 0 ? kSuccess : kUsage; // 0: --help and --version
+    }
+    if (run_app->parsed()) return run_command(run);
+    if (explain_app->parsed()) return explain_command(explain);
+    if (bench_app->parsed()) return bench_command(bench);
+    if (targets_app->parsed()) return targets_command();
+    return kUsage;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    google::protobuf::SetLogHandler(nullptr); // our own messages name the file
+    try {
+        return run_main(argc, argv);
+    } catch (const UsageError &e) {
+        std::fprintf(stderr, "error: %s\n", e.what());
+        return kUsage;
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "error: %s\n", e.what());
+        return kFailure;
+    }
+}

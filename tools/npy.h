@@ -1,0 +1,17 @@
+// NumPy's .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#ifndef CONVTRANSPOSE_TOOLS_NPY_H_
+#define CONVTRANSPOSE_TOOLS_NPY_H_
+
+#include <filesystem>
+
+#include "tensor.h"
+
+namespace convtranspose::tools {
+
+// float16, float32, float64, and bfloat16 as ml_dtypes saves it. Throws Rejected for other types, Error for a broken
+// file.
+Tensor load_npy(const std::filesystem::path &file);
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_NPY_H_

@@ -1,0 +1,154 @@
+#include "onnx_tensor.h"
+
+#include <algorithm>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <optional>
+
+#include "error.h"
+#include "files.h"
+#include "npy.h"
+#include "text.h"
+
+namespace fs = std::filesystem;
+
+namespace convtranspose::tools {
+
+namespace {
+
+std::string quoted(const onnx::TensorProto &proto) { return "tensor '" + proto.name() + "'"; }
+
+std::uint64_t parse_unsigned(const std::string &text, const std::string &key, const onnx::TensorProto &proto) {
+    std::uint64_t value = 0;
+    const char *const end = text.data() + text.size();
+    const std::from_chars_result result = std::from_chars(text.data(), end, value);
+    if (result.ec != std::errc() || result.ptr != end) {
+        throw Rejected(quoted(proto) + ": external data " + key + " '" + text + "' is not a number of bytes");
+    }
+    return value;
+}
+
+std::string external_data(const onnx::TensorProto &proto, const fs::path &folder) {
+    std::string location;
+    std::uint64_t offset = 0;
+    std::optional<std::uint64_t> length;
+    for (const onnx::StringStringEntryProto &entry : proto.external_data()) {
+        if (entry.key() == "location") location = entry.value();
+        if (entry.key() == "offset") offset = parse_unsigned(entry.value(), "offset", proto);
+        if (entry.key() == "length") length = parse_unsigned(entry.value(), "length", proto);
+    }
+    return read_file(inside(folder, location), offset, length);
+}
+
+[[noreturn]] void throw_size_mismatch(const onnx::TensorProto &proto, std::size_t found, const char *unit,
+                                      std::size_t wanted) {
+    throw Rejected(quoted(proto) + " holds " + std::to_string(found) + " " + unit + ", but its dims " +
+                   to_string(shape_of(proto)) + " need " + std::to_string(wanted));
+}
+
+// From one of the typed fields, whose elements (int32 for the 16-bit types) hold one element each.
+template<typename T, typename Field>
+void copy_elements(const Field &field, Tensor *tensor) {
+    std::byte *to = tensor->data.data();
+    for (const auto element : field) {
+        const T value = static_cast<T>(element);
+        std::memcpy(to, &value, sizeof value);
+        to += sizeof value;
+    }
+}
+
+} // namespace
+
+std::string onnx_type_name(int data_type) {
+    if (!onnx::TensorProto::DataType_IsValid(data_type)) return "number " + std::to_string(data_type);
+    return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(data_type));
+}
+
+convt_dtype dtype_from_onnx(int data_type, const std::string &what) {
+    switch (data_type) {
+    case onnx::TensorProto::FLOAT16: return CONVT_F16;
+    case onnx::TensorProto::BFLOAT16: return CONVT_BF16;
+    case onnx::TensorProto::FLOAT: return CONVT_F32;
+    case onnx::TensorProto::DOUBLE: return CONVT_F64;
+    default:
+        throw Rejected(what + " has type " + onnx_type_name(data_type) +
+                       "; ConvTranspose takes FLOAT16, BFLOAT16, FLOAT and DOUBLE");
+    }
+}
+
+Shape shape_of(const onnx::TensorProto &proto) { return Shape(proto.dims().begin(), proto.dims().end()); }
+
+Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &folder) {
+    const convt_dtype dtype = dtype_from_onnx(proto.data_type(), quoted(proto));
+    if (proto.has_segment()) throw Error(quoted(proto) + " is a segment of a larger one, which is not supported");
+
+    // Find the data before allocating: dims alone must not be able to ask for any amount of memory.
+    const Shape shape = shape_of(proto);
+    const std::size_t count = element_count(shape);
+    const bool external = proto.data_location() == onnx::TensorProto::EXTERNAL;
+    const bool raw = !proto.raw_data().empty();
+    const int kinds = int(external) + int(raw) + int(proto.float_data_size() > 0) + int(proto.double_data_size() > 0) +
+                      int(proto.int32_data_size() > 0) + int(proto.int64_data_size() > 0) +
+                      int(proto.uint64_data_size() > 0) + int(proto.string_data_size() > 0);
+    if (kinds > 1) throw Rejected(quoted(proto) + " keeps its data in more than one field");
+    const std::string loaded = external ? external_data(proto, folder) : std::string();
+    const std::string &bytes = external ? loaded : proto.raw_data();
+    if (external || raw) {
+        if (bytes.size() != count * convt_dtype_size(dtype)) {
+            throw_size_mismatch(proto, bytes.size(), "bytes", count * convt_dtype_size(dtype));
+        }
+    } else {
+        const int elements = dtype == CONVT_F32   ? proto.float_data_size()
+                             : dtype == CONVT_F64 ? proto.double_data_size()
+                                                  : proto.int32_data_size();
+        if (std::size_t(elements) != count) throw_size_mismatch(proto, std::size_t(elements), "elements", count);
+    }
+
+    Tensor tensor(dtype, shape);
+    if (external || raw) {
+        std::memcpy(tensor.data.data(), bytes.data(), bytes.size());
+    } else if (dtype == CONVT_F32) {
+        copy_elements<float>(proto.float_data(), &tensor);
+    } else if (dtype == CONVT_F64) {
+        copy_elements<double>(proto.double_data(), &tensor);
+    } else {
+        copy_elements<std::uint16_t>(proto.int32_data(), &tensor);
+    }
+    return tensor;
+}
+
+Tensor load_tensor(const fs::path &file) {
+    if (file.extension() == ".npy") return load_npy(file);
+    const std::string bytes = read_file(file);
+    onnx::TensorProto proto;
+    if (bytes.size() > INT_MAX || !proto.ParseFromArray(bytes.data(), int(bytes.size())) || !proto.has_data_type()) {
+        throw Error("'" + file.string() + "' is not a TensorProto");
+    }
+    if (proto.name().empty()) proto.set_name(file.filename().string()); // for messages
+    return tensor_from_proto(proto, file.parent_path());
+}
+
+void require_serializable(convt_dtype dtype, const Shape &shape, const std::string &name) {
+    const std::size_t bytes = element_count(shape) * convt_dtype_size(dtype);
+    const std::size_t room_for_the_rest = 65536; // dims and name
+    if (bytes > std::size_t(INT_MAX) - room_for_the_rest) {
+        throw Error("output '" + name + "' of shape " + to_string(shape) + " has " + bytes_to_string(bytes) +
+                    ", more than a TensorProto can hold");
+    }
+}
+
+std::string serialize(const Tensor &tensor, const std::string &name) {
+    require_serializable(tensor.dtype, tensor.shape, name);
+    onnx::TensorProto proto;
+    proto.set_name(name);
+    proto.set_data_type(tensor.dtype == CONVT_F16    ? onnx::TensorProto::FLOAT16
+                        : tensor.dtype == CONVT_BF16 ? onnx::TensorProto::BFLOAT16
+                        : tensor.dtype == CONVT_F32  ? onnx::TensorProto::FLOAT
+                                                     : onnx::TensorProto::DOUBLE);
+    for (const std::int64_t extent : tensor.shape) proto.add_dims(extent);
+    proto.set_raw_data(tensor.data.data(), tensor.data.size());
+    return proto.SerializeAsString();
+}
+
+} // namespace convtranspose::tools

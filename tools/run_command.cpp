@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <new>
+#include <optional>
+#include <set>
+#include <system_error>
+
+#include "commands.h"
+#include "compare.h"
+#include "error.h"
+#include "files.h"
+#include "job.h"
+#include "onnx_model.h"
+#include "onnx_tensor.h"
+#include "text.h"
+
+namespace fs = std::filesystem;
+
+namespace convtranspose::tools {
+
+namespace {
+
+// A model and its plan. Constant weights are packed once for all data sets; weights that are graph inputs go in with
+// each run.
+class Session {
+  public:
+    Session(const fs::path &model_file, const PlanOptions &options)
+        : model_(model_file), node_(model_.only_node()), options_(options) {}
+
+    Tensor run(const DataSet &set);
+
+    const std::string &output_name() const { return node_.y; }
+    const Plan &plan() const { return plan_; }
+    double terms() const { return terms_; } // products, and the bias, in one output element
+
+  private:
+    void load_inputs(const DataSet &set);
+    const Tensor &value(const std::string &name);
+    void make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool constant_weights);
+
+    Model model_;
+    Node node_;
+    PlanOptions options_;
+    std::map<std::string, Tensor> fed_, constants_;
+    Plan plan_;
+    convt_dtype planned_dtype_ = CONVT_F32;
+    double terms_ = 0;
+};
+
+void Session::load_inputs(const DataSet &set) {
+    const std::vector<std::string> &names = model_.inputs();
+    if (set.inputs.size() < names.size()) {
+        throw Error("graph input '" + names[set.inputs.size()] + "' has no file: there are " +
+                    std::to_string(set.inputs.size()) + " input files, the model takes " +
+                    std::to_string(names.size()));
+    }
+    if (set.inputs.size() > names.size()) {
+        throw Error("there are " + std::to_string(set.inputs.size()) + " input files, the model takes " +
+                    std::to_string(names.size()));
+    }
+    fed_.clear();
+    for (std::size_t i = 0; i < names.size(); i++) {
+        Tensor tensor = load_tensor(set.inputs[i]);
+        const ValueType declared = model_.type_of(names[i]);
+        if (declared.data_type != 0 &&
+            dtype_from_onnx(declared.data_type, "graph input '" + names[i] + "'") != tensor.dtype) {
+            throw Error("'" + set.inputs[i].string() + "' is " + convt_dtype_name(tensor.dtype) + ", graph input '" +
+                        names[i] + "' is " + onnx_type_name(declared.data_type));
+        }
+        const auto agrees = [](std::int64_t have, std::int64_t want) { return want == -1 || have == want; };
+        if (declared.shape && !std::equal(tensor.shape.begin(), tensor.shape.end(), declared.shape->begin(),
+                                          declared.shape->end(), agrees)) {
+            throw Error("'" + set.inputs[i].string() + "' is " + to_string(tensor.shape) + ", graph input '" +
+                        names[i] + "' is " + to_string(*declared.shape) + " (-1: any)");
+        }
+        fed_.insert_or_assign(names[i], std::move(tensor));
+    }
+}
+
+const Tensor &Session::value(const std::string &name) {
+    const auto fed = fed_.find(name);
+    if (fed != fed_.end()) return fed->second;
+    if (!model_.is_constant(name)) {
+        throw Rejected(node_.label + ": its input '" + name +
+                       "' is not an input, initializer or Constant of the graph");
+    }
+    const auto loaded = constants_.find(name);
+    if (loaded != constants_.end()) return loaded->second;
+    return constants_.emplace(name, model_.constant(name)).first->second;
+}
+
+void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool constant_weights) {
+    if (plan_ && constant_weights && planned_dtype_ == x.dtype) {
+        if (plan_.x_shape() == x.shape) return;
+        Plan reshaped;
+        throw_unless(plan_.reshape(x.shape, &reshaped));
+        plan_ = std::move(reshaped);
+        return;
+    }
+    Problem problem;
+    problem.opset = node_.opset;
+    problem.dtype = x.dtype;
+    problem.attributes = node_.attributes;
+    problem.x_shape = x.shape;
+    problem.w_shape = w.shape;
+    if (b) problem.b_shape = b->shape;
+    Plan plan;
+    throw_unless(Plan::create(problem, options_.view(), constant_weights ? w.data.data() : nullptr,
+                              constant_weights && b ? b->data.data() : nullptr, &plan));
+    plan_ = std::move(plan);
+    planned_dtype_ = x.dtype;
+    terms_ = w.count() && w.shape[1] ? double(w.count()) / double(w.shape[1]) / double(node_.attributes.group) : 0;
+    terms_ += b ? 1 : 0;
+}
+
+Tensor Session::run(const DataSet &set) {
+    load_inputs(set);
+    const Tensor &x = value(node_.x), &w = value(node_.w);
+    const Tensor *const b = node_.b.empty() ? nullptr : &value(node_.b);
+    for (const Tensor *other : {&w, b}) {
+        if (other && other->dtype != x.dtype) {
+            throw Rejected(node_.label + ": " + (other == &w ? "W" : "B") + " is " + convt_dtype_name(other->dtype) +
+                           ", X is " + convt_dtype_name(x.dtype) + "; they must have one type");
+        }
+    }
+    const int declared = model_.type_of(node_.y).data_type;
+    if (declared != 0 && dtype_from_onnx(declared, "graph output '" + node_.y + "'") != x.dtype) {
+        throw Rejected("graph output '" + node_.y + "' is declared " + onnx_type_name(declared) + ", but X is " +
+                       convt_dtype_name(x.dtype));
+    }
+
+    const bool constant_weights = model_.is_constant(node_.w) && (!b || model_.is_constant(node_.b));
+    make_plan(x, w, b, constant_weights);
+    require_serializable(x.dtype, plan_.y_shape(), node_.y);
+    Tensor y(x.dtype, plan_.y_shape());
+    if (constant_weights) {
+        throw_unless(plan_.run(x.view(), y.view()));
+    } else {
+        const ConstTensorView bias = b ? b->view() : ConstTensorView();
+        throw_unless(plan_.run(x.view(), w.view(), b ? &bias : nullptr, y.view()));
+    }
+    return y;
+}
+
+// Prints what becomes of each data set, and counts.
+class Report {
+  public:
+    Report(const std::vector<Job> &jobs, bool verify) : verify_(verify) {
+        for (const Job &job : jobs) width_ = std::max(width_, int(std::min<std::size_t>(job.name.size(), 60)));
+    }
+
+    void row(bool passed, const std::string &name, const std::string &detail) {
+        (passed ? passed_ : failed_)++;
+        if (verify_ || passed) {
+            const char *const verdict = verify_ ? (passed ? "PASS  " : "FAIL  ") : "";
+            std::printf("%s%-*s  %s\n", verdict, width_, name.c_str(), detail.c_str());
+            std::fflush(stdout);
+        }
+    }
+
+    int finish() const {
+        if (verify_) {
+            std::printf("%d passed, %d failed\n", passed_, failed_);
+        } else if (passed_ + failed_ > 1) {
+            std::printf("%d computed, %d failed\n", passed_, failed_);
+        }
+        return failed_ == 0 ? kSuccess : kFailure;
+    }
+
+  private:
+    bool verify_;
+    int width_ = 0, passed_ = 0, failed_ = 0;
+};
+
+// Padded so that what follows lines up in most tables: rows are printed as they come, before their widths are known.
+std::string padded(std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text;
+}
+
+std::string describe(const Session &session, const Tensor &y) {
+    const Plan &plan = session.plan();
+    const std::string shapes = to_string(plan.x_shape()) + " -> " + to_string(y.shape);
+    return padded(std::string(convt_dtype_name(y.dtype)) + " " + shapes, 36) + "  " + plan.variant() + " " + plan.isa();
+}
+
+// Computes every data set, and only then writes the first one's result: a job that fails on the way leaves nothing.
+void run_job(const Job &job, const RunOptions &options, const fs::path &output, Report *report) {
+    const std::vector<DataSet> sets = job.data_sets();
+    Session session(job.model(), options.plan);
+    std::string serialized;
+    struct Row {
+        bool passed;
+        std::string name, detail;
+    };
+    std::vector<Row> rows;
+    for (const DataSet &set : sets) {
+        const Tensor y = session.run(set);
+        if (&set == &sets.front() && !output.empty()) serialized = serialize(y, session.output_name());
+        Row row{true, sets.size() > 1 ? job.name + "/" + set.name : job.name, describe(session, y)};
+        if (options.verify && set.expected.empty()) {
+            row.passed = false;
+            row.detail += "  computed, but there is no output_0.pb" +
+                          std::string(set.name.empty() ? " to compare with" : ": the folder says it must be rejected");
+        } else if (options.verify) {
+            const Tensor expected = load_tensor(set.expected);
+            std::optional<Tensor> tolerance;
+            if (!set.tolerance.empty()) tolerance = load_tensor(set.tolerance);
+            const Comparison c = compare(y, expected, tolerance ? &*tolerance : nullptr, session.terms());
+            row.passed = c.passed;
+            row.detail = padded(row.detail, 64) + "  " + c.detail;
+        }
+        rows.push_back(row);
+    }
+    if (!output.empty()) write_file(output, serialized);
+    for (const Row &row : rows) report->row(row.passed, row.name, row.detail);
+}
+
+// A test folder without any expected output states that its model must be rejected.
+bool must_be_rejected(const Job &job) {
+    try {
+        const std::vector<DataSet> sets = job.data_sets();
+        return std::all_of(sets.begin(), sets.end(),
+                           [](const DataSet &set) { return !set.name.empty() && set.expected.empty(); });
+    } catch (const std::exception &) {
+        return false;
+    }
+}
+
+} // namespace
+
+int run_command(const RunOptions &options) {
+    const std::vector<Job> jobs = jobs_from(options.paths);
+    std::map<std::string, std::string> written;
+    for (const Job &job : jobs) {
+        if (options.output_dir.empty()) break;
+        const auto [other, is_new] = written.emplace(job.name, job.path.string());
+        if (!is_new) {
+            throw UsageError("'" + other->second + "' and '" + job.path.string() + "' would both write to " +
+                             (fs::path(options.output_dir) / job.name).string());
+        }
+    }
+
+    Report report(jobs, options.verify);
+    Progress progress(jobs.size(), false);
+    for (const Job &job : jobs) {
+        progress.step(job.name);
+        fs::path output;
+        if (!options.output_dir.empty()) {
+            // What an earlier run left must not pass for this one's result.
+            output = fs::path(options.output_dir) / job.name / "output_0.pb";
+            std::error_code ignored;
+            if (fs::remove(output, ignored)) fs::remove(output.parent_path(), ignored); // the folder only if now empty
+        }
+        std::string message;
+        bool rejected = false;
+        try {
+            run_job(job, options, output, &report);
+            continue;
+        } catch (const Rejected &e) {
+            message = e.what();
+            rejected = true;
+        } catch (const std::bad_alloc &) {
+            message = "out of memory";
+        } catch (const std::exception &e) {
+            message = e.what();
+        }
+        progress.clear();
+        std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), message.c_str());
+        const bool passed = options.verify && rejected && must_be_rejected(job);
+        report.row(passed, job.name, (passed ? "rejected, as it must be: " : "") + message);
+    }
+    progress.clear();
+    return report.finish();
+}
+
+} // namespace convtranspose::tools

@@ -1,0 +1,77 @@
+#include "tensor.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "error.h"
+#include "runtime/half.h"
+#include "text.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+template<typename T>
+T load(const std::byte *p) {
+    T value;
+    std::memcpy(&value, p, sizeof value);
+    return value;
+}
+
+template<typename T>
+void store(std::byte *p, T value) {
+    std::memcpy(p, &value, sizeof value);
+}
+
+} // namespace
+
+Buffer::Buffer(std::size_t size)
+    : bytes_(static_cast<std::byte *>(::operator new(std::max<std::size_t>(size, 1), kAlignment))), size_(size) {}
+
+void Buffer::Free::operator()(std::byte *p) const { ::operator delete(p, kAlignment); }
+
+std::size_t element_count(const Shape &shape) {
+    // An empty tensor may have any other extents, so look for a zero before multiplying.
+    const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / 8;
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) {
+        if (extent < 0) throw Rejected("shape " + to_string(shape) + " has a negative extent");
+        if (empty) continue;
+        if (extent > most / count)
+            throw Rejected("shape " + to_string(shape) + " has more elements than memory can hold");
+        count *= extent;
+    }
+    return empty ? 0 : std::size_t(count);
+}
+
+Tensor::Tensor(convt_dtype dtype_, Shape shape_)
+    : dtype(dtype_), shape(std::move(shape_)), data(element_count(shape) * convt_dtype_size(dtype_)) {}
+
+double Tensor::at(std::size_t i) const {
+    const std::byte *p = data.data() + i * convt_dtype_size(dtype);
+    switch (dtype) {
+    case CONVT_F16: return double(float(load<F16>(p)));
+    case CONVT_BF16: return double(float(load<Bf16>(p)));
+    case CONVT_F32: return double(load<float>(p));
+    case CONVT_F64: return load<double>(p);
+    }
+    return std::numeric_limits<double>::quiet_NaN();
+}
+
+void Tensor::set(std::size_t i, double value) {
+    std::byte *p = data.data() + i * convt_dtype_size(dtype);
+    switch (dtype) {
+    case CONVT_F16: store(p, to_f16(float(value))); break;
+    case CONVT_BF16: store(p, to_bf16(float(value))); break;
+    case CONVT_F32: store(p, float(value)); break;
+    case CONVT_F64: store(p, value); break;
+    }
+}
+
+} // namespace convtranspose::tools

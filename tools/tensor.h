@@ -1,0 +1,53 @@
+// A dense tensor in memory of its own.
+#ifndef CONVTRANSPOSE_TOOLS_TENSOR_H_
+#define CONVTRANSPOSE_TOOLS_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "convtranspose/convtranspose.hpp"
+
+namespace convtranspose::tools {
+
+// Uninitialised bytes, aligned to a cache line; never null, not even for none, since null means "absent" to a plan.
+class Buffer {
+  public:
+    Buffer() : Buffer(0) {}
+    explicit Buffer(std::size_t size);
+
+    std::byte *data() { return bytes_.get(); }
+    const std::byte *data() const { return bytes_.get(); }
+    std::size_t size() const { return size_; }
+
+  private:
+    struct Free {
+        void operator()(std::byte *p) const;
+    };
+    std::unique_ptr<std::byte, Free> bytes_;
+    std::size_t size_;
+};
+
+// Product of the extents. Throws Rejected for a negative extent and for a product whose bytes cannot be addressed.
+std::size_t element_count(const Shape &shape);
+
+struct Tensor {
+    Tensor() = default;
+    Tensor(convt_dtype dtype, Shape shape);
+
+    std::size_t count() const { return data.size() / convt_dtype_size(dtype); }
+    ConstTensorView view() const { return ConstTensorView(data.data(), dtype, shape); }
+    TensorView view() { return TensorView{data.data(), dtype, shape, {}}; }
+
+    // Element i in storage order; exact, for every type is a subset of double.
+    double at(std::size_t i) const;
+    void set(std::size_t i, double value);
+
+    convt_dtype dtype = CONVT_F32;
+    Shape shape;
+    Buffer data;
+};
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_TENSOR_H_
