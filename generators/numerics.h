@@ -13,7 +13,17 @@ struct Numerics {
     Halide::Type y;
 
     Halide::Expr widen(const Halide::Expr &e) const { return Halide::cast(sum, e); }
-    Halide::Expr finish(const Halide::Expr &e) const { return Halide::cast(y, e); }
+    Halide::Expr finish(const Halide::Expr &e) const {
+        const Halide::Expr rounded = Halide::cast(y, e);
+        if (y.bits() > 16) {
+            return rounded;
+        }
+        // Halide's own rounding of an f32 NaN can end in an infinity (f16) or a zero (bf16).
+        const Halide::Expr bits = Halide::reinterpret(Halide::UInt(32), e) & Halide::cast<uint32_t>(0x7fffffff);
+        const Halide::Expr nan = Halide::cast<uint16_t>(y.is_bfloat() ? 0x7fc0 : 0x7e00);
+        return Halide::reinterpret(
+            y, Halide::select(bits > Halide::cast<uint32_t>(0x7f800000), nan, Halide::reinterpret(Halide::UInt(16), rounded)));
+    }
 };
 
 // The type that products of a float type are summed in: itself from 32 bits on, f32 below (ONNX leaves it open; f16 sums

@@ -270,12 +270,12 @@ size_t convt_dtype_size(convt_dtype dtype) {
 
 convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank) {
     return guarded([&]() -> Status {
-        if (!problem || !y_shape || !rank) return invalid("problem, y_shape and rank must not be null");
+        if (!problem || !rank || (!y_shape && capacity)) return invalid("problem, y_shape and rank must not be null");
         Geometry g;
         const Status status = resolve(*problem, &g);
         if (!status) return status;
         *rank = g.y_shape.size();
-        std::copy_n(g.y_shape.begin(), std::min(capacity, g.y_shape.size()), y_shape);
+        if (y_shape) std::copy_n(g.y_shape.begin(), std::min(capacity, g.y_shape.size()), y_shape);
         return Status();
     });
 }
@@ -316,6 +316,9 @@ convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, conv
     return guarded([&]() -> Status {
         if (!plan || !reshaped) return invalid("plan and reshaped must not be null");
         convtranspose::Problem problem = plan->problem;
+        if (x_shape.size != problem.x_shape.size()) {
+            return invalid("x_shape has ", x_shape.size, " elements, needs ", problem.x_shape.size(), " (the rank of the plan)");
+        }
         problem.x_shape = x_shape.data ? Shape(x_shape.data, x_shape.data + x_shape.size) : Shape();
         Geometry g;
         Status status = resolve_for_plan(convtranspose::detail::view(problem), &g);

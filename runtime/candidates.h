@@ -26,7 +26,8 @@ struct CoreProblem {
     bool reads_outside() const;            // whether a tap of some output leaves x
 };
 
-CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype);
+// single_positions: whether axes on which x has one position are made residues only (see the source).
+CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions);
 
 struct Candidate {
     const Variant *variant = nullptr;

@@ -91,7 +91,7 @@ struct Core::Call {
     std::int64_t group_begin = 0, group_end = 1;
 };
 
-Core::Core(const CoreProblem &problem, const Candidate &choice, int threads)
+Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
     : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x) {
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
@@ -103,6 +103,10 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads)
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
     packed_.oc_tile = dense_groups ? 0 : v.tile_oc;
     packed_.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
+    if (packed) {
+        packed_.oc_tile = packed->oc_tile;
+        packed_.group_tile = packed->group_tile;
+    }
     packed_.group = g.group;
     packed_.ic = problem.ic();
     packed_.oc = problem.oc();
@@ -257,7 +261,9 @@ void Core::compute_strip(const Strip &s, const void *packed, void *y, const Tens
     const std::int64_t wanted = parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1;
     const std::int64_t group_tiles = ceil_div(packed_.group, packed_.group_tile);
     const std::int64_t group_parts = std::min(group_tiles, wanted);
-    const std::int64_t tile_parts = std::min(packed_.tiles(), ceil_div(wanted, group_parts));
+    // The reference takes the channels of one packed tile at a time, whatever their number.
+    const bool each_tile = v.family == Family::kReference;
+    const std::int64_t tile_parts = each_tile ? packed_.tiles() : std::min(packed_.tiles(), ceil_div(wanted, group_parts));
     const std::int64_t tile = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
     const std::int64_t q_parts =
         std::clamp<std::int64_t>((q_end - q_begin) / (2 * tile), 1, ceil_div(wanted, group_parts * tile_parts));
@@ -318,12 +324,13 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     const std::int64_t group_stride = packed_.oc_tile ? packed_.tiles() * tile_stride : 1;
     const auto *const w_data = static_cast<const char *>(packed);
     Buffer<7> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * sum_size, sum);
-    w.set(0, 0, std::max<std::int64_t>(packed_.oc_tile, 1), 1);
+    const bool one_channel = v.family == Family::kReference;  // per step of dimension 5, not a tile of them
+    w.set(0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), 1);
     w.set(1, 0, packed_.ic, packed_.oc_tile);
     w.set(2, 0, taps[0], tap);
     w.set(3, 0, taps[1], tap * taps[0]);
     w.set(4, 0, taps[2], tap * taps[0] * taps[1]);
-    w.set(5, 0, c.oc_tile_end - c.oc_tile_begin, tile_stride);
+    w.set(5, 0, one_channel ? oc_end - oc_begin : c.oc_tile_end - c.oc_tile_begin, one_channel ? 1 : tile_stride);
     w.set(6, 0, groups, group_stride);
 
     const std::int64_t oc_padded = packed_.biases() / packed_.groups();

@@ -21,7 +21,8 @@ struct TensorStrides {
 class Core {
   public:
     Core() = default;
-    Core(const CoreProblem &problem, const Candidate &choice, int threads);
+    // packed: how weights are packed already, if they are. The reference reads any packing, others their own.
+    Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed = nullptr);
 
     const Variant &variant() const { return *variant_; }
     const PackedLayout &packed_layout() const { return packed_; }

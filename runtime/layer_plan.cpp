@@ -1,6 +1,7 @@
 #include "layer_plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "error.h"
 #include "half.h"
@@ -24,6 +25,23 @@ bool next(const std::vector<std::int64_t> &extents, std::vector<std::int64_t> *a
         (*at)[i] = 0;
     }
     return false;
+}
+
+std::vector<std::int64_t> dense_strides(const Shape &shape) {
+    std::vector<std::int64_t> strides(shape.size(), 1);
+    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+    return strides;
+}
+
+// Copies a dense tensor to one with gaps.
+void copy(const Shape &shape, std::size_t size, const char *from, void *to, const std::vector<std::int64_t> &strides) {
+    std::vector<std::int64_t> at(shape.size(), 0);
+    do {
+        std::int64_t offset = 0;
+        for (std::size_t d = 0; d < shape.size(); d++) offset += at[d] * strides[d];
+        std::memcpy(static_cast<char *>(to) + offset * static_cast<std::int64_t>(size), from, size);
+        from += size;
+    } while (next(shape, &at));
 }
 
 // Rounds sums to y's type, the only rounding there is.
@@ -63,7 +81,7 @@ LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings) : g
     leading_ = geometry.axes.size() > 3 ? geometry.axes.size() - 3 : 0;
     core_geometry_ = geometry;
     core_geometry_.axes.erase(core_geometry_.axes.begin(), core_geometry_.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
-    problem_ = core_problem(core_geometry_, leading_ ? sum_dtype(geometry.dtype) : geometry.dtype);
+    problem_ = core_problem(core_geometry_, leading_ ? sum_dtype(geometry.dtype) : geometry.dtype, true);
 }
 
 std::int64_t LayerPlan::leading_elements() const {
@@ -72,16 +90,17 @@ std::int64_t LayerPlan::leading_elements() const {
     return n;
 }
 
-Status LayerPlan::choose(bool may_be_infinite, const Packed *must_fit) {
+Status LayerPlan::choose(bool may_be_infinite, const Packed *packed) {
     problem_.may_be_infinite = may_be_infinite;
     candidates_ = convtranspose::candidates(problem_, settings_.isa);
     const Candidate *best = nullptr;
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
-        if (c.refusal.empty() && must_fit) {
-            const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
-            const std::int64_t oc_tile = dense_groups ? 0 : v.tile_oc, group_tile = dense_groups ? v.tile_oc * v.lanes : 1;
-            if (oc_tile != must_fit->oc_tile || group_tile != must_fit->group_tile) c.refusal = "weights are packed otherwise";
+        if (c.refusal.empty() && packed && v.family != Family::kReference) {
+            const PackedLayout wanted = Core(problem_, c, 1).packed_layout();
+            if (wanted.oc_tile != packed->layout.oc_tile || wanted.group_tile != packed->layout.group_tile) {
+                c.refusal = "weights are packed otherwise";
+            }
         }
         if (!settings_.variant.empty()) {
             if (settings_.variant != v.name) continue;
@@ -99,7 +118,7 @@ Status LayerPlan::choose(bool may_be_infinite, const Packed *must_fit) {
               : best->variant->family == Family::kReference
                   ? "no other variant can"
                   : concat("least estimated cost; ", family_rule(best->variant->family));
-    core_ = Core(problem_, *best, settings_.parallel.threads);
+    core_ = Core(problem_, *best, settings_.parallel.threads, packed ? &packed->layout : nullptr);
     return Status();
 }
 
@@ -107,21 +126,22 @@ void LayerPlan::finish_planning() {
     std::size_t core_bytes = core_.workspace_bytes();
     run_packed_bytes_ = 0;
     if (weights_at_run_time()) {
-        run_packed_bytes_ = core_.packed_bytes();
+        run_packed_bytes_ = core_.packed_bytes() * static_cast<std::size_t>(leading_elements());
         if (core_.variant().family != Family::kReference && problem_.reads_outside()) {
-            for (const Candidate &c : candidates_) {
-                if (c.refusal.empty() && c.variant->family == Family::kReference) {
-                    exact_ = std::make_unique<Core>(problem_, c, settings_.parallel.threads);
-                    core_bytes = std::max(core_bytes, exact_->workspace_bytes());
-                    run_packed_bytes_ = std::max(run_packed_bytes_, exact_->packed_bytes());
-                    break;
-                }
-            }
+            const auto reference = std::find_if(candidates_.begin(), candidates_.end(), [](const Candidate &c) {
+                return c.refusal.empty() && c.variant->family == Family::kReference;
+            });
+            exact_ = std::make_unique<Core>(problem_, *reference, settings_.parallel.threads, &core_.packed_layout());
+            core_bytes = std::max(core_bytes, exact_->workspace_bytes());
         }
-        run_packed_bytes_ *= static_cast<std::size_t>(leading_elements());
         packed_bytes_ = 0;
     } else {
         packed_bytes_ = packed_->block.size();
+    }
+    const bool planar = core_.variant().family != Family::kReference && core_.variant().store == Store::kPlanar;
+    dense_y_bytes_ = 0;
+    if (!leading_ && planar && geometry_.layout == CONVT_CHANNELS_LAST) {
+        dense_y_bytes_ = round_up(count(geometry_.y_shape) * convt_dtype_size(geometry_.dtype));
     }
     partial_bytes_ = 0;
     if (leading_) {
@@ -131,7 +151,7 @@ void LayerPlan::finish_planning() {
         partial_bytes_ = round_up(count(inner) * convt_dtype_size(problem_.y_dtype)) + round_up(count(inner) * sizeof(double));
     }
     core_workspace_bytes_ = round_up(core_bytes);
-    workspace_bytes_ = core_workspace_bytes_ + round_up(run_packed_bytes_) + partial_bytes_;
+    workspace_bytes_ = core_workspace_bytes_ + round_up(run_packed_bytes_) + partial_bytes_ + dense_y_bytes_;
     explanation_ = explain(*this);
 }
 
@@ -142,22 +162,20 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     if (!status) return status;
     if (w) {
         auto packed = std::make_shared<Packed>();
-        for (bool may_be_infinite = false;; may_be_infinite = true) {
-            const std::size_t bytes = p->core_.packed_bytes() * static_cast<std::size_t>(p->leading_elements());
-            packed->block = Block(settings.allocator, bytes);
-            if (!packed->block) {
-                return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of packed weights"));
-            }
-            packed->finite = p->pack(p->core_, w, b, packed->block.data());
-            if (packed->finite || may_be_infinite) break;
-            status = p->choose(true, nullptr);
+        packed->layout = p->core_.packed_layout();
+        const std::size_t bytes = p->core_.packed_bytes() * static_cast<std::size_t>(p->leading_elements());
+        packed->block = Block(settings.allocator, bytes);
+        if (!packed->block) {
+            return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of packed weights"));
+        }
+        packed->finite = p->pack(p->core_, w, b, packed->block.data());
+        if (!packed->finite) {
+            status = p->choose(true, packed.get());
             if (!status) return status;
         }
         for (std::int64_t m = 0; b && p->leading_ && m < geometry.out_channels; m++) {
             packed->bias.push_back(load(geometry.dtype, static_cast<const char *>(b) + static_cast<std::size_t>(m) * convt_dtype_size(geometry.dtype)));
         }
-        packed->oc_tile = p->core_.packed_layout().oc_tile;
-        packed->group_tile = p->core_.packed_layout().group_tile;
         p->packed_ = std::move(packed);
     }
     p->finish_planning();
@@ -168,7 +186,13 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
 Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings_));
     // The variant that fits best may be another now, if it reads the weights as they are packed.
-    Status status = p->choose(packed_ && !packed_->finite, packed_.get());
+    const bool may_be_infinite = packed_ && !packed_->finite;
+    Status status = p->choose(may_be_infinite, packed_.get());
+    if (!status || p->core_.variant().family == Family::kReference) {
+        // Of a single position, the node's own stride leaves more variants than the one that spares multiplies.
+        p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, false);
+        status = p->choose(may_be_infinite, packed_.get());
+    }
     if (!status) return status;
     p->packed_ = packed_;
     p->finish_planning();
@@ -179,8 +203,7 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
 bool LayerPlan::pack(const Core &core, const void *w, const void *b, void *packed) const {
     // Strides of dense (C, M/group, K1..Kn).
     const Shape &shape = geometry_.w_shape;
-    std::vector<std::int64_t> strides(shape.size(), 1);
-    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+    const std::vector<std::int64_t> strides = dense_strides(shape);
     WeightsView view;
     view.c = strides[0];
     view.m = strides[1];
@@ -235,17 +258,21 @@ Status LayerPlan::run(const void *x, const std::vector<std::int64_t> &x_strides,
     const Core *core = &core_;
     const void *packed = packed_ ? packed_->block.data() : nullptr;
     if (!packed_) {
-        if (!pack(*core, w, b, base) && exact_) {
-            core = exact_.get();
-            pack(*core, w, b, base);
-        }
+        if (!pack(*core, w, b, base) && exact_) core = exact_.get();
         packed = base;
     }
     char *const core_workspace = base + round_up(run_packed_bytes_);
     if (leading_) {
         run_leading(*core, x, x_strides, packed, b, y, y_strides, core_workspace);
     } else {
-        core->run(x, core_strides(x_strides), packed, y, core_strides(y_strides), core_workspace, settings_.parallel);
+        const TensorStrides from = core_strides(x_strides), to = core_strides(y_strides);
+        if (dense_y_bytes_ && to.axes[0] != 1 && geometry_.y_shape[geometry_.y_shape.size() - 2] > 1) {
+            char *const dense = core_workspace + core_workspace_bytes_;
+            core->run(x, from, packed, dense, core_strides(dense_strides(geometry_.y_shape)), core_workspace, settings_.parallel);
+            copy(geometry_.y_shape, convt_dtype_size(geometry_.dtype), dense, y, y_strides);
+        } else {
+            core->run(x, from, packed, y, to, core_workspace, settings_.parallel);
+        }
     }
     if (block) {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -267,9 +294,7 @@ void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<s
     if (!channels_last) inner.push_back(core_geometry_.out_channels);
     for (const AxisGeometry &a : core_geometry_.axes) inner.push_back(a.out);
     if (channels_last) inner.push_back(core_geometry_.out_channels);
-    std::vector<std::int64_t> inner_strides(inner.size(), 1);
-    for (std::size_t i = inner.size() - 1; i-- > 0;) inner_strides[i] = inner_strides[i + 1] * inner[i + 1];
-    const TensorStrides partial_strides = core_strides(inner_strides);
+    const TensorStrides partial_strides = core_strides(dense_strides(inner));
     const std::size_t elements = count(inner), channel = channels_last ? inner.size() - 1 : 1;
     char *const partial = workspace + round_up(core_workspace_bytes_);
     auto *const total = reinterpret_cast<double *>(partial + round_up(elements * convt_dtype_size(problem_.y_dtype)));

@@ -27,7 +27,7 @@ struct Packed {
     Block block;
     bool finite = true;
     std::vector<double> bias;  // with leading axes only: (M) as it is added once their taps have been summed
-    std::int64_t oc_tile = 0, group_tile = 0;  // what they were packed for
+    PackedLayout layout;
 };
 
 class LayerPlan {
@@ -54,7 +54,7 @@ class LayerPlan {
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
 
-    Status choose(bool may_be_infinite, const Packed *must_fit);
+    Status choose(bool may_be_infinite, const Packed *packed);
     void finish_planning();
     std::int64_t leading_elements() const;  // kernel elements of the leading axes
     bool pack(const Core &core, const void *w, const void *b, void *packed) const;
@@ -75,6 +75,9 @@ class LayerPlan {
     std::shared_ptr<const Packed> packed_;
     std::size_t packed_bytes_ = 0;
     std::size_t workspace_bytes_ = 0, core_workspace_bytes_ = 0, partial_bytes_ = 0, run_packed_bytes_ = 0;
+    // A single output channel that comes last leaves the columns of y apart if y is a crop, which kernels that store runs
+    // of a row cannot do: they then write here.
+    std::size_t dense_y_bytes_ = 0;
 
     mutable std::mutex mutex_;
     mutable std::vector<Block> free_workspaces_;

@@ -107,6 +107,7 @@ std::vector<std::string> lines() {
         all.push_back(line("n2 ic5 oc", oc, " i5x19 k3x3 s1x1 p1x1_1x1 bias"));
         all.push_back(line("n1 ic8 oc", oc, " i5x16 k2x2 s2x2"));
         all.push_back(line("n1 ic9 oc", oc, " i3x21 k6x6 s3x3 p1x2_2x1"));
+        all.push_back(line("n1 ic6 oc", oc, " i37 k8 s4 p2_2 bias"));
     }
 
     // Groups: few channels each, many, unequal on the two sides, and one (depthwise), with and without a multiplier.
@@ -124,6 +125,7 @@ std::vector<std::string> lines() {
     for (const int w : {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 49}) {
         all.push_back(line("n1 g5 ic5 oc5 i4x", w, " k3x3 s2x2 p1x1_1x1 op1x1"));
         all.push_back(line("n1 g6 ic6 oc6 i3x", w, " k16x16 s8x8 p4x4_4x4 bias"));
+        all.push_back(line("n1 g4 ic4 oc4 i3x", w, " k6x6 s3x3 p1x1_2x2"));
         all.push_back(line("n1 g3 ic3 oc3 i3x", w, " k3x5 s3x1 p0x2_0x2 d2x1"));
     }
     all.push_back("n1 g9 ic9 oc9 i4x6 k3x3 s4x4 d2x2 op3x3 bias");
