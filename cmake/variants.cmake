@@ -46,7 +46,7 @@ function(convtranspose_table)
 
     # Wide rows of planar images. Few output channels take the flat tiles.
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2
-                           TILES 8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4 3x1x8)
+                           TILES 8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4)
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 TILES 8x3 8x2 8x1 3x8 3x4x2)
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x2 8x1 3x4x2)
     convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x2 6x1 3x4)
