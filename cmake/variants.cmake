@@ -44,13 +44,17 @@ function(convtranspose_table)
     convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f16 bf16 STORES channels planar STRIDES 0
                            TILES 2x6 2x4 2x1 1x1)
 
-    # Wide rows of planar images. Few output channels take the flat tiles.
+    # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are
+    # scattered, but few).
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2
                            TILES 8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4)
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 TILES 8x3 8x2 8x1 3x8 3x4x2)
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x2 8x1 3x4x2)
-    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x2 6x1 3x4)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x2 6x1 3x3)
     convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x1)
+
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f32 STORES channels STRIDES 1 2 3 4 TILES 3x8 3x4x2 3x2x4)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 f32 STORES channels STRIDES 1 2 3 4 TILES 4x3 2x2x2)
 
     # Few output channels: a tile holds the residues of both axes.
     convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4 1x2)

@@ -33,7 +33,7 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
         }
         break;
     case Family::kWide:
-        if (dense != Store::kPlanar) return "y is channels last";
+        if (v.store != dense) return dense == Store::kPlanar ? "y is channels first" : "y is channels last";
         break;
     case Family::kFew:
         if (dense != Store::kPlanar && p.geometry.out_channels > 1) return "y is channels last";
@@ -93,13 +93,14 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         return images * groups * static_cast<double>(p.oc()) * static_cast<double>(w.q_extent() * h.q_extent() * d.q_extent()) *
                (residues * 10 + taps * (5 + ic * 5));
     }
-    // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
-    // 32 bytes a cycle.
-    const auto step = [](double vectors, double broadcasts) {
-        return std::max({vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * 2, 4.0});
-    };
     const double rows = static_cast<double>(h.q_extent() * d.q_extent());
     const double lanes = v.lanes, size = static_cast<double>(convt_dtype_size(sum_dtype(v.dtype)));
+    // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
+    // 32 bytes a cycle.
+    const double load = lanes * size / 32;
+    const auto step = [&](double vectors, double broadcasts) {
+        return std::max({vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
+    };
     double total = 0;
     switch (v.family) {
     case Family::kReference: break;
@@ -112,13 +113,13 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel = ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
-        const double k_step = std::max(step(vectors, positions), vectors * (panel > kSecondLevelCache ? 4 : 2) + 2 * v.tile_qh);
+        const double k_step = std::max(step(vectors, positions), vectors * load * (panel > kSecondLevelCache ? 2 : 1) + 2 * v.tile_qh);
         total = tiles * (ic * taps * k_step + residues * (30 + store) + taps * 6);
         break;
     }
     case Family::kWide:
     case Family::kDepthwise: {
-        if (v.store == Store::kChannels) {  // depthwise
+        if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
             const double vectors = v.tile_oc;
             const double tiles = ceil_div(g.group, v.tile_oc * v.lanes) * ceil_div(w.q_extent(), v.tile_q) * rows;
             total = tiles * (taps * (step(vectors, v.tile_q) + 6) + residues * (20 + vectors * v.tile_q)) / groups;
@@ -128,7 +129,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
         const double loop = v.family == Family::kDepthwise ? 3 : 6;  // its only input channel makes no loop
-        total = tiles * (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * 3) + taps * loop);
+        const double store = v.store == Store::kPlanar ? 3 : 1.5 * lanes;  // of a vector
+        total = tiles * (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
         break;
     }
     case Family::kFew: {
@@ -136,7 +138,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double shared = static_cast<double>(w.shared_count) * h.shared_count * static_cast<double>(d.elements.size());
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
         const double rest = taps - shared * all;
-        total = tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * 2, 4.0) * v.tile_oc) +
+        total = tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * load, 4.0) * v.tile_oc) +
                          residues * (10 + vectors * v.tile_oc * 3) + (shared + rest) * 12);
         break;
     }
