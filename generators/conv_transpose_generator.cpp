@@ -9,9 +9,11 @@ namespace convtranspose {
 
 using namespace Halide;
 
+namespace {  // one program may hold this class once for each family
+
 class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
   public:
-    static constexpr const Family &family = CONVTRANSPOSE_FAMILY;
+    static constexpr const ScheduleFamily &family = CONVTRANSPOSE_FAMILY;
 
     GeneratorParam<Store> store{"store", Store::kChannels, {{"channels", Store::kChannels}, {"planar", Store::kPlanar}}};
     GeneratorParam<Type> x_type{"x_type", Float(32)};
@@ -103,6 +105,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
   private:
     ConvTranspose c_;
 };
+
+}  // namespace
 
 }  // namespace convtranspose
 

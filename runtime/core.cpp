@@ -308,6 +308,8 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     const bool x_is_sum = v.family != Family::kReference || copies_x_;
     const auto x_size = x_is_sum ? sum_size : static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     const std::int64_t groups = c.group_end - c.group_begin;
+    // Vectors along the groups read whole tiles of them: what is packed and copied is padded to such.
+    const std::int64_t read_groups = ceil_div(groups, packed_.group_tile) * packed_.group_tile;
     const std::int64_t oc_begin = c.oc_tile_begin * std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t oc_end = std::min(c.oc_tile_end * std::max<std::int64_t>(packed_.oc_tile, 1), packed_.oc);
 
@@ -315,7 +317,7 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     Buffer<6> x(s.x + c.group_begin * packed_.ic * s.strides.c * x_size, x_is_sum ? sum : problem_.x_dtype);
     for (int a = 0; a < 3; a++) x.set(a, s.x_min[a] - c.box[a].q_begin, s.x_extent[a], s.strides.axes[a]);
     x.set(3, 0, packed_.ic, s.strides.c);
-    x.set(4, 0, groups, packed_.ic * s.strides.c);
+    x.set(4, 0, read_groups, packed_.ic * s.strides.c);
     x.set(5, 0, s.images, s.strides.n);
 
     const std::array<std::int64_t, 3> &taps = packed_.taps;
@@ -331,12 +333,12 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     w.set(3, 0, taps[1], tap * taps[0]);
     w.set(4, 0, taps[2], tap * taps[0] * taps[1]);
     w.set(5, 0, one_channel ? oc_end - oc_begin : c.oc_tile_end - c.oc_tile_begin, one_channel ? 1 : tile_stride);
-    w.set(6, 0, groups, group_stride);
+    w.set(6, 0, read_groups, group_stride);
 
     const std::int64_t oc_padded = packed_.biases() / packed_.groups();
     Buffer<2> bias(w_data + weight_offset() + static_cast<std::size_t>((c.group_begin * oc_padded + oc_begin) * sum_size), sum);
     bias.set(0, 0, (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1), 1);
-    bias.set(1, 0, groups, oc_padded);
+    bias.set(1, 0, read_groups, oc_padded);
 
     std::int64_t y_offset = s.first_image * strides.n + (c.group_begin * packed_.oc + oc_begin) * strides.c;
     Buffer<9> out(nullptr, v.dtype);

@@ -21,7 +21,7 @@ struct Tile {
 };
 
 // A way to schedule the algorithm, and what of the algorithm's choices it asks for.
-struct Family {
+struct ScheduleFamily {
     const char *name;
     Outside outside;     // whether it wants x with zeros around it
     TapOrder tap_order;  // of w and h
@@ -30,22 +30,22 @@ struct Family {
 };
 
 // Plain loops in the order of the definition: obviously right, for anything.
-extern const Family kReference;
+extern const ScheduleFamily kReference;
 
 // Accumulators [tile.qh x tile.q positions] x [tile.oc channels], vectors along oc; x is broadcast. For deep channels. Any
 // strides; needs at least tile.q columns and tile.qh rows per residue.
-extern const Family kChannels;
+extern const ScheduleFamily kChannels;
 
 // Accumulators [tile.oc channels] x [tile.q positions], vectors along w; weights are broadcast. For wide rows, planar. Needs
 // a constant stride of w, and x readable up to a whole tile past its last column.
-extern const Family kWide;
+extern const ScheduleFamily kWide;
 
 // Accumulators [all residues of w and h] x [tile.oc channels] x [tile.q positions], vectors along w: one load of x feeds the
 // taps of all residues that meet it. For few output channels. Needs constant strides of w and h, and x readable as above.
-extern const Family kFew;
+extern const ScheduleFamily kFew;
 
 // One input channel per group. kChannels: vectors along g, tile.oc of them, by tile.q positions. kPlanar: as kWide.
-extern const Family kDepthwise;
+extern const ScheduleFamily kDepthwise;
 
 }  // namespace convtranspose
 

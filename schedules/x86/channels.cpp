@@ -89,6 +89,6 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 
 }  // namespace
 
-const Family kChannels = {"channels", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_channels};
+const ScheduleFamily kChannels = {"channels", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_channels};
 
 }  // namespace convtranspose

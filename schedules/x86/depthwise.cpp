@@ -39,6 +39,6 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
 
 }  // namespace
 
-const Family kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true, schedule_depthwise};
+const ScheduleFamily kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true, schedule_depthwise};
 
 }  // namespace convtranspose

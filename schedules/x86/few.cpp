@@ -51,6 +51,6 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
 
 }  // namespace
 
-const Family kFew = {"few", Outside::kNeverReads, TapOrder::kShared, false, schedule_few};
+const ScheduleFamily kFew = {"few", Outside::kNeverReads, TapOrder::kShared, false, schedule_few};
 
 }  // namespace convtranspose

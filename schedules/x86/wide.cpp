@@ -57,6 +57,6 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
 
 }  // namespace
 
-const Family kWide = {"wide", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_wide};
+const ScheduleFamily kWide = {"wide", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_wide};
 
 }  // namespace convtranspose

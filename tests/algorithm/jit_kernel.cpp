@@ -1,0 +1,67 @@
+#include "algorithm/jit_kernel.h"
+
+#include <Halide.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace convtranspose::test {
+
+namespace {
+
+Halide::Callable current;
+
+Halide::Runtime::Buffer<void> wrap(halide_buffer_t *b) { return Halide::Runtime::Buffer<void>(*b); }
+
+// What the dispatcher calls: a C function, as the compiled kernels are.
+int run_current(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *taps_w, halide_buffer_t *taps_h,
+                halide_buffer_t *taps_d, std::int32_t step_w, std::int32_t step_h, std::int32_t step_d,
+                std::int32_t max_count_w, std::int32_t max_count_h, std::int32_t max_count_d, std::int32_t shared_first_w,
+                std::int32_t shared_count_w, std::int32_t shared_first_h, std::int32_t shared_count_h, halide_buffer_t *y) {
+    return current(wrap(x), wrap(w), wrap(bias), wrap(taps_w), wrap(taps_h), wrap(taps_d), step_w, step_h, step_d, max_count_w,
+                   max_count_h, max_count_d, shared_first_w, shared_count_w, shared_first_h, shared_count_h, wrap(y));
+}
+
+const char *halide_name(convt_dtype dtype) {
+    switch (dtype) {
+    case CONVT_F16: return "float16";
+    case CONVT_BF16: return "bfloat16";
+    case CONVT_F32: return "float32";
+    case CONVT_F64: break;
+    }
+    return "float64";
+}
+
+Isa best_isa() {
+    for (const Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
+        if (isa_supported(isa)) return isa;
+    }
+    return Isa::kX86_64;
+}
+
+} // namespace
+
+int lanes_of(convt_dtype dtype) {
+    const Halide::Type sum = sum_dtype(dtype) == CONVT_F64 ? Halide::Float(64) : Halide::Float(32);
+    return Halide::get_jit_target_from_environment().natural_vector_size(sum);
+}
+
+Variant compile(const JitKernel &kernel, convt_dtype dtype) {
+    const auto generator = Halide::Internal::GeneratorRegistry::create(
+        kernel.generator, Halide::GeneratorContext(Halide::get_jit_target_from_environment()));
+    if (!generator) throw std::runtime_error(std::string("no generator ") + kernel.generator);
+    const bool reads_x = kernel.family == Family::kReference;
+    generator->set_generatorparam_value("x_type", halide_name(reads_x ? dtype : sum_dtype(dtype)));
+    generator->set_generatorparam_value("y_type", halide_name(dtype));
+    generator->set_generatorparam_value("store", kernel.store == Store::kPlanar ? "planar" : "channels");
+    generator->set_generatorparam_value("stride_w", std::to_string(kernel.stride_w));
+    generator->set_generatorparam_value("stride_h", std::to_string(kernel.stride_h));
+    generator->set_generatorparam_value("tile_oc", std::to_string(kernel.tile_oc));
+    generator->set_generatorparam_value("tile_q", std::to_string(kernel.tile_q));
+    generator->set_generatorparam_value("tile_qh", std::to_string(kernel.tile_qh));
+    current = generator->compile_to_callable();
+    return {"jit",          best_isa(),      kernel.family, kernel.store,   dtype,           kernel.stride_w, kernel.stride_h,
+            kernel.tile_oc, kernel.tile_q, kernel.tile_qh, lanes_of(dtype), run_current};
+}
+
+} // namespace convtranspose::test

@@ -1,0 +1,27 @@
+// A kernel made by the AOT generator's own class, compiled in this process with Halide's checks of every buffer on.
+#ifndef CONVTRANSPOSE_TESTS_ALGORITHM_JIT_KERNEL_H_
+#define CONVTRANSPOSE_TESTS_ALGORITHM_JIT_KERNEL_H_
+
+#include "variant.h"
+
+namespace convtranspose::test {
+
+// What of a row of the variant table a generator needs. Tiles in elements.
+struct JitKernel {
+    const char *generator; // the family's
+    Family family;
+    Store store;
+    int stride_w, stride_h;
+    int tile_oc, tile_q, tile_qh;
+};
+
+// Compiles it for a dtype, and returns the row of a table that would have it. The row's function runs the kernel compiled
+// last, so one row can be used at a time. Halide's own errors are thrown.
+Variant compile(const JitKernel &kernel, convt_dtype dtype);
+
+// Lanes of a vector of the sums of a dtype on the machine that this runs on.
+int lanes_of(convt_dtype dtype);
+
+} // namespace convtranspose::test
+
+#endif // CONVTRANSPOSE_TESTS_ALGORITHM_JIT_KERNEL_H_

@@ -1,0 +1,132 @@
+// Any schedule goes with the algorithm, and so does none: each is compiled here and compared with the definition.
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "algorithm/jit_kernel.h"
+#include "allocator.h"
+#include "core.h"
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+
+namespace {
+
+std::vector<std::int64_t> dense_strides(const Shape &shape) {
+    std::vector<std::int64_t> strides(shape.size(), 1);
+    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+    return strides;
+}
+
+TensorStrides core_strides(const Shape &shape, convt_layout layout) {
+    const std::vector<std::int64_t> strides = dense_strides(shape);
+    const bool last = layout == CONVT_CHANNELS_LAST;
+    TensorStrides s;
+    s.n = strides[0];
+    s.c = last ? strides.back() : strides[1];
+    for (std::size_t a = 0; a + 2 < shape.size(); a++) s.axes[a] = strides[strides.size() - (last ? 2 : 1) - a];
+    return s;
+}
+
+// Runs the compiled kernel on a problem as the dispatcher would, with its strips, boxes and packed weights.
+Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &inputs) {
+    const Geometry geometry = geometry_of(problem);
+    const CoreProblem core_of = core_problem(geometry, problem.dtype, false);
+    Candidate choice;
+    choice.variant = &variant;
+    choice.copies_x = variant.family != Family::kReference;
+    const Core core(core_of, choice, 1);
+    const Allocator allocator;
+    const Block packed(allocator, core.packed_bytes()), workspace(allocator, core.workspace_bytes());
+    WeightsView w;
+    w.data = inputs.w.data();
+    const std::vector<std::int64_t> strides = dense_strides(geometry.w_shape);
+    w.c = strides[0];
+    w.m = strides[1];
+    for (std::size_t a = 0; a + 2 < strides.size(); a++) w.k[a] = strides[strides.size() - 1 - a];
+    core.pack(w, inputs.b ? inputs.b->data() : nullptr, packed.data());
+    Tensor y(problem.dtype, geometry.y_shape);
+    core.run(inputs.x.data(), core_strides(geometry.x_shape, geometry.layout), packed.data(), y.data(),
+             core_strides(geometry.y_shape, geometry.layout), workspace.data(), Parallel{});
+    return y;
+}
+
+struct Pairing {
+    const char *name;
+    JitKernel kernel; // tile_oc or tile_q count vectors where the family's vectors run along them
+    std::vector<std::string> problems;
+};
+
+void PrintTo(const Pairing &pairing, std::ostream *out) { *out << pairing.name; }
+
+const std::string kAnyStride[] = {
+    "nchw n2 ic5 oc9 i7x11 k4x4 s2x2 p1x1_1x1 bias",
+    "nhwc n1 ic4 oc37 i6x9 k3x3 s2x3 p1x0_1x2 op1x1",
+    "nchw n1 g2 ic6 oc10 i4x5x13 k2x3x3 s1x2x2 d1x2x3 bias",
+    "nhwc n1 ic3 oc5 i30 k5 s3 p1_2",
+    "nchw n1 ic3 oc4 i5x12 k2x2 s3x3 d2x1",
+};
+
+std::vector<std::string> of_layout(const std::string &layout) {
+    std::vector<std::string> list;
+    for (const std::string &line : kAnyStride) {
+        if (line.compare(0, layout.size(), layout) == 0) list.push_back(line);
+    }
+    return list;
+}
+
+std::vector<Pairing> pairings() {
+    const std::vector<std::string> any(std::begin(kAnyStride), std::end(kAnyStride));
+    const std::vector<std::string> two_by_two = {"nchw n1 ic5 oc2 i4x21 k4x4 s2x2 p1x1_1x1 bias", "nchw n2 ic3 oc1 i5x9 k9x9 s2x2 p4x4_4x4 op1x1",
+                                                 "nchw n1 ic4 oc3 i6x33 k3x3 s2x2 p1x1_1x1"};
+    const std::vector<std::string> depthwise = {"nchw n1 g6 ic6 oc6 i5x9 k4x4 s2x2 p1x1_1x1 bias",
+                                                "nchw n2 g3 ic3 oc9 i4x35 k3x3 s2x2 p1x1_1x1"};
+    const std::vector<std::string> depthwise_last = {"nhwc n1 g21 ic21 oc21 i5x9 k4x4 s2x2 p1x1_1x1 bias",
+                                                     "nhwc n2 g5 ic5 oc5 i4x8 k3x3 s3x1 p1x1_1x1"};
+    static const std::vector<Pairing> all = {
+        {"Unscheduled", {"unscheduled", Family::kReference, Store::kChannels, 0, 0, 1, 1, 1}, any},
+        {"UnscheduledSharedTaps", {"unscheduledshared", Family::kFew, Store::kPlanar, 2, 2, 1, 1, 1}, two_by_two},
+        {"Reference", {"reference", Family::kReference, Store::kChannels, 0, 0, 1, 1, 1}, any},
+        {"ChannelsLast", {"channels", Family::kChannels, Store::kChannels, 0, 0, 2, 3, 1}, of_layout("nhwc")},
+        {"ChannelsPlanar", {"channels", Family::kChannels, Store::kPlanar, 0, 0, 1, 4, 2}, of_layout("nchw")},
+        {"ChannelsPlanarBuiltInStride", {"channels", Family::kChannels, Store::kPlanar, 2, 0, 1, 4, 1}, two_by_two},
+        {"Wide", {"wide", Family::kWide, Store::kPlanar, 2, 0, 3, 1, 2}, two_by_two},
+        {"Few", {"few", Family::kFew, Store::kPlanar, 2, 2, 1, 2, 1}, two_by_two},
+        {"DepthwisePlanar", {"depthwise", Family::kDepthwise, Store::kPlanar, 2, 0, 1, 1, 1}, depthwise},
+        {"DepthwiseChannels", {"depthwise", Family::kDepthwise, Store::kChannels, 0, 0, 1, 2, 1}, depthwise_last},
+    };
+    return all;
+}
+
+class Pairings : public ::testing::TestWithParam<Pairing> {};
+
+TEST_P(Pairings, AgreeWithTheDefinition) {
+    for (const convt_dtype dtype : {CONVT_F32, CONVT_F64, CONVT_F16, CONVT_BF16}) {
+        JitKernel kernel = GetParam().kernel;
+        if (kernel.family == Family::kChannels) {
+            kernel.tile_oc *= lanes_of(dtype);
+        } else if (kernel.family != Family::kReference && kernel.store == Store::kPlanar) {
+            kernel.tile_q *= lanes_of(dtype);
+        }
+        const Variant variant = compile(kernel, dtype);
+        std::uint64_t seed = 1;
+        for (const std::string &line : GetParam().problems) {
+            const Problem problem = parse_problem(std::string(convt_dtype_name(dtype)) + " " + line);
+            SCOPED_TRACE(describe(problem, ++seed, Options{}));
+            const Inputs inputs = draw(problem, seed);
+            EXPECT_TRUE(agrees(run_kernel(variant, problem, inputs), reference(problem, inputs)));
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithm, Pairings, ::testing::ValuesIn(pairings()),
+                         [](const auto &pairing) { return std::string(pairing.param.name); });
+
+} // namespace
+
+} // namespace convtranspose::test

@@ -1,0 +1,17 @@
+// The algorithm with no schedule at all, as families, to be compared like any other.
+#ifndef CONVTRANSPOSE_TESTS_ALGORITHM_UNSCHEDULED_H_
+#define CONVTRANSPOSE_TESTS_ALGORITHM_UNSCHEDULED_H_
+
+#include "schedule.h"
+
+namespace convtranspose {
+
+inline void leave_unscheduled(const ConvTranspose &, const Tile &, Store) {}
+
+inline const ScheduleFamily kUnscheduled = {"unscheduled", Outside::kSkipped, TapOrder::kPerResidue, false, leave_unscheduled};
+inline const ScheduleFamily kUnscheduledShared = {"unscheduledshared", Outside::kNeverReads, TapOrder::kShared, false,
+                                          leave_unscheduled};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_TESTS_ALGORITHM_UNSCHEDULED_H_
