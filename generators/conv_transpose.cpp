@@ -11,8 +11,8 @@ namespace {
 
 // Where one tap of an axis reads.
 struct Read {
-    Expr x;  // input position
-    Expr w;  // index on the kernel axis of the packed weights
+    Expr x; // input position
+    Expr w; // index on the kernel axis of the packed weights
 };
 
 Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared) {
@@ -31,7 +31,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
 
     const RVar taps[3] = {k.y, k.z, k.w};
     std::vector<Expr> x_at, w_at = {c.oi, k.x};
-    Expr among_shared = false;  // whether an earlier update had this tap
+    Expr among_shared = false; // whether an earlier update had this tap
     for (int a = 0; a < 3; a++) {
         const Axis &axis = in.axes[a];
         const AxisVars &v = c.axes[a];
@@ -61,7 +61,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
     c.sum(at) += in.numerics.widen(in.x(x_at)) * in.numerics.widen(in.w(w_at));
 }
 
-}  // namespace
+} // namespace
 
 ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     ConvTranspose c;
@@ -101,4 +101,4 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     return c;
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

@@ -35,52 +35,52 @@ enum class TapOrder { kPerResidue, kShared };
 
 // One spatial axis. stride 0: known at run time only; y then has two dimensions for this axis, (q, r). Otherwise one, o.
 struct Axis {
-    Halide::Func taps;             // (residue, TapColumn), int32
-    Halide::Expr step;             // between the input positions of consecutive taps
-    Halide::Expr max_count;        // of taps over the residues
-    Halide::Expr kernel;           // extent of the packed weights on this axis
-    Halide::Expr x_min, x_extent;  // of x on this axis
+    Halide::Func taps;            // (residue, TapColumn), int32
+    Halide::Expr step;            // between the input positions of consecutive taps
+    Halide::Expr max_count;       // of taps over the residues
+    Halide::Expr kernel;          // extent of the packed weights on this axis
+    Halide::Expr x_min, x_extent; // of x on this axis
     int stride = 0;
     TapOrder order = TapOrder::kPerResidue;
-    Halide::Expr shared_first, shared_count;  // kShared: the offsets that every residue has a tap for
+    Halide::Expr shared_first, shared_count; // kShared: the offsets that every residue has a tap for
 };
 
 struct ConvTransposeInputs {
-    Halide::Func x;               // (iw, ih, id, ic, g, n)
-    Halide::Func w;               // (oi, ic, tap w, tap h, tap d, oo, g)
-    Halide::Func bias;            // (oc, g)
-    std::array<Axis, 3> axes;     // w, h, d
-    Halide::Expr ic_extent;       // input channels per group
-    int oc_tile = 1;              // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
+    Halide::Func x;           // (iw, ih, id, ic, g, n)
+    Halide::Func w;           // (oi, ic, tap w, tap h, tap d, oo, g)
+    Halide::Func bias;        // (oc, g)
+    std::array<Axis, 3> axes; // w, h, d
+    Halide::Expr ic_extent;   // input channels per group
+    int oc_tile = 1;          // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
     Outside outside = Outside::kSkipped;
     Numerics numerics;
 };
 
 // One spatial axis of the result, by name, for schedules.
 struct AxisVars {
-    Halide::Var o;     // dimension of y where the stride is constant
-    Halide::Var q, r;  // dimensions of sum, and of y where the stride is known at run time only
+    Halide::Var o;    // dimension of y where the stride is constant
+    Halide::Var q, r; // dimensions of sum, and of y where the stride is known at run time only
 };
 
 // The reduction of one update of the sum.
 struct Update {
-    Halide::RVar ic, tw, th, td;  // input channel, tap per axis
+    Halide::RVar ic, tw, th, td; // input channel, tap per axis
 };
 
 struct ConvTranspose {
-    Halide::Var oc{"oc"};               // dimension of y: output channel in its group
-    Halide::Var oi{"oi"}, oo{"oo"};     // dimensions of sum: the same, tiled
-    Halide::Var g{"g"}, n{"n"};         // group, batch
-    std::array<AxisVars, 3> axes;       // w, h, d
-    Halide::Func sum{"sum"};            // (oi, oo, qw, rw, qh, rh, qd, rd, g, n): bias, then the updates
-    std::vector<Update> updates;        // one, or two if the taps of an axis are shared: the shared ones, then the rest
-    Halide::Func y{"y"};                // (oc, w dimensions, h dimensions, d dimensions, g, n)
+    Halide::Var oc{"oc"};           // dimension of y: output channel in its group
+    Halide::Var oi{"oi"}, oo{"oo"}; // dimensions of sum: the same, tiled
+    Halide::Var g{"g"}, n{"n"};     // group, batch
+    std::array<AxisVars, 3> axes;   // w, h, d
+    Halide::Func sum{"sum"};        // (oi, oo, qw, rw, qh, rh, qd, rd, g, n): bias, then the updates
+    std::vector<Update> updates;    // one, or two if the taps of an axis are shared: the shared ones, then the rest
+    Halide::Func y{"y"};            // (oc, w dimensions, h dimensions, d dimensions, g, n)
     int oc_tile = 1;
-    std::array<int, 3> stride{};        // as in Axis
+    std::array<int, 3> stride{}; // as in Axis
 };
 
 ConvTranspose conv_transpose(const ConvTransposeInputs &in);
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_GENERATORS_CONV_TRANSPOSE_H_
+#endif // CONVTRANSPOSE_GENERATORS_CONV_TRANSPOSE_H_

@@ -9,13 +9,14 @@ namespace convtranspose {
 
 using namespace Halide;
 
-namespace {  // one program may hold this class once for each family
+namespace { // one program may hold this class once for each family
 
 class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
   public:
     static constexpr const ScheduleFamily &family = CONVTRANSPOSE_FAMILY;
 
-    GeneratorParam<Store> store{"store", Store::kChannels, {{"channels", Store::kChannels}, {"planar", Store::kPlanar}}};
+    GeneratorParam<Store> store{
+        "store", Store::kChannels, {{"channels", Store::kChannels}, {"planar", Store::kPlanar}}};
     GeneratorParam<Type> x_type{"x_type", Float(32)};
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<int> stride_w{"stride_w", 0};
@@ -24,9 +25,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     GeneratorParam<int> tile_q{"tile_q", 1};
     GeneratorParam<int> tile_qh{"tile_qh", 1};
 
-    Input<Buffer<void, 6>> x{"x"};        // (iw, ih, id, ic, g, n)
-    Input<Buffer<void, 7>> w{"w"};        // (oi, ic, tap w, tap h, tap d, oo, g)
-    Input<Buffer<void, 2>> bias{"bias"};  // (oc padded to whole tiles, g)
+    Input<Buffer<void, 6>> x{"x"};       // (iw, ih, id, ic, g, n)
+    Input<Buffer<void, 7>> w{"w"};       // (oi, ic, tap w, tap h, tap d, oo, g)
+    Input<Buffer<void, 2>> bias{"bias"}; // (oc padded to whole tiles, g)
     Input<Buffer<int32_t, 2>> taps_w{"taps_w"}, taps_h{"taps_h"}, taps_d{"taps_d"};
     Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"};
     Input<int32_t> max_count_w{"max_count_w"}, max_count_h{"max_count_h"}, max_count_d{"max_count_d"};
@@ -50,8 +51,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         in.w = w;
         in.bias = bias;
         const auto axis = [&](const Func &taps, const Expr &step, const Expr &max_count, int i) {
-            return Axis{taps, step, max_count, w.dim(2 + i).extent(), x.dim(i).min(), x.dim(i).extent(),
-                        0, family.tap_order, Expr(), Expr()};
+            return Axis{
+                taps,   step,  max_count, w.dim(2 + i).extent(), x.dim(i).min(), x.dim(i).extent(), 0, family.tap_order,
+                Expr(), Expr()};
         };
         in.axes = {axis(taps_w, step_w, max_count_w, 0), axis(taps_h, step_h, max_count_h, 1),
                    axis(taps_d, step_d, max_count_d, 2)};
@@ -93,7 +95,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         } else if (family.outside == Outside::kNeverReads) {
             x.dim(0).set_stride(1);
             w.dim(1).set_stride(tile_oc);
-            y.dim(store == Store::kChannels ? 0 : 1).set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
+            y.dim(store == Store::kChannels ? 0 : 1)
+                .set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
         }
         bias.dim(0).set_min(0);
         for (int i = 0; i < y.dimensions(); i++) {
@@ -106,8 +109,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     ConvTranspose c_;
 };
 
-}  // namespace
+} // namespace
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
 HALIDE_REGISTER_GENERATOR(convtranspose::ConvTransposeGenerator, CONVTRANSPOSE_GENERATOR)

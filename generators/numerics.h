@@ -21,17 +21,15 @@ struct Numerics {
         // Halide's own rounding of an f32 NaN can end in an infinity (f16) or a zero (bf16).
         const Halide::Expr bits = Halide::reinterpret(Halide::UInt(32), e) & Halide::cast<uint32_t>(0x7fffffff);
         const Halide::Expr nan = Halide::cast<uint16_t>(y.is_bfloat() ? 0x7fc0 : 0x7e00);
-        return Halide::reinterpret(
-            y, Halide::select(bits > Halide::cast<uint32_t>(0x7f800000), nan, Halide::reinterpret(Halide::UInt(16), rounded)));
+        return Halide::reinterpret(y, Halide::select(bits > Halide::cast<uint32_t>(0x7f800000), nan,
+                                                     Halide::reinterpret(Halide::UInt(16), rounded)));
     }
 };
 
 // The type that products of a float type are summed in: itself from 32 bits on, f32 below (ONNX leaves it open; f16 sums
 // lose a thousand terms of equal sign, and every engine we know sums them in f32).
-inline Halide::Type sum_type(const Halide::Type &storage) {
-    return storage.bits() < 32 ? Halide::Float(32) : storage;
-}
+inline Halide::Type sum_type(const Halide::Type &storage) { return storage.bits() < 32 ? Halide::Float(32) : storage; }
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_GENERATORS_NUMERICS_H_
+#endif // CONVTRANSPOSE_GENERATORS_NUMERICS_H_

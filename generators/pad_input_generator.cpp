@@ -10,9 +10,9 @@ using namespace Halide;
 
 // Which dimension of x and of the copy is dense.
 enum class PadOrder {
-    kPlanar,      // w of both
-    kChannels,    // c of both
-    kTransposed,  // c of x, w of the copy
+    kPlanar,     // w of both
+    kChannels,   // c of both
+    kTransposed, // c of x, w of the copy
 };
 
 class PadInputGenerator : public Generator<PadInputGenerator> {
@@ -23,8 +23,8 @@ class PadInputGenerator : public Generator<PadInputGenerator> {
         {{"planar", PadOrder::kPlanar}, {"channels", PadOrder::kChannels}, {"transposed", PadOrder::kTransposed}}};
     GeneratorParam<Type> x_type{"x_type", Float(32)};
 
-    Input<Buffer<void, 5>> x{"x"};             // (w, h, d, c, n), not empty
-    Output<Buffer<void, 5>> padded{"padded"};  // likewise; its extents say how far zeros go
+    Input<Buffer<void, 5>> x{"x"};            // (w, h, d, c, n), not empty
+    Output<Buffer<void, 5>> padded{"padded"}; // likewise; its extents say how far zeros go
 
     void configure() {
         x.set_type(x_type);
@@ -49,17 +49,11 @@ class PadInputGenerator : public Generator<PadInputGenerator> {
         padded.dim(dense_w ? 0 : 3).set_stride(1);
         Func p = padded;
         switch (order) {
-        case PadOrder::kPlanar:
-            p.reorder({w, c, h, d, n}).vectorize(w, lanes, TailStrategy::GuardWithIf);
-            break;
-        case PadOrder::kChannels:
-            p.reorder({c, w, h, d, n}).vectorize(c, lanes, TailStrategy::GuardWithIf);
-            break;
+        case PadOrder::kPlanar: p.reorder({w, c, h, d, n}).vectorize(w, lanes, TailStrategy::GuardWithIf); break;
+        case PadOrder::kChannels: p.reorder({c, w, h, d, n}).vectorize(c, lanes, TailStrategy::GuardWithIf); break;
         case PadOrder::kTransposed: {
             Var co("co"), ci("ci"), wo("wo"), wi("wi");
-            p.split(c, co, ci, lanes, TailStrategy::GuardWithIf)
-                .reorder({ci, w, co, h, d, n})
-                .vectorize(ci);
+            p.split(c, co, ci, lanes, TailStrategy::GuardWithIf).reorder({ci, w, co, h, d, n}).vectorize(ci);
             break;
         }
         }
@@ -70,6 +64,6 @@ class PadInputGenerator : public Generator<PadInputGenerator> {
     Func inside_;
 };
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
 HALIDE_REGISTER_GENERATOR(convtranspose::PadInputGenerator, pad_input)

@@ -61,6 +61,6 @@ class Block {
     std::size_t size_ = 0;
 };
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_RUNTIME_ALLOCATOR_H_
+#endif // CONVTRANSPOSE_RUNTIME_ALLOCATOR_H_

@@ -16,11 +16,13 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     p.elements.resize(kernel);
     std::iota(p.elements.begin(), p.elements.end(), std::int64_t{0});
     std::sort(p.elements.begin(), p.elements.end(), [&](std::int64_t a, std::int64_t b) {
-        const std::int64_t class_a = a * geometry.dilation % weight_stride, class_b = b * geometry.dilation % weight_stride;
+        const std::int64_t class_a = a * geometry.dilation % weight_stride,
+                           class_b = b * geometry.dilation % weight_stride;
         return class_a != class_b ? class_a < class_b : a > b;
     });
     std::vector<std::int32_t> position(kernel);
-    for (std::size_t i = 0; i < kernel; i++) position[static_cast<std::size_t>(p.elements[i])] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < kernel; i++)
+        position[static_cast<std::size_t>(p.elements[i])] = static_cast<std::int32_t>(i);
 
     p.table.reserve(static_cast<std::size_t>(3 * p.residues));
     std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
@@ -46,4 +48,4 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     return p;
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

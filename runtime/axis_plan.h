@@ -12,13 +12,14 @@ namespace convtranspose {
 
 struct AxisPlan {
     AxisGeometry geometry;
-    std::int64_t residues = 0;            // rows of the table; at most this many residues have outputs
-    std::vector<std::int32_t> table;      // residues rows of TapColumn: offset, count, first packed kernel element
-    std::vector<std::int64_t> elements;   // packed kernel axis: which element of w stands where
+    std::int64_t residues = 0;          // rows of the table; at most this many residues have outputs
+    std::vector<std::int32_t> table;    // residues rows of TapColumn: offset, count, first packed kernel element
+    std::vector<std::int64_t> elements; // packed kernel axis: which element of w stands where
     std::int32_t max_count = 0;
-    std::int32_t shared_first = 0, shared_count = 0;  // offsets that every residue has a tap for; offset_step == 1 only
+    std::int32_t shared_first = 0, shared_count = 0; // offsets that every residue has a tap for; offset_step == 1 only
 
-    std::int64_t low = 0, high = 0;  // position q of any residue reads q + low .. q + high - 1; low = high: no taps at all
+    std::int64_t low = 0,
+                 high = 0; // position q of any residue reads q + low .. q + high - 1; low = high: no taps at all
 
     std::int64_t q_extent() const { return (geometry.out + geometry.stride - 1) / geometry.stride; }
     // Of the residue with the fewest positions, of those that have any.
@@ -29,6 +30,6 @@ struct AxisPlan {
 // all_residues: the kernel walks all residues whether or not they have outputs (a constant stride).
 AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues);
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_RUNTIME_AXIS_PLAN_H_
+#endif // CONVTRANSPOSE_RUNTIME_AXIS_PLAN_H_

@@ -22,7 +22,7 @@ using convtranspose::Status;
 
 struct convt_plan {
     std::unique_ptr<LayerPlan> plan;
-    convtranspose::Problem problem;  // what reshape resolves again
+    convtranspose::Problem problem; // what reshape resolves again
     double macs = 0;
 };
 
@@ -33,10 +33,10 @@ using convtranspose::invalid;
 using convtranspose::isa_name;
 using convtranspose::to_string;
 
-constexpr Isa kIsas[] = {Isa::kAvx512, Isa::kAvx2, Isa::kX86_64};  // best first
+constexpr Isa kIsas[] = {Isa::kAvx512, Isa::kAvx2, Isa::kX86_64}; // best first
 
 thread_local std::string last_error;
-thread_local const char *last_literal = "";  // instead of last_error where there was no memory for one
+thread_local const char *last_literal = ""; // instead of last_error where there was no memory for one
 
 convt_status report(const Status &status) {
     if (!status) {
@@ -103,7 +103,8 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
     }
     for (const Isa isa : isas_built_in()) {
         if (o.isa ? std::strcmp(o.isa, isa_name(isa)) == 0 : isa_supported(isa)) {
-            if (!isa_supported(isa)) return Status(CONVT_UNSUPPORTED, concat("isa ", isa_name(isa), " is not supported by this CPU"));
+            if (!isa_supported(isa))
+                return Status(CONVT_UNSUPPORTED, concat("isa ", isa_name(isa), " is not supported by this CPU"));
             settings->isa = isa;
             return Status();
         }
@@ -116,17 +117,19 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 
 Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
-    std::int64_t last = 0;  // index of the last element
+    std::int64_t last = 0; // index of the last element
     for (std::size_t i = 0; i < shape.size(); i++) {
         if (shape[i] == 0) return Status();
     }
     for (std::size_t i = 0; i < shape.size(); i++) {
         std::int64_t step = 0;
-        if (shape[i] > 1 && (__builtin_mul_overflow(shape[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last))) {
+        if (shape[i] > 1 &&
+            (__builtin_mul_overflow(shape[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last))) {
             last = std::numeric_limits<std::int64_t>::max();
         }
         if (last >= kMostElements) {
-            return Status(CONVT_OVERFLOW, concat(name, " spans more than 2^31 - 1 elements, which kernels cannot index"));
+            return Status(CONVT_OVERFLOW,
+                          concat(name, " spans more than 2^31 - 1 elements, which kernels cannot index"));
         }
     }
     return Status();
@@ -134,7 +137,8 @@ Status check_spread(const char *name, const Shape &shape, const std::int64_t *st
 
 std::vector<std::int64_t> dense_strides(const Shape &shape) {
     std::vector<std::int64_t> strides(shape.size(), 1);
-    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
+    for (std::size_t i = shape.size() - 1; i-- > 0;)
+        strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
     return strides;
 }
 
@@ -150,7 +154,8 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
     bool empty = false;
     for (std::size_t i = 0; i < shape.size(); i++) {
         if (t.shape[i] != shape[i]) {
-            return invalid(name, " has shape ", to_string(Shape(t.shape, t.shape + t.rank)), ", the plan has ", to_string(shape));
+            return invalid(name, " has shape ", to_string(Shape(t.shape, t.shape + t.rank)), ", the plan has ",
+                           to_string(shape));
         }
         empty = empty || shape[i] == 0;
     }
@@ -167,9 +172,11 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
             const std::int64_t stride = t.strides[i];
             if (stride <= 0) return invalid(name, " stride[", i, "] = ", stride, " must be positive");
             if (dense && stride != (*strides)[i]) {
-                return invalid(name, " stride[", i, "] = ", stride, " must be ", (*strides)[i], ": ", name, " must be dense");
+                return invalid(name, " stride[", i, "] = ", stride, " must be ", (*strides)[i], ": ", name,
+                               " must be dense");
             }
-            if (i + 1 == shape.size() && stride != 1) return invalid(name, " stride[", i, "] = ", stride, " must be 1 on the last axis");
+            if (i + 1 == shape.size() && stride != 1)
+                return invalid(name, " stride[", i, "] = ", stride, " must be 1 on the last axis");
             (*strides)[i] = stride;
         }
     }
@@ -187,7 +194,8 @@ Status check_no_overlap(const char *name, const Shape &shape, const std::vector<
     std::int64_t reach = 1;
     for (const std::size_t i : order) {
         if (strides[i] < reach) {
-            return invalid(name, " stride[", i, "] = ", strides[i], " must be at least ", reach, ": elements of ", name, " overlap");
+            return invalid(name, " stride[", i, "] = ", strides[i], " must be at least ", reach, ": elements of ", name,
+                           " overlap");
         }
         reach = strides[i] * (shape[i] - 1) + reach;
     }
@@ -230,7 +238,7 @@ Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
-}  // namespace
+} // namespace
 
 extern "C" {
 
@@ -317,7 +325,8 @@ convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, conv
         if (!plan || !reshaped) return invalid("plan and reshaped must not be null");
         convtranspose::Problem problem = plan->problem;
         if (x_shape.size != problem.x_shape.size()) {
-            return invalid("x_shape has ", x_shape.size, " elements, needs ", problem.x_shape.size(), " (the rank of the plan)");
+            return invalid("x_shape has ", x_shape.size, " elements, needs ", problem.x_shape.size(),
+                           " (the rank of the plan)");
         }
         problem.x_shape = x_shape.data ? Shape(x_shape.data, x_shape.data + x_shape.size) : Shape();
         Geometry g;
@@ -380,7 +389,9 @@ const char *convt_plan_explain(const convt_plan *plan) { return plan->plan->expl
 
 size_t convt_isa_count(void) { return isas_built_in().size(); }
 
-const char *convt_isa_name(size_t i) { return i < isas_built_in().size() ? convtranspose::isa_name(isas_built_in()[i]) : nullptr; }
+const char *convt_isa_name(size_t i) {
+    return i < isas_built_in().size() ? convtranspose::isa_name(isas_built_in()[i]) : nullptr;
+}
 
 int convt_isa_supported(size_t i) { return i < isas_built_in().size() && isa_supported(isas_built_in()[i]); }
 
@@ -388,4 +399,4 @@ size_t convt_variant_count(void) { return variant_names().size(); }
 
 const char *convt_variant_name(size_t i) { return i < variant_names().size() ? variant_names()[i] : nullptr; }
 
-}  // extern "C"
+} // extern "C"

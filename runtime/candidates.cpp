@@ -9,7 +9,7 @@ namespace convtranspose {
 
 namespace {
 
-constexpr double kSecondLevelCache = 512 << 10;  // of which a kernel may hope to keep this much
+constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to keep this much
 
 double ceil_div(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
@@ -18,7 +18,8 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     if (v.dtype != p.y_dtype) return concat("computes ", convt_dtype_name(v.dtype));
     if (v.family == Family::kReference) return {};
-    if (p.ic() == 0 || w.geometry.in == 0 || h.geometry.in == 0 || p.plan[2].geometry.in == 0) return "x has no elements";
+    if (p.ic() == 0 || w.geometry.in == 0 || h.geometry.in == 0 || p.plan[2].geometry.in == 0)
+        return "x has no elements";
     if (p.may_be_infinite && p.reads_outside()) {
         return "a weight is inf or NaN, which the zeros around x must not meet";
     }
@@ -90,8 +91,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     const auto ic = static_cast<double>(p.ic());
     const double groups = static_cast<double>(g.group), images = static_cast<double>(g.batch);
     if (v.family == Family::kReference) {
-        return images * groups * static_cast<double>(p.oc()) * static_cast<double>(w.q_extent() * h.q_extent() * d.q_extent()) *
-               (residues * 10 + taps * (5 + ic * 5));
+        return images * groups * static_cast<double>(p.oc()) *
+               static_cast<double>(w.q_extent() * h.q_extent() * d.q_extent()) * (residues * 10 + taps * (5 + ic * 5));
     }
     const double rows = static_cast<double>(h.q_extent() * d.q_extent());
     const double lanes = v.lanes, size = static_cast<double>(convt_dtype_size(sum_dtype(v.dtype)));
@@ -112,8 +113,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         double store = positions * vectors * 2;
         if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
         // If the weights of all residues that are computed together do not fit there, they come from further away.
-        const double panel = ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
-        const double k_step = std::max(step(vectors, positions), vectors * load * (panel > kSecondLevelCache ? 2 : 1) + 2 * v.tile_qh);
+        const double panel =
+            ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
+        const double k_step =
+            std::max(step(vectors, positions), vectors * load * (panel > kSecondLevelCache ? 2 : 1) + 2 * v.tile_qh);
         total = tiles * (ic * taps * k_step + residues * (30 + store) + taps * 6);
         break;
     }
@@ -128,31 +131,35 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double vectors = v.tile_q / lanes * v.tile_qh;
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
-        const double loop = v.family == Family::kDepthwise ? 3 : 6;  // its only input channel makes no loop
-        const double store = v.store == Store::kPlanar ? 3 : 1.5 * lanes;  // of a vector
-        total = tiles * (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
+        const double loop = v.family == Family::kDepthwise ? 3 : 6;       // its only input channel makes no loop
+        const double store = v.store == Store::kPlanar ? 3 : 1.5 * lanes; // of a vector
+        total = tiles *
+                (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
         break;
     }
     case Family::kFew: {
         const double vectors = v.tile_q / lanes, all = static_cast<double>(v.stride_w) * v.stride_h;
-        const double shared = static_cast<double>(w.shared_count) * h.shared_count * static_cast<double>(d.elements.size());
+        const double shared =
+            static_cast<double>(w.shared_count) * h.shared_count * static_cast<double>(d.elements.size());
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
         const double rest = taps - shared * all;
-        total = tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * load, 4.0) * v.tile_oc) +
-                         residues * (10 + vectors * v.tile_oc * 3) + (shared + rest) * 12);
+        total =
+            tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * load, 4.0) * v.tile_oc) +
+                     residues * (10 + vectors * v.tile_oc * 3) + (shared + rest) * 12);
         break;
     }
     }
     total *= images * groups;
     if (copies_x) {
         double elements = images * static_cast<double>(g.in_channels);
-        for (const AxisPlan &a : p.plan) elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low, 1));
+        for (const AxisPlan &a : p.plan)
+            elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low, 1));
         total += elements * (pad_order(v, g.layout) == PadOrder::kTransposed ? 0.7 : 0.2);
     }
     return total;
 }
 
-}  // namespace
+} // namespace
 
 bool CoreProblem::reads_outside() const {
     for (const AxisPlan &a : plan) {
@@ -180,7 +187,7 @@ AxisGeometry single_position(AxisGeometry a) {
     return a;
 }
 
-}  // namespace
+} // namespace
 
 CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions) {
     CoreProblem p;
@@ -225,4 +232,4 @@ PadOrder pad_order(const Variant &variant, convt_layout layout) {
     return keeps_channels ? PadOrder::kChannels : PadOrder::kTransposed;
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

@@ -15,15 +15,15 @@ namespace convtranspose {
 // A problem of up to three spatial axes, w, h, d; those it lacks have extent 1.
 struct CoreProblem {
     Geometry geometry;
-    convt_dtype x_dtype, y_dtype;          // y_dtype: that of x, or its sum type
-    std::array<AxisGeometry, 3> axes;      // w, h, d
-    std::array<std::int64_t, 3> weight_stride;  // of the node, by which weights are packed; axes may have another
-    std::array<AxisPlan, 3> plan;          // residues that have outputs
-    bool may_be_infinite = false;          // weights known to hold an inf or a NaN
+    convt_dtype x_dtype, y_dtype;              // y_dtype: that of x, or its sum type
+    std::array<AxisGeometry, 3> axes;          // w, h, d
+    std::array<std::int64_t, 3> weight_stride; // of the node, by which weights are packed; axes may have another
+    std::array<AxisPlan, 3> plan;              // residues that have outputs
+    bool may_be_infinite = false;              // weights known to hold an inf or a NaN
 
     std::int64_t ic() const { return geometry.in_channels_per_group(); }
     std::int64_t oc() const { return geometry.out_channels_per_group(); }
-    bool reads_outside() const;            // whether a tap of some output leaves x
+    bool reads_outside() const; // whether a tap of some output leaves x
 };
 
 // single_positions: whether axes on which x has one position are made residues only (see the source).
@@ -31,8 +31,8 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool sin
 
 struct Candidate {
     const Variant *variant = nullptr;
-    std::string refusal;  // empty: it can
-    double cost = 0;      // estimated cycles on one thread
+    std::string refusal; // empty: it can
+    double cost = 0;     // estimated cycles on one thread
     bool copies_x = false;
 };
 
@@ -42,6 +42,6 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa);
 // The order in which x has to be copied for a variant.
 PadOrder pad_order(const Variant &variant, convt_layout layout);
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_RUNTIME_CANDIDATES_H_
+#endif // CONVTRANSPOSE_RUNTIME_CANDIDATES_H_

@@ -72,13 +72,13 @@ constexpr std::int64_t kCacheLine = 64;
 // but every strip reads all weights, so it should not be much smaller than those.
 constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
 
-}  // namespace
+} // namespace
 
 // What is computed at a time: some images, some positions along one axis, and the part of x that they read.
 struct Core::Strip {
     std::int64_t first_image = 0, images = 1;
-    std::int64_t q_begin = 0, q_end = 0;            // of the strip axis
-    std::array<std::int64_t, 3> x_min, x_extent;    // w, h, d
+    std::int64_t q_begin = 0, q_end = 0;         // of the strip axis
+    std::array<std::int64_t, 3> x_min, x_extent; // w, h, d
     // Where that part of x is; strides in elements. The pointer is to x_min.
     const char *x = nullptr;
     TensorStrides strides;
@@ -129,7 +129,8 @@ std::size_t Core::packed_bytes() const {
 }
 
 bool Core::pack(const WeightsView &w, const void *bias, void *packed) const {
-    return pack_weights(packed_, axes_, problem_.x_dtype, w, bias, packed, static_cast<char *>(packed) + weight_offset());
+    return pack_weights(packed_, axes_, problem_.x_dtype, w, bias, packed,
+                        static_cast<char *>(packed) + weight_offset());
 }
 
 void Core::plan_strips(int threads) {
@@ -161,7 +162,8 @@ void Core::plan_strips(int threads) {
     }
     std::int64_t most = 0;
     for (std::int64_t begin = 0; begin < q[strip_axis_]; begin += strip_q_) {
-        const Strip s = strip(images_, begin, begin + 2 * strip_q_ > q[strip_axis_] ? q[strip_axis_] : begin + strip_q_);
+        const Strip s =
+            strip(images_, begin, begin + 2 * strip_q_ > q[strip_axis_] ? q[strip_axis_] : begin + strip_q_);
         most = std::max(most, s.images * s.x_extent[0] * s.x_extent[1] * s.x_extent[2] * packed_.groups() * packed_.ic);
         if (s.q_end == q[strip_axis_]) break;
     }
@@ -180,7 +182,7 @@ Core::Strip Core::strip(std::int64_t images, std::int64_t q_begin, std::int64_t 
         const bool reads = axis.low != axis.high;
         s.x_min[a] = reads ? begin + axis.low : 0;
         s.x_extent[a] = reads ? end + axis.high - 1 - s.x_min[a] : 0;
-        if (variant_->family == Family::kReference) {  // which tests where x ends
+        if (variant_->family == Family::kReference) { // which tests where x ends
             s.x_min[a] = 0;
             s.x_extent[a] = axis.geometry.in;
         }
@@ -188,8 +190,8 @@ Core::Strip Core::strip(std::int64_t images, std::int64_t q_begin, std::int64_t 
     return s;
 }
 
-void Core::run(const void *x, const TensorStrides &x_strides, const void *packed, void *y, const TensorStrides &y_strides,
-               void *workspace, const Parallel &parallel) const {
+void Core::run(const void *x, const TensorStrides &x_strides, const void *packed, void *y,
+               const TensorStrides &y_strides, void *workspace, const Parallel &parallel) const {
     const std::int64_t batch = problem_.geometry.batch, q = axes_[strip_axis_].q_extent();
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     for (std::int64_t image = 0; image < batch; image += images_) {
@@ -225,18 +227,21 @@ void Core::run(const void *x, const TensorStrides &x_strides, const void *packed
     }
 }
 
-void Core::copy_strip(const Strip &s, const void *x, const TensorStrides &strides, void *to, const Parallel &parallel) const {
+void Core::copy_strip(const Strip &s, const void *x, const TensorStrides &strides, void *to,
+                      const Parallel &parallel) const {
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     const auto sum_size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(problem_.x_dtype)));
     const std::int64_t channels = packed_.group * packed_.ic;
     const std::array<std::int64_t, 5> extents = {s.x_extent[0], s.x_extent[1], s.x_extent[2], channels, s.images};
-    const std::array<std::int64_t, 5> x_strides = {strides.axes[0], strides.axes[1], strides.axes[2], strides.c, strides.n};
-    const std::array<std::int64_t, 5> to_strides = {s.strides.axes[0], s.strides.axes[1], s.strides.axes[2], s.strides.c,
-                                                    s.strides.n};
+    const std::array<std::int64_t, 5> x_strides = {strides.axes[0], strides.axes[1], strides.axes[2], strides.c,
+                                                   strides.n};
+    const std::array<std::int64_t, 5> to_strides = {s.strides.axes[0], s.strides.axes[1], s.strides.axes[2],
+                                                    s.strides.c, s.strides.n};
     if (*std::min_element(extents.begin(), extents.end()) == 0) return;
     // Split along the longest dimension but the dense one.
     const std::array<int, 5> order = {4, 2, 1, pad_order_ == PadOrder::kChannels ? 1 : 3, 1};
-    const int split = *std::max_element(order.begin(), order.end(), [&](int a, int b) { return extents[a] < extents[b]; });
+    const int split =
+        *std::max_element(order.begin(), order.end(), [&](int a, int b) { return extents[a] < extents[b]; });
     const std::int64_t parts = std::min<std::int64_t>(extents[split], parallel.threads);
     parallel.for_each(static_cast<std::size_t>(parts), [&](std::size_t part) {
         const std::int64_t begin = extents[split] * static_cast<std::int64_t>(part) / parts;
@@ -263,7 +268,8 @@ void Core::compute_strip(const Strip &s, const void *packed, void *y, const Tens
     const std::int64_t group_parts = std::min(group_tiles, wanted);
     // The reference takes the channels of one packed tile at a time, whatever their number.
     const bool each_tile = v.family == Family::kReference;
-    const std::int64_t tile_parts = each_tile ? packed_.tiles() : std::min(packed_.tiles(), ceil_div(wanted, group_parts));
+    const std::int64_t tile_parts =
+        each_tile ? packed_.tiles() : std::min(packed_.tiles(), ceil_div(wanted, group_parts));
     const std::int64_t tile = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
     const std::int64_t q_parts =
         std::clamp<std::int64_t>((q_end - q_begin) / (2 * tile), 1, ceil_div(wanted, group_parts * tile_parts));
@@ -326,7 +332,7 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     const std::int64_t group_stride = packed_.oc_tile ? packed_.tiles() * tile_stride : 1;
     const auto *const w_data = static_cast<const char *>(packed);
     Buffer<7> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * sum_size, sum);
-    const bool one_channel = v.family == Family::kReference;  // per step of dimension 5, not a tile of them
+    const bool one_channel = v.family == Family::kReference; // per step of dimension 5, not a tile of them
     w.set(0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), 1);
     w.set(1, 0, packed_.ic, packed_.oc_tile);
     w.set(2, 0, taps[0], tap);
@@ -336,7 +342,8 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     w.set(6, 0, read_groups, group_stride);
 
     const std::int64_t oc_padded = packed_.biases() / packed_.groups();
-    Buffer<2> bias(w_data + weight_offset() + static_cast<std::size_t>((c.group_begin * oc_padded + oc_begin) * sum_size), sum);
+    Buffer<2> bias(
+        w_data + weight_offset() + static_cast<std::size_t>((c.group_begin * oc_padded + oc_begin) * sum_size), sum);
     bias.set(0, 0, (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1), 1);
     bias.set(1, 0, read_groups, oc_padded);
 
@@ -363,9 +370,9 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     Buffer<2> taps_w = table_buffer(axes_[0], c.box[0].first), taps_h = table_buffer(axes_[1], c.box[1].first),
               taps_d = table_buffer(axes_[2], c.box[2].first);
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].geometry.offset_step); };
-    v.run(&x.raw, &w.raw, &bias.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2), axes_[0].max_count,
-          axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count, axes_[1].shared_first,
-          axes_[1].shared_count, &out.raw);
+    v.run(&x.raw, &w.raw, &bias.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
+          axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,
+          axes_[1].shared_first, axes_[1].shared_count, &out.raw);
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

@@ -13,9 +13,9 @@ namespace {
 constexpr std::int64_t kResiduesShown = 16, kTapsShown = 8;
 
 void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *out) {
-    *out << "axis " << index << ": in " << a.in << ", out " << a.out << ", kernel " << a.kernel << ", stride " << a.stride
-         << ", dilation " << a.dilation << ", output_padding " << a.output_padding << ", pads " << a.pad_begin << " "
-         << a.pad_end << "\n";
+    *out << "axis " << index << ": in " << a.in << ", out " << a.out << ", kernel " << a.kernel << ", stride "
+         << a.stride << ", dilation " << a.dilation << ", output_padding " << a.output_padding << ", pads "
+         << a.pad_begin << " " << a.pad_end << "\n";
     const std::int64_t residues = std::min(a.stride, a.out);
     for (std::int64_t r = 0; r < std::min(residues, kResiduesShown); r++) {
         const Taps taps = taps_of(a, r);
@@ -23,8 +23,8 @@ void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *
         if (taps.count == 0) *out << " bias only";
         for (std::int64_t t = 0; t < std::min(taps.count, kTapsShown); t++) {
             const std::int64_t offset = taps.offset + t * a.offset_step;
-            *out << (t ? " +" : "") << " w[" << taps.kernel_begin + t * a.kernel_step << "] x[q" << (offset < 0 ? " - " : " + ")
-                 << (offset < 0 ? -offset : offset) << "]";
+            *out << (t ? " +" : "") << " w[" << taps.kernel_begin + t * a.kernel_step << "] x[q"
+                 << (offset < 0 ? " - " : " + ") << (offset < 0 ? -offset : offset) << "]";
         }
         if (taps.count > kTapsShown) *out << " + " << taps.count - kTapsShown << " more";
         *out << "\n";
@@ -50,7 +50,7 @@ double volume(const Shape &shape) {
     return n;
 }
 
-}  // namespace
+} // namespace
 
 std::string explain(const LayerPlan &plan) {
     const Geometry &g = plan.geometry();
@@ -58,10 +58,11 @@ std::string explain(const LayerPlan &plan) {
     std::ostringstream out;
     out << "ConvTranspose " << convt_dtype_name(g.dtype) << ", "
         << (g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first") << ", group " << g.group << "\n"
-        << "x " << to_string(g.x_shape) << "  w " << to_string(g.w_shape) << (g.has_bias ? "  bias" : "  no bias") << "  -> y "
-        << to_string(g.y_shape) << "\n";
+        << "x " << to_string(g.x_shape) << "  w " << to_string(g.w_shape) << (g.has_bias ? "  bias" : "  no bias")
+        << "  -> y " << to_string(g.y_shape) << "\n";
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
-    const double macs = count_macs(g), x = volume(g.x_shape) * size, w = volume(g.w_shape) * size, y = volume(g.y_shape) * size;
+    const double macs = count_macs(g), x = volume(g.x_shape) * size, w = volume(g.w_shape) * size,
+                 y = volume(g.y_shape) * size;
     char text[64];
     std::snprintf(text, sizeof text, "%.6g", macs);
     out << "multiply-adds " << text << "; x " << bytes(x) << ", w " << bytes(w) << ", y " << bytes(y);
@@ -70,7 +71,8 @@ std::string explain(const LayerPlan &plan) {
         out << "; " << text << " flops per byte";
     }
     out << "\npacked weights "
-        << (plan.weights_at_run_time() ? "with each run, in the workspace" : bytes(static_cast<double>(plan.packed_bytes())))
+        << (plan.weights_at_run_time() ? "with each run, in the workspace"
+                                       : bytes(static_cast<double>(plan.packed_bytes())))
         << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads "
         << plan.settings().parallel.threads << "; isa " << isa_name(plan.settings().isa) << "\n";
 
@@ -82,10 +84,12 @@ std::string explain(const LayerPlan &plan) {
     }
     std::sort(able.begin(), able.end(), [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
-        << "  x is " << (plan.core().copies_x() ? "copied, with zeros around it, strip by strip" : "read in place") << "\n"
+        << "  x is " << (plan.core().copies_x() ? "copied, with zeros around it, strip by strip" : "read in place")
+        << "\n"
         << "candidates, by estimated cycles:\n";
     for (const Candidate *c : able) {
-        std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", c->variant == chosen ? '*' : ' ', c->variant->name, c->cost);
+        std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", c->variant == chosen ? '*' : ' ', c->variant->name,
+                      c->cost);
         out << text;
     }
     for (const Candidate *c : unable) {
@@ -95,4 +99,4 @@ std::string explain(const LayerPlan &plan) {
     return out.str();
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

@@ -31,7 +31,8 @@ struct AxisGeometry {
     std::int64_t dilation = 1;
     std::int64_t output_padding = 0;
     std::int64_t pad_begin = 0; // resolved; may exceed the kernel
-    std::int64_t pad_end = 0;   // resolved: natural - out - pad_begin, negative where output_shape asks for more than natural
+    // Resolved: natural - out - pad_begin, negative where output_shape asks for more than natural.
+    std::int64_t pad_end = 0;
     std::int64_t kernel_step = 0; // -(stride / gcd(stride, dilation))
     std::int64_t offset_step = 0; // dilation / gcd(stride, dilation)
 };
@@ -47,7 +48,7 @@ struct Geometry {
     std::int64_t in_channels = 0;  // C, may be 0
     std::int64_t out_channels = 0; // M, may be 0
     std::int64_t group = 1;
-    std::vector<AxisGeometry> axes; // spatial, outermost first
+    std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
 
     std::int64_t in_channels_per_group() const { return in_channels / group; }

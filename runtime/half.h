@@ -29,7 +29,7 @@ struct F16 {
     explicit operator float() const {
         const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
         const std::uint32_t magnitude = bits & 0x7fff;
-        if (magnitude >= 0x7c00) return float_from_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);  // inf, nan
+        if (magnitude >= 0x7c00) return float_from_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13); // inf, nan
         // 2^-24 units: subnormals as integers, normals by moving the exponent.
         if (magnitude < 0x400) return float_from_bits(sign | bits_of(static_cast<float>(magnitude) * 0x1p-24f));
         return float_from_bits(sign | ((magnitude << 13) + ((127 - 15) << 23)));
@@ -47,15 +47,16 @@ inline F16 to_f16(float f) {
     const std::uint32_t bits = bits_of(f), magnitude = bits & 0x7fffffff;
     const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
     if (magnitude > 0x7f800000) return {static_cast<std::uint16_t>(sign | 0x7e00)};
-    if (magnitude >= 0x477ff000) return {static_cast<std::uint16_t>(sign | 0x7c00)};  // 65520 and up round to inf
+    if (magnitude >= 0x477ff000) return {static_cast<std::uint16_t>(sign | 0x7c00)}; // 65520 and up round to inf
     if (magnitude < 0x38800000) {
         // Below 2^-14: adding 0.5 leaves the value in units of 2^-24, rounded, in the low bits.
         const std::uint32_t rounded = bits_of(float_from_bits(magnitude) + 0.5f) - bits_of(0.5f);
         return {static_cast<std::uint16_t>(sign | rounded)};
     }
-    return {static_cast<std::uint16_t>(sign | ((magnitude - ((127 - 15) << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13))};
+    return {
+        static_cast<std::uint16_t>(sign | ((magnitude - ((127 - 15) << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13))};
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_RUNTIME_HALF_H_
+#endif // CONVTRANSPOSE_RUNTIME_HALF_H_

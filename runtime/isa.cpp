@@ -31,4 +31,4 @@ bool isa_supported(Isa isa) {
 #endif
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

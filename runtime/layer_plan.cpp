@@ -75,12 +75,14 @@ const char *family_rule(Family family) {
     return "";
 }
 
-}  // namespace
+} // namespace
 
-LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings) : geometry_(geometry), settings_(settings) {
+LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
+    : geometry_(geometry), settings_(settings) {
     leading_ = geometry.axes.size() > 3 ? geometry.axes.size() - 3 : 0;
     core_geometry_ = geometry;
-    core_geometry_.axes.erase(core_geometry_.axes.begin(), core_geometry_.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
+    core_geometry_.axes.erase(core_geometry_.axes.begin(),
+                              core_geometry_.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
     problem_ = core_problem(core_geometry_, leading_ ? sum_dtype(geometry.dtype) : geometry.dtype, true);
 }
 
@@ -112,7 +114,8 @@ Status LayerPlan::choose(bool may_be_infinite, const Packed *packed) {
         if (c.refusal.empty() && (!best || c.cost < best->cost)) best = &c;
     }
     if (!best) {
-        return Status(CONVT_UNSUPPORTED, concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
+        return Status(CONVT_UNSUPPORTED,
+                      concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
     }
     reason_ = !settings_.variant.empty() ? "asked for by name"
               : best->variant->family == Family::kReference
@@ -148,7 +151,8 @@ void LayerPlan::finish_planning() {
         // One position of the leading axes: what a core computes, and the sum of those.
         Shape inner = {core_geometry_.batch, core_geometry_.out_channels};
         for (const AxisGeometry &a : core_geometry_.axes) inner.push_back(a.out);
-        partial_bytes_ = round_up(count(inner) * convt_dtype_size(problem_.y_dtype)) + round_up(count(inner) * sizeof(double));
+        partial_bytes_ =
+            round_up(count(inner) * convt_dtype_size(problem_.y_dtype)) + round_up(count(inner) * sizeof(double));
     }
     core_workspace_bytes_ = round_up(core_bytes);
     workspace_bytes_ = core_workspace_bytes_ + round_up(run_packed_bytes_) + partial_bytes_ + dense_y_bytes_;
@@ -156,7 +160,7 @@ void LayerPlan::finish_planning() {
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                    std::unique_ptr<LayerPlan> *plan) {
+                         std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
     Status status = p->choose(false, nullptr);
     if (!status) return status;
@@ -174,7 +178,9 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
             if (!status) return status;
         }
         for (std::int64_t m = 0; b && p->leading_ && m < geometry.out_channels; m++) {
-            packed->bias.push_back(load(geometry.dtype, static_cast<const char *>(b) + static_cast<std::size_t>(m) * convt_dtype_size(geometry.dtype)));
+            packed->bias.push_back(
+                load(geometry.dtype,
+                     static_cast<const char *>(b) + static_cast<std::size_t>(m) * convt_dtype_size(geometry.dtype)));
         }
         p->packed_ = std::move(packed);
     }
@@ -211,13 +217,15 @@ bool LayerPlan::pack(const Core &core, const void *w, const void *b, void *packe
     for (std::size_t a = 0; a < axes; a++) view.k[a] = strides[strides.size() - 1 - a];
 
     bool finite = true;
-    const std::vector<std::int64_t> extents(shape.begin() + 2, shape.begin() + 2 + static_cast<std::ptrdiff_t>(leading_));
+    const std::vector<std::int64_t> extents(shape.begin() + 2,
+                                            shape.begin() + 2 + static_cast<std::ptrdiff_t>(leading_));
     std::vector<std::int64_t> at(leading_, 0);
     char *to = static_cast<char *>(packed);
     do {
         std::int64_t offset = 0;
         for (std::size_t a = 0; a < leading_; a++) offset += at[a] * strides[2 + a];
-        view.data = static_cast<const char *>(w) + offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+        view.data =
+            static_cast<const char *>(w) + offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
         // With leading axes the bias is added once, when their taps have been summed.
         finite &= core.pack(view, leading_ ? nullptr : b, to);
         to += core.packed_bytes();
@@ -236,7 +244,7 @@ TensorStrides LayerPlan::core_strides(const std::vector<std::int64_t> &strides) 
 }
 
 Status LayerPlan::run(const void *x, const std::vector<std::int64_t> &x_strides, const void *w, const void *b, void *y,
-                 const std::vector<std::int64_t> &y_strides, void *workspace) const {
+                      const std::vector<std::int64_t> &y_strides, void *workspace) const {
     if (count(geometry_.y_shape) == 0) return Status();
 
     Block block;
@@ -268,7 +276,8 @@ Status LayerPlan::run(const void *x, const std::vector<std::int64_t> &x_strides,
         const TensorStrides from = core_strides(x_strides), to = core_strides(y_strides);
         if (dense_y_bytes_ && to.axes[0] != 1 && geometry_.y_shape[geometry_.y_shape.size() - 2] > 1) {
             char *const dense = core_workspace + core_workspace_bytes_;
-            core->run(x, from, packed, dense, core_strides(dense_strides(geometry_.y_shape)), core_workspace, settings_.parallel);
+            core->run(x, from, packed, dense, core_strides(dense_strides(geometry_.y_shape)), core_workspace,
+                      settings_.parallel);
             copy(geometry_.y_shape, convt_dtype_size(geometry_.dtype), dense, y, y_strides);
         } else {
             core->run(x, from, packed, y, to, core_workspace, settings_.parallel);
@@ -282,10 +291,11 @@ Status LayerPlan::run(const void *x, const std::vector<std::int64_t> &x_strides,
 }
 
 // Each position of the leading axes is the sum, over the taps of those, of a core's results.
-void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<std::int64_t> &x_strides, const void *packed,
-                       const void *b, void *y, const std::vector<std::int64_t> &y_strides, char *workspace) const {
+void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<std::int64_t> &x_strides,
+                            const void *packed, const void *b, void *y, const std::vector<std::int64_t> &y_strides,
+                            char *workspace) const {
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t first_axis = channels_last ? 1 : 2;  // of the leading axes in x and y
+    const std::size_t first_axis = channels_last ? 1 : 2; // of the leading axes in x and y
     const TensorStrides from = core_strides(x_strides);
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
 
@@ -305,8 +315,11 @@ void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<s
         std::vector<std::int64_t> position(inner.size(), 0);
         for (std::size_t i = 0; i < elements; i++) {
             const auto m = static_cast<std::size_t>(position[channel]);
-            total[i] = packed_ ? (packed_->bias.empty() ? 0 : packed_->bias[m])
-                               : (b ? load(geometry_.dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.dtype)) : 0);
+            total[i] =
+                packed_
+                    ? (packed_->bias.empty() ? 0 : packed_->bias[m])
+                    : (b ? load(geometry_.dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.dtype))
+                         : 0);
             next(inner, &position);
         }
         std::vector<Taps> taps(leading_);
@@ -330,8 +343,8 @@ void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<s
                 }
                 if (!inside) continue;
                 core.run(static_cast<const char *>(x) + offset * size, from,
-                         static_cast<const char *>(packed) + element * static_cast<std::int64_t>(core.packed_bytes()), partial,
-                         partial_strides, workspace, settings_.parallel);
+                         static_cast<const char *>(packed) + element * static_cast<std::int64_t>(core.packed_bytes()),
+                         partial, partial_strides, workspace, settings_.parallel);
                 for (std::size_t i = 0; i < elements; i++) {
                     total[i] += load(problem_.y_dtype, partial + i * convt_dtype_size(problem_.y_dtype));
                 }
@@ -352,4 +365,4 @@ void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<s
     } while (next(out_extents, &at));
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

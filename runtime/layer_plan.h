@@ -18,7 +18,7 @@ struct PlanSettings {
     Parallel parallel;
     Allocator allocator;
     Isa isa = Isa::kX86_64;
-    std::string variant;  // forced; empty: by cost
+    std::string variant; // forced; empty: by cost
 };
 
 // Weights as one or more cores read them: one block for each kernel element of the leading axes (beyond three), so one
@@ -26,7 +26,7 @@ struct PlanSettings {
 struct Packed {
     Block block;
     bool finite = true;
-    std::vector<double> bias;  // with leading axes only: (M) as it is added once their taps have been summed
+    std::vector<double> bias; // with leading axes only: (M) as it is added once their taps have been summed
     PackedLayout layout;
 };
 
@@ -56,7 +56,7 @@ class LayerPlan {
 
     Status choose(bool may_be_infinite, const Packed *packed);
     void finish_planning();
-    std::int64_t leading_elements() const;  // kernel elements of the leading axes
+    std::int64_t leading_elements() const; // kernel elements of the leading axes
     bool pack(const Core &core, const void *w, const void *b, void *packed) const;
     void run_leading(const Core &core, const void *x, const std::vector<std::int64_t> &x_strides, const void *packed,
                      const void *b, void *y, const std::vector<std::int64_t> &y_strides, char *workspace) const;
@@ -86,6 +86,6 @@ class LayerPlan {
 // What was planned and why, as text for a person.
 std::string explain(const LayerPlan &plan);
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_RUNTIME_LAYER_PLAN_H_
+#endif // CONVTRANSPOSE_RUNTIME_LAYER_PLAN_H_

@@ -10,15 +10,15 @@ namespace convtranspose {
 namespace {
 
 template<typename Stored, typename Sum>
-bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const WeightsView &w, const void *bias, Sum *w_out,
-          Sum *bias_out) {
+bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const WeightsView &w, const void *bias,
+          Sum *w_out, Sum *bias_out) {
     const auto *from = static_cast<const Stored *>(w.data);
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
-    const std::int64_t ic_stride = p.oc_tile ? tile : 0;            // oc_tile = 0 has one input channel
+    const std::int64_t ic_stride = p.oc_tile ? tile : 0; // oc_tile = 0 has one input channel
     const std::int64_t tap_stride = p.oc_tile ? p.ic * tile : p.groups();
     const std::int64_t tile_stride = p.taps_volume() * tap_stride;
     const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : 1;
-    Sum not_finite = 0;  // becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other
+    Sum not_finite = 0; // becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
             Sum *const to_tile = w_out + g * group_stride + t * tile_stride;
@@ -30,8 +30,8 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
                     for (std::int64_t h = 0; h < p.taps[1]; h++) {
                         const std::int64_t at_dh = axes[2].elements[d] * w.k[2] + axes[1].elements[h] * w.k[1];
                         for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride) {
-                            const Stored *const source = from + (g * p.ic + ic) * w.c + t * tile * w.m + at_dh +
-                                                         axes[0].elements[v] * w.k[0];
+                            const Stored *const source =
+                                from + (g * p.ic + ic) * w.c + t * tile * w.m + at_dh + axes[0].elements[v] * w.k[0];
                             for (std::int64_t i = 0; i < filled; i++) {
                                 const Sum value = static_cast<Sum>(source[i * w.m]);
                                 not_finite += value * 0;
@@ -55,10 +55,10 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     return not_finite == 0;
 }
 
-}  // namespace
+} // namespace
 
-bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype, const WeightsView &w,
-                  const void *bias, void *w_out, void *bias_out) {
+bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
+                  const WeightsView &w, const void *bias, void *w_out, void *bias_out) {
     switch (dtype) {
     case CONVT_F16:
         return pack<F16>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
@@ -72,4 +72,4 @@ bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axe
     return false;
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

@@ -98,7 +98,7 @@ Pool &pool() {
     return instance;
 }
 
-}  // namespace
+} // namespace
 
 void Parallel::run(std::size_t count, convt_task task, void *context) const {
     if (hook) {
@@ -112,4 +112,4 @@ void Parallel::run(std::size_t count, convt_task task, void *context) const {
     job->wait();
 }
 
-}  // namespace convtranspose
+} // namespace convtranspose

@@ -10,7 +10,7 @@ namespace convtranspose {
 
 struct Parallel {
     int threads = 1;
-    convt_parallel_for hook = nullptr;  // null: our own threads
+    convt_parallel_for hook = nullptr; // null: our own threads
     void *user = nullptr;
 
     // body(i) for i in 0..count-1, each once, in any order; returns when all are done.
@@ -28,6 +28,6 @@ struct Parallel {
     void run(std::size_t count, convt_task task, void *context) const;
 };
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_RUNTIME_PARALLEL_H_
+#endif // CONVTRANSPOSE_RUNTIME_PARALLEL_H_

@@ -26,15 +26,15 @@ using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buff
                              std::int32_t shared_first_h, std::int32_t shared_count_h, halide_buffer_t *y);
 
 struct Variant {
-    const char *name;  // family_dtype[_store][_sSTRIDE]_tile; the same kernel for another ISA has the same name
+    const char *name; // family_dtype[_store][_sSTRIDE]_tile; the same kernel for another ISA has the same name
     Isa isa;
     Family family;
     Store store;
-    convt_dtype dtype;  // of y; x and w are of its sum type, but for the reference's x, which is of dtype
-    int stride_w;       // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.
-    int stride_h;       // likewise
-    int tile_oc, tile_q, tile_qh;  // schedules/schedule.h
-    int lanes;                     // of a vector of the sum type
+    convt_dtype dtype; // of y; x and w are of its sum type, but for the reference's x, which is of dtype
+    int stride_w;      // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.
+    int stride_h;      // likewise
+    int tile_oc, tile_q, tile_qh; // schedules/schedule.h
+    int lanes;                    // of a vector of the sum type
     ConvFunction run;
 };
 
@@ -47,7 +47,7 @@ using PadFunction = int (*)(halide_buffer_t *x, halide_buffer_t *padded);
 struct PadVariant {
     Isa isa;
     PadOrder order;
-    convt_dtype dtype;  // of x; the copy is of its sum type
+    convt_dtype dtype; // of x; the copy is of its sum type
     PadFunction run;
 };
 
@@ -59,8 +59,8 @@ extern const std::size_t kPadVariantCount;
 inline convt_dtype sum_dtype(convt_dtype dtype) { return dtype == CONVT_F64 ? CONVT_F64 : CONVT_F32; }
 
 const char *isa_name(Isa isa);
-bool isa_supported(Isa isa);  // by this CPU
+bool isa_supported(Isa isa); // by this CPU
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_RUNTIME_VARIANT_H_
+#endif // CONVTRANSPOSE_RUNTIME_VARIANT_H_

@@ -10,8 +10,8 @@ void schedule_reference(const ConvTranspose &c, const Tile &, Store) {
     sum.compute_at(c.y, c.oc);
 }
 
-}  // namespace
+} // namespace
 
 const ScheduleFamily kReference = {"reference", Outside::kSkipped, TapOrder::kPerResidue, false, schedule_reference};
 
-}  // namespace convtranspose
+} // namespace convtranspose

@@ -8,24 +8,24 @@ namespace convtranspose {
 
 // Along what the caller's y (and, where depthwise, x) is dense.
 enum class Store {
-    kChannels,  // oc; g where depthwise
-    kPlanar,    // ow
+    kChannels, // oc; g where depthwise
+    kPlanar,   // ow
 };
 
 // The register tile of a family, in elements.
 struct Tile {
-    int oc = 1;     // output channels; conv_transpose()'s oc_tile
-    int q = 1;      // positions along w, of one residue
-    int qh = 1;     // positions along h, of one residue
-    int lanes = 1;  // of a vector of the sum's type on the target
+    int oc = 1;    // output channels; conv_transpose()'s oc_tile
+    int q = 1;     // positions along w, of one residue
+    int qh = 1;    // positions along h, of one residue
+    int lanes = 1; // of a vector of the sum's type on the target
 };
 
 // A way to schedule the algorithm, and what of the algorithm's choices it asks for.
 struct ScheduleFamily {
     const char *name;
-    Outside outside;     // whether it wants x with zeros around it
-    TapOrder tap_order;  // of w and h
-    bool depthwise;      // for one input channel per group
+    Outside outside;    // whether it wants x with zeros around it
+    TapOrder tap_order; // of w and h
+    bool depthwise;     // for one input channel per group
     void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
 };
 
@@ -47,6 +47,6 @@ extern const ScheduleFamily kFew;
 // One input channel per group. kChannels: vectors along g, tile.oc of them, by tile.q positions. kPlanar: as kWide.
 extern const ScheduleFamily kDepthwise;
 
-}  // namespace convtranspose
+} // namespace convtranspose
 
-#endif  // CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_
+#endif // CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_

@@ -6,6 +6,11 @@ using namespace Halide;
 
 namespace {
 
+// AMD EPYC (Zen 5, 2 cores, AVX-512), one thread, f32, of an FMA peak of 276 GFLOP/s: 2x14 (28 accumulators, 2 weights, 2 to
+// spare of 32 registers) 93% on a 2x2 stride 2 layer of 1024 channels 28 wide; 2x8 92..98% on 16x8 vocoder layers; 2x4x2 85% on
+// 4x4 images, where rows fill the tile. The inner loop is the FMAs, their broadcasts and two loads of weights; nothing is
+// spilled. Two vectors of channels halve the loads of x against one, four would leave too few positions.
+//
 // Loops, outermost first: channel tile, residues, rows, tiles of a row. The packed weights of one channel tile and residue,
 // taps * ic * oc_tile elements, are then read over and over from the second-level cache, for all images of a batch.
 
@@ -87,8 +92,8 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
         .unroll(h.q);
 }
 
-}  // namespace
+} // namespace
 
 const ScheduleFamily kChannels = {"channels", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_channels};
 
-}  // namespace convtranspose
+} // namespace convtranspose

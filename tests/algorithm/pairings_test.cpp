@@ -82,7 +82,8 @@ std::vector<std::string> of_layout(const std::string &layout) {
 
 std::vector<Pairing> pairings() {
     const std::vector<std::string> any(std::begin(kAnyStride), std::end(kAnyStride));
-    const std::vector<std::string> two_by_two = {"nchw n1 ic5 oc2 i4x21 k4x4 s2x2 p1x1_1x1 bias", "nchw n2 ic3 oc1 i5x9 k9x9 s2x2 p4x4_4x4 op1x1",
+    const std::vector<std::string> two_by_two = {"nchw n1 ic5 oc2 i4x21 k4x4 s2x2 p1x1_1x1 bias",
+                                                 "nchw n2 ic3 oc1 i5x9 k9x9 s2x2 p4x4_4x4 op1x1",
                                                  "nchw n1 ic4 oc3 i6x33 k3x3 s2x2 p1x1_1x1"};
     const std::vector<std::string> depthwise = {"nchw n1 g6 ic6 oc6 i5x9 k4x4 s2x2 p1x1_1x1 bias",
                                                 "nchw n2 g3 ic3 oc9 i4x35 k3x3 s2x2 p1x1_1x1"};

@@ -72,7 +72,8 @@ TEST(Purity, TheAlgorithmHasNoSchedule) {
             EXPECT_TRUE(f.schedule().wrappers().empty()) << name;
             const auto plain = [&name = name](const Definition &d) {
                 EXPECT_TRUE(d.schedule().splits().empty()) << name;
-                for (const auto &dim : d.schedule().dims()) EXPECT_EQ(dim.for_type, Halide::Internal::ForType::Serial) << name;
+                for (const auto &dim : d.schedule().dims())
+                    EXPECT_EQ(dim.for_type, Halide::Internal::ForType::Serial) << name;
             };
             if (f.has_pure_definition()) plain(f.definition());
             for (const Definition &d : f.updates()) plain(d);
@@ -85,9 +86,10 @@ TEST(Purity, TheAlgorithmsTextHasNoSchedulingCall) {
         std::ifstream stream(std::string(CONVTRANSPOSE_GENERATORS_DIR) + "/" + file);
         ASSERT_TRUE(stream) << file;
         const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-        for (const char *call : {"vectorize", "unroll", "parallel", "split(", "tile(", "fuse(", "reorder", "compute_",
-                                 "store_at", "store_root", "store_in", "bound(", "bound_extent", ".in(", "rfactor", "prefetch",
-                                 "gpu_", "hoist_storage", "async(", "specialize"}) {
+        for (const char *call :
+             {"vectorize", "unroll",   "parallel",   "split(",        "tile(",  "fuse(",        "reorder",
+              "compute_",  "store_at", "store_root", "store_in",      "bound(", "bound_extent", ".in(",
+              "rfactor",   "prefetch", "gpu_",       "hoist_storage", "async(", "specialize"}) {
             EXPECT_EQ(text.find(call), std::string::npos) << file << " calls " << call;
         }
     }

@@ -8,9 +8,10 @@ namespace convtranspose {
 
 inline void leave_unscheduled(const ConvTranspose &, const Tile &, Store) {}
 
-inline const ScheduleFamily kUnscheduled = {"unscheduled", Outside::kSkipped, TapOrder::kPerResidue, false, leave_unscheduled};
+inline const ScheduleFamily kUnscheduled = {"unscheduled", Outside::kSkipped, TapOrder::kPerResidue, false,
+                                            leave_unscheduled};
 inline const ScheduleFamily kUnscheduledShared = {"unscheduledshared", Outside::kNeverReads, TapOrder::kShared, false,
-                                          leave_unscheduled};
+                                                  leave_unscheduled};
 
 } // namespace convtranspose
 

@@ -26,11 +26,12 @@ extern "C" {
 
 typedef enum convt_status {
     CONVT_OK = 0,
-    CONVT_INVALID_ARGUMENT = 1, /* an attribute, shape, type or tensor breaks a rule of the operator or of this interface */
-    CONVT_UNSUPPORTED = 2,      /* valid, but not built in (a variant or ISA asked for by name that this CPU or build lacks) */
-    CONVT_OVERFLOW = 3,         /* a size does not fit */
-    CONVT_OUT_OF_MEMORY = 4,    /* the allocator returned null */
-    CONVT_INTERNAL = 5          /* a bug in this library */
+    CONVT_INVALID_ARGUMENT =
+        1,                   /* an attribute, shape, type or tensor breaks a rule of the operator or of this header */
+    CONVT_UNSUPPORTED = 2,   /* valid, but not built in: a variant or ISA by a name that this CPU or build lacks */
+    CONVT_OVERFLOW = 3,      /* a size does not fit; tensors may span at most 2^31 - 1 elements */
+    CONVT_OUT_OF_MEMORY = 4, /* the allocator returned null */
+    CONVT_INTERNAL = 5       /* a bug in this library */
 } convt_status;
 
 typedef enum convt_dtype { CONVT_F16 = 1, CONVT_BF16 = 2, CONVT_F32 = 3, CONVT_F64 = 4 } convt_dtype;
@@ -83,7 +84,8 @@ typedef struct convt_tensor {
 typedef void (*convt_task)(void *task_context, size_t i);
 typedef void (*convt_parallel_for)(void *user, size_t count, convt_task task, void *task_context);
 
-/* Memory for plans, packed weights and workspaces. allocate returns `size` bytes aligned to `alignment` (a power of two,
+/* Memory for packed weights and workspaces; the few hundred bytes of book-keeping of a plan come from operator new.
+ * allocate returns `size` bytes aligned to `alignment` (a power of two,
  * at most 64), or NULL. Both may be called from any thread that plans or runs. */
 typedef void *(*convt_allocate)(void *user, size_t size, size_t alignment);
 typedef void (*convt_deallocate)(void *user, void *pointer);
@@ -134,15 +136,15 @@ convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const
 
 /* What was planned. Strings live as long as the plan. */
 size_t convt_plan_workspace_bytes(const convt_plan *plan);
-size_t convt_plan_packed_bytes(const convt_plan *plan);            /* packed weights and bias */
-size_t convt_plan_rank(const convt_plan *plan);                    /* of x and y, N and C included */
-const int64_t *convt_plan_x_shape(const convt_plan *plan);         /* in the problem's layout order */
-const int64_t *convt_plan_y_shape(const convt_plan *plan);         /* likewise */
-double convt_plan_macs(const convt_plan *plan);                    /* multiply-adds of the definition, cropped ones left out */
-int convt_plan_threads(const convt_plan *plan);                    /* as asked for */
-const char *convt_plan_variant(const convt_plan *plan);            /* name of the chosen variant */
-const char *convt_plan_isa(const convt_plan *plan);                /* name of the ISA it runs on */
-const char *convt_plan_explain(const convt_plan *plan);            /* geometry, taps, candidates, choice and reason, as text */
+size_t convt_plan_packed_bytes(const convt_plan *plan);    /* packed weights and bias */
+size_t convt_plan_rank(const convt_plan *plan);            /* of x and y, N and C included */
+const int64_t *convt_plan_x_shape(const convt_plan *plan); /* in the problem's layout order */
+const int64_t *convt_plan_y_shape(const convt_plan *plan); /* likewise */
+double convt_plan_macs(const convt_plan *plan);            /* multiply-adds of the definition, cropped ones left out */
+int convt_plan_threads(const convt_plan *plan);            /* as asked for */
+const char *convt_plan_variant(const convt_plan *plan);    /* name of the chosen variant */
+const char *convt_plan_isa(const convt_plan *plan);        /* name of the ISA it runs on */
+const char *convt_plan_explain(const convt_plan *plan);    /* geometry, taps, candidates, choice and reason, as text */
 
 /* ISAs built in, best first, and whether this CPU runs them. Names: "avx512", "avx2", "x86_64". */
 size_t convt_isa_count(void);

@@ -121,7 +121,8 @@ inline convt_problem view(const Problem &p) {
 }
 
 inline convt_tensor view(const ConstTensorView &t) {
-    return {const_cast<void *>(t.data), t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(), t.shape.size()};
+    return {const_cast<void *>(t.data), t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(),
+            t.shape.size()};
 }
 
 inline convt_tensor view(const TensorView &t) {
@@ -147,14 +148,14 @@ class Plan {
 
     // weights: dense (C, M/group, K1..Kn), bias: dense (M) or null if the problem has none. Null weights (then null bias):
     // they arrive with each run.
-    static Status create(const Problem &problem, const Options &options, const void *weights, const void *bias, Plan *plan) {
+    static Status create(const Problem &problem, const Options &options, const void *weights, const void *bias,
+                         Plan *plan) {
         const convt_problem c = detail::view(problem);
         const ConstTensorView w(weights, problem.dtype, problem.w_shape);
         const ConstTensorView b(bias, problem.dtype, problem.b_shape.value_or(Shape()));
         const convt_tensor cw = detail::view(w), cb = detail::view(b);
         convt_plan *made = nullptr;
-        const convt_status code =
-            convt_plan_create(&c, weights ? &cw : nullptr, bias ? &cb : nullptr, &options, &made);
+        const convt_status code = convt_plan_create(&c, weights ? &cw : nullptr, bias ? &cb : nullptr, &options, &made);
         if (code == CONVT_OK) *plan = Plan(made, problem.dtype);
         return Status::from(code);
     }
@@ -167,7 +168,9 @@ class Plan {
     }
 
     // Dense x and y.
-    Status run(const void *x, void *y) const { return run(ConstTensorView(x, dtype_, x_shape()), TensorView{y, dtype_, y_shape(), {}}); }
+    Status run(const void *x, void *y) const {
+        return run(ConstTensorView(x, dtype_, x_shape()), TensorView{y, dtype_, y_shape(), {}});
+    }
 
     Status run(const ConstTensorView &x, const TensorView &y, void *workspace = nullptr) const {
         const convt_tensor cx = detail::view(x), cy = detail::view(y);
@@ -184,8 +187,12 @@ class Plan {
     }
 
     explicit operator bool() const { return plan_ != nullptr; }
-    Shape x_shape() const { return Shape(convt_plan_x_shape(plan_.get()), convt_plan_x_shape(plan_.get()) + convt_plan_rank(plan_.get())); }
-    Shape y_shape() const { return Shape(convt_plan_y_shape(plan_.get()), convt_plan_y_shape(plan_.get()) + convt_plan_rank(plan_.get())); }
+    Shape x_shape() const {
+        return Shape(convt_plan_x_shape(plan_.get()), convt_plan_x_shape(plan_.get()) + convt_plan_rank(plan_.get()));
+    }
+    Shape y_shape() const {
+        return Shape(convt_plan_y_shape(plan_.get()), convt_plan_y_shape(plan_.get()) + convt_plan_rank(plan_.get()));
+    }
     std::size_t workspace_bytes() const { return convt_plan_workspace_bytes(plan_.get()); }
     std::size_t packed_bytes() const { return convt_plan_packed_bytes(plan_.get()); }
     double macs() const { return convt_plan_macs(plan_.get()); }

@@ -18,6 +18,7 @@ int main() {
         std::fprintf(stderr, "%s\n", status.message().c_str());
         return 1;
     }
-    std::printf("1x128x32x24 by %s on %s: %g in the middle\n", plan.variant().c_str(), plan.isa().c_str(), y[32 * 24 / 2]);
+    std::printf("1x128x32x24 by %s on %s: %g in the middle\n", plan.variant().c_str(), plan.isa().c_str(),
+                y[32 * 24 / 2]);
     return y[100] == 256 * 4 * 0.5f ? 0 : 1; // four taps, all inside
 }
