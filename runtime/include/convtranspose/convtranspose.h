@@ -26,12 +26,11 @@ extern "C" {
 
 typedef enum convt_status {
     CONVT_OK = 0,
-    CONVT_INVALID_ARGUMENT =
-        1,                   /* an attribute, shape, type or tensor breaks a rule of the operator or of this header */
-    CONVT_UNSUPPORTED = 2,   /* valid, but not built in: a variant or ISA by a name that this CPU or build lacks */
-    CONVT_OVERFLOW = 3,      /* a size does not fit; tensors may span at most 2^31 - 1 elements */
-    CONVT_OUT_OF_MEMORY = 4, /* the allocator returned null */
-    CONVT_INTERNAL = 5       /* a bug in this library */
+    CONVT_INVALID_ARGUMENT = 1, /* an attribute, shape, type or tensor breaks a rule of the operator or of this file */
+    CONVT_UNSUPPORTED = 2,      /* valid, but not built in: a variant or ISA by a name that this CPU or build lacks */
+    CONVT_OVERFLOW = 3,         /* a size does not fit; tensors may span at most 2^31 - 1 elements */
+    CONVT_OUT_OF_MEMORY = 4,    /* the allocator returned null */
+    CONVT_INTERNAL = 5          /* a bug in this library */
 } convt_status;
 
 typedef enum convt_dtype { CONVT_F16 = 1, CONVT_BF16 = 2, CONVT_F32 = 3, CONVT_F64 = 4 } convt_dtype;
