@@ -385,7 +385,14 @@ double convt_plan_macs(const convt_plan *plan) { return plan->macs; }
 int convt_plan_threads(const convt_plan *plan) { return plan->plan->settings().parallel.threads; }
 const char *convt_plan_variant(const convt_plan *plan) { return plan->plan->core().variant().name; }
 const char *convt_plan_isa(const convt_plan *plan) { return convtranspose::isa_name(plan->plan->settings().isa); }
-const char *convt_plan_explain(const convt_plan *plan) { return plan->plan->explanation().c_str(); }
+const char *convt_plan_explain(const convt_plan *plan) {
+    const char *text = "";
+    guarded([&] {
+        text = plan->plan->explanation().c_str();
+        return Status();
+    });
+    return text;
+}
 
 size_t convt_isa_count(void) { return isas_built_in().size(); }
 

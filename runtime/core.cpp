@@ -91,6 +91,14 @@ struct Core::Call {
     std::int64_t group_begin = 0, group_end = 1;
 };
 
+PackedLayout packing_of(const Variant &v) {
+    PackedLayout packing;
+    const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    packing.oc_tile = dense_groups ? 0 : v.tile_oc;
+    packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
+    return packing;
+}
+
 Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
     : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x) {
     const Variant &v = *variant_;
@@ -100,13 +108,9 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
         axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];
         packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size());
     }
-    const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
-    packed_.oc_tile = dense_groups ? 0 : v.tile_oc;
-    packed_.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
-    if (packed) {
-        packed_.oc_tile = packed->oc_tile;
-        packed_.group_tile = packed->group_tile;
-    }
+    const PackedLayout packing = packed ? *packed : packing_of(v);
+    packed_.oc_tile = packing.oc_tile;
+    packed_.group_tile = packing.group_tile;
     packed_.group = g.group;
     packed_.ic = problem.ic();
     packed_.oc = problem.oc();

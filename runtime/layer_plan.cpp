@@ -99,7 +99,7 @@ Status LayerPlan::choose(bool may_be_infinite, const Packed *packed) {
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         if (c.refusal.empty() && packed && v.family != Family::kReference) {
-            const PackedLayout wanted = Core(problem_, c, 1).packed_layout();
+            const PackedLayout wanted = packing_of(v);
             if (wanted.oc_tile != packed->layout.oc_tile || wanted.group_tile != packed->layout.group_tile) {
                 c.refusal = "weights are packed otherwise";
             }
@@ -156,7 +156,6 @@ void LayerPlan::finish_planning() {
     }
     core_workspace_bytes_ = round_up(core_bytes);
     workspace_bytes_ = core_workspace_bytes_ + round_up(run_packed_bytes_) + partial_bytes_ + dense_y_bytes_;
-    explanation_ = explain(*this);
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
@@ -204,6 +203,11 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
     p->finish_planning();
     *plan = std::move(p);
     return Status();
+}
+
+const std::string &LayerPlan::explanation() const {
+    std::call_once(explained_, [this] { explanation_ = explain(*this); });
+    return explanation_;
 }
 
 bool LayerPlan::pack(const Core &core, const void *w, const void *b, void *packed) const {

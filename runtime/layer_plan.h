@@ -49,7 +49,7 @@ class LayerPlan {
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
     const std::string &reason() const { return reason_; }
-    const std::string &explanation() const { return explanation_; }
+    const std::string &explanation() const; // made when first asked for
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
@@ -68,7 +68,9 @@ class LayerPlan {
     PlanSettings settings_;
     CoreProblem problem_;
     std::vector<Candidate> candidates_;
-    std::string reason_, explanation_;
+    std::string reason_;
+    mutable std::once_flag explained_;
+    mutable std::string explanation_;
     Core core_;
     // Weights that arrive at run time may hold an inf or a NaN: then this is run, where core_ must not be.
     std::unique_ptr<Core> exact_;

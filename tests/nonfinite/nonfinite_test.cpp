@@ -36,7 +36,12 @@ const std::vector<std::string> kProblems = {
     "n1 ic3 oc2 i6x35 k6x6 s3x3 p1x2_2x1",
     "n1 ic3 oc2 i3x50 k3x16 s1x8 p1x4_1x4",
     "n1 ic3 oc2 i3x50 k3x8 s1x4 p1x2_1x2",
+    "n1 ic3 oc2 i6x40 k3x4 s1x2 p1x1_1x1 bias",
     "n1 ic3 oc2 i6x40 k4x3 s2x1 p1x1_1x1",
+    "n1 ic3 oc5 i17x6 k3x3 s1x1 p1x1_1x1", // tiles of several rows
+    "n1 ic3 oc5 i17x9 k4x4 s2x2 p1x1_1x1 bias",
+    "n1 ic3 oc5 i17x9 k5x5 s3x3 p1x1_1x1",
+    "n1 ic3 oc5 i17x9 k6x6 s4x4 p1x1_1x1",
     "n1 ic4 oc7 i5x9 k3x3 s2x2 d2x2 p2x2_2x2", // dilated: residues without taps
     "n1 ic4 oc7 i5x9 k3x3 s2x2 d3x3 p2x2_2x2 bias",
     "n1 ic4 oc7 i6x20 k1x1 s3x3 bias", // stride above kernel

@@ -61,6 +61,18 @@ std::vector<std::string> lines() {
         all.push_back(line("n1 ic4 oc2 i", h, "x9 k3x3 s2x1 p1x1_1x1 op1x0 bias"));
     }
 
+    // Tiles of several rows, for each stride: more rows than any of them has, just as many, and fewer.
+    for (const int s : {1, 2, 3, 4}) {
+        const int k = s + 2;
+        for (const int h : {3, 4, 8, 11, 17}) {
+            all.push_back(line("n1 ic5 oc7 i", h, "x6 k", k, "x", k, " s", s, "x", s, " p1x1_1x1 bias"));
+            all.push_back(line("n1 ic3 oc35 i", h, "x18 k", k, "x", k, " s", s, "x", s, " p1x0_0x1"));
+        }
+        all.push_back(line("n2 ic3 oc4 i9x33 k3x", k, " s1x", s, " p1x1_1x1")); // rows apart from columns
+        all.push_back(line("n1 g5 ic5 oc5 i9x33 k", k, "x", k, " s", s, "x", s, " p1x1_1x1 bias"));
+        all.push_back(line("n1 g4 ic4 oc8 i3x50 k3x", k, " s1x", s));
+    }
+
     // Kernels by strides.
     for (const int s : kStrides) {
         for (int k = 1; k <= 5; ++k) {
