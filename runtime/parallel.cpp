@@ -1,6 +1,7 @@
 #include "parallel.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -12,6 +13,8 @@
 namespace convtranspose {
 
 namespace {
+
+constexpr std::chrono::microseconds kSpin{50};
 
 // One for_each under way. Helpers take indices from it until none are left; whoever called waits for the last.
 struct Job {
@@ -31,7 +34,8 @@ struct Job {
 
     void wait() {
         // The last tasks are usually about to end: a short spin is cheaper than a sleep.
-        for (int i = 0; i < 2000; i++) {
+        const auto end = std::chrono::steady_clock::now() + kSpin;
+        while (std::chrono::steady_clock::now() < end) {
             if (done.load(std::memory_order_acquire) == count) return;
         }
         std::unique_lock<std::mutex> lock(mutex);
@@ -67,6 +71,7 @@ class Pool {
                 // No more threads to be had: those that are there, and the caller, do the work.
             }
             for (std::size_t i = 0; i < helpers && i < threads_.size(); i++) queue_.push_back(job);
+            waiting_.store(queue_.size(), std::memory_order_release);
         }
         wake_.notify_all();
     }
@@ -75,12 +80,17 @@ class Pool {
     void loop() {
         for (;;) {
             std::shared_ptr<Job> job;
+            // One layer's steps follow each other closely: stay awake for the next for a moment.
+            const auto end = std::chrono::steady_clock::now() + kSpin;
+            while (waiting_.load(std::memory_order_acquire) == 0 && std::chrono::steady_clock::now() < end) {
+            }
             {
                 std::unique_lock<std::mutex> lock(mutex_);
                 wake_.wait(lock, [&] { return stop_ || !queue_.empty(); });
                 if (stop_) return;
                 job = std::move(queue_.front());
                 queue_.pop_front();
+                waiting_.store(queue_.size(), std::memory_order_release);
             }
             job->work();
         }
@@ -90,6 +100,7 @@ class Pool {
     std::condition_variable wake_;
     std::deque<std::shared_ptr<Job>> queue_;
     std::vector<std::thread> threads_;
+    std::atomic<std::size_t> waiting_{0}; // jobs in the queue, to be looked at without the mutex
     bool stop_ = false;
 };
 
