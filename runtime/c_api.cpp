@@ -13,6 +13,7 @@
 #include "error.h"
 #include "geometry.h"
 #include "layer_plan.h"
+#include "shape.h"
 
 using convtranspose::Geometry;
 using convtranspose::Isa;
@@ -29,6 +30,7 @@ struct convt_plan {
 namespace {
 
 using convtranspose::concat;
+using convtranspose::dense_strides;
 using convtranspose::invalid;
 using convtranspose::isa_name;
 using convtranspose::to_string;
@@ -133,13 +135,6 @@ Status check_spread(const char *name, const Shape &shape, const std::int64_t *st
         }
     }
     return Status();
-}
-
-std::vector<std::int64_t> dense_strides(const Shape &shape) {
-    std::vector<std::int64_t> strides(shape.size(), 1);
-    for (std::size_t i = shape.size() - 1; i-- > 0;)
-        strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
-    return strides;
 }
 
 // Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides

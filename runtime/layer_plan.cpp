@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "half.h"
+#include "shape.h"
 
 namespace convtranspose {
 
@@ -25,12 +26,6 @@ bool next(const std::vector<std::int64_t> &extents, std::vector<std::int64_t> *a
         (*at)[i] = 0;
     }
     return false;
-}
-
-std::vector<std::int64_t> dense_strides(const Shape &shape) {
-    std::vector<std::int64_t> strides(shape.size(), 1);
-    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
-    return strides;
 }
 
 // Copies a dense tensor to one with gaps.

@@ -12,16 +12,11 @@
 #include "core.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
+#include "shape.h"
 
 namespace convtranspose::test {
 
 namespace {
-
-std::vector<std::int64_t> dense_strides(const Shape &shape) {
-    std::vector<std::int64_t> strides(shape.size(), 1);
-    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
-    return strides;
-}
 
 TensorStrides core_strides(const Shape &shape, convt_layout layout) {
     const std::vector<std::int64_t> strides = dense_strides(shape);
