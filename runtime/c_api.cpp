@@ -120,9 +120,7 @@ constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 
 Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
     std::int64_t last = 0; // index of the last element
-    for (std::size_t i = 0; i < shape.size(); i++) {
-        if (shape[i] == 0) return Status();
-    }
+    if (std::count(shape.begin(), shape.end(), 0)) return Status();
     for (std::size_t i = 0; i < shape.size(); i++) {
         std::int64_t step = 0;
         if (shape[i] > 1 &&
@@ -275,7 +273,7 @@ convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, s
     return guarded([&]() -> Status {
         if (!problem || !rank || (!y_shape && capacity)) return invalid("problem, y_shape and rank must not be null");
         Geometry g;
-        const Status status = resolve(*problem, &g);
+        Status status = resolve(*problem, &g);
         if (!status) return status;
         *rank = g.y_shape.size();
         if (y_shape) std::copy_n(g.y_shape.begin(), std::min(capacity, g.y_shape.size()), y_shape);

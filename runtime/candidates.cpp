@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "packed_weights.h"
 
 namespace convtranspose {
 
@@ -11,7 +12,10 @@ namespace {
 
 constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to keep this much
 
-double ceil_div(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
+double ceil_div(std::int64_t a, std::int64_t b) {
+    const std::int64_t whole = (a + b - 1) / b;
+    return static_cast<double>(whole);
+}
 
 // What stands against the variant, or nothing.
 std::string refusal(const Variant &v, const CoreProblem &p) {
@@ -68,7 +72,7 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
     if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
-        return channels_last && p.geometry.group % (v.tile_oc * v.lanes) == 0;
+        return channels_last && p.geometry.group % packing_of(v).group_tile == 0;
     }
     if (channels_last) return false;
     // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
@@ -124,7 +128,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     case Family::kDepthwise: {
         if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
             const double vectors = v.tile_oc;
-            const double tiles = ceil_div(g.group, v.tile_oc * v.lanes) * ceil_div(w.q_extent(), v.tile_q) * rows;
+            const double tiles = ceil_div(g.group, packing_of(v).group_tile) * ceil_div(w.q_extent(), v.tile_q) * rows;
             total = tiles * (taps * (step(vectors, v.tile_q) + 6) + residues * (20 + vectors * v.tile_q)) / groups;
             break;
         }

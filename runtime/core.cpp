@@ -91,14 +91,6 @@ struct Core::Call {
     std::int64_t group_begin = 0, group_end = 1;
 };
 
-PackedLayout packing_of(const Variant &v) {
-    PackedLayout packing;
-    const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
-    packing.oc_tile = dense_groups ? 0 : v.tile_oc;
-    packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
-    return packing;
-}
-
 Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
     : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x) {
     const Variant &v = *variant_;

@@ -18,9 +18,6 @@ struct TensorStrides {
     std::array<std::int64_t, 3> axes = {0, 0, 0}; // w, h, d
 };
 
-// How a variant wants weights packed: the tiles of a PackedLayout.
-PackedLayout packing_of(const Variant &variant);
-
 class Core {
   public:
     Core() = default;

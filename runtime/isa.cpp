@@ -1,5 +1,9 @@
 #include "variant.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
+
 namespace convtranspose {
 
 const char *isa_name(Isa isa) {
@@ -16,7 +20,10 @@ const char *isa_name(Isa isa) {
 bool isa_supported(Isa isa) {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    const bool f16c =
+        __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C); // not a name that every compiler's builtin knows
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
     switch (isa) {
     case Isa::kX86_64: return true;
     case Isa::kAvx2: return avx2;

@@ -57,6 +57,14 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
 
 } // namespace
 
+PackedLayout packing_of(const Variant &v) {
+    PackedLayout packing;
+    const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    packing.oc_tile = dense_groups ? 0 : v.tile_oc;
+    packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
+    return packing;
+}
+
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                   const WeightsView &w, const void *bias, void *w_out, void *bias_out) {
     switch (dtype) {

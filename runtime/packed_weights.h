@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "axis_plan.h"
+#include "variant.h"
 
 namespace convtranspose {
 
@@ -34,6 +35,9 @@ struct PackedLayout {
     }
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
 };
+
+// How a variant wants weights packed: the tiles of a layout, the rest of which is the problem's.
+PackedLayout packing_of(const Variant &variant);
 
 // Packs into w_out (layout.weights() elements of the sum type) and bias_out (layout.biases()); bias may be null (zeros).
 // Returns whether all weights are finite.
