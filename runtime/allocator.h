@@ -12,6 +12,8 @@ namespace convtranspose {
 
 constexpr std::size_t kAlignment = 64;
 
+inline std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 struct Allocator {
     convt_allocate allocate = nullptr;
     convt_deallocate deallocate = nullptr;
@@ -19,7 +21,7 @@ struct Allocator {
 
     void *get(std::size_t size) const {
         if (allocate) return allocate(user, size, kAlignment);
-        return std::aligned_alloc(kAlignment, (size + kAlignment - 1) / kAlignment * kAlignment);
+        return std::aligned_alloc(kAlignment, round_up(size));
     }
     void release(void *p) const {
         if (deallocate) {

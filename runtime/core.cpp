@@ -157,14 +157,18 @@ void Core::plan_strips(int threads) {
         images_ = std::clamp<std::int64_t>(budget / image_bytes, 1, images_);
     }
     std::int64_t most = 0;
-    for (std::int64_t begin = 0; begin < q[strip_axis_]; begin += strip_q_) {
-        const Strip s =
-            strip(images_, begin, begin + 2 * strip_q_ > q[strip_axis_] ? q[strip_axis_] : begin + strip_q_);
+    for (std::int64_t begin = 0; begin < q[strip_axis_]; begin = strip_end(begin)) {
+        const Strip s = strip(images_, begin, strip_end(begin));
         most = std::max(most, s.images * s.x_extent[0] * s.x_extent[1] * s.x_extent[2] * packed_.groups() * packed_.ic);
-        if (s.q_end == q[strip_axis_]) break;
     }
     // Tiles are read whole: past the last column of the last row there must be memory.
     workspace_bytes_ = static_cast<std::size_t>(ceil_div((most + v.tile_q + v.lanes) * size, kCacheLine) * kCacheLine);
+}
+
+// The last strip takes what would be too little for one of its own.
+std::int64_t Core::strip_end(std::int64_t q_begin) const {
+    const std::int64_t q = axes_[strip_axis_].q_extent();
+    return q_begin + 2 * strip_q_ > q ? q : q_begin + strip_q_;
 }
 
 Core::Strip Core::strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const {
@@ -192,8 +196,7 @@ void Core::run(const void *x, const TensorStrides &x_strides, const void *packed
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     for (std::int64_t image = 0; image < batch; image += images_) {
         for (std::int64_t begin = 0; begin < q;) {
-            // The last strip takes what would be too little for one of its own.
-            const std::int64_t end = begin + 2 * strip_q_ > q ? q : begin + strip_q_;
+            const std::int64_t end = strip_end(begin);
             Strip s = strip(std::min(images_, batch - image), begin, end);
             s.first_image = image;
             if (copies_x_) {

@@ -43,6 +43,7 @@ class Core {
     struct Call;
 
     void plan_strips(int threads);
+    std::int64_t strip_end(std::int64_t q_begin) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     void copy_strip(const Strip &s, const void *x, const TensorStrides &strides, void *to,
                     const Parallel &parallel) const;

@@ -11,8 +11,6 @@ namespace convtranspose {
 
 namespace {
 
-std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 std::size_t count(const Shape &shape) {
     std::size_t n = 1;
     for (const std::int64_t extent : shape) n *= static_cast<std::size_t>(extent);
