@@ -8,22 +8,28 @@
 #   wide, few         oc             x  vectors along w    [x  positions along h, not few]
 #   depthwise planar  1              x  vectors along w;   depthwise channels: vectors of g  x  positions along w
 #
+# DTYPES: of y, and of x and w too. i8 and i16 are integer arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32
+# f32 y; i8_s32 and i16_s32 the bare sums.
+#
 # Name of a variant: family_dtype_store[_sSTRIDES]_tile. Tiles leave a register or two for operands: AVX-512 has 32 vector
 # registers, AVX2 and baseline x86-64 have 16.
 
-set(isas avx512 avx2 x86_64)
+set(isas avx512_vnni avx512 avx2 x86_64)
+set(float_isas avx512 avx2 x86_64) # avx512_vnni adds integer arithmetic to avx512
 
 # How Halide calls the ISAs, and the lanes of an f32 vector there.
+set(target_avx512_vnni x86-64-linux-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4)
 set(target_avx512 x86-64-linux-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake)
 set(target_avx2 x86-64-linux-sse41-avx-avx2-f16c-fma)
 set(target_x86_64 x86-64-linux)
+set(lanes_avx512_vnni 16)
 set(lanes_avx512 16)
 set(lanes_avx2 8)
 set(lanes_x86_64 4)
 
 function(convtranspose_table)
     # x copied with zeros around it, for all other families.
-    convtranspose_pads(ISAS ${isas} DTYPES f16 bf16 f32 f64 ORDERS planar channels transposed)
+    convtranspose_pads(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 ORDERS planar channels transposed)
 
     # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers. Planar rows are stored
     # in runs if the stride is built in.
@@ -66,10 +72,19 @@ function(convtranspose_table)
     convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x1)
 
     # One input channel per group.
-    convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4 8
+    convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4 8
                            TILES 1x4 1x2 1x1)
-    convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x1)
 
     # Anything.
-    convtranspose_variants(FAMILY reference ISAS ${isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x1)
+    convtranspose_variants(FAMILY reference ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x1)
+
+    # Quantized.
+    convtranspose_quantized_pads(ISAS avx512_vnni DTYPES i8 BLOCKS 4 ORDERS planar channels transposed tochannels)
+    convtranspose_quantized_pads(ISAS ${isas} DTYPES i16 BLOCKS 2 ORDERS planar channels transposed tochannels)
+    convtranspose_quantized_pads(ISAS ${isas} DTYPES i16 BLOCKS 1 ORDERS planar channels)
+
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 0
+                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
+    convtranspose_variants(FAMILY reference ISAS ${isas} DTYPES i16 i16_f32 i16_s32 STORES channels STRIDES 0 TILES 1x1)
 endfunction()

@@ -26,11 +26,25 @@ Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared)
 void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vector<Var> &args, bool shared) {
     const auto shares = [&](int a) { return in.axes[a].order == TapOrder::kShared; };
     const auto extent = [&](int a) { return shared && shares(a) ? in.axes[a].shared_count : in.axes[a].max_count; };
-    RDom k(0, in.ic_extent, 0, extent(0), 0, extent(1), 0, extent(2), shared ? "shared" : "k");
-    c.updates.push_back({k.x, k.y, k.z, k.w});
+    const bool blocked = c.block > 1;
+    Region domain;
+    if (blocked) {
+        domain.push_back(Range(0, c.block));
+    }
+    for (const Expr &e : {in.ic_extent, extent(0), extent(1), extent(2)}) {
+        domain.push_back(Range(0, e));
+    }
+    RDom k(domain, shared ? "shared" : "k");
+    const int first = blocked ? 1 : 0;
+    const RVar ic = k[first], taps[3] = {k[first + 1], k[first + 2], k[first + 3]};
+    c.updates.push_back({blocked ? k[0] : RVar(), ic, taps[0], taps[1], taps[2]});
 
-    const RVar taps[3] = {k.y, k.z, k.w};
-    std::vector<Expr> x_at, w_at = {c.oi, k.x};
+    std::vector<Expr> x_at, w_at;
+    if (blocked) {
+        x_at.emplace_back(k[0]);
+        w_at.emplace_back(k[0]);
+    }
+    w_at.insert(w_at.end(), {c.oi, ic});
     Expr among_shared = false; // whether an earlier update had this tap
     for (int a = 0; a < 3; a++) {
         const Axis &axis = in.axes[a];
@@ -55,7 +69,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
     if (!is_const_zero(among_shared)) {
         k.where(!among_shared);
     }
-    x_at.insert(x_at.end(), {k.x, c.g, c.n});
+    x_at.insert(x_at.end(), {ic, c.g, c.n});
     w_at.insert(w_at.end(), {c.oo, c.g});
     std::vector<Expr> at(args.begin(), args.end());
     c.sum(at) += in.numerics.widen(in.x(x_at)) * in.numerics.widen(in.w(w_at));
@@ -66,6 +80,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
 ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     ConvTranspose c;
     c.oc_tile = in.oc_tile;
+    c.block = in.block;
 
     const char *names[3] = {"w", "h", "d"};
     std::vector<Var> y_args = {c.oc}, sum_args = {c.oi, c.oo};
@@ -92,12 +107,17 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     sum_of_y.insert(sum_of_y.end(), {c.g, c.n});
     sum_args.insert(sum_args.end(), {c.g, c.n});
 
-    c.sum(sum_args) = in.bias(c.oo * in.oc_tile + c.oi, c.g);
+    std::vector<Expr> bias_at = {c.oo * in.oc_tile + c.oi, c.g};
+    for (int a = 0; a < 3 && in.numerics.arithmetic != Arithmetic::kFloat; a++) {
+        const Expr tap_class = in.axes[a].taps(c.axes[a].r, kTapClass);
+        bias_at.push_back(unsafe_promise_clamped(tap_class, 0, in.classes[a] - 1));
+    }
+    c.sum(sum_args) = in.numerics.widen(in.bias(bias_at));
     if (any_shared) {
         add_update(c, in, sum_args, true);
     }
     add_update(c, in, sum_args, false);
-    c.y(y_args) = in.numerics.finish(c.sum(sum_of_y));
+    c.y(y_args) = in.numerics.finish(c.sum(sum_of_y), c.oc, c.g);
     return c;
 }
 

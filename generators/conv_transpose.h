@@ -22,7 +22,8 @@
 namespace convtranspose {
 
 // Columns of a tap table: taps(residue, column).
-enum TapColumn { kTapOffset = 0, kTapCount = 1, kTapFirst = 2, kTapColumns = 3 };
+// kTapClass numbers the sets of taps that residues have: residues with equal taps are of one class.
+enum TapColumn { kTapOffset = 0, kTapCount = 1, kTapFirst = 2, kTapClass = 3, kTapColumns = 4 };
 
 // What meets a tap that reads outside of x. kSkipped: the term is left out, as the definition says. kNeverReads: the
 // caller promises that x holds every position that a tap reads, zeros included, which is the same wherever w is finite.
@@ -45,12 +46,15 @@ struct Axis {
     Halide::Expr shared_first, shared_count; // kShared: the offsets that every residue has a tap for
 };
 
+// With block > 1 input channels come in blocks of neighbours, block * ic + ib: an ib dimension stands in front of x and w.
 struct ConvTransposeInputs {
-    Halide::Func x;           // (iw, ih, id, ic, g, n)
-    Halide::Func w;           // (oi, ic, tap w, tap h, tap d, oo, g)
-    Halide::Func bias;        // (oc, g)
+    Halide::Func x;    // ([ib,] iw, ih, id, ic, g, n)
+    Halide::Func w;    // ([ib,] oi, ic, tap w, tap h, tap d, oo, g)
+    Halide::Func bias; // (oc, g); integer arithmetic: (oc, g, class w, class h, class d), the classes of TapColumn
+    Halide::Expr classes[3];  // of w, h, d: extents of the bias
     std::array<Axis, 3> axes; // w, h, d
-    Halide::Expr ic_extent;   // input channels per group
+    Halide::Expr ic_extent;   // input channels per group, or blocks of them
+    int block = 1;            // of input channels
     int oc_tile = 1;          // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
     Outside outside = Outside::kSkipped;
     Numerics numerics;
@@ -64,7 +68,8 @@ struct AxisVars {
 
 // The reduction of one update of the sum.
 struct Update {
-    Halide::RVar ic, tw, th, td; // input channel, tap per axis
+    Halide::RVar ib;             // within a block of input channels; only where there are blocks
+    Halide::RVar ic, tw, th, td; // input channel (or block of them), tap per axis
 };
 
 struct ConvTranspose {
@@ -76,6 +81,7 @@ struct ConvTranspose {
     std::vector<Update> updates;    // one, or two if the taps of an axis are shared: the shared ones, then the rest
     Halide::Func y{"y"};            // (oc, w dimensions, h dimensions, d dimensions, g, n)
     int oc_tile = 1;
+    int block = 1;               // of input channels
     std::array<int, 3> stride{}; // as in Axis
 };
 

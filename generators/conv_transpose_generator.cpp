@@ -17,7 +17,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
 
     GeneratorParam<Store> store{
         "store", Store::kChannels, {{"channels", Store::kChannels}, {"planar", Store::kPlanar}}};
-    GeneratorParam<Type> x_type{"x_type", Float(32)};
+    GeneratorParam<Arithmetic> arithmetic{
+        "arithmetic",
+        Arithmetic::kFloat,
+        {{"float", Arithmetic::kFloat}, {"int8", Arithmetic::kInt8}, {"int16", Arithmetic::kInt16}}};
+    GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<int> stride_w{"stride_w", 0};
     GeneratorParam<int> stride_h{"stride_h", 0};
@@ -25,22 +29,41 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     GeneratorParam<int> tile_q{"tile_q", 1};
     GeneratorParam<int> tile_qh{"tile_qh", 1};
 
-    Input<Buffer<void, 6>> x{"x"};       // (iw, ih, id, ic, g, n)
-    Input<Buffer<void, 7>> w{"w"};       // (oi, ic, tap w, tap h, tap d, oo, g)
-    Input<Buffer<void, 2>> bias{"bias"}; // (oc padded to whole tiles, g)
+    Input<Buffer<void, -1>> x{"x"};             // ([ib,] iw, ih, id, ic, g, n)
+    Input<Buffer<void, -1>> w{"w"};             // ([ib,] oi, ic, tap w, tap h, tap d, oo, g)
+    Input<Buffer<void, -1>> bias{"bias"};       // (oc padded to whole tiles, g[, class w, class h, class d])
+    Input<Buffer<float, 3>> factors{"factors"}; // (oc padded likewise, FactorColumn, g); integers only
     Input<Buffer<int32_t, 2>> taps_w{"taps_w"}, taps_h{"taps_h"}, taps_d{"taps_d"};
     Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"};
     Input<int32_t> max_count_w{"max_count_w"}, max_count_h{"max_count_h"}, max_count_d{"max_count_d"};
     // TapOrder::kShared only: the offsets that every residue has a tap for.
     Input<int32_t> shared_first_w{"shared_first_w"}, shared_count_w{"shared_count_w"};
     Input<int32_t> shared_first_h{"shared_first_h"}, shared_count_h{"shared_count_h"};
+    Input<int32_t> y_zero_point{"y_zero_point"}; // integers only, as are the bounds
+    Input<float> y_min{"y_min"}, y_max{"y_max"};
     Output<Buffer<void, -1>> y{"y"};
 
     void configure() {
-        const Type sum = sum_type(y_type);
-        x.set_type(x_type);
-        w.set_type(sum);
-        bias.set_type(sum);
+        switch (arithmetic) {
+        case Arithmetic::kFloat:
+            x.set_type(x_type);
+            w.set_type(sum_of(y_type));
+            bias.set_type(sum_of(y_type));
+            break;
+        case Arithmetic::kInt8:
+            x.set_type(UInt(8));
+            w.set_type(Int(8));
+            bias.set_type(Int(32));
+            break;
+        case Arithmetic::kInt16:
+            x.set_type(Int(16));
+            w.set_type(Int(16));
+            bias.set_type(Int(32));
+            break;
+        }
+        x.set_dimensions(6 + first());
+        w.set_dimensions(7 + first());
+        bias.set_dimensions(arithmetic == Arithmetic::kFloat ? 2 : 5);
         y.set_type(y_type);
         y.set_dimensions(9 - (stride_w > 0) - (stride_h > 0));
     }
@@ -52,8 +75,16 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         in.bias = bias;
         const auto axis = [&](const Func &taps, const Expr &step, const Expr &max_count, int i) {
             return Axis{
-                taps,   step,  max_count, w.dim(2 + i).extent(), x.dim(i).min(), x.dim(i).extent(), 0, family.tap_order,
-                Expr(), Expr()};
+                taps,
+                step,
+                max_count,
+                w.dim(first() + 2 + i).extent(),
+                x.dim(first() + i).min(),
+                x.dim(first() + i).extent(),
+                0,
+                family.tap_order,
+                Expr(),
+                Expr()};
         };
         in.axes = {axis(taps_w, step_w, max_count_w, 0), axis(taps_h, step_h, max_count_h, 1),
                    axis(taps_d, step_d, max_count_d, 2)};
@@ -64,18 +95,23 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         in.axes[0].shared_count = shared_count_w;
         in.axes[1].shared_first = shared_first_h;
         in.axes[1].shared_count = shared_count_h;
-        in.ic_extent = family.depthwise ? Expr(1) : x.dim(3).extent();
+        for (int a = 0; a < 3 && arithmetic != Arithmetic::kFloat; a++) {
+            in.classes[a] = bias.dim(2 + a).extent();
+        }
+        in.ic_extent = family.depthwise ? Expr(1) : x.dim(first() + 3).extent();
+        in.block = block();
         in.oc_tile = tile_oc;
         in.outside = family.outside;
-        in.numerics = {sum_type(y_type), y_type};
+        in.numerics = {arithmetic, sum_of(y_type), y_type, factors, y_zero_point, y_min, y_max};
         c_ = conv_transpose(in);
         y = c_.y;
     }
 
     void schedule() {
-        const Type sum = sum_type(y_type);
-        const Tile tile{tile_oc, tile_q, tile_qh, natural_vector_size(sum)};
-        for (int i = 0; i < 7; i++) {
+        // Integers are summed in 32 bits, whatever the reference takes to be sure.
+        const int lanes = natural_vector_size(arithmetic == Arithmetic::kFloat ? sum_of(y_type) : Type(Int(32)));
+        const Tile tile{tile_oc, tile_q, tile_qh, lanes};
+        for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }
         for (auto *taps : {&taps_w, &taps_h, &taps_d}) {
@@ -83,18 +119,30 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             taps->dim(1).set_min(0).set_stride(1);
         }
         // Which dimension is dense. The reference takes anything.
+        const int f = first();
         x.dim(0).set_stride(Expr());
         y.dim(0).set_stride(Expr());
-        w.dim(0).set_extent(tile_oc);
+        if (f) {
+            x.dim(0).set_bounds(0, block());
+            w.dim(0).set_extent(block());
+        }
+        w.dim(f).set_extent(tile_oc);
         if (family.depthwise && store == Store::kChannels) {
             x.dim(4).set_stride(1);
             w.dim(0).set_stride(Expr());
             w.dim(6).set_stride(1);
+            bias.dim(0).set_stride(Expr());
             bias.dim(1).set_stride(1);
+            factors.dim(0).set_stride(Expr());
+            factors.dim(2).set_stride(1);
             y.dim(y.dimensions() - 2).set_stride(1);
         } else if (family.outside == Outside::kNeverReads) {
             x.dim(0).set_stride(1);
-            w.dim(1).set_stride(tile_oc);
+            w.dim(f + 1).set_stride(block() * tile_oc);
+            if (f) {
+                w.dim(1).set_stride(block());
+                x.dim(family.vectors_along_w ? 1 : 4).set_stride(block());
+            }
             y.dim(store == Store::kChannels ? 0 : 1)
                 .set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
         }
@@ -106,6 +154,21 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     }
 
   private:
+    // Input channels side by side, for instructions that multiply and add several at once.
+    int block() const {
+        return family.depthwise || family.outside == Outside::kSkipped ? 1 : block_of(arithmetic);
+    }
+
+    // Where the other dimensions of x and w start: behind that within a block.
+    int first() const { return block() > 1 ? 1 : 0; }
+
+    Type sum_of(const Type &y_storage) const {
+        if (arithmetic == Arithmetic::kFloat) {
+            return sum_type(y_storage);
+        }
+        return Int(family.outside == Outside::kSkipped ? 64 : 32); // the reference is for sums of any size
+    }
+
     ConvTranspose c_;
 };
 

@@ -1,4 +1,4 @@
-// How numbers are stored and summed: the piece that the algorithm is parameterised with.
+// How numbers are stored, multiplied and summed: the piece that the algorithm is parameterised with.
 #ifndef CONVTRANSPOSE_GENERATORS_NUMERICS_H_
 #define CONVTRANSPOSE_GENERATORS_NUMERICS_H_
 
@@ -6,14 +6,63 @@
 
 namespace convtranspose {
 
+// What x and w are when they are multiplied.
+enum class Arithmetic {
+    kFloat, // the type of the sums
+    kInt8,  // u8 x, s8 w, four neighbouring input channels at a time: what vpdpbusd and udot multiply. x has its zero point in
+            // it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
+    kInt16, // both s16, less their zero points, two neighbouring input channels at a time: what vpmaddwd multiplies
+};
+
+// Neighbouring input channels that lie side by side in the packed weights and, for each position, in x.
+inline int block_of(Arithmetic arithmetic) {
+    switch (arithmetic) {
+    case Arithmetic::kFloat: return 1;
+    case Arithmetic::kInt8: return 4;
+    case Arithmetic::kInt16: return 2;
+    }
+    return 1;
+}
+
+// Columns of the table of factors that turn an integer sum into y.
+enum FactorColumn { kFactor = 0, kAddend = 1, kFactorColumns = 2 };
+
 // x and w are widened to `sum` before they are multiplied, the sum starts from the bias, which is held in `sum`, and the
 // result is rounded once, to `y`.
+//
+// Integer sums are exact. They end as
+//     f32: sum * factor(oc) + addend(oc), clamped
+//     s32: the sum itself
+//     u8:  round(sum * factor(oc)), ties to even, clamped, plus y_zero_point. The product is rounded to f32 first. As y_min
+//          and y_max are what y's type or an activation leaves, less y_zero_point, the low eight bits serve u8 and s8 alike.
 struct Numerics {
+    Arithmetic arithmetic = Arithmetic::kFloat;
     Halide::Type sum;
     Halide::Type y;
+    Halide::Func factors;      // (oc, FactorColumn, g), f32; integer sums only, as are
+    Halide::Expr y_zero_point; // int32
+    Halide::Expr y_min, y_max; // f32
 
     Halide::Expr widen(const Halide::Expr &e) const { return Halide::cast(sum, e); }
-    Halide::Expr finish(const Halide::Expr &e) const {
+
+    Halide::Expr finish(const Halide::Expr &e, const Halide::Expr &oc, const Halide::Expr &g) const {
+        if (arithmetic == Arithmetic::kFloat) {
+            return round_to_y(e);
+        }
+        if (y == Halide::Int(32)) {
+            return Halide::cast(y, e);
+        }
+        const Halide::Expr product = Halide::cast<float>(e) * factors(oc, kFactor, g);
+        if (y.is_float()) {
+            return Halide::clamp(product + factors(oc, kAddend, g), y_min, y_max);
+        }
+        // Numbers from 2^23 to 2^24 are whole: adding 1.5 * 2^23 rounds, ties to even, and leaves the result in the low bits.
+        const Halide::Expr whole = Halide::clamp(product, y_min, y_max) + 12582912.0f;
+        return Halide::cast(y, Halide::reinterpret<int32_t>(whole) + y_zero_point);
+    }
+
+  private:
+    Halide::Expr round_to_y(const Halide::Expr &e) const {
         const Halide::Expr rounded = Halide::cast(y, e);
         if (y.bits() > 16) {
             return rounded;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <numeric>
+#include <utility>
 
 namespace convtranspose {
 
@@ -24,14 +26,18 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     for (std::size_t i = 0; i < kernel; i++)
         position[static_cast<std::size_t>(p.elements[i])] = static_cast<std::int32_t>(i);
 
-    p.table.reserve(static_cast<std::size_t>(3 * p.residues));
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> classes;
+    p.table.reserve(static_cast<std::size_t>(kTapColumns * p.residues));
     std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
     for (std::int64_t r = 0; r < p.residues; r++) {
         const Taps taps = taps_of(geometry, r);
         const std::int64_t offset = taps.count ? taps.offset : 0;
-        p.table.push_back(static_cast<std::int32_t>(offset));
-        p.table.push_back(static_cast<std::int32_t>(taps.count));
-        p.table.push_back(taps.count ? position[static_cast<std::size_t>(taps.kernel_begin)] : 0);
+        const TapClass own{taps.count ? position[static_cast<std::size_t>(taps.kernel_begin)] : 0,
+                           static_cast<std::int32_t>(taps.count)};
+        const auto [found, is_new] =
+            classes.try_emplace({own.first, own.count}, static_cast<std::int32_t>(p.classes.size()));
+        if (is_new) p.classes.push_back(own);
+        p.table.insert(p.table.end(), {static_cast<std::int32_t>(offset), own.count, own.first, found->second});
         if (taps.count) {
             const std::int64_t end = offset + (taps.count - 1) * geometry.offset_step + 1;
             p.low = p.max_count ? std::min(p.low, offset) : offset;

@@ -10,10 +10,19 @@
 
 namespace convtranspose {
 
+// Columns of the table of taps (generators/conv_transpose.h).
+constexpr std::int64_t kTapColumns = 4;
+
+// A set of taps that residues have: packed kernel elements first .. first + count - 1.
+struct TapClass {
+    std::int32_t first = 0, count = 0;
+};
+
 struct AxisPlan {
     AxisGeometry geometry;
     std::int64_t residues = 0;          // rows of the table; at most this many residues have outputs
-    std::vector<std::int32_t> table;    // residues rows of TapColumn: offset, count, first packed kernel element
+    std::vector<std::int32_t> table;    // residues rows of kTapColumns: offset, count, first packed kernel element, class
+    std::vector<TapClass> classes;      // what the classes of the table are
     std::vector<std::int64_t> elements; // packed kernel axis: which element of w stands where
     std::int32_t max_count = 0;
     std::int32_t shared_first = 0, shared_count = 0; // offsets that every residue has a tap for; offset_step == 1 only

@@ -35,7 +35,7 @@ using convtranspose::invalid;
 using convtranspose::isa_name;
 using convtranspose::to_string;
 
-constexpr Isa kIsas[] = {Isa::kAvx512, Isa::kAvx2, Isa::kX86_64}; // best first
+constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2, Isa::kX86_64}; // best first
 
 thread_local std::string last_error;
 thread_local const char *last_literal = ""; // instead of last_error where there was no memory for one
@@ -203,6 +203,8 @@ convtranspose::Problem copy_of(const convt_problem &p) {
     convtranspose::Problem c;
     c.opset = p.opset;
     c.dtype = p.dtype;
+    if (p.w_dtype) c.w_dtype = p.w_dtype;
+    if (p.y_dtype) c.y_dtype = p.y_dtype;
     c.layout = p.layout;
     const convt_attributes &a = p.attributes;
     if (a.auto_pad) c.attributes.auto_pad = a.auto_pad;
@@ -231,6 +233,59 @@ Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
+Status run_plan(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
+                const convt_tensor *y, const convt_quantization *quantization, void *workspace) {
+    if (!plan || !x || !y) return invalid("plan, x and y must not be null");
+    const LayerPlan &p = *plan->plan;
+    const Geometry &g = p.geometry();
+    convtranspose::RunTensors t;
+    std::vector<std::int64_t> strides;
+    Status status = check_tensor("x", *x, g.dtype, g.x_shape, false, &t.x_strides);
+    if (status) status = check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t.y_strides);
+    if (status) status = check_no_overlap("y", g.y_shape, t.y_strides);
+    if (!status) return status;
+    if (p.weights_at_run_time()) {
+        if (!w) return invalid("w is missing: the plan was made without weights");
+        status = check_tensor("w", *w, g.w_dtype, g.w_shape, true, &strides);
+        if (!status) return status;
+        if (g.has_bias) {
+            if (!b) return invalid("b is missing: the problem has a bias");
+            status = check_tensor("b", *b, g.b_dtype, {g.out_channels}, true, &strides);
+            if (!status) return status;
+        } else if (b) {
+            return invalid("b is given, but the problem has no bias");
+        }
+    } else if (w || b) {
+        return invalid(w ? "w" : "b", " is given, but the plan has constant weights");
+    }
+
+    convtranspose::QuantizationValues values;
+    if (quantization) {
+        if (!g.quantized()) return invalid("quantization is given, but x is ", convt_dtype_name(g.dtype));
+        status = read_quantization(*quantization, g, &values);
+        if (!status) return status;
+        for (std::int64_t m = 0; !p.weights_at_run_time() && m < g.out_channels; m++) {
+            const std::int32_t planned = p.quantization()->w_zero_point_of(m), now = values.w_zero_point_of(m);
+            if (now == planned) continue;
+            return invalid("w_zero_point of output channel ", m, " is ", now, ", the weights were packed with ", planned);
+        }
+        t.quantization = &values;
+    } else if (g.quantized() && !p.quantization()) {
+        return invalid("quantization is missing: the plan was made without it");
+    } else if (p.quantization()) {
+        // Weights of the run are examined and packed with what was planned.
+        if (p.weights_at_run_time()) t.quantization = &*p.quantization();
+    }
+    if (reinterpret_cast<std::uintptr_t>(workspace) % convtranspose::kAlignment != 0) {
+        return invalid("workspace is not aligned to ", convtranspose::kAlignment, " bytes");
+    }
+    t.x = x->data;
+    t.y = y->data;
+    t.w = w ? w->data : nullptr;
+    t.b = b ? b->data : nullptr;
+    return p.run(t, workspace);
+}
+
 } // namespace
 
 extern "C" {
@@ -255,6 +310,9 @@ const char *convt_dtype_name(convt_dtype dtype) {
     case CONVT_BF16: return "bf16";
     case CONVT_F32: return "f32";
     case CONVT_F64: return "f64";
+    case CONVT_U8: return "u8";
+    case CONVT_S8: return "s8";
+    case CONVT_S32: return "s32";
     }
     return "unknown";
 }
@@ -265,6 +323,9 @@ size_t convt_dtype_size(convt_dtype dtype) {
     case CONVT_BF16: return 2;
     case CONVT_F32: return 4;
     case CONVT_F64: return 8;
+    case CONVT_U8:
+    case CONVT_S8: return 1;
+    case CONVT_S32: return 4;
     }
     return 0;
 }
@@ -291,14 +352,21 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         convtranspose::PlanSettings settings;
         status = settings_of(options, &settings);
         if (!status) return status;
+        convtranspose::QuantizationValues quantization;
+        const bool quantized = convtranspose::given(problem->quantization);
+        if (quantized) status = read_quantization(problem->quantization, g, &quantization);
+        if (!status) return status;
         std::vector<std::int64_t> strides;
-        if (w) status = check_tensor("w", *w, g.dtype, g.w_shape, true, &strides);
+        if (w) status = check_tensor("w", *w, g.w_dtype, g.w_shape, true, &strides);
         if (!status) return status;
         if (b && !g.has_bias) return invalid("b is given, but the problem has no bias");
         if (b && !w) return invalid("b is given without w");
         if (w && !b && g.has_bias) return invalid("b is missing: the problem has a bias and w is given");
-        if (b) status = check_tensor("b", *b, g.dtype, {g.out_channels}, true, &strides);
+        if (b) status = check_tensor("b", *b, g.b_dtype, {g.out_channels}, true, &strides);
         if (!status) return status;
+        if (w && g.quantized() && !quantized) {
+            return invalid("w is given without the problem's quantization, which it is packed with");
+        }
 
         // An empty w has nothing to read, but is still given.
         static const double nothing = 0;
@@ -306,7 +374,8 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         auto made = std::make_unique<convt_plan>();
         made->problem = copy_of(*problem);
         made->macs = count_macs(g);
-        status = LayerPlan::create(g, settings, w_data, b ? b->data : nullptr, &made->plan);
+        status = LayerPlan::create(g, settings, quantized ? &quantization : nullptr, w_data, b ? b->data : nullptr,
+                                   &made->plan);
         if (!status) return status;
         *plan = made.release();
         return Status();
@@ -339,33 +408,15 @@ void convt_plan_destroy(convt_plan *plan) { delete plan; }
 
 convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
                             const convt_tensor *y, void *workspace) {
+    return guarded([&] { return run_plan(plan, x, w, b, y, nullptr, workspace); });
+}
+
+convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
+                                      const convt_tensor *b, const convt_tensor *y,
+                                      const convt_quantization *quantization, void *workspace) {
     return guarded([&]() -> Status {
-        if (!plan || !x || !y) return invalid("plan, x and y must not be null");
-        const LayerPlan &p = *plan->plan;
-        const Geometry &g = p.geometry();
-        std::vector<std::int64_t> x_strides, y_strides, strides;
-        Status status = check_tensor("x", *x, g.dtype, g.x_shape, false, &x_strides);
-        if (status) status = check_tensor("y", *y, g.dtype, g.y_shape, false, &y_strides);
-        if (status) status = check_no_overlap("y", g.y_shape, y_strides);
-        if (!status) return status;
-        if (p.weights_at_run_time()) {
-            if (!w) return invalid("w is missing: the plan was made without weights");
-            status = check_tensor("w", *w, g.dtype, g.w_shape, true, &strides);
-            if (!status) return status;
-            if (g.has_bias) {
-                if (!b) return invalid("b is missing: the problem has a bias");
-                status = check_tensor("b", *b, g.dtype, {g.out_channels}, true, &strides);
-                if (!status) return status;
-            } else if (b) {
-                return invalid("b is given, but the problem has no bias");
-            }
-        } else if (w || b) {
-            return invalid(w ? "w" : "b", " is given, but the plan has constant weights");
-        }
-        if (reinterpret_cast<std::uintptr_t>(workspace) % convtranspose::kAlignment != 0) {
-            return invalid("workspace is not aligned to ", convtranspose::kAlignment, " bytes");
-        }
-        return p.run(x->data, x_strides, w ? w->data : nullptr, b ? b->data : nullptr, y->data, y_strides, workspace);
+        if (!quantization) return invalid("quantization must not be null");
+        return run_plan(plan, x, w, b, y, quantization, workspace);
     });
 }
 
@@ -377,7 +428,9 @@ const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan->plan->g
 double convt_plan_macs(const convt_plan *plan) { return plan->macs; }
 int convt_plan_threads(const convt_plan *plan) { return plan->plan->settings().parallel.threads; }
 const char *convt_plan_variant(const convt_plan *plan) { return plan->plan->core().variant().name; }
-const char *convt_plan_isa(const convt_plan *plan) { return convtranspose::isa_name(plan->plan->settings().isa); }
+const char *convt_plan_isa(const convt_plan *plan) {
+    return convtranspose::isa_name(plan->plan->core().variant().isa);
+}
 const char *convt_plan_explain(const convt_plan *plan) {
     const char *text = "";
     guarded([&] {

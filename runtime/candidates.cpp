@@ -20,8 +20,13 @@ double ceil_div(std::int64_t a, std::int64_t b) {
 // What stands against the variant, or nothing.
 std::string refusal(const Variant &v, const CoreProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
+    if ((v.arithmetic == Arithmetic::kFloat) == p.geometry.quantized()) {
+        return p.geometry.quantized() ? "computes with floats" : "computes with integers";
+    }
     if (v.dtype != p.y_dtype) return concat("computes ", convt_dtype_name(v.dtype));
     if (v.family == Family::kReference) return {};
+    if (!p.fits_int32) return "sums may not fit in 32 bits";
+    if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8) return "a weight less its zero point does not fit in 8 bits";
     if (p.ic() == 0 || w.geometry.in == 0 || h.geometry.in == 0 || p.plan[2].geometry.in == 0)
         return "x has no elements";
     if (p.may_be_infinite && p.reads_outside()) {
@@ -67,6 +72,11 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
 
 // Whether the variant can read x where it is.
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
+    if (v.arithmetic != Arithmetic::kFloat) {
+        return v.arithmetic == Arithmetic::kInt8 && p.x_dtype == CONVT_U8 && v.family == Family::kChannels &&
+               p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % block_of(v) == 0 && !p.reads_outside() &&
+               (v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0);
+    }
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
     if (p.x_dtype != sum_dtype(p.x_dtype) || p.reads_outside()) return false;
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
@@ -92,19 +102,21 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         taps *= static_cast<double>(a.elements.size());
         residues *= static_cast<double>(a.residues);
     }
-    const auto ic = static_cast<double>(p.ic());
+    // Steps of the reduction. A 16-bit product without VNNI is added by an instruction of its own, on other ports in part.
+    const auto ic = ceil_div(p.ic(), block_of(v));
+    const double product = v.arithmetic == Arithmetic::kInt16 && v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
     const double groups = static_cast<double>(g.group), images = static_cast<double>(g.batch);
     if (v.family == Family::kReference) {
         return images * groups * static_cast<double>(p.oc()) *
                static_cast<double>(w.q_extent() * h.q_extent() * d.q_extent()) * (residues * 10 + taps * (5 + ic * 5));
     }
     const double rows = static_cast<double>(h.q_extent() * d.q_extent());
-    const double lanes = v.lanes, size = static_cast<double>(convt_dtype_size(sum_dtype(v.dtype)));
+    const double lanes = v.lanes, size = static_cast<double>(operand_size(v) * block_of(v));
     // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
     // 32 bytes a cycle.
     const double load = lanes * size / 32;
     const auto step = [&](double vectors, double broadcasts) {
-        return std::max({vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
+        return std::max({product * vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
     };
     double total = 0;
     switch (v.family) {
@@ -172,7 +184,7 @@ bool CoreProblem::reads_outside() const {
         if (a.low < 0) return true;
         for (std::int64_t r = 0; r < a.residues; r++) {
             const std::int64_t positions = (a.geometry.out - r + a.geometry.stride - 1) / a.geometry.stride;
-            const std::int64_t offset = a.table[3 * r], count = a.table[3 * r + 1];
+            const std::int64_t offset = a.table[kTapColumns * r], count = a.table[kTapColumns * r + 1];
             if (count && positions - 1 + offset + (count - 1) * a.geometry.offset_step >= a.geometry.in) return true;
         }
     }
@@ -216,7 +228,7 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
     std::vector<Candidate> list;
     for (std::size_t i = 0; i < kVariantCount; i++) {
         const Variant &v = kVariants[i];
-        if (v.isa != isa) continue;
+        if (!belongs_to(v, isa)) continue;
         Candidate c;
         c.variant = &v;
         c.refusal = refusal(v, problem);
@@ -230,8 +242,9 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
 }
 
 PadOrder pad_order(const Variant &variant, convt_layout layout) {
-    if (layout == CONVT_CHANNELS_FIRST) return PadOrder::kPlanar;
-    const bool keeps_channels = variant.family == Family::kReference ||
+    const bool blocks_of_channels = variant.family == Family::kChannels && variant.arithmetic != Arithmetic::kFloat;
+    if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? PadOrder::kToChannels : PadOrder::kPlanar;
+    const bool keeps_channels = variant.family == Family::kReference || blocks_of_channels ||
                                 (variant.family == Family::kDepthwise && variant.store == Store::kChannels);
     return keeps_channels ? PadOrder::kChannels : PadOrder::kTransposed;
 }

@@ -15,11 +15,12 @@ namespace convtranspose {
 // A problem of up to three spatial axes, w, h, d; those it lacks have extent 1.
 struct CoreProblem {
     Geometry geometry;
-    convt_dtype x_dtype, y_dtype;              // y_dtype: that of x, or its sum type
+    convt_dtype x_dtype, y_dtype;              // y_dtype: of y, or that of the sums; u8 for any 8-bit y
     std::array<AxisGeometry, 3> axes;          // w, h, d
     std::array<std::int64_t, 3> weight_stride; // of the node, by which weights are packed; axes may have another
     std::array<AxisPlan, 3> plan;              // residues that have outputs
     bool may_be_infinite = false;              // weights known to hold an inf or a NaN
+    bool fits_int8 = true, fits_int32 = true;  // WeightFacts, as far as they are known
 
     std::int64_t ic() const { return geometry.in_channels_per_group(); }
     std::int64_t oc() const { return geometry.out_channels_per_group(); }

@@ -15,9 +15,9 @@ struct Buffer {
     halide_dimension_t dims[Dimensions] = {};
     halide_buffer_t raw = {};
 
-    Buffer(const void *host, convt_dtype dtype) {
+    Buffer(const void *host, halide_type_t type) {
         raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host));
-        raw.type = type_of(dtype);
+        raw.type = type;
         raw.dimensions = Dimensions;
         raw.dim = dims;
     }
@@ -26,24 +26,42 @@ struct Buffer {
         dims[d] = halide_dimension_t(static_cast<std::int32_t>(min), static_cast<std::int32_t>(extent),
                                      static_cast<std::int32_t>(stride));
     }
-
-    static halide_type_t type_of(convt_dtype dtype) {
-        switch (dtype) {
-        case CONVT_F16: return halide_type_t(halide_type_float, 16);
-        case CONVT_BF16: return halide_type_t(halide_type_bfloat, 16);
-        case CONVT_F32: return halide_type_t(halide_type_float, 32);
-        case CONVT_F64: break;
-        }
-        return halide_type_t(halide_type_float, 64);
-    }
 };
+
+halide_type_t type_of(convt_dtype dtype) {
+    switch (dtype) {
+    case CONVT_F16: return halide_type_t(halide_type_float, 16);
+    case CONVT_BF16: return halide_type_t(halide_type_bfloat, 16);
+    case CONVT_F32: return halide_type_t(halide_type_float, 32);
+    case CONVT_F64: return halide_type_t(halide_type_float, 64);
+    case CONVT_U8: return halide_type_t(halide_type_uint, 8);
+    case CONVT_S8: return halide_type_t(halide_type_int, 8);
+    case CONVT_S32: break;
+    }
+    return halide_type_t(halide_type_int, 32);
+}
+
+// Of packed weights, of the copy of x, and of the packed bias.
+struct Types {
+    halide_type_t w, x, bias;
+};
+
+Types types_of(const Variant &v) {
+    const halide_type_t s32(halide_type_int, 32), s16(halide_type_int, 16);
+    switch (v.arithmetic) {
+    case Arithmetic::kFloat: break;
+    case Arithmetic::kInt8: return {halide_type_t(halide_type_int, 8), halide_type_t(halide_type_uint, 8), s32};
+    case Arithmetic::kInt16: return {s16, s16, s32};
+    }
+    const halide_type_t sum = type_of(sum_dtype(v.dtype));
+    return {sum, sum, sum};
+}
 
 // Halide takes any number of int32 of a table: (residue, column), one row after the other.
 Buffer<2> table_buffer(const AxisPlan &axis, std::int64_t first_residue) {
-    Buffer<2> b(axis.table.data() + 3 * first_residue, CONVT_F32);
-    b.raw.type = halide_type_t(halide_type_int, 32);
-    b.set(0, 0, axis.residues - first_residue, 3);
-    b.set(1, 0, 3, 1);
+    Buffer<2> b(axis.table.data() + kTapColumns * first_residue, halide_type_t(halide_type_int, 32));
+    b.set(0, 0, axis.residues - first_residue, kTapColumns);
+    b.set(1, 0, kTapColumns, 1);
     return b;
 }
 
@@ -79,9 +97,11 @@ struct Core::Strip {
     std::int64_t first_image = 0, images = 1;
     std::int64_t q_begin = 0, q_end = 0;         // of the strip axis
     std::array<std::int64_t, 3> x_min, x_extent; // w, h, d
-    // Where that part of x is; strides in elements. The pointer is to x_min.
+    // Where that part of x is; strides in elements. The pointer is to x_min. strides.c is from one block of channels to the
+    // next, where they come in blocks.
     const char *x = nullptr;
     TensorStrides strides;
+    std::int64_t group_stride = 0;
 };
 
 // One call of the pipeline.
@@ -101,6 +121,8 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
         packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size());
     }
     const PackedLayout packing = packed ? *packed : packing_of(v);
+    packed_.arithmetic = packing.arithmetic;
+    packed_.block = packing.block;
     packed_.oc_tile = packing.oc_tile;
     packed_.group_tile = packing.group_tile;
     packed_.group = g.group;
@@ -111,22 +133,49 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
         const PadVariant &pad = kPadVariants[i];
         if (pad.isa == v.isa && pad.order == pad_order_ && pad.dtype == problem.x_dtype) pad_ = pad.run;
     }
+    for (std::size_t i = 0; i < kPadQuantizedVariantCount; i++) {
+        const PadQuantizedVariant &pad = kPadQuantizedVariants[i];
+        if (pad.isa == v.isa && pad.order == pad_order_ && pad.arithmetic == v.arithmetic && pad.block == packed_.block)
+            pad_quantized_ = pad.run;
+    }
     plan_strips(threads);
 }
 
-std::size_t Core::weight_offset() const {
-    const auto bytes = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(variant_->dtype)));
-    return static_cast<std::size_t>(ceil_div(packed_.weights() * bytes, kCacheLine) * kCacheLine);
+std::size_t Core::weight_bytes() const {
+    return static_cast<std::size_t>(ceil_div(packed_.weights() * operand_size(*variant_), kCacheLine) * kCacheLine);
 }
 
 std::size_t Core::packed_bytes() const {
-    const auto bytes = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(variant_->dtype)));
-    return weight_offset() + static_cast<std::size_t>(ceil_div(packed_.biases() * bytes, kCacheLine) * kCacheLine);
+    std::int64_t bytes = packed_.biases() * operand_size(*variant_);
+    if (packed_.arithmetic == Arithmetic::kInt8) bytes = packed_.biases() * packed_.taps_volume() * 4;
+    if (packed_.arithmetic == Arithmetic::kInt16) bytes = 0;
+    return weight_bytes() + static_cast<std::size_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
+}
+
+std::size_t Core::epilogue_bytes() const {
+    if (packed_.arithmetic == Arithmetic::kFloat) return 0;
+    return static_cast<std::size_t>(ceil_div(epilogue_of(packed_, axes_).bytes(), kCacheLine) * kCacheLine);
 }
 
 bool Core::pack(const WeightsView &w, const void *bias, void *packed) const {
     return pack_weights(packed_, axes_, problem_.x_dtype, w, bias, packed,
-                        static_cast<char *>(packed) + weight_offset());
+                        static_cast<char *>(packed) + weight_bytes());
+}
+
+void Core::pack(const WeightsView &w, const QuantizationValues &q, void *packed) const {
+    void *const sums = static_cast<char *>(packed) + weight_bytes();
+    pack_quantized(packed_, axes_, problem_.geometry, q, w, packed, static_cast<std::int32_t *>(sums));
+}
+
+void Core::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {
+    const void *const sums = static_cast<const char *>(packed) + weight_bytes();
+    make_epilogue(packed_, axes_, problem_.geometry, q, static_cast<const std::int32_t *>(sums), bias, epilogue);
+}
+
+std::int64_t Core::copied_channels() const { return packed_.groups() * packed_.blocks() * packed_.block; }
+
+bool Core::copies_channels_inside() const {
+    return pad_order_ == PadOrder::kChannels || pad_order_ == PadOrder::kToChannels;
 }
 
 void Core::plan_strips(int threads) {
@@ -138,11 +187,11 @@ void Core::plan_strips(int threads) {
     images_ = std::max<std::int64_t>(batch, 1);
     if (!copies_x_) return;
 
-    // Bytes of the copy of one position of the strip axis.
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v.dtype)));
+    // Bytes of the copy of one image.
+    const std::int64_t size = operand_size(v), channels = copied_channels();
     const Strip whole = strip(1, 0, strip_q_);
-    const std::int64_t image_bytes = std::max<std::int64_t>(
-        whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * packed_.groups() * packed_.ic * size, 1);
+    const std::int64_t image_bytes =
+        std::max<std::int64_t>(whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * channels * size, 1);
     const std::int64_t weights_bytes = packed_.weights() * size;
     const std::int64_t budget = std::clamp(weights_bytes, kLeastStripBytes, kMostStripBytes) * threads;
     if (image_bytes > budget && v.family != Family::kReference) {
@@ -159,10 +208,12 @@ void Core::plan_strips(int threads) {
     std::int64_t most = 0;
     for (std::int64_t begin = 0; begin < q[strip_axis_]; begin = strip_end(begin)) {
         const Strip s = strip(images_, begin, strip_end(begin));
-        most = std::max(most, s.images * s.x_extent[0] * s.x_extent[1] * s.x_extent[2] * packed_.groups() * packed_.ic);
+        most = std::max(most, s.images * s.x_extent[0] * s.x_extent[1] * s.x_extent[2] * channels);
     }
     // Tiles are read whole: past the last column of the last row there must be memory.
-    workspace_bytes_ = static_cast<std::size_t>(ceil_div((most + v.tile_q + v.lanes) * size, kCacheLine) * kCacheLine);
+    const std::int64_t column = copies_channels_inside() ? channels : packed_.block;
+    workspace_bytes_ =
+        static_cast<std::size_t>(ceil_div((most + (v.tile_q + v.lanes) * column) * size, kCacheLine) * kCacheLine);
 }
 
 // The last strip takes what would be too little for one of its own.
@@ -190,8 +241,25 @@ Core::Strip Core::strip(std::int64_t images, std::int64_t q_begin, std::int64_t 
     return s;
 }
 
-void Core::run(const void *x, const TensorStrides &x_strides, const void *packed, void *y,
-               const TensorStrides &y_strides, void *workspace, const Parallel &parallel) const {
+// Strides of the copy of x: dense, in the order that the variant reads.
+void Core::lay_out_copy(Strip *s) const {
+    const std::int64_t channels = copied_channels();
+    TensorStrides &to = s->strides;
+    if (copies_channels_inside()) {
+        to.c = packed_.block;
+        to.axes[0] = channels;
+        to.axes[1] = to.axes[0] * s->x_extent[0];
+    } else {
+        to.axes[0] = packed_.block;
+        to.c = to.axes[0] * s->x_extent[0];
+        to.axes[1] = channels * s->x_extent[0];
+    }
+    s->group_stride = packed_.blocks() * to.c;
+    to.axes[2] = to.axes[1] * s->x_extent[1];
+    to.n = to.axes[2] * s->x_extent[2];
+}
+
+void Core::run(const Operands &o, const Parallel &parallel) const {
     const std::int64_t batch = problem_.geometry.batch, q = axes_[strip_axis_].q_extent();
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     for (std::int64_t image = 0; image < batch; image += images_) {
@@ -200,34 +268,30 @@ void Core::run(const void *x, const TensorStrides &x_strides, const void *packed
             Strip s = strip(std::min(images_, batch - image), begin, end);
             s.first_image = image;
             if (copies_x_) {
-                s.x = static_cast<const char *>(workspace);
-                s.strides.axes[0] = 1;
-                if (pad_order_ == PadOrder::kChannels) {
-                    s.strides.c = 1;
-                    s.strides.axes[0] = packed_.groups() * packed_.ic;
-                    s.strides.axes[1] = s.strides.axes[0] * s.x_extent[0];
+                s.x = static_cast<const char *>(o.workspace);
+                lay_out_copy(&s);
+                if (packed_.arithmetic == Arithmetic::kFloat) {
+                    copy_strip(s, o, parallel);
                 } else {
-                    s.strides.c = s.x_extent[0];
-                    s.strides.axes[1] = s.strides.c * packed_.groups() * packed_.ic;
+                    copy_quantized(s, o, parallel);
                 }
-                s.strides.axes[2] = s.strides.axes[1] * s.x_extent[1];
-                s.strides.n = s.strides.axes[2] * s.x_extent[2];
-                copy_strip(s, x, x_strides, workspace, parallel);
             } else {
-                s.strides = x_strides;
-                s.x = static_cast<const char *>(x) + image * x_strides.n * x_size;
+                s.strides = o.x_strides;
+                s.group_stride = packed_.ic * s.strides.c;
+                s.strides.c *= packed_.block;
+                s.x = static_cast<const char *>(o.x) + image * o.x_strides.n * x_size;
                 if (variant_->family != Family::kReference) {
-                    for (int a = 0; a < 3; a++) s.x += s.x_min[a] * x_strides.axes[a] * x_size;
+                    for (int a = 0; a < 3; a++) s.x += s.x_min[a] * o.x_strides.axes[a] * x_size;
                 }
             }
-            compute_strip(s, packed, y, y_strides, parallel);
+            compute_strip(s, o, parallel);
             begin = end;
         }
     }
 }
 
-void Core::copy_strip(const Strip &s, const void *x, const TensorStrides &strides, void *to,
-                      const Parallel &parallel) const {
+void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
+    const TensorStrides &strides = o.x_strides;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     const auto sum_size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype(problem_.x_dtype)));
     const std::int64_t channels = packed_.group * packed_.ic;
@@ -245,8 +309,9 @@ void Core::copy_strip(const Strip &s, const void *x, const TensorStrides &stride
     parallel.for_each(static_cast<std::size_t>(parts), [&](std::size_t part) {
         const std::int64_t begin = extents[split] * static_cast<std::int64_t>(part) / parts;
         const std::int64_t end = extents[split] * (static_cast<std::int64_t>(part) + 1) / parts;
-        Buffer<5> from(static_cast<const char *>(x) + s.first_image * strides.n * x_size, problem_.x_dtype);
-        Buffer<5> padded(static_cast<char *>(to) + begin * to_strides[split] * sum_size, sum_dtype(problem_.x_dtype));
+        Buffer<5> from(static_cast<const char *>(o.x) + s.first_image * strides.n * x_size, type_of(problem_.x_dtype));
+        Buffer<5> padded(static_cast<char *>(o.workspace) + begin * to_strides[split] * sum_size,
+                         type_of(sum_dtype(problem_.x_dtype)));
         for (int d = 0; d < 5; d++) {
             const std::int64_t min = d < 3 ? s.x_min[d] : 0;
             from.set(d, 0, d < 3 ? axes_[d].geometry.in : extents[d], x_strides[d]);
@@ -256,8 +321,65 @@ void Core::copy_strip(const Strip &s, const void *x, const TensorStrides &stride
     });
 }
 
-void Core::compute_strip(const Strip &s, const void *packed, void *y, const TensorStrides &strides,
-                         const Parallel &parallel) const {
+// As copy_strip, with channels in two dimensions, (c0, c1, g). The elements of the copy that fill up blocks and vectors of
+// channels are left as they are: whatever they hold meets weights of zero, which with integers makes zero.
+void Core::copy_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const {
+    const TensorStrides &strides = o.x_strides;
+    const std::int64_t block = packed_.block, ic = packed_.ic;
+    const std::int64_t size = operand_size(*variant_);
+
+    // Extents and strides (c0, w, h, d, c1, g, n) of what one call copies; where channels do not fill the last block of a
+    // group, that takes a second call.
+    struct Part {
+        std::array<std::int64_t, 7> extents, from, to;
+        std::int64_t from_offset = 0, to_offset = 0;
+    };
+    const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
+        Part p;
+        p.extents = {c0, s.x_extent[0], s.x_extent[1], s.x_extent[2], c1, group, s.images};
+        p.from = {strides.c,      strides.axes[0], strides.axes[1], strides.axes[2],
+                  block * strides.c, ic * strides.c,  strides.n};
+        p.to = {1, s.strides.axes[0], s.strides.axes[1], s.strides.axes[2], s.strides.c, s.group_stride, s.strides.n};
+        return p;
+    };
+    std::vector<Part> parts;
+    if (copies_channels_inside()) {
+        const bool gaps = ic % block != 0;
+        parts.push_back(gaps ? part(ic, 1, packed_.group) : part(ic * packed_.group, 1, 1));
+    } else {
+        const std::int64_t whole = ic / block, rest = ic % block;
+        if (whole) parts.push_back(part(block, whole, packed_.group));
+        if (rest) {
+            parts.push_back(part(rest, 1, packed_.group));
+            parts.back().from_offset = whole * block * strides.c;
+            parts.back().to_offset = whole * s.strides.c;
+        }
+    }
+    for (const Part &p : parts) {
+        if (*std::min_element(p.extents.begin(), p.extents.end()) == 0) continue;
+        const std::array<int, 5> order = {6, 3, 2, 4, 5};
+        const int split =
+            *std::max_element(order.begin(), order.end(), [&](int a, int b) { return p.extents[a] < p.extents[b]; });
+        const std::int64_t count = std::min<std::int64_t>(p.extents[split], parallel.threads);
+        parallel.for_each(static_cast<std::size_t>(count), [&](std::size_t i) {
+            const std::int64_t begin = p.extents[split] * static_cast<std::int64_t>(i) / count;
+            const std::int64_t end = p.extents[split] * (static_cast<std::int64_t>(i) + 1) / count;
+            Buffer<7> from(static_cast<const char *>(o.x) + s.first_image * strides.n + p.from_offset,
+                           type_of(CONVT_U8));
+            Buffer<7> padded(static_cast<char *>(o.workspace) + (p.to_offset + begin * p.to[split]) * size,
+                             types_of(*variant_).x);
+            for (int d = 0; d < 7; d++) {
+                const bool spatial = d >= 1 && d <= 3;
+                const std::int64_t min = spatial ? s.x_min[d - 1] : 0;
+                from.set(d, 0, spatial ? axes_[d - 1].geometry.in : p.extents[d], p.from[d]);
+                padded.set(d, d == split ? min + begin : min, d == split ? end - begin : p.extents[d], p.to[d]);
+            }
+            pad_quantized_(&from.raw, o.unsigned_x.flip, o.unsigned_x.zero, &padded.raw);
+        });
+    }
+}
+
+void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const std::int64_t q_begin = s.q_begin, q_end = s.q_end;
     const Variant &v = *variant_;
 
@@ -302,52 +424,75 @@ void Core::compute_strip(const Strip &s, const void *packed, void *y, const Tens
             }
         }
     }
-    parallel.for_each(calls.size(), [&](std::size_t i) { call(s, calls[i], packed, y, strides); });
+    parallel.for_each(calls.size(), [&](std::size_t i) { call(s, calls[i], o); });
 }
 
-void Core::call(const Strip &s, const Call &c, const void *packed, void *y, const TensorStrides &strides) const {
+void Core::call(const Strip &s, const Call &c, const Operands &o) const {
     const Variant &v = *variant_;
-    const convt_dtype sum = sum_dtype(v.dtype);
-    const auto sum_size = static_cast<std::int64_t>(convt_dtype_size(sum));
+    const TensorStrides &strides = o.y_strides;
+    const Types types = types_of(v);
     const auto y_size = static_cast<std::int64_t>(convt_dtype_size(v.dtype));
-    const bool x_is_sum = v.family != Family::kReference || copies_x_;
-    const auto x_size = x_is_sum ? sum_size : static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
+    const bool in_place = v.family == Family::kReference && !copies_x_;
+    const halide_type_t x_type = in_place ? type_of(problem_.x_dtype) : types.x;
+    const std::int64_t x_size = x_type.bits / 8;
     const std::int64_t groups = c.group_end - c.group_begin;
     // Vectors along the groups read whole tiles of them: what is packed and copied is padded to such.
     const std::int64_t read_groups = ceil_div(groups, packed_.group_tile) * packed_.group_tile;
     const std::int64_t oc_begin = c.oc_tile_begin * std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t oc_end = std::min(c.oc_tile_end * std::max<std::int64_t>(packed_.oc_tile, 1), packed_.oc);
+    const std::int64_t block = packed_.block;
+    const int blocked = block > 1 ? 1 : 0; // dimensions in front
 
     // q counts from 0 in a call: x moves instead.
-    Buffer<6> x(s.x + c.group_begin * packed_.ic * s.strides.c * x_size, x_is_sum ? sum : problem_.x_dtype);
-    for (int a = 0; a < 3; a++) x.set(a, s.x_min[a] - c.box[a].q_begin, s.x_extent[a], s.strides.axes[a]);
-    x.set(3, 0, packed_.ic, s.strides.c);
-    x.set(4, 0, read_groups, packed_.ic * s.strides.c);
-    x.set(5, 0, s.images, s.strides.n);
+    Buffer<7> x(s.x + c.group_begin * s.group_stride * x_size, x_type);
+    if (blocked) x.set(0, 0, block, 1);
+    for (int a = 0; a < 3; a++) x.set(blocked + a, s.x_min[a] - c.box[a].q_begin, s.x_extent[a], s.strides.axes[a]);
+    x.set(blocked + 3, 0, packed_.blocks(), s.strides.c);
+    x.set(blocked + 4, 0, read_groups, s.group_stride);
+    x.set(blocked + 5, 0, s.images, s.strides.n);
+    x.raw.dimensions = 6 + blocked;
 
     const std::array<std::int64_t, 3> &taps = packed_.taps;
-    const std::int64_t tap = packed_.oc_tile ? packed_.ic * packed_.oc_tile : packed_.groups();
+    const std::int64_t tap = packed_.oc_tile ? packed_.blocks() * packed_.oc_tile * block : packed_.groups();
     const std::int64_t tile_stride = packed_.taps_volume() * tap;
     const std::int64_t group_stride = packed_.oc_tile ? packed_.tiles() * tile_stride : 1;
-    const auto *const w_data = static_cast<const char *>(packed);
-    Buffer<7> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * sum_size, sum);
-    const bool one_channel = v.family == Family::kReference; // per step of dimension 5, not a tile of them
-    w.set(0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), 1);
-    w.set(1, 0, packed_.ic, packed_.oc_tile);
-    w.set(2, 0, taps[0], tap);
-    w.set(3, 0, taps[1], tap * taps[0]);
-    w.set(4, 0, taps[2], tap * taps[0] * taps[1]);
-    w.set(5, 0, one_channel ? oc_end - oc_begin : c.oc_tile_end - c.oc_tile_begin, one_channel ? 1 : tile_stride);
-    w.set(6, 0, read_groups, group_stride);
+    const auto *const w_data = static_cast<const char *>(o.packed);
+    Buffer<8> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * operand_size(v), types.w);
+    const bool one_channel = v.family == Family::kReference; // per step of dimension oo, not a tile of them
+    if (blocked) w.set(0, 0, block, 1);
+    w.set(blocked + 0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), block);
+    w.set(blocked + 1, 0, packed_.blocks(), packed_.oc_tile * block);
+    w.set(blocked + 2, 0, taps[0], tap);
+    w.set(blocked + 3, 0, taps[1], tap * taps[0]);
+    w.set(blocked + 4, 0, taps[2], tap * taps[0] * taps[1]);
+    w.set(blocked + 5, 0, one_channel ? oc_end - oc_begin : c.oc_tile_end - c.oc_tile_begin,
+          one_channel ? 1 : tile_stride);
+    w.set(blocked + 6, 0, read_groups, group_stride);
+    w.raw.dimensions = 7 + blocked;
 
     const std::int64_t oc_padded = packed_.biases() / packed_.groups();
-    Buffer<2> bias(
-        w_data + weight_offset() + static_cast<std::size_t>((c.group_begin * oc_padded + oc_begin) * sum_size), sum);
-    bias.set(0, 0, (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1), 1);
+    const std::int64_t oc_extent = (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1);
+    const std::int64_t first_bias = c.group_begin * oc_padded + oc_begin;
+    const bool quantized = v.arithmetic != Arithmetic::kFloat;
+    const char *const biases = quantized ? static_cast<const char *>(o.epilogue) : w_data + weight_bytes();
+    Buffer<5> bias(biases + first_bias * (types.bias.bits / 8), types.bias);
+    bias.set(0, 0, oc_extent, 1);
     bias.set(1, 0, read_groups, oc_padded);
+    bias.raw.dimensions = quantized ? 5 : 2;
+    const EpilogueLayout epilogue = quantized ? epilogue_of(packed_, axes_) : EpilogueLayout();
+    std::int64_t class_stride = epilogue.biases;
+    for (int a = 0; a < 3; a++) { // int16 has one bias for all classes
+        const bool classes = v.arithmetic == Arithmetic::kInt8;
+        bias.set(2 + a, 0, static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
+        class_stride *= epilogue.classes[a];
+    }
+    Buffer<3> factors(biases + (epilogue.bias_count() + first_bias) * 4, type_of(CONVT_F32));
+    factors.set(0, 0, oc_extent, 1);
+    factors.set(1, 0, 2, epilogue.biases);
+    factors.set(2, 0, read_groups, oc_padded);
 
     std::int64_t y_offset = s.first_image * strides.n + (c.group_begin * packed_.oc + oc_begin) * strides.c;
-    Buffer<9> out(nullptr, v.dtype);
+    Buffer<9> out(nullptr, type_of(v.dtype));
     int dim = 0;
     out.set(dim++, 0, oc_end - oc_begin, strides.c);
     for (int a = 0; a < 3; a++) {
@@ -364,14 +509,14 @@ void Core::call(const Strip &s, const Call &c, const void *packed, void *y, cons
     out.set(dim++, 0, groups, packed_.oc * strides.c);
     out.set(dim++, 0, s.images, strides.n);
     out.raw.dimensions = dim;
-    out.raw.host = static_cast<std::uint8_t *>(y) + y_offset * y_size;
+    out.raw.host = static_cast<std::uint8_t *>(o.y) + y_offset * y_size;
 
     Buffer<2> taps_w = table_buffer(axes_[0], c.box[0].first), taps_h = table_buffer(axes_[1], c.box[1].first),
               taps_d = table_buffer(axes_[2], c.box[2].first);
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].geometry.offset_step); };
-    v.run(&x.raw, &w.raw, &bias.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
+    v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
           axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,
-          axes_[1].shared_first, axes_[1].shared_count, &out.raw);
+          axes_[1].shared_first, axes_[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &out.raw);
 }
 
 } // namespace convtranspose

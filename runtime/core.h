@@ -27,16 +27,31 @@ class Core {
     const Variant &variant() const { return *variant_; }
     const PackedLayout &packed_layout() const { return packed_; }
     const std::array<AxisPlan, 3> &axes() const { return axes_; }
-    std::size_t packed_bytes() const; // weights, then bias
+    std::size_t packed_bytes() const;   // weights, then biases; quantized: weights, then their sums
+    std::size_t epilogue_bytes() const; // quantized only, else 0
     std::size_t workspace_bytes() const { return workspace_bytes_; }
     bool copies_x() const { return copies_x_; }
 
     // Packs into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
     bool pack(const WeightsView &w, const void *bias, void *packed) const;
 
-    // packed: made by pack(). workspace: workspace_bytes() bytes aligned to 64.
-    void run(const void *x, const TensorStrides &x_strides, const void *packed, void *y, const TensorStrides &y_strides,
-             void *workspace, const Parallel &parallel) const;
+    // The same for a quantized problem, in two steps. bias: null: none. epilogue: epilogue_bytes() aligned to 64.
+    void pack(const WeightsView &w, const QuantizationValues &q, void *packed) const;
+    void prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const;
+
+    // What a run reads and writes.
+    struct Operands {
+        const void *x = nullptr;
+        TensorStrides x_strides;
+        const void *packed = nullptr;   // made by pack()
+        const void *epilogue = nullptr; // made by prepare(); quantized only, as are
+        UnsignedX unsigned_x;
+        OutputRange range;
+        void *y = nullptr;
+        TensorStrides y_strides;
+        void *workspace = nullptr; // workspace_bytes() bytes aligned to 64
+    };
+    void run(const Operands &operands, const Parallel &parallel) const;
 
   private:
     struct Strip;
@@ -45,15 +60,18 @@ class Core {
     void plan_strips(int threads);
     std::int64_t strip_end(std::int64_t q_begin) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
-    void copy_strip(const Strip &s, const void *x, const TensorStrides &strides, void *to,
-                    const Parallel &parallel) const;
-    void compute_strip(const Strip &s, const void *packed, void *y, const TensorStrides &strides,
-                       const Parallel &parallel) const;
-    void call(const Strip &s, const Call &call, const void *packed, void *y, const TensorStrides &strides) const;
-    std::size_t weight_offset() const;
+    void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    void copy_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    void call(const Strip &s, const Call &call, const Operands &o) const;
+    void lay_out_copy(Strip *s) const;
+    std::int64_t copied_channels() const; // with those that fill blocks and vectors
+    bool copies_channels_inside() const;  // whether the copy of x has its channels dense, not w
+    std::size_t weight_bytes() const; // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;
     PadFunction pad_ = nullptr;
+    PadQuantizedFunction pad_quantized_ = nullptr;
     PadOrder pad_order_ = PadOrder::kPlanar;
     CoreProblem problem_;
     std::array<AxisPlan, 3> axes_;

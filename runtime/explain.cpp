@@ -74,7 +74,7 @@ std::string explain(const LayerPlan &plan) {
         << (plan.weights_at_run_time() ? "with each run, in the workspace"
                                        : bytes(static_cast<double>(plan.packed_bytes())))
         << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads "
-        << plan.settings().parallel.threads << "; isa " << isa_name(plan.settings().isa) << "\n";
+        << plan.settings().parallel.threads << "; isa " << isa_name(plan.core().variant().isa) << "\n";
 
     const Variant *chosen = &plan.core().variant();
     std::vector<const Candidate *> able, unable;

@@ -193,15 +193,43 @@ Status read_output_shape(const convt_ints &list, std::size_t axes, Shape *output
     return Status();
 }
 
+bool is_integer(int dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
+
+Status resolve_types(const convt_problem &problem, Geometry *geometry) {
+    const int x = raw(problem.dtype);
+    if ((x < CONVT_F16 || x > CONVT_F64) && !is_integer(x)) {
+        return invalid("dtype = ", x, " is not one of f16, bf16, f32, f64, u8, s8");
+    }
+    const int w = raw(problem.w_dtype) ? raw(problem.w_dtype) : x, y = raw(problem.y_dtype) ? raw(problem.y_dtype) : x;
+    if (is_integer(x)) {
+        if (!is_integer(w)) return invalid("w_dtype = ", w, " must be u8 or s8, as x is quantized");
+        if (!is_integer(y) && y != CONVT_F32) {
+            return invalid("y_dtype = ", y, " must be u8, s8 or f32, as x is quantized");
+        }
+    } else {
+        for (const auto &[name, dtype] : {std::pair<const char *, int>{"w_dtype", w}, {"y_dtype", y}}) {
+            if (dtype == x) continue;
+            return invalid(name, " = ", dtype, " must be that of x, ", convt_dtype_name(problem.dtype));
+        }
+        if (problem.quantization.w_scale) {
+            return invalid("quantization is given, but x is ", convt_dtype_name(problem.dtype));
+        }
+    }
+    geometry->dtype = problem.dtype;
+    geometry->w_dtype = static_cast<convt_dtype>(w);
+    geometry->y_dtype = static_cast<convt_dtype>(y);
+    geometry->b_dtype = !is_integer(x) ? problem.dtype : y == CONVT_F32 ? CONVT_F32 : CONVT_S32;
+    return Status();
+}
+
 // Shapes, channels and bias: everything but the spatial attributes.
 Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     if (problem.opset < 1) return invalid("opset = ", problem.opset, " must be at least 1");
-    const int dtype = raw(problem.dtype), layout = raw(problem.layout);
-    if (dtype < CONVT_F16 || dtype > CONVT_F64) return invalid("dtype = ", dtype, " is not one of f16, bf16, f32, f64");
+    const int layout = raw(problem.layout);
+    if (Status status = resolve_types(problem, geometry); !status) return status;
     if (layout != CONVT_CHANNELS_FIRST && layout != CONVT_CHANNELS_LAST) {
         return invalid("layout = ", layout, " is neither channels first nor channels last");
     }
-    geometry->dtype = problem.dtype;
     geometry->layout = problem.layout;
 
     Shape &x = geometry->x_shape, &w = geometry->w_shape;
@@ -212,7 +240,7 @@ Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
         return invalid("w_shape has ", w.size(), " elements, needs ", x.size(), " (the rank of x)");
     }
     if (Status status = check_bytes("x", x, problem.dtype); !status) return status;
-    if (Status status = check_bytes("w", w, problem.dtype); !status) return status;
+    if (Status status = check_bytes("w", w, geometry->w_dtype); !status) return status;
 
     const std::size_t channel_axis = problem.layout == CONVT_CHANNELS_FIRST ? 1 : x.size() - 1;
     geometry->batch = x[0];
@@ -333,7 +361,7 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
     y.push_back(resolved.batch);
     for (const AxisGeometry &axis : resolved.axes) y.push_back(axis.out);
     y.insert(resolved.layout == CONVT_CHANNELS_FIRST ? y.begin() + 1 : y.end(), resolved.out_channels);
-    if (Status status = check_bytes("y", y, resolved.dtype); !status) return status;
+    if (Status status = check_bytes("y", y, resolved.y_dtype); !status) return status;
 
     *geometry = std::move(resolved);
     return Status();

@@ -41,7 +41,8 @@ struct AxisGeometry {
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue);
 
 struct Geometry {
-    convt_dtype dtype = CONVT_F32;
+    convt_dtype dtype = CONVT_F32; // of x
+    convt_dtype w_dtype = CONVT_F32, b_dtype = CONVT_F32, y_dtype = CONVT_F32;
     convt_layout layout = CONVT_CHANNELS_FIRST;
     bool has_bias = false;
     std::int64_t batch = 0;        // N, may be 0
@@ -51,6 +52,7 @@ struct Geometry {
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
 
+    bool quantized() const { return dtype == CONVT_U8 || dtype == CONVT_S8; }
     std::int64_t in_channels_per_group() const { return in_channels / group; }
     std::int64_t out_channels_per_group() const { return out_channels / group; }
 };

@@ -11,6 +11,7 @@ const char *isa_name(Isa isa) {
     case Isa::kX86_64: return "x86_64";
     case Isa::kAvx2: return "avx2";
     case Isa::kAvx512: return "avx512";
+    case Isa::kAvx512Vnni: return "avx512_vnni";
     }
     return "unknown";
 }
@@ -24,13 +25,18 @@ bool isa_supported(Isa isa) {
     const bool f16c =
         __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C); // not a name that every compiler's builtin knows
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
+    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vl");
     switch (isa) {
     case Isa::kX86_64: return true;
     case Isa::kAvx2: return avx2;
-    case Isa::kAvx512:
-        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512vl");
+    case Isa::kAvx512: return avx512;
+    case Isa::kAvx512Vnni:
+        // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 too, which integer kernels have no use for.
+        return avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512ifma") &&
+               __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+               __builtin_cpu_supports("avx512bitalg");
     }
     return false;
 #else

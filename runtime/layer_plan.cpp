@@ -44,6 +44,9 @@ void finish(convt_dtype dtype, double sum, void *y) {
     case CONVT_BF16: *static_cast<Bf16 *>(y) = to_bf16(static_cast<float>(sum)); break;
     case CONVT_F32: *static_cast<float *>(y) = static_cast<float>(sum); break;
     case CONVT_F64: *static_cast<double *>(y) = sum; break;
+    case CONVT_U8: // quantized sums end in requantize()
+    case CONVT_S8:
+    case CONVT_S32: break;
     }
 }
 
@@ -52,9 +55,19 @@ double load(convt_dtype dtype, const void *p) {
     case CONVT_F16: return static_cast<double>(static_cast<float>(*static_cast<const F16 *>(p)));
     case CONVT_BF16: return static_cast<double>(static_cast<float>(*static_cast<const Bf16 *>(p)));
     case CONVT_F32: return static_cast<double>(*static_cast<const float *>(p));
-    case CONVT_F64: break;
+    case CONVT_F64: return *static_cast<const double *>(p);
+    case CONVT_U8: return *static_cast<const std::uint8_t *>(p);
+    case CONVT_S8: return *static_cast<const std::int8_t *>(p);
+    case CONVT_S32: break;
     }
-    return *static_cast<const double *>(p);
+    return *static_cast<const std::int32_t *>(p);
+}
+
+// What kernels are to write: for sums over leading axes their own type.
+convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
+    if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.dtype;
+    if (leading) return CONVT_S32;
+    return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
 }
 
 const char *family_rule(Family family) {
@@ -76,7 +89,7 @@ LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     core_geometry_ = geometry;
     core_geometry_.axes.erase(core_geometry_.axes.begin(),
                               core_geometry_.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
-    problem_ = core_problem(core_geometry_, leading_ ? sum_dtype(geometry.dtype) : geometry.dtype, true);
+    problem_ = core_problem(core_geometry_, kernel_y_dtype(geometry, leading_ > 0), true);
 }
 
 std::int64_t LayerPlan::leading_elements() const {
@@ -85,59 +98,108 @@ std::int64_t LayerPlan::leading_elements() const {
     return n;
 }
 
-Status LayerPlan::choose(bool may_be_infinite, const Packed *packed) {
-    problem_.may_be_infinite = may_be_infinite;
-    candidates_ = convtranspose::candidates(problem_, settings_.isa);
+const Candidate *LayerPlan::cheapest(const std::vector<Candidate> &candidates) const {
     const Candidate *best = nullptr;
-    for (Candidate &c : candidates_) {
-        const Variant &v = *c.variant;
-        if (c.refusal.empty() && packed && v.family != Family::kReference) {
-            const PackedLayout wanted = packing_of(v);
-            if (wanted.oc_tile != packed->layout.oc_tile || wanted.group_tile != packed->layout.group_tile) {
-                c.refusal = "weights are packed otherwise";
-            }
-        }
-        if (!settings_.variant.empty()) {
-            if (settings_.variant != v.name) continue;
-            if (!c.refusal.empty()) {
-                return Status(CONVT_UNSUPPORTED, concat("variant ", v.name, " on ", isa_name(v.isa),
-                                                        " cannot run this problem: ", c.refusal));
-            }
-        }
+    for (const Candidate &c : candidates) {
+        if (!settings_.variant.empty() && settings_.variant != c.variant->name) continue;
         if (c.refusal.empty() && (!best || c.cost < best->cost)) best = &c;
     }
-    if (!best) {
+    return best;
+}
+
+Status LayerPlan::choose(const Packed *packed) {
+    problem_.may_be_infinite = packed && !packed->finite;
+    if (packed) {
+        problem_.fits_int8 = packed->facts.fits_int8;
+        problem_.fits_int32 = packed->facts.fits_int32;
+    }
+    candidates_ = convtranspose::candidates(problem_, settings_.isa);
+    // The reference of floats reads any packing.
+    const bool any_packing = !geometry_.quantized();
+    std::string refusal;
+    bool built = settings_.variant.empty();
+    for (Candidate &c : candidates_) {
+        const Variant &v = *c.variant;
+        const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
+        if (c.refusal.empty() && packed_otherwise && !(any_packing && v.family == Family::kReference)) {
+            c.refusal = "weights are packed otherwise";
+        }
+        if (!settings_.variant.empty() && settings_.variant == v.name) {
+            built = true;
+            refusal = concat("variant ", v.name, " on ", isa_name(v.isa), " cannot run this problem: ", c.refusal);
+        }
+    }
+    if (!built) {
         return Status(CONVT_UNSUPPORTED,
                       concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
     }
+    const Candidate *const best = cheapest(candidates_);
+    if (!best) return Status(CONVT_UNSUPPORTED, refusal);
     reason_ = !settings_.variant.empty() ? "asked for by name"
               : best->variant->family == Family::kReference
                   ? "no other variant can"
                   : concat("least estimated cost; ", family_rule(best->variant->family));
-    core_ = Core(problem_, *best, settings_.parallel.threads, packed ? &packed->layout : nullptr);
+    core_ = Core(problem_, *best, settings_.parallel.threads, packed && packed->block ? &packed->layout : nullptr);
     return Status();
 }
 
-void LayerPlan::finish_planning() {
-    std::size_t core_bytes = core_.workspace_bytes();
-    run_packed_bytes_ = 0;
-    if (weights_at_run_time()) {
-        run_packed_bytes_ = core_.packed_bytes() * static_cast<std::size_t>(leading_elements());
-        if (core_.variant().family != Family::kReference && problem_.reads_outside()) {
-            const auto reference = std::find_if(candidates_.begin(), candidates_.end(), [](const Candidate &c) {
-                return c.refusal.empty() && c.variant->family == Family::kReference;
-            });
-            exact_ = std::make_unique<Core>(problem_, *reference, settings_.parallel.threads, &core_.packed_layout());
-            core_bytes = std::max(core_bytes, exact_->workspace_bytes());
+void LayerPlan::plan_fallbacks() {
+    fallbacks_.clear();
+    const Variant &chosen = core_.variant();
+    if (!weights_at_run_time() || chosen.family == Family::kReference) return;
+    const int threads = settings_.parallel.threads;
+    if (!geometry_.quantized()) {
+        if (!problem_.reads_outside()) return;
+        for (const Candidate &c : candidates_) {
+            if (c.refusal.empty() && c.variant->family == Family::kReference) {
+                fallbacks_.emplace_back(problem_, c, threads, &core_.packed_layout());
+            }
         }
-        packed_bytes_ = 0;
-    } else {
+        return;
+    }
+    CoreProblem problem = problem_;
+    for (const bool fits_int32 : {true, false}) {
+        if (fits_int32 && chosen.arithmetic != Arithmetic::kInt8) continue;
+        problem.fits_int8 = false;
+        problem.fits_int32 = fits_int32;
+        const Candidate *best = nullptr;
+        const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa);
+        for (const Candidate &c : list) {
+            if (c.refusal.empty() && (!best || c.cost < best->cost)) best = &c;
+        }
+        fallbacks_.emplace_back(problem, *best, threads);
+    }
+}
+
+Status LayerPlan::finish_planning() {
+    plan_fallbacks();
+    std::size_t core_bytes = core_.workspace_bytes(), core_packed = core_.packed_bytes(),
+                core_epilogue = core_.epilogue_bytes();
+    for (const Core &core : fallbacks_) {
+        core_bytes = std::max(core_bytes, core.workspace_bytes());
+        core_packed = std::max(core_packed, core.packed_bytes());
+        core_epilogue = std::max(core_epilogue, core.epilogue_bytes());
+    }
+    const auto elements = static_cast<std::size_t>(leading_elements());
+    run_packed_bytes_ = weights_at_run_time() ? round_up(core_packed * elements) : 0;
+    run_epilogue_bytes_ = round_up(core_epilogue * elements); // scales may be those of a run even if weights are constant
+    packed_bytes_ = 0;
+    if (packed_) {
         packed_bytes_ = packed_->block.size();
+        if (quantization_) {
+            epilogue_ = Block(settings_.allocator, run_epilogue_bytes_);
+            if (!epilogue_) {
+                return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", run_epilogue_bytes_, " bytes of biases"));
+            }
+            prepare(core_, *quantization_, packed_->block.data(), packed_->bias.empty() ? nullptr : packed_->bias.data(),
+                    epilogue_.data());
+            packed_bytes_ += epilogue_.size();
+        }
     }
     const bool planar = core_.variant().family != Family::kReference && core_.variant().store == Store::kPlanar;
     dense_y_bytes_ = 0;
     if (!leading_ && planar && geometry_.layout == CONVT_CHANNELS_LAST) {
-        dense_y_bytes_ = round_up(count(geometry_.y_shape) * convt_dtype_size(geometry_.dtype));
+        dense_y_bytes_ = round_up(count(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));
     }
     partial_bytes_ = 0;
     if (leading_) {
@@ -148,52 +210,58 @@ void LayerPlan::finish_planning() {
             round_up(count(inner) * convt_dtype_size(problem_.y_dtype)) + round_up(count(inner) * sizeof(double));
     }
     core_workspace_bytes_ = round_up(core_bytes);
-    workspace_bytes_ = core_workspace_bytes_ + round_up(run_packed_bytes_) + partial_bytes_ + dense_y_bytes_;
+    workspace_bytes_ = run_packed_bytes_ + run_epilogue_bytes_ + core_workspace_bytes_ + partial_bytes_ + dense_y_bytes_;
+    return Status();
 }
 
-Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
+Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
+                         const QuantizationValues *quantization, const void *w, const void *b,
                          std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
-    Status status = p->choose(false, nullptr);
+    if (quantization) p->quantization_ = *quantization;
+    auto packed = std::make_shared<Packed>();
+    if (w && geometry.quantized()) packed->facts = examine_weights(geometry, *quantization, w, b);
+    Status status = p->choose(packed.get());
     if (!status) return status;
     if (w) {
-        auto packed = std::make_shared<Packed>();
         packed->layout = p->core_.packed_layout();
         const std::size_t bytes = p->core_.packed_bytes() * static_cast<std::size_t>(p->leading_elements());
         packed->block = Block(settings.allocator, bytes);
         if (!packed->block) {
             return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of packed weights"));
         }
-        packed->finite = p->pack(p->core_, w, b, packed->block.data());
+        packed->finite = p->pack(p->core_, w, b, quantization, packed->block.data());
         if (!packed->finite) {
-            status = p->choose(true, packed.get());
+            status = p->choose(packed.get());
             if (!status) return status;
         }
-        for (std::int64_t m = 0; b && p->leading_ && m < geometry.out_channels; m++) {
-            packed->bias.push_back(
-                load(geometry.dtype,
-                     static_cast<const char *>(b) + static_cast<std::size_t>(m) * convt_dtype_size(geometry.dtype)));
+        if (b) {
+            const auto *const bytes_of_b = static_cast<const char *>(b);
+            packed->bias.assign(bytes_of_b, bytes_of_b + static_cast<std::size_t>(geometry.out_channels) *
+                                                             convt_dtype_size(geometry.b_dtype));
         }
         p->packed_ = std::move(packed);
     }
-    p->finish_planning();
+    status = p->finish_planning();
+    if (!status) return status;
     *plan = std::move(p);
     return Status();
 }
 
 Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings_));
+    p->quantization_ = quantization_;
     // The variant that fits best may be another now, if it reads the weights as they are packed.
-    const bool may_be_infinite = packed_ && !packed_->finite;
-    Status status = p->choose(may_be_infinite, packed_.get());
+    Status status = p->choose(packed_.get());
     if (!status || p->core_.variant().family == Family::kReference) {
         // Of a single position, the node's own stride leaves more variants than the one that spares multiplies.
         p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, false);
-        status = p->choose(may_be_infinite, packed_.get());
+        status = p->choose(packed_.get());
     }
     if (!status) return status;
     p->packed_ = packed_;
-    p->finish_planning();
+    status = p->finish_planning();
+    if (!status) return status;
     *plan = std::move(p);
     return Status();
 }
@@ -203,7 +271,7 @@ const std::string &LayerPlan::explanation() const {
     return explanation_;
 }
 
-bool LayerPlan::pack(const Core &core, const void *w, const void *b, void *packed) const {
+bool LayerPlan::pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const {
     // Strides of dense (C, M/group, K1..Kn).
     const Shape &shape = geometry_.w_shape;
     const std::vector<std::int64_t> strides = dense_strides(shape);
@@ -222,12 +290,27 @@ bool LayerPlan::pack(const Core &core, const void *w, const void *b, void *packe
         std::int64_t offset = 0;
         for (std::size_t a = 0; a < leading_; a++) offset += at[a] * strides[2 + a];
         view.data =
-            static_cast<const char *>(w) + offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-        // With leading axes the bias is added once, when their taps have been summed.
-        finite &= core.pack(view, leading_ ? nullptr : b, to);
+            static_cast<const char *>(w) + offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+        if (q) {
+            core.pack(view, *q, to);
+        } else {
+            // With leading axes the bias is added once, when their taps have been summed.
+            finite &= core.pack(view, leading_ ? nullptr : b, to);
+        }
         to += core.packed_bytes();
     } while (next(extents, &at));
     return finite;
+}
+
+void LayerPlan::prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,
+                        void *epilogue) const {
+    const auto *from = static_cast<const char *>(packed);
+    auto *to = static_cast<char *>(epilogue);
+    for (std::int64_t i = 0; i < leading_elements(); i++) {
+        core.prepare(q, from, leading_ ? nullptr : b, to); // for the bias see pack()
+        from += core.packed_bytes();
+        to += core.epilogue_bytes();
+    }
 }
 
 TensorStrides LayerPlan::core_strides(const std::vector<std::int64_t> &strides) const {
@@ -240,8 +323,19 @@ TensorStrides LayerPlan::core_strides(const std::vector<std::int64_t> &strides) 
     return s;
 }
 
-Status LayerPlan::run(const void *x, const std::vector<std::int64_t> &x_strides, const void *w, const void *b, void *y,
-                      const std::vector<std::int64_t> &y_strides, void *workspace) const {
+// The core that the run's weights, if it has some, allow.
+const Core &LayerPlan::core_for(const RunTensors &t) const {
+    if (!weights_at_run_time() || !geometry_.quantized() || fallbacks_.empty()) return core_;
+    const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b);
+    const auto allowed = [&](const Core &core) {
+        if (core.variant().family == Family::kReference) return true;
+        return core.variant().arithmetic == Arithmetic::kInt8 ? facts.fits_int8 && facts.fits_int32 : facts.fits_int32;
+    };
+    if (allowed(core_)) return core_;
+    return *std::find_if(fallbacks_.begin(), fallbacks_.end(), allowed);
+}
+
+Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (count(geometry_.y_shape) == 0) return Status();
 
     Block block;
@@ -259,26 +353,41 @@ Status LayerPlan::run(const void *x, const std::vector<std::int64_t> &x_strides,
         }
         workspace = block.data();
     }
-    char *const base = static_cast<char *>(workspace);
-    const Core *core = &core_;
-    const void *packed = packed_ ? packed_->block.data() : nullptr;
-    if (!packed_) {
-        if (!pack(*core, w, b, base) && exact_) core = exact_.get();
-        packed = base;
-    }
-    char *const core_workspace = base + round_up(run_packed_bytes_);
-    if (leading_) {
-        run_leading(*core, x, x_strides, packed, b, y, y_strides, core_workspace);
-    } else {
-        const TensorStrides from = core_strides(x_strides), to = core_strides(y_strides);
-        if (dense_y_bytes_ && to.axes[0] != 1 && geometry_.y_shape[geometry_.y_shape.size() - 2] > 1) {
-            char *const dense = core_workspace + core_workspace_bytes_;
-            core->run(x, from, packed, dense, core_strides(dense_strides(geometry_.y_shape)), core_workspace,
-                      settings_.parallel);
-            copy(geometry_.y_shape, convt_dtype_size(geometry_.dtype), dense, y, y_strides);
-        } else {
-            core->run(x, from, packed, y, to, core_workspace, settings_.parallel);
+    char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
+                *const core_workspace = run_epilogue + run_epilogue_bytes_;
+    const Core *core = &core_for(t);
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
+
+    Core::Operands operands;
+    operands.x = t.x;
+    operands.x_strides = core_strides(t.x_strides);
+    operands.y = t.y;
+    operands.y_strides = core_strides(t.y_strides);
+    operands.workspace = core_workspace;
+    operands.packed = packed_ ? packed_->block.data() : run_packed;
+    if (!packed_ && !pack(*core, t.w, t.b, q, run_packed) && !fallbacks_.empty()) core = &fallbacks_.back();
+    if (q) {
+        operands.epilogue = epilogue_.data();
+        if (!packed_ || t.quantization) {
+            const void *const b = !packed_ ? t.b : packed_->bias.empty() ? nullptr : packed_->bias.data();
+            prepare(*core, *q, operands.packed, b, run_epilogue);
+            operands.epilogue = run_epilogue;
         }
+        operands.unsigned_x = unsigned_x(*q, geometry_);
+        operands.range = output_range(*q, geometry_);
+    }
+
+    if (leading_) {
+        run_leading(*core, t, operands, core_workspace + core_workspace_bytes_);
+    } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 &&
+               geometry_.y_shape[geometry_.y_shape.size() - 2] > 1) {
+        operands.y = core_workspace + core_workspace_bytes_;
+        operands.y_strides = core_strides(dense_strides(geometry_.y_shape));
+        core->run(operands, settings_.parallel);
+        copy(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), static_cast<const char *>(operands.y), t.y,
+             t.y_strides);
+    } else {
+        core->run(operands, settings_.parallel);
     }
     if (block) {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -287,36 +396,40 @@ Status LayerPlan::run(const void *x, const std::vector<std::int64_t> &x_strides,
     return Status();
 }
 
-// Each position of the leading axes is the sum, over the taps of those, of a core's results.
-void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<std::int64_t> &x_strides,
-                            const void *packed, const void *b, void *y, const std::vector<std::int64_t> &y_strides,
-                            char *workspace) const {
+// Each position of the leading axes is the sum, over the taps of those, of a core's results. operands: those of the whole
+// layer; workspace: partial_bytes_.
+void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operands operands, char *workspace) const {
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t first_axis = channels_last ? 1 : 2; // of the leading axes in x and y
-    const TensorStrides from = core_strides(x_strides);
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
+               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
+    const void *const b = !packed_ ? t.b : packed_->bias.empty() ? nullptr : packed_->bias.data();
+    const auto bias_of = [&](std::size_t m) {
+        return b ? load(geometry_.b_dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.b_dtype)) : 0;
+    };
+    // An f32 y of integer sums has its bias added to the product, not to the sum.
+    const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
 
     // The partial result, dense in y's layout; the sums, in the same order.
     Shape inner = {core_geometry_.batch};
     if (!channels_last) inner.push_back(core_geometry_.out_channels);
     for (const AxisGeometry &a : core_geometry_.axes) inner.push_back(a.out);
     if (channels_last) inner.push_back(core_geometry_.out_channels);
-    const TensorStrides partial_strides = core_strides(dense_strides(inner));
     const std::size_t elements = count(inner), channel = channels_last ? inner.size() - 1 : 1;
-    char *const partial = workspace + round_up(core_workspace_bytes_);
+    char *const partial = workspace;
     auto *const total = reinterpret_cast<double *>(partial + round_up(elements * convt_dtype_size(problem_.y_dtype)));
+    const char *const packed = static_cast<const char *>(operands.packed);
+    const char *const epilogue = static_cast<const char *>(operands.epilogue);
+    operands.y = partial;
+    operands.y_strides = core_strides(dense_strides(inner));
 
     std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
     for (std::size_t a = 0; a < leading_; a++) out_extents.push_back(geometry_.axes[a].out);
     do {
         std::vector<std::int64_t> position(inner.size(), 0);
         for (std::size_t i = 0; i < elements; i++) {
-            const auto m = static_cast<std::size_t>(position[channel]);
-            total[i] =
-                packed_
-                    ? (packed_->bias.empty() ? 0 : packed_->bias[m])
-                    : (b ? load(geometry_.dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.dtype))
-                         : 0);
+            total[i] = bias_in_sum ? bias_of(static_cast<std::size_t>(position[channel])) : 0;
             next(inner, &position);
         }
         std::vector<Taps> taps(leading_);
@@ -335,28 +448,36 @@ void LayerPlan::run_leading(const Core &core, const void *x, const std::vector<s
                     const AxisGeometry &axis = geometry_.axes[a];
                     const std::int64_t i = at[a] / axis.stride + taps[a].offset + tap[a] * axis.offset_step;
                     inside = inside && i >= 0 && i < axis.in;
-                    offset += i * x_strides[first_axis + a];
+                    offset += i * t.x_strides[first_axis + a];
                     element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step;
                 }
                 if (!inside) continue;
-                core.run(static_cast<const char *>(x) + offset * size, from,
-                         static_cast<const char *>(packed) + element * static_cast<std::int64_t>(core.packed_bytes()),
-                         partial, partial_strides, workspace, settings_.parallel);
+                operands.x = static_cast<const char *>(t.x) + offset * x_size;
+                operands.packed = packed + element * static_cast<std::int64_t>(core.packed_bytes());
+                if (epilogue) operands.epilogue = epilogue + element * static_cast<std::int64_t>(core.epilogue_bytes());
+                core.run(operands, settings_.parallel);
                 for (std::size_t i = 0; i < elements; i++) {
                     total[i] += load(problem_.y_dtype, partial + i * convt_dtype_size(problem_.y_dtype));
                 }
             } while (next(tap_extents, &tap));
         }
         std::int64_t y_offset = 0;
-        for (std::size_t a = 0; a < leading_; a++) y_offset += at[a] * y_strides[first_axis + a];
-        std::vector<std::int64_t> strides = y_strides;
+        for (std::size_t a = 0; a < leading_; a++) y_offset += at[a] * t.y_strides[first_axis + a];
+        std::vector<std::int64_t> strides = t.y_strides;
         strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(first_axis),
                       strides.begin() + static_cast<std::ptrdiff_t>(first_axis + leading_));
         std::fill(position.begin(), position.end(), 0);
         for (std::size_t i = 0; i < elements; i++) {
             std::int64_t to = y_offset;
             for (std::size_t d = 0; d < inner.size(); d++) to += position[d] * strides[d];
-            finish(geometry_.dtype, total[i], static_cast<char *>(y) + to * size);
+            char *const y = static_cast<char *>(t.y) + to * y_size;
+            if (q) {
+                const auto m = position[channel];
+                const double addend = bias_in_sum ? 0 : bias_of(static_cast<std::size_t>(m));
+                requantize(geometry_, total[i], factor_of(*q, geometry_, m), static_cast<float>(addend), operands.range, y);
+            } else {
+                finish(geometry_.dtype, total[i], y);
+            }
             next(inner, &position);
         }
     } while (next(out_extents, &at));

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,24 +27,37 @@ struct PlanSettings {
 struct Packed {
     Block block;
     bool finite = true;
-    std::vector<double> bias; // with leading axes only: (M) as it is added once their taps have been summed
+    WeightFacts facts;      // quantized only
+    std::vector<char> bias; // (M) as given; empty: none
     PackedLayout layout;
+};
+
+// A run's tensors, checked. w and b: null unless they arrive with each run; likewise quantization.
+struct RunTensors {
+    const void *x = nullptr;
+    std::vector<std::int64_t> x_strides;
+    const void *w = nullptr, *b = nullptr;
+    void *y = nullptr;
+    std::vector<std::int64_t> y_strides;
+    const QuantizationValues *quantization = nullptr;
 };
 
 class LayerPlan {
   public:
-    // w: null if it arrives with each run. b: null if there is none, or likewise.
-    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
+    // w: null if it arrives with each run. b: null if there is none, or likewise. quantization: null likewise, or if the
+    // problem is not quantized; w comes with it.
+    static Status create(const Geometry &geometry, const PlanSettings &settings,
+                         const QuantizationValues *quantization, const void *w, const void *b,
                          std::unique_ptr<LayerPlan> *plan);
     Status reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const;
 
-    // Tensors have been checked. w and b: null unless they arrive with each run.
-    Status run(const void *x, const std::vector<std::int64_t> &x_strides, const void *w, const void *b, void *y,
-               const std::vector<std::int64_t> &y_strides, void *workspace) const;
+    Status run(const RunTensors &tensors, void *workspace) const;
 
     const Geometry &geometry() const { return geometry_; }
     const PlanSettings &settings() const { return settings_; }
     bool weights_at_run_time() const { return packed_ == nullptr; }
+    const std::optional<QuantizationValues> &quantization() const { return quantization_; }
+    const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
     const Core &core() const { return core_; }
     std::size_t workspace_bytes() const { return workspace_bytes_; }
     std::size_t packed_bytes() const { return packed_bytes_; }
@@ -54,12 +68,15 @@ class LayerPlan {
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
 
-    Status choose(bool may_be_infinite, const Packed *packed);
-    void finish_planning();
+    Status choose(const Packed *packed);
+    Status finish_planning();
+    void plan_fallbacks();
+    const Candidate *cheapest(const std::vector<Candidate> &candidates) const;
     std::int64_t leading_elements() const; // kernel elements of the leading axes
-    bool pack(const Core &core, const void *w, const void *b, void *packed) const;
-    void run_leading(const Core &core, const void *x, const std::vector<std::int64_t> &x_strides, const void *packed,
-                     const void *b, void *y, const std::vector<std::int64_t> &y_strides, char *workspace) const;
+    bool pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const;
+    void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b, void *epilogue) const;
+    const Core &core_for(const RunTensors &tensors) const;
+    void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
     TensorStrides core_strides(const std::vector<std::int64_t> &strides) const;
 
     // The problem with its leading axes, those beyond the innermost three, taken off.
@@ -71,12 +88,17 @@ class LayerPlan {
     std::string reason_;
     mutable std::once_flag explained_;
     mutable std::string explanation_;
+    std::optional<QuantizationValues> quantization_;
     Core core_;
-    // Weights that arrive at run time may hold an inf or a NaN: then this is run, where core_ must not be.
-    std::unique_ptr<Core> exact_;
+    // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
+    // not fit. Then the first of these that may is run; the last is the reference.
+    std::vector<Core> fallbacks_;
     std::shared_ptr<const Packed> packed_;
+    Block epilogue_; // of constant weights: one for each element of the leading axes
     std::size_t packed_bytes_ = 0;
-    std::size_t workspace_bytes_ = 0, core_workspace_bytes_ = 0, partial_bytes_ = 0, run_packed_bytes_ = 0;
+    // Workspace: packed weights and epilogue of the run, the core's, sums over leading axes, y.
+    std::size_t workspace_bytes_ = 0, core_workspace_bytes_ = 0, partial_bytes_ = 0, run_packed_bytes_ = 0,
+                run_epilogue_bytes_ = 0;
     // A single output channel that comes last leaves the columns of y apart if y is a crop, which kernels that store runs
     // of a row cannot do: they then write here.
     std::size_t dense_y_bytes_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "half.h"
 
@@ -55,14 +56,70 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     return not_finite == 0;
 }
 
+template<typename Packed>
+void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                   const QuantizationValues &q, const WeightsView &w, Packed *w_out, std::int32_t *sums) {
+    const auto *const from = static_cast<const std::uint8_t *>(w.data);
+    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // to u8, whose zero point is 128 more
+    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t ic_stride = p.oc_tile ? tile * p.block : 0; // oc_tile = 0 has one input channel
+    const std::int64_t tap_stride = p.oc_tile ? p.blocks() * tile * p.block : p.groups();
+    const std::int64_t tile_stride = p.taps_volume() * tap_stride;
+    const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : 1;
+    const std::int64_t per_group = p.biases() / p.groups();
+    std::vector<std::int32_t> zeros(static_cast<std::size_t>(tile));
+    std::vector<std::int32_t> tile_sums(static_cast<std::size_t>(tile * p.taps_volume()));
+    for (std::int64_t g = 0; g < p.groups(); g++) {
+        for (std::int64_t t = 0; t < p.tiles(); t++) {
+            Packed *const to_tile = w_out + g * group_stride + t * tile_stride;
+            const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
+            for (std::int64_t i = 0; i < filled; i++) {
+                zeros[static_cast<std::size_t>(i)] = q.w_zero_point_of(g * p.oc + t * tile + i) + (flip ? 128 : 0);
+            }
+            std::fill(tile_sums.begin(), tile_sums.end(), 0);
+            for (std::int64_t ic = 0; ic < p.blocks() * p.block; ic++) {
+                Packed *to = to_tile + ic / p.block * ic_stride + ic % p.block;
+                std::int32_t *sum = tile_sums.data();
+                for (std::int64_t d = 0; d < p.taps[2]; d++) {
+                    for (std::int64_t h = 0; h < p.taps[1]; h++) {
+                        const std::int64_t at_dh = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
+                                                   axes[1].elements[static_cast<std::size_t>(h)] * w.k[1];
+                        for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride, sum += tile) {
+                            const std::int64_t there =
+                                ic < p.ic ? filled : 0; // channels past the last, of either kind, are zeros
+                            const std::int64_t at = (g * p.ic + ic) * w.c + t * tile * w.m + at_dh +
+                                                    axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
+                            for (std::int64_t i = 0; i < there; i++) {
+                                const std::int32_t value = (from[at + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
+                                to[i * p.block] = static_cast<Packed>(value);
+                                sum[i] += value;
+                            }
+                            for (std::int64_t i = there; i < tile; i++) to[i * p.block] = 0;
+                        }
+                    }
+                }
+            }
+            for (std::int64_t k = 0; sums && k < p.taps_volume(); k++) {
+                std::copy_n(tile_sums.data() + k * tile, tile, sums + k * p.biases() + g * per_group + t * tile);
+            }
+        }
+    }
+}
+
 } // namespace
 
 PackedLayout packing_of(const Variant &v) {
     PackedLayout packing;
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    packing.arithmetic = v.arithmetic;
+    packing.block = block_of(v);
     packing.oc_tile = dense_groups ? 0 : v.tile_oc;
     packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
     return packing;
+}
+
+bool same_packing(const PackedLayout &a, const PackedLayout &b) {
+    return a.arithmetic == b.arithmetic && a.block == b.block && a.oc_tile == b.oc_tile && a.group_tile == b.group_tile;
 }
 
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
@@ -76,8 +133,70 @@ bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axe
         return pack<float>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
     case CONVT_F64:
         return pack<double>(layout, axes, w, bias, static_cast<double *>(w_out), static_cast<double *>(bias_out));
+    case CONVT_U8:
+    case CONVT_S8:
+    case CONVT_S32: break;
     }
     return false;
+}
+
+void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                    const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out) {
+    if (layout.arithmetic == Arithmetic::kInt8) {
+        pack_integers<std::int8_t>(layout, axes, geometry, q, w, static_cast<std::int8_t *>(w_out), sums_out);
+    } else {
+        pack_integers<std::int16_t>(layout, axes, geometry, q, w, static_cast<std::int16_t *>(w_out), nullptr);
+    }
+}
+
+EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes) {
+    EpilogueLayout e;
+    e.biases = layout.biases();
+    for (std::size_t a = 0; a < 3 && layout.arithmetic == Arithmetic::kInt8; a++) {
+        e.classes[a] = static_cast<std::int64_t>(axes[a].classes.size());
+    }
+    return e;
+}
+
+void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                   const QuantizationValues &q, const std::int32_t *sums, const void *bias, void *out) {
+    const EpilogueLayout e = epilogue_of(layout, axes);
+    auto *const biases = static_cast<std::int32_t *>(out);
+    auto *const factors = reinterpret_cast<float *>(biases + e.bias_count());
+    const std::int64_t per_group = e.biases / layout.groups();
+    const bool real = geometry.y_dtype == CONVT_F32;
+
+    // The bias alone, for each class. Channels past the last have none, and no factor.
+    for (std::int64_t i = 0; i < e.biases; i++) {
+        const std::int64_t g = i / per_group, oc = i % per_group, m = g * layout.oc + oc;
+        const bool exists = g < layout.group && oc < layout.oc;
+        biases[i] = exists && bias && !real ? static_cast<const std::int32_t *>(bias)[m] : 0;
+        factors[i] = exists ? factor_of(q, geometry, m) : 0;
+        factors[e.biases + i] = exists && bias && real ? static_cast<const float *>(bias)[m] : 0;
+    }
+    if (layout.arithmetic != Arithmetic::kInt8) return;
+    for (std::int64_t c = e.bias_count() / e.biases; c-- > 0;) {
+        std::copy_n(biases, e.biases, biases + c * e.biases); // class 0 last, as the others are copies of it
+    }
+    const std::int32_t zero = unsigned_x(q, geometry).zero;
+    if (zero == 0) return;
+    std::int32_t *to = biases;
+    for (const TapClass &d : axes[2].classes) {
+        for (const TapClass &h : axes[1].classes) {
+            for (const TapClass &w : axes[0].classes) {
+                for (std::int64_t td = d.first; td < d.first + d.count; td++) {
+                    for (std::int64_t th = h.first; th < h.first + h.count; th++) {
+                        for (std::int64_t tw = w.first; tw < w.first + w.count; tw++) {
+                            const std::int32_t *const from =
+                                sums + ((td * layout.taps[1] + th) * layout.taps[0] + tw) * e.biases;
+                            for (std::int64_t i = 0; i < e.biases; i++) to[i] -= zero * from[i];
+                        }
+                    }
+                }
+                to += e.biases;
+            }
+        }
+    }
 }
 
 } // namespace convtranspose

@@ -1,4 +1,4 @@
-// Weights and bias in the order in which the kernels read them, in the type of the sums.
+// Weights and bias in the order in which the kernels read them, as the operands of their arithmetic.
 #ifndef CONVTRANSPOSE_RUNTIME_PACKED_WEIGHTS_H_
 #define CONVTRANSPOSE_RUNTIME_PACKED_WEIGHTS_H_
 
@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "axis_plan.h"
+#include "quantization.h"
 #include "variant.h"
 
 namespace convtranspose {
@@ -18,31 +19,55 @@ struct WeightsView {
     std::array<std::int64_t, 3> k = {0, 0, 0}; // of kernel w, h, d
 };
 
-// oc_tile > 0: w as [group][oc tile][tap d][tap h][tap w][ic][oc in tile], bias as [group][oc].
+// oc_tile > 0: w as [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block], bias as [group][oc].
 // oc_tile = 0 (one input and one output channel per group): w as [tap d][tap h][tap w][group], bias as [group].
-// Channels (or groups) past the last are zeros up to a whole tile.
+// Channels (or groups) past the last are zeros up to a whole tile, or block.
 struct PackedLayout {
+    Arithmetic arithmetic = Arithmetic::kFloat;
+    std::int64_t block = 1;
     std::int64_t oc_tile = 1;
     std::int64_t group_tile = 1; // oc_tile = 0 only: groups are padded to a multiple of it
     std::int64_t group = 1, ic = 0, oc = 0;
     std::array<std::int64_t, 3> taps = {1, 1, 1}; // packed kernel extents w, h, d
 
+    std::int64_t blocks() const { return (ic + block - 1) / block; } // of input channels
     std::int64_t groups() const { return oc_tile ? group : (group + group_tile - 1) / group_tile * group_tile; }
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
     std::int64_t weights() const { // elements
-        return oc_tile ? group * tiles() * taps_volume() * ic * oc_tile : taps_volume() * groups();
+        return oc_tile ? group * tiles() * taps_volume() * blocks() * block * oc_tile : taps_volume() * groups();
     }
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
 };
 
 // How a variant wants weights packed: the tiles of a layout, the rest of which is the problem's.
 PackedLayout packing_of(const Variant &variant);
+bool same_packing(const PackedLayout &a, const PackedLayout &b); // of those tiles
 
 // Packs into w_out (layout.weights() elements of the sum type) and bias_out (layout.biases()); bias may be null (zeros).
 // Returns whether all weights are finite.
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                   const WeightsView &w, const void *bias, void *w_out, void *bias_out);
+
+// For integer arithmetic: the weights less their zero points, and for int8 their sums over the input channels, which are
+// [tap d][tap h][tap w][biases()].
+void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                    const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out);
+
+// What else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of taps, then factors.
+// bias is [class d][class h][class w][biases()] for int8, [biases()] for int16, s32; factors [kFactorColumns][biases()], f32.
+struct EpilogueLayout {
+    std::array<std::int64_t, 3> classes = {1, 1, 1}; // w, h, d; all 1 for int16
+    std::int64_t biases = 0;
+
+    std::int64_t bias_count() const { return classes[0] * classes[1] * classes[2] * biases; }
+    std::int64_t bytes() const { return 4 * (bias_count() + 2 * biases); }
+};
+EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes);
+
+// bias: (M) of the problem's b_dtype, or null. sums: made by pack_quantized(); int8 only. out: EpilogueLayout::bytes().
+void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                   const QuantizationValues &q, const std::int32_t *sums, const void *bias, void *out);
 
 } // namespace convtranspose
 

@@ -11,26 +11,37 @@ struct halide_buffer_t;
 
 namespace convtranspose {
 
-enum class Isa { kX86_64, kAvx2, kAvx512 };
+enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni };
 
 enum class Family { kReference, kChannels, kWide, kFew, kDepthwise };
 
 // Where y (and for depthwise x) is dense: along the channels or along w.
 enum class Store { kChannels, kPlanar };
 
+// What x and w are when they are multiplied (generators/numerics.h).
+enum class Arithmetic {
+    kFloat, // the type of the sums
+    kInt8,  // u8 x with its zero point in it, s8 w
+    kInt16, // both s16, less their zero points
+};
+
 // generators/conv_transpose_generator.cpp, its inputs in order and then y.
-using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *taps_w,
-                             halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w, std::int32_t step_h,
-                             std::int32_t step_d, std::int32_t max_count_w, std::int32_t max_count_h,
-                             std::int32_t max_count_d, std::int32_t shared_first_w, std::int32_t shared_count_w,
-                             std::int32_t shared_first_h, std::int32_t shared_count_h, halide_buffer_t *y);
+using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *factors,
+                             halide_buffer_t *taps_w, halide_buffer_t *taps_h, halide_buffer_t *taps_d,
+                             std::int32_t step_w, std::int32_t step_h, std::int32_t step_d, std::int32_t max_count_w,
+                             std::int32_t max_count_h, std::int32_t max_count_d, std::int32_t shared_first_w,
+                             std::int32_t shared_count_w, std::int32_t shared_first_h, std::int32_t shared_count_h,
+                             std::int32_t y_zero_point, float y_min, float y_max, halide_buffer_t *y);
 
 struct Variant {
     const char *name; // family_dtype[_store][_sSTRIDE]_tile; the same kernel for another ISA has the same name
     Isa isa;
     Family family;
     Store store;
-    convt_dtype dtype; // of y; x and w are of its sum type, but for the reference's x, which is of dtype
+    Arithmetic arithmetic;
+    // Of y. kFloat: x and w are of its sum type, but for the reference's x, which is of dtype. Else f32; s32, the bare sums;
+    // or u8, which stands for s8 too.
+    convt_dtype dtype;
     int stride_w;      // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.
     int stride_h;      // likewise
     int tile_oc, tile_q, tile_qh; // schedules/schedule.h
@@ -38,8 +49,9 @@ struct Variant {
     ConvFunction run;
 };
 
-// Which dimension of x and of its padded copy is dense.
-enum class PadOrder { kPlanar, kChannels, kTransposed };
+// Which dimension of x and of its padded copy is dense: w or the channels of both, channels of x and w of the copy, or w of x
+// and the channels of the copy (integers only).
+enum class PadOrder { kPlanar, kChannels, kTransposed, kToChannels };
 
 // generators/pad_input_generator.cpp
 using PadFunction = int (*)(halide_buffer_t *x, halide_buffer_t *padded);
@@ -51,12 +63,42 @@ struct PadVariant {
     PadFunction run;
 };
 
+// generators/pad_quantized_generator.cpp
+using PadQuantizedFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *padded);
+
+struct PadQuantizedVariant {
+    Isa isa;
+    PadOrder order;
+    Arithmetic arithmetic; // of the copy
+    int block;             // of channels
+    PadQuantizedFunction run;
+};
+
 extern const Variant kVariants[];
 extern const std::size_t kVariantCount;
 extern const PadVariant kPadVariants[];
 extern const std::size_t kPadVariantCount;
+extern const PadQuantizedVariant kPadQuantizedVariants[];
+extern const std::size_t kPadQuantizedVariantCount;
 
 inline convt_dtype sum_dtype(convt_dtype dtype) { return dtype == CONVT_F64 ? CONVT_F64 : CONVT_F32; }
+
+// Input channels that lie side by side for instructions that multiply and add several at once.
+inline int block_of(const Variant &v) {
+    if (v.family == Family::kReference || v.family == Family::kDepthwise) return 1;
+    return v.arithmetic == Arithmetic::kInt8 ? 4 : v.arithmetic == Arithmetic::kInt16 ? 2 : 1;
+}
+
+// Bytes of an element of the packed weights, and of the copy of x.
+inline std::int64_t operand_size(const Variant &v) {
+    if (v.arithmetic == Arithmetic::kFloat) return sum_dtype(v.dtype) == CONVT_F64 ? 8 : 4;
+    return v.arithmetic == Arithmetic::kInt8 ? 1 : 2;
+}
+
+// Whether the variant can be used where `isa` is asked for: integer variants replace those of the ISA that VNNI is added to.
+inline bool belongs_to(const Variant &v, Isa isa) {
+    return v.isa == isa || (isa == Isa::kAvx512Vnni && v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat);
+}
 
 const char *isa_name(Isa isa);
 bool isa_supported(Isa isa); // by this CPU

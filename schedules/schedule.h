@@ -26,8 +26,25 @@ struct ScheduleFamily {
     Outside outside;    // whether it wants x with zeros around it
     TapOrder tap_order; // of w and h
     bool depthwise;     // for one input channel per group
+    bool vectors_along_w;
     void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
 };
+
+// The loops of an update: those of the register tile, the reduction, those outside of it.
+inline std::vector<Halide::VarOrRVar> inner_to_outer(const Update &k, const std::vector<Halide::Var> &tile,
+                                                     const std::vector<Halide::Var> &outer = {}) {
+    std::vector<Halide::VarOrRVar> order(tile.begin(), tile.end());
+    order.insert(order.end(), {k.ic, k.tw, k.th, k.td});
+    order.insert(order.end(), outer.begin(), outer.end());
+    return order;
+}
+
+// Where input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.
+inline void reduce_blocks(const ConvTranspose &c, const Update &k, Halide::Stage update) {
+    if (c.block > 1) {
+        update.atomic().vectorize(k.ib);
+    }
+}
 
 // Plain loops in the order of the definition: obviously right, for anything.
 extern const ScheduleFamily kReference;

@@ -15,6 +15,9 @@ double unit_roundoff(convt_dtype dtype) {
     case CONVT_BF16: return std::ldexp(1.0, -8);
     case CONVT_F32: return std::ldexp(1.0, -24);
     case CONVT_F64: return std::ldexp(1.0, -53);
+    case CONVT_U8:
+    case CONVT_S8:
+    case CONVT_S32: break; // exact
     }
     return 0.0;
 }
@@ -25,6 +28,9 @@ double smallest_subnormal(convt_dtype dtype) {
     case CONVT_BF16: return std::ldexp(1.0, -133);
     case CONVT_F32: return std::ldexp(1.0, -149);
     case CONVT_F64: return std::ldexp(1.0, -1074);
+    case CONVT_U8:
+    case CONVT_S8:
+    case CONVT_S32: break;
     }
     return 0.0;
 }

@@ -60,6 +60,9 @@ double Tensor::at(std::size_t i) const {
     case CONVT_BF16: return double(float(load<Bf16>(p)));
     case CONVT_F32: return double(load<float>(p));
     case CONVT_F64: return load<double>(p);
+    case CONVT_U8: return double(load<std::uint8_t>(p));
+    case CONVT_S8: return double(load<std::int8_t>(p));
+    case CONVT_S32: return double(load<std::int32_t>(p));
     }
     return std::numeric_limits<double>::quiet_NaN();
 }
@@ -71,6 +74,9 @@ void Tensor::set(std::size_t i, double value) {
     case CONVT_BF16: store(p, to_bf16(float(value))); break;
     case CONVT_F32: store(p, float(value)); break;
     case CONVT_F64: store(p, value); break;
+    case CONVT_U8: store(p, static_cast<std::uint8_t>(value)); break;
+    case CONVT_S8: store(p, static_cast<std::int8_t>(value)); break;
+    case CONVT_S32: store(p, static_cast<std::int32_t>(value)); break;
     }
 }
 

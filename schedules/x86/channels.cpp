@@ -84,8 +84,9 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
         .unroll(c.oi)
         .unroll(w.q)
         .unroll(h.q);
+    reduce_blocks(c, k, sum.update());
     sum.update()
-        .reorder({c.oi, w.q, h.q, k.ic, k.tw, k.th, k.td})
+        .reorder(inner_to_outer(k, {c.oi, w.q, h.q}))
         .vectorize(c.oi, tile.lanes)
         .unroll(c.oi)
         .unroll(w.q)
@@ -94,6 +95,6 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 
 } // namespace
 
-const ScheduleFamily kChannels = {"channels", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_channels};
+const ScheduleFamily kChannels = {"channels", Outside::kNeverReads, TapOrder::kPerResidue, false, false, schedule_channels};
 
 } // namespace convtranspose

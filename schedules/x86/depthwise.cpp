@@ -33,11 +33,11 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
         .unroll(c.g)
         .unroll(w.q);
     const Update &k = c.updates[0];
-    sum.update().reorder({c.g, w.q, k.ic, k.tw, k.th, k.td}).vectorize(c.g, tile.lanes).unroll(c.g).unroll(w.q);
+    sum.update().reorder(inner_to_outer(k, {c.g, w.q})).vectorize(c.g, tile.lanes).unroll(c.g).unroll(w.q);
 }
 
 } // namespace
 
-const ScheduleFamily kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true, schedule_depthwise};
+const ScheduleFamily kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true, false, schedule_depthwise};
 
 } // namespace convtranspose

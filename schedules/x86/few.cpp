@@ -38,15 +38,17 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
         .unroll(h.r)
         .unroll(c.oi);
     const Update &shared = c.updates[0], &rest = c.updates[1];
+    reduce_blocks(c, shared, sum.update(0));
     sum.update(0)
-        .reorder({w.q, w.r, h.r, c.oi, shared.ic, shared.tw, shared.th, shared.td})
+        .reorder(inner_to_outer(shared, {w.q, w.r, h.r, c.oi}))
         .vectorize(w.q, tile.lanes)
         .unroll(w.q)
         .unroll(w.r)
         .unroll(h.r)
         .unroll(c.oi);
+    reduce_blocks(c, rest, sum.update(1));
     sum.update(1)
-        .reorder({w.q, c.oi, rest.ic, rest.tw, rest.th, rest.td, w.r, h.r})
+        .reorder(inner_to_outer(rest, {w.q, c.oi}, {w.r, h.r}))
         .vectorize(w.q, tile.lanes)
         .unroll(w.q)
         .unroll(c.oi);
@@ -54,6 +56,6 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
 
 } // namespace
 
-const ScheduleFamily kFew = {"few", Outside::kNeverReads, TapOrder::kShared, false, schedule_few};
+const ScheduleFamily kFew = {"few", Outside::kNeverReads, TapOrder::kShared, false, true, schedule_few};
 
 } // namespace convtranspose

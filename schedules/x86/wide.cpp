@@ -51,8 +51,9 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
         .unroll(w.q)
         .unroll(h.q)
         .unroll(c.oi);
+    reduce_blocks(c, k, sum.update());
     sum.update()
-        .reorder({w.q, h.q, c.oi, k.ic, k.tw, k.th, k.td})
+        .reorder(inner_to_outer(k, {w.q, h.q, c.oi}))
         .vectorize(w.q, tile.lanes)
         .unroll(w.q)
         .unroll(h.q)
@@ -61,6 +62,6 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
 
 } // namespace
 
-const ScheduleFamily kWide = {"wide", Outside::kNeverReads, TapOrder::kPerResidue, false, schedule_wide};
+const ScheduleFamily kWide = {"wide", Outside::kNeverReads, TapOrder::kPerResidue, false, true, schedule_wide};
 
 } // namespace convtranspose

@@ -14,14 +14,15 @@ Halide::Callable current;
 Halide::Runtime::Buffer<void> wrap(halide_buffer_t *b) { return Halide::Runtime::Buffer<void>(*b); }
 
 // What the dispatcher calls: a C function, as the compiled kernels are.
-int run_current(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *taps_w,
-                halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w, std::int32_t step_h,
-                std::int32_t step_d, std::int32_t max_count_w, std::int32_t max_count_h, std::int32_t max_count_d,
-                std::int32_t shared_first_w, std::int32_t shared_count_w, std::int32_t shared_first_h,
-                std::int32_t shared_count_h, halide_buffer_t *y) {
-    return current(wrap(x), wrap(w), wrap(bias), wrap(taps_w), wrap(taps_h), wrap(taps_d), step_w, step_h, step_d,
+int run_current(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *factors,
+                halide_buffer_t *taps_w, halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w,
+                std::int32_t step_h, std::int32_t step_d, std::int32_t max_count_w, std::int32_t max_count_h,
+                std::int32_t max_count_d, std::int32_t shared_first_w, std::int32_t shared_count_w,
+                std::int32_t shared_first_h, std::int32_t shared_count_h, std::int32_t y_zero_point, float y_min,
+                float y_max, halide_buffer_t *y) {
+    return current(wrap(x), wrap(w), wrap(bias), wrap(factors), wrap(taps_w), wrap(taps_h), wrap(taps_d), step_w, step_h, step_d,
                    max_count_w, max_count_h, max_count_d, shared_first_w, shared_count_w, shared_first_h,
-                   shared_count_h, wrap(y));
+                   shared_count_h, y_zero_point, y_min, y_max, wrap(y));
 }
 
 const char *halide_name(convt_dtype dtype) {
@@ -29,9 +30,8 @@ const char *halide_name(convt_dtype dtype) {
     case CONVT_F16: return "float16";
     case CONVT_BF16: return "bfloat16";
     case CONVT_F32: return "float32";
-    case CONVT_F64: break;
+    default: return "float64";
     }
-    return "float64";
 }
 
 Isa best_isa() {
@@ -62,7 +62,7 @@ Variant compile(const JitKernel &kernel, convt_dtype dtype) {
     generator->set_generatorparam_value("tile_q", std::to_string(kernel.tile_q));
     generator->set_generatorparam_value("tile_qh", std::to_string(kernel.tile_qh));
     current = generator->compile_to_callable();
-    return {"jit",           best_isa(),     kernel.family, kernel.store,   dtype,           kernel.stride_w,
+    return {"jit",           best_isa(),     kernel.family, kernel.store, Arithmetic::kFloat, dtype,           kernel.stride_w,
             kernel.stride_h, kernel.tile_oc, kernel.tile_q, kernel.tile_qh, lanes_of(dtype), run_current};
 }
 

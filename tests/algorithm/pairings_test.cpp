@@ -46,8 +46,14 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     for (std::size_t a = 0; a + 2 < strides.size(); a++) w.k[a] = strides[strides.size() - 1 - a];
     core.pack(w, inputs.b ? inputs.b->data() : nullptr, packed.data());
     Tensor y(problem.dtype, geometry.y_shape);
-    core.run(inputs.x.data(), core_strides(geometry.x_shape, geometry.layout), packed.data(), y.data(),
-             core_strides(geometry.y_shape, geometry.layout), workspace.data(), Parallel{});
+    Core::Operands operands;
+    operands.x = inputs.x.data();
+    operands.x_strides = core_strides(geometry.x_shape, geometry.layout);
+    operands.packed = packed.data();
+    operands.y = y.data();
+    operands.y_strides = core_strides(geometry.y_shape, geometry.layout);
+    operands.workspace = workspace.data();
+    core.run(operands, Parallel{});
     return y;
 }
 

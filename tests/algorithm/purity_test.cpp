@@ -40,7 +40,7 @@ ConvTranspose build(int oc_tile, int stride_w, int stride_h, const ScheduleFamil
     in.ic_extent = x.dim(3).extent();
     in.oc_tile = oc_tile;
     in.outside = family.outside;
-    in.numerics = {Halide::Float(32), Halide::Float(32)};
+    in.numerics.sum = in.numerics.y = Halide::Float(32);
     return conv_transpose(in);
 }
 

@@ -25,6 +25,9 @@ Format format_of(convt_dtype dtype) {
     case CONVT_BF16: return {8, -133};
     case CONVT_F32: return {24, -149};
     case CONVT_F64: return {53, -1074};
+    case CONVT_U8:
+    case CONVT_S8:
+    case CONVT_S32: break;
     }
     throw std::invalid_argument("unknown type");
 }

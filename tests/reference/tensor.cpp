@@ -81,6 +81,9 @@ double load(convt_dtype dtype, const void *data, std::int64_t i) {
     case CONVT_BF16: return from_bf16(load_as<std::uint16_t>(data, i));
     case CONVT_F32: return static_cast<double>(load_as<float>(data, i));
     case CONVT_F64: return load_as<double>(data, i);
+    case CONVT_U8: return load_as<std::uint8_t>(data, i);
+    case CONVT_S8: return load_as<std::int8_t>(data, i);
+    case CONVT_S32: return load_as<std::int32_t>(data, i);
     }
     return std::numeric_limits<double>::quiet_NaN();
 }
@@ -91,6 +94,9 @@ void store(convt_dtype dtype, void *data, std::int64_t i, double value) {
     case CONVT_BF16: store_as(data, i, to_bf16(value)); break;
     case CONVT_F32: store_as(data, i, static_cast<float>(value)); break;
     case CONVT_F64: store_as(data, i, value); break;
+    case CONVT_U8: store_as(data, i, static_cast<std::uint8_t>(value)); break;
+    case CONVT_S8: store_as(data, i, static_cast<std::int8_t>(value)); break;
+    case CONVT_S32: store_as(data, i, static_cast<std::int32_t>(value)); break;
     }
 }
 

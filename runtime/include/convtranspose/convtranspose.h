@@ -1,6 +1,7 @@
 /* Transposed convolution: the C interface.
  *
- * Semantics are those of ONNX ConvTranspose-1, -11 and -22 (https://onnx.ai/onnx/operators/onnx__ConvTranspose.html).
+ * Semantics are those of ONNX ConvTranspose-1, -11 and -22 (https://onnx.ai/onnx/operators/onnx__ConvTranspose.html), and of
+ * ONNX Runtime's com.ms.internal.nhwc QLinearConvTranspose-1: see "Quantized" below.
  *
  *     problem (attributes + shapes) --convt_plan_create--> plan --convt_plan_run(x)--> y
  *
@@ -11,6 +12,13 @@
  *
  * Layouts.  Channels first: x (N, C, D1..Dn), y (N, M, O1..On).  Channels last: x (N, D1..Dn, C), y (N, O1..On, M).
  *           Weights are (C, M/group, K1..Kn) and the bias is (M) in both.  Sizes are in elements unless said otherwise.
+ *
+ * Quantized.  Where x is u8 or s8, so are w and y, each of either type, or y is f32; the bias is s32, at the scale
+ *           x_scale * w_scale, or f32 with an f32 y.  The sum is exact, in 32 bits (or more, where those could overflow):
+ *               acc = sum (x - x_zero_point) * (w - w_zero_point) + b           over all taps and input channels
+ *               y   = saturate(round(acc * (x_scale * w_scale / y_scale)) + y_zero_point)
+ *               y   = acc * (x_scale * w_scale) + b                             f32 y, whose acc is without b
+ *           The factors are computed in f32, acc * factor is rounded to f32, then to the nearest integer, ties to even.
  */
 #ifndef CONVTRANSPOSE_CONVTRANSPOSE_H_
 #define CONVTRANSPOSE_CONVTRANSPOSE_H_
@@ -33,7 +41,15 @@ typedef enum convt_status {
     CONVT_INTERNAL = 5          /* a bug in this library */
 } convt_status;
 
-typedef enum convt_dtype { CONVT_F16 = 1, CONVT_BF16 = 2, CONVT_F32 = 3, CONVT_F64 = 4 } convt_dtype;
+typedef enum convt_dtype {
+    CONVT_F16 = 1,
+    CONVT_BF16 = 2,
+    CONVT_F32 = 3,
+    CONVT_F64 = 4,
+    CONVT_U8 = 5,
+    CONVT_S8 = 6,
+    CONVT_S32 = 7 /* bias only */
+} convt_dtype;
 
 typedef enum convt_layout { CONVT_CHANNELS_FIRST = 0, CONVT_CHANNELS_LAST = 1 } convt_layout;
 
@@ -57,10 +73,26 @@ typedef struct convt_attributes {
     convt_ints strides;
 } convt_attributes;
 
+/* How integers stand for reals: real = (integer - zero_point) * scale. Scales are positive and finite; a zero point is a
+ * value of its tensor's type. */
+typedef struct convt_quantization {
+    float x_scale;
+    int32_t x_zero_point;
+    const float *w_scale; /* one, or M: one for each output channel */
+    size_t w_scale_size;
+    const int32_t *w_zero_point; /* likewise; NULL: 0 */
+    size_t w_zero_point_size;
+    float y_scale; /* not looked at where y is f32 */
+    int32_t y_zero_point;
+    const float *y_range; /* {min, max}, real: y is clamped to it. Relu: {0, INFINITY}, Relu6: {0, 6}. NULL: it is not. */
+} convt_quantization;
+
 /* What is computed: the node, its types and its shapes. */
 typedef struct convt_problem {
     int opset; /* version of the operator: 1, 11 or 22 (any opset of a model: the version in force is derived) */
-    convt_dtype dtype;
+    convt_dtype dtype;               /* of x; of w, b and y too, where it is a float */
+    convt_dtype w_dtype, y_dtype;    /* 0: that of x. Others only where x is u8 or s8. */
+    convt_quantization quantization; /* x is u8 or s8 only; all zero: it arrives with each run, as w and b then do */
     convt_layout layout;
     convt_attributes attributes;
     convt_ints x_shape; /* in `layout` order */
@@ -107,7 +139,7 @@ typedef struct convt_plan convt_plan;
 /* The message of the calling thread's last failed call: which value broke which rule. Never NULL. */
 const char *convt_last_error(void);
 const char *convt_status_name(convt_status status);
-const char *convt_dtype_name(convt_dtype dtype); /* "f16", "bf16", "f32", "f64" */
+const char *convt_dtype_name(convt_dtype dtype); /* "f16", "bf16", "f32", "f64", "u8", "s8", "s32" */
 size_t convt_dtype_size(convt_dtype dtype);      /* in bytes */
 
 /* The shape of y, by the attributes and shapes alone. Writes at most `capacity` extents to y_shape and the rank to
@@ -133,6 +165,12 @@ void convt_plan_destroy(convt_plan *plan); /* NULL is allowed */
 convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
                             const convt_tensor *y, void *workspace);
 
+/* The same with scales, zero points and range of this run alone. With constant weights w_zero_point must be what was planned:
+ * it is packed with them. A problem without `quantization` is always run through this. */
+convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
+                                      const convt_tensor *b, const convt_tensor *y,
+                                      const convt_quantization *quantization, void *workspace);
+
 /* What was planned. Strings live as long as the plan. */
 size_t convt_plan_workspace_bytes(const convt_plan *plan);
 size_t convt_plan_packed_bytes(const convt_plan *plan);    /* packed weights and bias */
@@ -145,7 +183,8 @@ const char *convt_plan_variant(const convt_plan *plan);    /* name of the chosen
 const char *convt_plan_isa(const convt_plan *plan);        /* name of the ISA it runs on */
 const char *convt_plan_explain(const convt_plan *plan);    /* geometry, taps, candidates, choice and reason, as text */
 
-/* ISAs built in, best first, and whether this CPU runs them. Names: "avx512", "avx2", "x86_64". */
+/* ISAs built in, best first, and whether this CPU runs them. Names: "avx512_vnni", "avx512", "avx2", "x86_64". Floats have no
+ * use for VNNI: asked for avx512_vnni, they run, and say that they run, on avx512. */
 size_t convt_isa_count(void);
 const char *convt_isa_name(size_t i);
 int convt_isa_supported(size_t i);

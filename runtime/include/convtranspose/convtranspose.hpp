@@ -12,6 +12,7 @@
 #ifndef CONVTRANSPOSE_CONVTRANSPOSE_HPP_
 #define CONVTRANSPOSE_CONVTRANSPOSE_HPP_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -59,15 +60,35 @@ struct Attributes {
     Ints strides;
 };
 
+// See convt_quantization.
+struct Quantization {
+    float x_scale = 1;
+    std::int32_t x_zero_point = 0;
+    std::vector<float> w_scale = {1};
+    std::vector<std::int32_t> w_zero_point = {0};
+    float y_scale = 1;
+    std::int32_t y_zero_point = 0;
+    std::optional<std::array<float, 2>> y_range;
+};
+
+// A layer. x of type u8 or s8 makes it quantized.
 struct Problem {
     int opset = 22;
     convt_dtype dtype = CONVT_F32;
+    std::optional<convt_dtype> w_dtype, y_dtype; // that of x
+    std::optional<Quantization> quantization;
     convt_layout layout = CONVT_CHANNELS_FIRST;
     Attributes attributes;
     Shape x_shape;
     Shape w_shape;
     Ints b_shape; // assigned: the layer has a bias
 };
+
+// Of the bias: that of x, or for quantized layers s32, or f32 with an f32 y.
+inline convt_dtype bias_dtype(const Problem &p) {
+    if (p.dtype != CONVT_U8 && p.dtype != CONVT_S8) return p.dtype;
+    return p.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_S32;
+}
 
 // A view of the caller's memory. Empty strides: dense.
 struct TensorView {
@@ -100,11 +121,26 @@ inline convt_ints view(const Shape &v) {
 
 inline convt_ints view(const Ints &v) { return v ? view(*v) : convt_ints{nullptr, 0}; }
 
+inline convt_quantization view(const Quantization &q) {
+    return {q.x_scale,
+            q.x_zero_point,
+            q.w_scale.data(),
+            q.w_scale.size(),
+            q.w_zero_point.data(),
+            q.w_zero_point.size(),
+            q.y_scale,
+            q.y_zero_point,
+            q.y_range ? q.y_range->data() : nullptr};
+}
+
 inline convt_problem view(const Problem &p) {
     const Attributes &a = p.attributes;
     convt_problem c{};
     c.opset = p.opset;
     c.dtype = p.dtype;
+    c.w_dtype = p.w_dtype.value_or(p.dtype);
+    c.y_dtype = p.y_dtype.value_or(p.dtype);
+    if (p.quantization) c.quantization = view(*p.quantization);
     c.layout = p.layout;
     c.attributes.auto_pad = a.auto_pad ? a.auto_pad->c_str() : nullptr;
     c.attributes.dilations = view(a.dilations);
@@ -151,25 +187,25 @@ class Plan {
     static Status create(const Problem &problem, const Options &options, const void *weights, const void *bias,
                          Plan *plan) {
         const convt_problem c = detail::view(problem);
-        const ConstTensorView w(weights, problem.dtype, problem.w_shape);
-        const ConstTensorView b(bias, problem.dtype, problem.b_shape.value_or(Shape()));
+        const ConstTensorView w(weights, problem.w_dtype.value_or(problem.dtype), problem.w_shape);
+        const ConstTensorView b(bias, bias_dtype(problem), problem.b_shape.value_or(Shape()));
         const convt_tensor cw = detail::view(w), cb = detail::view(b);
         convt_plan *made = nullptr;
         const convt_status code = convt_plan_create(&c, weights ? &cw : nullptr, bias ? &cb : nullptr, &options, &made);
-        if (code == CONVT_OK) *plan = Plan(made, problem.dtype);
+        if (code == CONVT_OK) *plan = Plan(made, problem.dtype, problem.y_dtype.value_or(problem.dtype));
         return Status::from(code);
     }
 
     Status reshape(const Shape &x_shape, Plan *reshaped) const {
         convt_plan *made = nullptr;
         const convt_status code = convt_plan_reshape(plan_.get(), detail::view(x_shape), &made);
-        if (code == CONVT_OK) *reshaped = Plan(made, dtype_);
+        if (code == CONVT_OK) *reshaped = Plan(made, x_dtype_, y_dtype_);
         return Status::from(code);
     }
 
     // Dense x and y.
     Status run(const void *x, void *y) const {
-        return run(ConstTensorView(x, dtype_, x_shape()), TensorView{y, dtype_, y_shape(), {}});
+        return run(ConstTensorView(x, x_dtype_, x_shape()), TensorView{y, y_dtype_, y_shape(), {}});
     }
 
     Status run(const ConstTensorView &x, const TensorView &y, void *workspace = nullptr) const {
@@ -184,6 +220,19 @@ class Plan {
         convt_tensor cb{};
         if (b) cb = detail::view(*b);
         return Status::from(convt_plan_run(plan_.get(), &cx, &cw, b ? &cb : nullptr, &cy, workspace));
+    }
+
+    // With scales, zero points and range of this run alone. w: null if weights are constant; bias likewise, or if there is
+    // none.
+    Status run(const ConstTensorView &x, const ConstTensorView *w, const ConstTensorView *b, const TensorView &y,
+               const Quantization &quantization, void *workspace = nullptr) const {
+        const convt_tensor cx = detail::view(x), cy = detail::view(y);
+        convt_tensor cw{}, cb{};
+        if (w) cw = detail::view(*w);
+        if (b) cb = detail::view(*b);
+        const convt_quantization q = detail::view(quantization);
+        return Status::from(
+            convt_plan_run_quantized(plan_.get(), &cx, w ? &cw : nullptr, b ? &cb : nullptr, &cy, &q, workspace));
     }
 
     explicit operator bool() const { return plan_ != nullptr; }
@@ -206,10 +255,11 @@ class Plan {
     struct Destroy {
         void operator()(convt_plan *p) const { convt_plan_destroy(p); }
     };
-    Plan(convt_plan *plan, convt_dtype dtype) : plan_(plan), dtype_(dtype) {}
+    Plan(convt_plan *plan, convt_dtype x_dtype, convt_dtype y_dtype)
+        : plan_(plan), x_dtype_(x_dtype), y_dtype_(y_dtype) {}
 
     std::unique_ptr<convt_plan, Destroy> plan_;
-    convt_dtype dtype_ = CONVT_F32;
+    convt_dtype x_dtype_ = CONVT_F32, y_dtype_ = CONVT_F32;
 };
 
 } // namespace convtranspose
