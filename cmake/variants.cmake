@@ -80,9 +80,9 @@ function(convtranspose_table)
     convtranspose_variants(FAMILY reference ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x1)
 
     # Quantized.
-    convtranspose_quantized_pads(ISAS avx512_vnni DTYPES i8 BLOCKS 4 ORDERS planar channels transposed tochannels)
-    convtranspose_quantized_pads(ISAS ${isas} DTYPES i16 BLOCKS 2 ORDERS planar channels transposed tochannels)
-    convtranspose_quantized_pads(ISAS ${isas} DTYPES i16 BLOCKS 1 ORDERS planar channels)
+    convtranspose_quantized_copies(ISAS avx512_vnni DTYPES i8 BLOCKS 4 ORDERS planar channels transposed tochannels)
+    convtranspose_quantized_copies(ISAS ${isas} DTYPES i16 BLOCKS 2 ORDERS planar channels transposed tochannels)
+    convtranspose_quantized_copies(ISAS ${isas} DTYPES i16 BLOCKS 1 ORDERS planar channels)
 
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 0
                            TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)

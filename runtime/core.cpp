@@ -3,6 +3,8 @@
 #include <HalideRuntime.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 namespace convtranspose {
@@ -133,10 +135,10 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
         const PadVariant &pad = kPadVariants[i];
         if (pad.isa == v.isa && pad.order == pad_order_ && pad.dtype == problem.x_dtype) pad_ = pad.run;
     }
-    for (std::size_t i = 0; i < kPadQuantizedVariantCount; i++) {
-        const PadQuantizedVariant &pad = kPadQuantizedVariants[i];
-        if (pad.isa == v.isa && pad.order == pad_order_ && pad.arithmetic == v.arithmetic && pad.block == packed_.block)
-            pad_quantized_ = pad.run;
+    for (std::size_t i = 0; i < kCopyVariantCount; i++) {
+        const CopyVariant &copy = kCopyVariants[i];
+        if (copy.isa == v.isa && copy.order == pad_order_ && copy.arithmetic == v.arithmetic && copy.block == packed_.block)
+            copy_ = copy.run;
     }
     plan_strips(threads);
 }
@@ -273,7 +275,7 @@ void Core::run(const Operands &o, const Parallel &parallel) const {
                 if (packed_.arithmetic == Arithmetic::kFloat) {
                     copy_strip(s, o, parallel);
                 } else {
-                    copy_quantized(s, o, parallel);
+                    copy_strip_quantized(s, o, parallel);
                 }
             } else {
                 s.strides = o.x_strides;
@@ -323,10 +325,20 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
 
 // As copy_strip, with channels in two dimensions, (c0, c1, g). The elements of the copy that fill up blocks and vectors of
 // channels are left as they are: whatever they hold meets weights of zero, which with integers makes zero.
-void Core::copy_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const {
+void Core::copy_strip_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
-    const std::int64_t block = packed_.block, ic = packed_.ic;
-    const std::int64_t size = operand_size(*variant_);
+    const std::int64_t block = packed_.block, ic = packed_.ic, size = operand_size(*variant_);
+
+    // The part of each axis that exists in x, and what of the copy comes before it.
+    std::array<std::int64_t, 3> begin, inside;
+    bool outside = false;
+    for (std::size_t a = 0; a < 3; a++) {
+        begin[a] = std::clamp<std::int64_t>(-s.x_min[a], 0, s.x_extent[a]);
+        inside[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin[a], s.x_extent[a]) - begin[a];
+        outside = outside || inside[a] != s.x_extent[a];
+    }
+    if (outside) fill_around(s, begin, inside, o, parallel);
+    if (inside[0] * inside[1] * inside[2] == 0) return;
 
     // Extents and strides (c0, w, h, d, c1, g, n) of what one call copies; where channels do not fill the last block of a
     // group, that takes a second call.
@@ -336,47 +348,84 @@ void Core::copy_quantized(const Strip &s, const Operands &o, const Parallel &par
     };
     const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
         Part p;
-        p.extents = {c0, s.x_extent[0], s.x_extent[1], s.x_extent[2], c1, group, s.images};
-        p.from = {strides.c,      strides.axes[0], strides.axes[1], strides.axes[2],
-                  block * strides.c, ic * strides.c,  strides.n};
+        p.extents = {c0, inside[0], inside[1], inside[2], c1, group, s.images};
+        p.from = {strides.c, strides.axes[0],   strides.axes[1], strides.axes[2],
+                  block * strides.c, ic * strides.c, strides.n};
         p.to = {1, s.strides.axes[0], s.strides.axes[1], s.strides.axes[2], s.strides.c, s.group_stride, s.strides.n};
+        for (std::size_t a = 0; a < 3; a++) {
+            p.from_offset += (s.x_min[a] + begin[a]) * strides.axes[a];
+            p.to_offset += begin[a] * s.strides.axes[a];
+        }
         return p;
     };
     std::vector<Part> parts;
     if (copies_channels_inside()) {
-        const bool gaps = ic % block != 0;
-        parts.push_back(gaps ? part(ic, 1, packed_.group) : part(ic * packed_.group, 1, 1));
+        if (ic % block != 0) {
+            parts.push_back(part(ic, 1, packed_.group));
+        } else {
+            parts.push_back(part(ic * packed_.group, 1, 1));
+            Part &p = parts.back();
+            if (p.from[0] == 1 && p.from[1] == p.extents[0] && p.to[1] == p.extents[0]) { // a row in one go
+                p.extents[0] *= std::exchange(p.extents[1], 1);
+            }
+        }
     } else {
         const std::int64_t whole = ic / block, rest = ic % block;
         if (whole) parts.push_back(part(block, whole, packed_.group));
         if (rest) {
             parts.push_back(part(rest, 1, packed_.group));
-            parts.back().from_offset = whole * block * strides.c;
-            parts.back().to_offset = whole * s.strides.c;
+            parts.back().from_offset += whole * block * strides.c;
+            parts.back().to_offset += whole * s.strides.c;
         }
     }
     for (const Part &p : parts) {
-        if (*std::min_element(p.extents.begin(), p.extents.end()) == 0) continue;
-        const std::array<int, 5> order = {6, 3, 2, 4, 5};
-        const int split =
-            *std::max_element(order.begin(), order.end(), [&](int a, int b) { return p.extents[a] < p.extents[b]; });
+        const std::array<std::size_t, 5> order = {6, 3, 2, 4, 5};
+        const std::size_t split = *std::max_element(
+            order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p.extents[a] < p.extents[b]; });
         const std::int64_t count = std::min<std::int64_t>(p.extents[split], parallel.threads);
         parallel.for_each(static_cast<std::size_t>(count), [&](std::size_t i) {
-            const std::int64_t begin = p.extents[split] * static_cast<std::int64_t>(i) / count;
-            const std::int64_t end = p.extents[split] * (static_cast<std::int64_t>(i) + 1) / count;
-            Buffer<7> from(static_cast<const char *>(o.x) + s.first_image * strides.n + p.from_offset,
-                           type_of(CONVT_U8));
-            Buffer<7> padded(static_cast<char *>(o.workspace) + (p.to_offset + begin * p.to[split]) * size,
-                             types_of(*variant_).x);
-            for (int d = 0; d < 7; d++) {
-                const bool spatial = d >= 1 && d <= 3;
-                const std::int64_t min = spatial ? s.x_min[d - 1] : 0;
-                from.set(d, 0, spatial ? axes_[d - 1].geometry.in : p.extents[d], p.from[d]);
-                padded.set(d, d == split ? min + begin : min, d == split ? end - begin : p.extents[d], p.to[d]);
+            const std::int64_t first = p.extents[split] * static_cast<std::int64_t>(i) / count;
+            const std::int64_t last = p.extents[split] * (static_cast<std::int64_t>(i) + 1) / count;
+            const std::int64_t from_offset = s.first_image * strides.n + p.from_offset + first * p.from[split];
+            const std::int64_t to_offset = p.to_offset + first * p.to[split];
+            Buffer<7> from(static_cast<const char *>(o.x) + from_offset, type_of(CONVT_U8));
+            Buffer<7> to(static_cast<char *>(o.workspace) + to_offset * size, types_of(*variant_).x);
+            for (std::size_t d = 0; d < 7; d++) {
+                const std::int64_t extent = d == split ? last - first : p.extents[d];
+                from.set(static_cast<int>(d), 0, extent, p.from[d]);
+                to.set(static_cast<int>(d), 0, extent, p.to[d]);
             }
-            pad_quantized_(&from.raw, o.unsigned_x.flip, o.unsigned_x.zero, &padded.raw);
+            copy_(&from.raw, o.unsigned_x.flip, o.unsigned_x.zero, &to.raw);
         });
     }
+}
+
+// Fills what of the copy lies around x with what stands for zero. begin, inside: the part of each axis that is x.
+void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
+                       const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const {
+    const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.unsigned_x.zero : 0;
+    // Runs along w, each `column` wide: one for each position with the channels inside, else one for each block of channels.
+    const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
+    const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / packed_.block;
+    const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column, end = (begin[0] + inside[0]) * column,
+                       after = s.x_extent[0] * column - end;
+    const auto task = [&](std::size_t i) {
+        const std::int64_t h = static_cast<std::int64_t>(i) % s.x_extent[1],
+                           d = static_cast<std::int64_t>(i) / s.x_extent[1] % s.x_extent[2],
+                           n = static_cast<std::int64_t>(i) / s.x_extent[1] / s.x_extent[2];
+        char *row = static_cast<char *>(o.workspace) +
+                    (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
+        const auto is_inside = [&](std::int64_t at, std::size_t a) { return at >= begin[a] && at < begin[a] + inside[a]; };
+        if (!is_inside(h, 1) || !is_inside(d, 2)) {
+            std::memset(row, value, static_cast<std::size_t>(rows * (before + inside[0] * column + after)));
+            return;
+        }
+        for (std::int64_t r = 0; r < rows; r++, row += row_stride) {
+            std::memset(row, value, static_cast<std::size_t>(before));
+            std::memset(row + end, value, static_cast<std::size_t>(after));
+        }
+    };
+    parallel.for_each(static_cast<std::size_t>(s.x_extent[1] * s.x_extent[2] * s.images), task);
 }
 
 void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {

@@ -61,7 +61,9 @@ class Core {
     std::int64_t strip_end(std::int64_t q_begin) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
-    void copy_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    void copy_strip_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    void fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
+                     const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
     void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
     void lay_out_copy(Strip *s) const;
@@ -71,7 +73,7 @@ class Core {
 
     const Variant *variant_ = nullptr;
     PadFunction pad_ = nullptr;
-    PadQuantizedFunction pad_quantized_ = nullptr;
+    CopyFunction copy_ = nullptr;
     PadOrder pad_order_ = PadOrder::kPlanar;
     CoreProblem problem_;
     std::array<AxisPlan, 3> axes_;

@@ -63,23 +63,23 @@ struct PadVariant {
     PadFunction run;
 };
 
-// generators/pad_quantized_generator.cpp
-using PadQuantizedFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *padded);
+// generators/copy_quantized_generator.cpp
+using CopyFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *copy);
 
-struct PadQuantizedVariant {
+struct CopyVariant {
     Isa isa;
     PadOrder order;
     Arithmetic arithmetic; // of the copy
     int block;             // of channels
-    PadQuantizedFunction run;
+    CopyFunction run;
 };
 
 extern const Variant kVariants[];
 extern const std::size_t kVariantCount;
 extern const PadVariant kPadVariants[];
 extern const std::size_t kPadVariantCount;
-extern const PadQuantizedVariant kPadQuantizedVariants[];
-extern const std::size_t kPadQuantizedVariantCount;
+extern const CopyVariant kCopyVariants[];
+extern const std::size_t kCopyVariantCount;
 
 inline convt_dtype sum_dtype(convt_dtype dtype) { return dtype == CONVT_F64 ? CONVT_F64 : CONVT_F32; }
 

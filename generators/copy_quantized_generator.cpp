@@ -1,0 +1,86 @@
+// Copies 8-bit x into the layout that the families of schedules/ read, as operands of an integer arithmetic. What lies
+// around x there is filled by the caller.
+#include <Halide.h>
+
+#include "numerics.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+
+// Which dimension of x and of the copy is dense. Channels are in two dimensions, c0 the inner one: all that a group has, or
+// blocks of neighbours.
+enum class CopyOrder {
+    kPlanar,     // w of x; of the copy w, and c0 within it
+    kChannels,   // c0 of both
+    kTransposed, // c0 of x, then c1; of the copy c0, then w
+    kToChannels, // w of x, c0 of the copy
+};
+
+class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
+  public:
+    GeneratorParam<CopyOrder> order{"order",
+                                   CopyOrder::kPlanar,
+                                   {{"planar", CopyOrder::kPlanar},
+                                    {"channels", CopyOrder::kChannels},
+                                    {"transposed", CopyOrder::kTransposed},
+                                    {"tochannels", CopyOrder::kToChannels}}};
+    GeneratorParam<Arithmetic> arithmetic{
+        "arithmetic", Arithmetic::kInt8, {{"int8", Arithmetic::kInt8}, {"int16", Arithmetic::kInt16}}};
+    GeneratorParam<int> block{"block", 1}; // extent of c0 where it is a block
+
+    Input<Buffer<uint8_t, 7>> x{"x"}; // (c0, w, h, d, c1, g, n); the bits of u8 or s8
+    Input<int32_t> flip{"flip"};      // 0x80 where x is s8, which makes it u8, else 0
+    Input<int32_t> zero{"zero"};      // the zero point of that u8
+    Output<Buffer<void, 7>> copy{"copy"};
+
+    void configure() { copy.set_type(arithmetic == Arithmetic::kInt8 ? UInt(8) : Int(16)); }
+
+    void generate() {
+        const Expr u8 = x(c0, w, h, d, c1, g, n) ^ cast<uint8_t>(flip);
+        copy(c0, w, h, d, c1, g, n) =
+            arithmetic == Arithmetic::kInt8 ? u8 : cast<int16_t>(u8) - cast<int16_t>(cast<uint8_t>(zero));
+    }
+
+    void schedule() {
+        const int lanes = natural_vector_size(UInt(8)) / (arithmetic == Arithmetic::kInt8 ? 1 : 2);
+        x.dim(0).set_stride(Expr());
+        copy.dim(0).set_stride(1);
+        const bool planar = order == CopyOrder::kPlanar || order == CopyOrder::kToChannels;
+        x.dim(planar ? 1 : 0).set_stride(1);
+        Func p = copy;
+        switch (order) {
+        case CopyOrder::kPlanar:
+            copy.dim(1).set_stride(block);
+            p.reorder({c0, w, c1, h, d, g, n});
+            if (block == 1) {
+                p.vectorize(w, lanes, TailStrategy::GuardWithIf);
+            } else {
+                whole_block(p).vectorize(w, lanes / block, TailStrategy::GuardWithIf).unroll(c0);
+            }
+            break;
+        case CopyOrder::kChannels:
+            p.reorder({c0, w, c1, h, d, g, n}).vectorize(c0, lanes, TailStrategy::GuardWithIf);
+            break;
+        case CopyOrder::kTransposed:
+            // Positions by sixteens: what is read of a cache line of x is still there when its next block is due.
+            copy.dim(1).set_stride(block);
+            p.split(w, w, wi, 16, TailStrategy::GuardWithIf).reorder({c0, wi, c1, w, h, d, g, n});
+            whole_block(p).vectorize(c0).unroll(wi, 4);
+            break;
+        case CopyOrder::kToChannels:
+            p.reorder({c0, w, c1, h, d, g, n}).vectorize(c0, 4, TailStrategy::GuardWithIf);
+            break;
+        }
+    }
+
+  private:
+    // The last block of channels may hold fewer: it takes the loops as they are.
+    Stage whole_block(Func p) { return p.specialize(copy.dim(0).extent() == block && copy.dim(0).min() == 0); }
+
+    Var c0{"c0"}, w{"w"}, wi{"wi"}, h{"h"}, d{"d"}, c1{"c1"}, g{"g"}, n{"n"};
+};
+
+} // namespace convtranspose
+
+HALIDE_REGISTER_GENERATOR(convtranspose::CopyQuantizedGenerator, copy_quantized)
