@@ -42,31 +42,59 @@ struct Measurement {
     double peak_percent() const { return 100 * gflops() / peak_gflops; }
 };
 
+bool is_integer(convt_dtype dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
+
 // Measured once per process for each combination that occurs.
 double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
-    static std::map<std::tuple<std::string, bool, int>, double> known;
-    const auto [entry, is_new] = known.emplace(std::make_tuple(isa, dtype == CONVT_F64, threads), 0.0);
+    static std::map<std::tuple<std::string, int, int>, double> known;
+    const int kind = is_integer(dtype) ? 2 : dtype == CONVT_F64 ? 1 : 0;
+    const auto [entry, is_new] = known.emplace(std::make_tuple(isa, kind, threads), 0.0);
     if (is_new) entry->second = fma_peak_gflops(isa, dtype, threads);
     return entry->second;
 }
 
-// Uniform in [-scale, scale).
+// Uniform in [-scale, scale); 8-bit integers over their whole range.
 Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::mt19937 *generator) {
     Tensor tensor(dtype, shape);
     for (std::size_t i = 0, n = tensor.count(); i < n; i++) {
-        tensor.set(i, scale * (double((*generator)()) / 2147483648.0 - 1.0));
+        const double unit = double((*generator)()) / 2147483648.0 - 1.0;
+        if (is_integer(dtype)) {
+            tensor.set(i, std::floor(unit * 128) + (dtype == CONVT_U8 ? 128 : 0));
+        } else {
+            tensor.set(i, scale * unit);
+        }
     }
     return tensor;
 }
 
-void require_finite(const Tensor &y) {
+void require_plausible(const Tensor &y) {
+    bool differ = y.count() < 2;
     for (std::size_t i = 0, n = y.count(); i < n; i++) {
         if (!std::isfinite(y.at(i))) throw Error("element " + std::to_string(i) + " of the output is not finite");
+        differ = differ || y.at(i) != y.at(0);
     }
+    if (!differ) throw Error("all elements of the output are " + format("%g", y.at(0)));
+}
+
+// Zero points in the middle of x and of a symmetric w, and outputs that fill the range of y.
+Quantization random_quantization(const Problem &problem, double terms, std::mt19937 *generator) {
+    Quantization q;
+    q.x_scale = 0.02f;
+    q.x_zero_point = problem.dtype == CONVT_U8 ? 128 : 0;
+    const std::int64_t channels = problem.w_shape[1] * problem.attributes.group;
+    q.w_scale.clear();
+    for (std::int64_t m = 0; m < channels; m++) {
+        q.w_scale.push_back(0.01f * (1 + static_cast<float>((*generator)() % 256) / 256));
+    }
+    q.w_zero_point = {problem.w_dtype == CONVT_U8 ? 128 : 0};
+    const double deviation = 74 * 74 * std::sqrt(terms) * 0.02 * 0.015; // of y: 74 is that of all 256 values
+    q.y_scale = static_cast<float>(deviation / 42);                     // three deviations fill the 8 bits
+    q.y_zero_point = problem.y_dtype == CONVT_U8 ? 128 : 0;
+    return q;
 }
 
 Measurement measure(const Layer &layer, const BenchOptions &options) {
-    const Problem &problem = layer.problem;
+    Problem problem = layer.problem;
     std::mt19937 generator(20220);
     // Scaled so that y is of order 1 whatever the number of terms, which f16 needs.
     const std::size_t weights = element_count(problem.w_shape);
@@ -74,8 +102,12 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
         weights && problem.w_shape.size() > 1
             ? double(weights) / double(problem.w_shape[1]) / double(std::max<std::int64_t>(problem.attributes.group, 1))
             : 1.0;
-    const Tensor w = random_tensor(problem.dtype, problem.w_shape, 3.0 / std::sqrt(terms), &generator);
-    const Tensor b = random_tensor(problem.dtype, problem.b_shape.value_or(Shape{0}), 1.0, &generator);
+    const bool quantized = is_integer(problem.dtype);
+    if (quantized && problem.w_shape.size() > 1) problem.quantization = random_quantization(problem, terms, &generator);
+    const Tensor w = random_tensor(problem.w_dtype.value_or(problem.dtype), problem.w_shape, 3.0 / std::sqrt(terms),
+                                   &generator);
+    const Tensor b = random_tensor(bias_dtype(problem), problem.b_shape.value_or(Shape{0}), quantized ? 5000.0 : 1.0,
+                                   &generator);
 
     Measurement m;
     Plan plan;
@@ -85,12 +117,12 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     m.plan = now() - plan_begin;
 
     const Tensor x = random_tensor(problem.dtype, problem.x_shape, 1.0, &generator);
-    Tensor y(problem.dtype, plan.y_shape());
+    Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
     Buffer workspace(plan.workspace_bytes());
     const ConstTensorView x_view = x.view();
     const TensorView y_view = y.view();
     for (int warm_up = 0; warm_up < 2; warm_up++) throw_unless(plan.run(x_view, y_view, workspace.data()));
-    require_finite(y);
+    require_plausible(y);
 
     m.peak_gflops = peak_gflops(plan.isa(), problem.dtype, options.plan.threads);
     throw_unless(plan.run(x_view, y_view, workspace.data())); // the peak may have idled caches and plan threads
@@ -166,9 +198,10 @@ void print_text(const std::vector<Measurement> &measurements) {
     std::map<double, std::string> peaks;
     for (const Measurement &m : measurements) {
         peaks[m.peak_gflops] =
-            format("%.1f GFLOP/s for ", m.peak_gflops) + (m.dtype == CONVT_F64 ? "f64" : "f32") + " on " + m.isa;
+            format("%.1f GFLOP/s for ", m.peak_gflops) +
+            (is_integer(m.dtype) ? "integers" : m.dtype == CONVT_F64 ? "f64" : "f32") + " on " + m.isa;
     }
-    for (const auto &[peak, text] : peaks) std::cout << "FMA peak: " << text << '\n';
+    for (const auto &[peak, text] : peaks) std::cout << "multiply-add peak: " << text << '\n';
 }
 
 } // namespace
@@ -187,7 +220,7 @@ int bench_command(const BenchOptions &options) {
         progress.step(job.name);
         try {
             const Model model(job.model());
-            if (model.node_count() == 0) throw Error("the model has no ConvTranspose node");
+            if (model.node_count() == 0) throw Error("the model has no ConvTranspose or QLinearConvTranspose node");
             bool any_known = false;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {
@@ -204,7 +237,7 @@ int bench_command(const BenchOptions &options) {
                     report("error", job, model.label(i) + ": " + e.what());
                 }
             }
-            if (!any_known) throw Error("no ConvTranspose node has known shapes (ONNX shape inference may find them)");
+            if (!any_known) throw Error("no such node has known shapes (ONNX shape inference may find them)");
         } catch (const std::exception &e) {
             report("error", job, e.what());
         }

@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_TOOLS_COMMANDS_H_
 #define CONVTRANSPOSE_TOOLS_COMMANDS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,13 @@ struct RunOptions {
 
 struct ExplainOptions {
     std::vector<std::string> paths;
-    convt_layout layout = CONVT_CHANNELS_FIRST;
+    std::optional<convt_layout> layout; // none: as the operator has it
     PlanOptions plan;
 };
 
 struct BenchOptions {
     std::vector<std::string> paths;
-    convt_layout layout = CONVT_CHANNELS_FIRST;
+    std::optional<convt_layout> layout; // none: as the operator has it
     double min_time = 0.5; // seconds per node
     bool json = false;
     PlanOptions plan;

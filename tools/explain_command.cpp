@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <exception>
-#include <optional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "error.h"
 #include "job.h"
 #include "layer.h"
+#include "node_quantization.h"
 #include "text.h"
 
 namespace convtranspose::tools {
@@ -15,20 +17,33 @@ namespace convtranspose::tools {
 namespace {
 
 std::string explain(const Layer &layer, const Model &model, const ExplainOptions &options) {
-    const Problem &problem = layer.problem;
+    Problem problem = layer.problem;
     const Node &node = layer.node;
     // With the model's own constants where it has them: constant weights are planned otherwise than run-time ones.
-    std::optional<Tensor> w, b;
-    if (model.is_constant(node.w) && (node.b.empty() || model.is_constant(node.b))) {
-        w = model.constant(node.w);
-        if (!node.b.empty()) b = model.constant(node.b);
+    std::map<std::string, Tensor> constants;
+    std::vector<std::string> wanted = {node.w};
+    if (!node.b.empty()) wanted.push_back(node.b);
+    if (node.quantized) {
+        wanted.insert(wanted.end(), {node.x_scale, node.x_zero_point, node.w_scale, node.w_zero_point, node.y_scale,
+                                     node.y_zero_point});
     }
+    for (const std::string &name : wanted) {
+        if (model.is_constant(name)) constants.emplace(name, model.constant(name));
+    }
+    const bool constant = constants.size() == std::set<std::string>(wanted.begin(), wanted.end()).size();
+    if (node.quantized && constant) {
+        constants.emplace(node.x, Tensor(problem.dtype, {0})); // whose type is all that is looked at
+        problem.quantization = quantization_of(
+            node, [&constants](const std::string &name) -> const Tensor & { return constants.at(name); });
+    }
+    const auto data = [&](const std::string &name) -> const void * {
+        return constant && !name.empty() ? constants.at(name).data.data() : nullptr;
+    };
     Plan plan;
-    throw_unless(
-        Plan::create(problem, options.plan.view(), w ? w->data.data() : nullptr, b ? b->data.data() : nullptr, &plan));
+    throw_unless(Plan::create(problem, options.plan.view(), data(node.w), data(node.b), &plan));
     std::string text = node.label + ": " + convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) +
                        ", x " + to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) +
-                       (w ? " (constant)" : " (run-time)") +
+                       (constant ? " (constant)" : " (run-time)") +
                        (problem.b_shape ? ", b " + to_string(*problem.b_shape) : "") + ", y " +
                        to_string(plan.y_shape()) + "\n" + plan.explain();
     if (text.back() != '\n') text += '\n';
@@ -43,7 +58,7 @@ int explain_command(const ExplainOptions &options) {
     for (const Job &job : jobs) {
         try {
             const Model model(job.model());
-            if (model.node_count() == 0) throw Error("the model has no ConvTranspose node");
+            if (model.node_count() == 0) throw Error("the model has no ConvTranspose or QLinearConvTranspose node");
             const int printed_before = printed;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {
@@ -57,7 +72,7 @@ int explain_command(const ExplainOptions &options) {
                 }
             }
             if (printed == printed_before) {
-                throw Error("no ConvTranspose node has known shapes (ONNX shape inference may find them)");
+                throw Error("no such node has known shapes (ONNX shape inference may find them)");
             }
         } catch (const std::exception &e) {
             std::fflush(stdout);

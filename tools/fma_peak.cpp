@@ -39,7 +39,11 @@ struct Kernel {
 // CHAINS independent accumulators, each acc = acc * a + b over and over: enough to cover the latency of the units (4
 // cycles on two ports, 8 for a separate multiply and add), and few enough that all of them and a and b stay in
 // registers. The loop over them must be unrolled, or they live in memory: GCC does not by itself for 24.
+// PRODUCTS: that each element of acc adds up in a step, of integers.
 #define CONVTRANSPOSE_PEAK_KERNEL(NAME, ATTRIBUTES, VECTOR, ELEMENT, CHAINS, BROADCAST, MULTIPLY_ADD)                  \
+    CONVTRANSPOSE_PEAK_PRODUCTS(NAME, ATTRIBUTES, VECTOR, ELEMENT, CHAINS, BROADCAST, MULTIPLY_ADD, 1)
+
+#define CONVTRANSPOSE_PEAK_PRODUCTS(NAME, ATTRIBUTES, VECTOR, ELEMENT, CHAINS, BROADCAST, MULTIPLY_ADD, PRODUCTS)      \
     ATTRIBUTES void NAME(std::int64_t steps) {                                                                         \
         const VECTOR a = BROADCAST(ELEMENT(volatile_a)), b = BROADCAST(ELEMENT(volatile_b));                           \
         VECTOR acc[(CHAINS)];                                                                                          \
@@ -51,7 +55,7 @@ struct Kernel {
         for (int i = 0; i < (CHAINS); i++) results[i] = acc[i];                                                        \
         asm volatile("" : : "r"(results) : "memory"); /* all of them are wanted */                                     \
     }                                                                                                                  \
-    constexpr Kernel NAME##_kernel{NAME, 2.0 * (CHAINS) * sizeof(VECTOR) / sizeof(ELEMENT)};
+    constexpr Kernel NAME##_kernel{NAME, 2.0 * (PRODUCTS) * (CHAINS) * sizeof(VECTOR) / sizeof(ELEMENT)};
 
 #if defined(CONVTRANSPOSE_PEAK_X86)
 
@@ -69,6 +73,24 @@ CONVTRANSPOSE_PEAK_KERNEL(avx2_f64, __attribute__((target("avx2,fma"))), __m256d
 CONVTRANSPOSE_PEAK_KERNEL(sse_f32, , __m128, float, 12, _mm_set1_ps, CONVTRANSPOSE_SSE_MULTIPLY_ADD_F32)
 CONVTRANSPOSE_PEAK_KERNEL(sse_f64, , __m128d, double, 12, _mm_set1_pd, CONVTRANSPOSE_SSE_MULTIPLY_ADD_F64)
 
+#define CONVTRANSPOSE_AVX512_MADD(ACC, A, B) _mm512_add_epi32(_mm512_madd_epi16(ACC, A), B)
+#define CONVTRANSPOSE_AVX2_MADD(ACC, A, B) _mm256_add_epi32(_mm256_madd_epi16(ACC, A), B)
+#define CONVTRANSPOSE_SSE_MADD(ACC, A, B) _mm_add_epi32(_mm_madd_epi16(ACC, A), B)
+
+CONVTRANSPOSE_PEAK_PRODUCTS(vnni_s8, __attribute__((target("avx512f,avx512vnni"))), __m512i, std::int32_t, 24,
+                            _mm512_set1_epi32, _mm512_dpbusd_epi32, 4)
+CONVTRANSPOSE_PEAK_PRODUCTS(avx512_s16, __attribute__((target("avx512f,avx512bw"))), __m512i, std::int32_t, 24,
+                            _mm512_set1_epi32, CONVTRANSPOSE_AVX512_MADD, 2)
+CONVTRANSPOSE_PEAK_PRODUCTS(avx2_s16, __attribute__((target("avx2"))), __m256i, std::int32_t, 13, _mm256_set1_epi32,
+                            CONVTRANSPOSE_AVX2_MADD, 2)
+CONVTRANSPOSE_PEAK_PRODUCTS(sse_s16, , __m128i, std::int32_t, 13, _mm_set1_epi32, CONVTRANSPOSE_SSE_MADD, 2)
+
+Kernel integer_kernel_of(const std::string &isa) {
+    if (isa.find("vnni") != std::string::npos) return vnni_s8_kernel;
+    if (isa.find("avx512") != std::string::npos) return avx512_s16_kernel;
+    return isa.find("avx2") != std::string::npos ? avx2_s16_kernel : sse_s16_kernel;
+}
+
 Kernel kernel_of(const std::string &isa, bool f64) {
     if (isa.find("avx512") != std::string::npos) return f64 ? avx512_f64_kernel : avx512_f32_kernel;
     if (isa.find("avx2") != std::string::npos) return f64 ? avx2_f64_kernel : avx2_f32_kernel;
@@ -80,9 +102,14 @@ Kernel kernel_of(const std::string &isa, bool f64) {
 // fmla overwrites its addend, so the chain runs through that: acc + a * b.
 #define CONVTRANSPOSE_NEON_MULTIPLY_ADD_F32(ACC, A, B) vfmaq_f32(ACC, A, B)
 #define CONVTRANSPOSE_NEON_MULTIPLY_ADD_F64(ACC, A, B) vfmaq_f64(ACC, A, B)
+#define CONVTRANSPOSE_NEON_MLAL(ACC, A, B) vmlal_high_s16(ACC, vreinterpretq_s16_s32(A), vreinterpretq_s16_s32(B))
 
 CONVTRANSPOSE_PEAK_KERNEL(neon_f32, , float32x4_t, float, 24, vdupq_n_f32, CONVTRANSPOSE_NEON_MULTIPLY_ADD_F32)
 CONVTRANSPOSE_PEAK_KERNEL(neon_f64, , float64x2_t, double, 24, vdupq_n_f64, CONVTRANSPOSE_NEON_MULTIPLY_ADD_F64)
+
+CONVTRANSPOSE_PEAK_PRODUCTS(neon_s16, , int32x4_t, std::int32_t, 24, vdupq_n_s32, CONVTRANSPOSE_NEON_MLAL, 1)
+
+Kernel integer_kernel_of(const std::string &) { return neon_s16_kernel; }
 
 Kernel kernel_of(const std::string &, bool f64) { return f64 ? neon_f64_kernel : neon_f32_kernel; }
 
@@ -103,6 +130,7 @@ void portable(std::int64_t steps) {
 }
 
 Kernel kernel_of(const std::string &, bool f64) { return {f64 ? portable<double> : portable<float>, 2.0 * 16}; }
+Kernel integer_kernel_of(const std::string &) { return {portable<std::int32_t>, 2.0 * 16}; }
 
 #endif
 
@@ -117,7 +145,8 @@ double fma_peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
     // Shorter than a time slice of the scheduler, so that some go undisturbed.
     constexpr int kRounds = 64;
     constexpr double kRoundSeconds = 1e-3;
-    const Kernel kernel = kernel_of(isa, dtype == CONVT_F64);
+    const bool integers = dtype == CONVT_U8 || dtype == CONVT_S8;
+    const Kernel kernel = integers ? integer_kernel_of(isa) : kernel_of(isa, dtype == CONVT_F64);
 
     std::int64_t steps = 1000;
     for (;; steps *= 2) { // also wakes the clock and the vector units

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "node_quantization.h"
 #include "onnx_tensor.h"
 #include "text.h"
 
@@ -18,29 +19,46 @@ Shape known_shape(const Model &model, const std::string &value) {
 
 } // namespace
 
-Layer layer_of(const Model &model, std::size_t i, convt_layout layout) {
+Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> layout) {
     Layer layer;
     layer.node = model.node(i);
     const Node &node = layer.node;
     Problem &problem = layer.problem;
     problem.opset = node.opset;
     problem.attributes = node.attributes;
-    problem.layout = layout;
+    problem.layout = layout.value_or(node.layout());
     problem.x_shape = known_shape(model, node.x);
     problem.w_shape = known_shape(model, node.w);
     if (!node.b.empty()) problem.b_shape = known_shape(model, node.b);
 
-    problem.dtype = dtype_from_onnx(model.type_of(node.x).data_type, node.label + ": X");
+    const auto dtype_of = [&](const std::string &value, const std::string &what) {
+        const int type = model.type_of(value).data_type;
+        if (type == 0) throw UnknownShape("the type of its input '" + value + "' is not known");
+        return dtype_from_onnx(type, node.label + ": " + what);
+    };
+    problem.dtype = dtype_of(node.x, "X");
+    require_operand_type(node, "X", problem.dtype);
+    if (node.quantized) {
+        problem.w_dtype = dtype_of(node.w, "w");
+        problem.y_dtype = dtype_of(node.y_zero_point, "y_zero_point");
+        require_operand_type(node, "w", *problem.w_dtype);
+        require_operand_type(node, "y_zero_point, whose type is that of y,", *problem.y_dtype);
+    }
     for (const std::string &other : {node.w, node.b}) {
-        if (!other.empty() &&
-            dtype_from_onnx(model.type_of(other).data_type, node.label + ": '" + other + "'") != problem.dtype) {
+        if (node.quantized || other.empty()) continue;
+        if (dtype_of(other, "'" + other + "'") != problem.dtype) {
             throw Rejected(node.label + ": '" + other + "' is " + onnx_type_name(model.type_of(other).data_type) +
                            ", X is " + convt_dtype_name(problem.dtype) + "; they must have one type");
         }
     }
-    // A model is written channels first; measured channels last, it is the same layer with C moved behind the extents.
-    if (layout == CONVT_CHANNELS_LAST && problem.x_shape.size() > 1) {
-        std::rotate(problem.x_shape.begin() + 1, problem.x_shape.begin() + 2, problem.x_shape.end());
+    // The layer in the other layout is the same one with C moved.
+    if (problem.layout != node.layout() && problem.x_shape.size() > 1) {
+        Shape &x = problem.x_shape;
+        if (problem.layout == CONVT_CHANNELS_LAST) {
+            std::rotate(x.begin() + 1, x.begin() + 2, x.end());
+        } else {
+            std::rotate(x.begin() + 1, x.end() - 1, x.end());
+        }
     }
     return layer;
 }

@@ -1,6 +1,7 @@
 // The command line: options in, one of the commands called, its exit status out.
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,31 +22,33 @@ Each PATH is one of
                       in their order. All data sets are run; the result of the first is written.
   MODEL.onnx FILE...  a model and its inputs in that order: TensorProtos (.pb) or NumPy arrays (.npy)
   MODEL.onnx          a model whose inputs lie beside it, as in a test folder or as input_0.pb (or .npy), ...
-A model is one ConvTranspose node (f16, bf16, f32 or f64). Weights and bias that are initializers or Constant
-nodes are packed when the model is planned; those that are graph inputs are passed with each run.
+A model is one ConvTranspose node (f16, bf16, f32 or f64) or one QLinearConvTranspose node of domain
+com.ms.internal.nhwc (u8 and s8). Weights and bias that are initializers or Constant nodes are packed when the
+model is planned; those that are graph inputs are passed with each run, as are scales and zero points.
 
 Results are written to OUT/<name of the folder, or of the model file without .onnx>/output_0.pb. A model that
 fails leaves no file there, and a line "error: <name>: <message>" on standard error.
 
 --verify compares with output_0.pb: elementwise within tolerance_0.pb if there is one, else within
   (terms + 4) * u_acc * max|expected| + 4 * u * |expected|
-(terms: products in a sum; u: unit roundoff of the type; u_acc: that of f32, of f64 for f64). Infinities and
-NaNs must agree. A test folder without output_0.pb says that its model must be rejected: it passes if the model
+(terms: products in a sum; u: unit roundoff of the type; u_acc: that of f32, of f64 for f64; 0 for integers,
+which must be equal). Infinities and NaNs must agree. A test folder without output_0.pb says that its model must be rejected: it passes if the model
 breaks a rule of the operator, and fails if a result comes out or if anything else went wrong (a missing file,
 a valid model that is not supported).
 
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 constexpr const char *kBenchHelp = R"(
-Measures every ConvTranspose node of the models whose shapes are known: weights and bias constant, random data,
-x, y and the workspace allocated beforehand. GFLOP/s count the multiply-adds of the definition (cropped ones
-left out), two operations each, at the best time; peak % is their share of the multiply-add peak of as many
-threads with the same ISA, measured in the same process.
+Measures every ConvTranspose and QLinearConvTranspose node of the models whose shapes are known: weights, bias,
+scales and zero points constant, random data, x, y and the workspace allocated beforehand. GFLOP/s (Gop/s of
+integers) count the multiply-adds of the definition (cropped ones left out), two operations each, at the best
+time; peak % is their share of the multiply-add peak of as many threads with the same ISA, measured in the same
+process: of floats of the type, or of 8-bit integers (16-bit ones where there is no VNNI).
 
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 constexpr const char *kExplainHelp = R"(
-Prints the plan of every ConvTranspose node whose shapes the model tells: extents, taps, candidates, choice and
+Prints the plan of every ConvTranspose and QLinearConvTranspose node whose shapes the model tells: extents, taps, candidates, choice and
 why.)";
 
 void add_plan_options(CLI::App *command, PlanOptions *options) {
@@ -60,19 +63,19 @@ void add_paths(CLI::App *command, std::vector<std::string> *paths, const char *d
     command->add_option("PATH", *paths, description)->required();
 }
 
-void add_layout(CLI::App *command, convt_layout *layout) {
+void add_layout(CLI::App *command, std::optional<convt_layout> *layout) {
     command
         ->add_option_function<std::string>(
             "--layout",
             [layout](const std::string &name) {
                 *layout = name == "nhwc" ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST;
             },
-            "Layout of x and y; default: nchw")
+            "Layout of x and y; default: the operator's, nchw for ConvTranspose and nhwc for QLinearConvTranspose")
         ->check(CLI::IsMember({"nchw", "nhwc"}));
 }
 
 int run_main(int argc, char **argv) {
-    CLI::App app("Transposed convolution (ONNX ConvTranspose) from the command line", "convtranspose");
+    CLI::App app("Transposed convolution (ConvTranspose, QLinearConvTranspose) from the command line", "convtranspose");
     app.set_version_flag("--version", CONVT_VERSION);
     app.require_subcommand(1);
 

@@ -47,8 +47,11 @@ convt_dtype dtype_of(const std::string &literal, const std::string &file) {
     if (descr == "'<f4'") return CONVT_F32;
     if (descr == "'<f8'") return CONVT_F64;
     if (descr == "'<V2'" || descr == "'|V2'") return CONVT_BF16; // NumPy itself has no name for bfloat16
+    if (descr.substr(1, 3) == "|u1") return CONVT_U8;
+    if (descr.substr(1, 3) == "|i1") return CONVT_S8;
+    if (descr == "'<i4'") return CONVT_S32;
     throw Rejected("'" + file + "' has the NumPy type " + literal.substr(0, literal.find(',')) +
-                   "; ConvTranspose takes little-endian float16, bfloat16, float32 and float64");
+                   "; taken are float16, bfloat16, float32, float64, uint8, int8 and int32, little-endian");
 }
 
 } // namespace

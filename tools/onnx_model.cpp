@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <climits>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "error.h"
 #include "files.h"
@@ -20,6 +22,16 @@ bool is_default_domain(const std::string &domain) { return domain.empty() || dom
 bool is_op(const onnx::NodeProto &node, const char *op_type) {
     return is_default_domain(node.domain()) && node.op_type() == op_type;
 }
+
+// The domain of ONNX Runtime's channels-last operators.
+constexpr const char *kQuantizedDomain = "com.ms.internal.nhwc";
+constexpr const char *kQuantizedOp = "QLinearConvTranspose";
+
+bool is_quantized(const onnx::NodeProto &node) {
+    return node.domain() == kQuantizedDomain && node.op_type() == kQuantizedOp;
+}
+
+bool is_ours(const onnx::NodeProto &node) { return is_op(node, "ConvTranspose") || is_quantized(node); }
 
 std::string type_name(AttributeProto::AttributeType type) { return AttributeProto::AttributeType_Name(type); }
 
@@ -66,7 +78,7 @@ Attributes read_attributes(const onnx::NodeProto &node, const std::string &label
                 reject_attribute(label, name, "contains a NUL character");
             a.auto_pad = attribute.s();
         } else {
-            reject_attribute(label, name, "is not one of ConvTranspose");
+            reject_attribute(label, name, "is not one of " + node.op_type());
         }
     }
     return a;
@@ -119,7 +131,7 @@ Model::Model(const std::filesystem::path &file) : folder_(file.parent_path()) {
     for (const onnx::TensorProto &tensor : graph.initializer()) constants_[tensor.name()] = &tensor;
     for (const onnx::NodeProto &node : graph.node()) {
         if (is_op(node, "Constant")) add_constant_node(node);
-        if (is_op(node, "ConvTranspose")) convs_.push_back(&node);
+        if (is_ours(node)) convs_.push_back(&node);
     }
     for (const auto &[name, tensor] : constants_) types_[name] = {tensor->data_type(), shape_of(*tensor)};
     for (const onnx::ValueInfoProto &info : graph.input()) {
@@ -139,39 +151,62 @@ void Model::add_constant_node(const onnx::NodeProto &node) {
             list.add_dims(attribute.floats_size());
             *list.mutable_float_data() = attribute.floats();
             constants_[name] = &list;
+        } else if (attribute.name() == "value_float") {
+            onnx::TensorProto &scalar = list_constants_[name];
+            scalar.set_data_type(onnx::TensorProto::FLOAT);
+            scalar.add_float_data(attribute.f());
+            constants_[name] = &scalar;
         }
     }
 }
 
-int Model::opset() const {
+int Model::opset(const std::string &domain) const {
+    const std::string what = is_default_domain(domain) ? "the default domain" : "domain '" + domain + "'";
     for (const onnx::OperatorSetIdProto &import : proto_.opset_import()) {
-        if (!is_default_domain(import.domain())) continue;
+        if (import.domain() != domain && !(is_default_domain(import.domain()) && is_default_domain(domain))) continue;
         if (import.version() < 1 || import.version() > INT_MAX) {
-            throw Rejected("opset_import has version " + std::to_string(import.version()) + " of the default domain");
+            throw Rejected("opset_import has version " + std::to_string(import.version()) + " of " + what);
         }
         return int(import.version());
     }
-    if (proto_.ir_version() < 3) return 1; // models had no opset_import yet
-    throw Rejected("the model has no opset_import for the default domain");
+    if (proto_.ir_version() < 3 && is_default_domain(domain)) return 1; // models had no opset_import yet
+    throw Rejected("the model has no opset_import for " + what);
 }
 
 std::string Model::label(std::size_t i) const {
-    if (!convs_[i]->name().empty()) return "ConvTranspose '" + convs_[i]->name() + "'";
-    return convs_.size() == 1 ? "ConvTranspose" : "ConvTranspose #" + std::to_string(i + 1);
+    const std::string &op = convs_[i]->op_type();
+    if (!convs_[i]->name().empty()) return op + " '" + convs_[i]->name() + "'";
+    return convs_.size() == 1 ? op : op + " #" + std::to_string(i + 1);
 }
 
 Node Model::node(std::size_t i) const {
     const onnx::NodeProto &proto = *convs_[i];
     Node node;
     node.label = label(i);
-    node.opset = opset();
+    node.quantized = is_quantized(proto);
+    node.opset = opset(proto.domain());
     node.attributes = read_attributes(proto, node.label);
-    const auto input = [&](int k) { return k < proto.input_size() ? proto.input(k) : std::string(); };
-    node.x = input(0), node.w = input(1), node.b = input(2);
-    if (node.x.empty()) throw Rejected(node.label + ": required input X is missing");
-    if (node.w.empty()) throw Rejected(node.label + ": required input W is missing");
-    if (proto.input_size() > 3) {
-        throw Rejected(node.label + " has " + std::to_string(proto.input_size()) + " inputs, takes 2 or 3");
+    using Input = std::pair<const char *, std::string *>;
+    const std::vector<Input> required =
+        node.quantized ? std::vector<Input>{{"x", &node.x},
+                                            {"x_scale", &node.x_scale},
+                                            {"x_zero_point", &node.x_zero_point},
+                                            {"w", &node.w},
+                                            {"w_scale", &node.w_scale},
+                                            {"w_zero_point", &node.w_zero_point},
+                                            {"y_scale", &node.y_scale},
+                                            {"y_zero_point", &node.y_zero_point}}
+                       : std::vector<Input>{{"X", &node.x}, {"W", &node.w}};
+    const int most = int(required.size()) + 1;
+    for (int k = 0; k < most && k < proto.input_size(); k++) {
+        *(k + 1 < most ? required[std::size_t(k)].second : &node.b) = proto.input(k);
+    }
+    for (const auto &[name, value] : required) {
+        if (value->empty()) throw Rejected(node.label + ": required input " + name + " is missing");
+    }
+    if (proto.input_size() > most) {
+        throw Rejected(node.label + " has " + std::to_string(proto.input_size()) + " inputs, takes " +
+                       std::to_string(most - 1) + " or " + std::to_string(most));
     }
     if (proto.output_size() != 1 || proto.output(0).empty()) {
         throw Rejected(node.label + " has " + std::to_string(proto.output_size()) + " outputs, must have 1");
@@ -183,18 +218,16 @@ Node Model::node(std::size_t i) const {
 Node Model::only_node() const {
     const onnx::GraphProto &graph = proto_.graph();
     for (const onnx::NodeProto &proto : graph.node()) {
-        if (proto.op_type() == "QLinearConvTranspose") {
-            throw Error(proto.op_type() + " of domain '" + proto.domain() + "' is not supported by this version");
-        }
-        if (proto.op_type() == "ConvTranspose" && !is_default_domain(proto.domain())) {
-            throw Error("ConvTranspose of domain '" + proto.domain() + "' is not supported, only that of ONNX");
-        }
+        if (is_ours(proto) || (proto.op_type() != kQuantizedOp && proto.op_type() != "ConvTranspose")) continue;
+        throw Error(proto.op_type() + " of domain '" + proto.domain() + "' is not supported, only that of " +
+                    (proto.op_type() == kQuantizedOp ? "domain " + std::string(kQuantizedDomain) : "ONNX"));
     }
     const auto others = std::count_if(graph.node().begin(), graph.node().end(), [](const onnx::NodeProto &proto) {
-        return !is_op(proto, "ConvTranspose") && !is_op(proto, "Constant");
+        return !is_ours(proto) && !is_op(proto, "Constant");
     });
     if (convs_.size() != 1 || others != 0) {
-        throw Error("the graph must be one ConvTranspose node (and Constant nodes); it has " + census(graph.node()));
+        throw Error("the graph must be one ConvTranspose or QLinearConvTranspose node (and Constant nodes); it has " +
+                    census(graph.node()));
     }
     Node only = node(0);
     if (graph.output_size() != 1 || graph.output(0).name() != only.y) {

@@ -14,12 +14,17 @@
 
 namespace convtranspose::tools {
 
-// A ConvTranspose node: its attributes, checked to be the operator's and of the right types, and its values' names.
+// A ConvTranspose or QLinearConvTranspose node: its attributes, checked to be the operator's and of the right types, and its
+// values' names.
 struct Node {
     std::string label; // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
+    bool quantized = false; // QLinearConvTranspose, which is channels last
     int opset = 0;
     Attributes attributes;
     std::string x, w, b, y; // b is empty where there is no bias
+    std::string x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point; // quantized only
+
+    convt_layout layout() const { return quantized ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST; }
 };
 
 // What a model says about a value without being run.
@@ -35,11 +40,11 @@ class Model {
     Model(const Model &) = delete;
     Model &operator=(const Model &) = delete;
 
-    // Throws Rejected unless the model is one ConvTranspose node, Constant nodes beside it allowed, computing the one
-    // graph output.
+    // Throws Rejected unless the model is one node of the two operators, Constant nodes beside it allowed, computing the
+    // one graph output.
     Node only_node() const;
 
-    // The ConvTranspose nodes of the main graph, as yet unchecked, and the check of one.
+    // The nodes of the two operators in the main graph, as yet unchecked, and the check of one.
     std::size_t node_count() const { return convs_.size(); }
     Node node(std::size_t i) const;
     std::string label(std::size_t i) const;
@@ -53,7 +58,7 @@ class Model {
 
   private:
     void add_constant_node(const onnx::NodeProto &node);
-    int opset() const;
+    int opset(const std::string &domain) const;
 
     std::filesystem::path folder_;
     onnx::ModelProto proto_;

@@ -47,7 +47,7 @@ std::string external_data(const onnx::TensorProto &proto, const fs::path &folder
                    to_string(shape_of(proto)) + " need " + std::to_string(wanted));
 }
 
-// From one of the typed fields, whose elements (int32 for the 16-bit types) hold one element each.
+// From one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each.
 template<typename T, typename Field>
 void copy_elements(const Field &field, Tensor *tensor) {
     std::byte *to = tensor->data.data();
@@ -56,6 +56,19 @@ void copy_elements(const Field &field, Tensor *tensor) {
         std::memcpy(to, &value, sizeof value);
         to += sizeof value;
     }
+}
+
+onnx::TensorProto::DataType onnx_type_of(convt_dtype dtype) {
+    switch (dtype) {
+    case CONVT_F16: return onnx::TensorProto::FLOAT16;
+    case CONVT_BF16: return onnx::TensorProto::BFLOAT16;
+    case CONVT_F32: return onnx::TensorProto::FLOAT;
+    case CONVT_F64: return onnx::TensorProto::DOUBLE;
+    case CONVT_U8: return onnx::TensorProto::UINT8;
+    case CONVT_S8: return onnx::TensorProto::INT8;
+    case CONVT_S32: return onnx::TensorProto::INT32;
+    }
+    return onnx::TensorProto::UNDEFINED;
 }
 
 } // namespace
@@ -71,9 +84,13 @@ convt_dtype dtype_from_onnx(int data_type, const std::string &what) {
     case onnx::TensorProto::BFLOAT16: return CONVT_BF16;
     case onnx::TensorProto::FLOAT: return CONVT_F32;
     case onnx::TensorProto::DOUBLE: return CONVT_F64;
+    case onnx::TensorProto::UINT8: return CONVT_U8;
+    case onnx::TensorProto::INT8: return CONVT_S8;
+    case onnx::TensorProto::INT32: return CONVT_S32;
     default:
         throw Rejected(what + " has type " + onnx_type_name(data_type) +
-                       "; ConvTranspose takes FLOAT16, BFLOAT16, FLOAT and DOUBLE");
+                       "; ConvTranspose takes FLOAT16, BFLOAT16, FLOAT and DOUBLE, QLinearConvTranspose UINT8 and INT8, "
+                       "with an INT32 bias");
     }
 }
 
@@ -112,6 +129,12 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &folder)
         copy_elements<float>(proto.float_data(), &tensor);
     } else if (dtype == CONVT_F64) {
         copy_elements<double>(proto.double_data(), &tensor);
+    } else if (dtype == CONVT_U8) {
+        copy_elements<std::uint8_t>(proto.int32_data(), &tensor);
+    } else if (dtype == CONVT_S8) {
+        copy_elements<std::int8_t>(proto.int32_data(), &tensor);
+    } else if (dtype == CONVT_S32) {
+        copy_elements<std::int32_t>(proto.int32_data(), &tensor);
     } else {
         copy_elements<std::uint16_t>(proto.int32_data(), &tensor);
     }
@@ -142,10 +165,7 @@ std::string serialize(const Tensor &tensor, const std::string &name) {
     require_serializable(tensor.dtype, tensor.shape, name);
     onnx::TensorProto proto;
     proto.set_name(name);
-    proto.set_data_type(tensor.dtype == CONVT_F16    ? onnx::TensorProto::FLOAT16
-                        : tensor.dtype == CONVT_BF16 ? onnx::TensorProto::BFLOAT16
-                        : tensor.dtype == CONVT_F32  ? onnx::TensorProto::FLOAT
-                                                     : onnx::TensorProto::DOUBLE);
+    proto.set_data_type(onnx_type_of(tensor.dtype));
     for (const std::int64_t extent : tensor.shape) proto.add_dims(extent);
     proto.set_raw_data(tensor.data.data(), tensor.data.size());
     return proto.SerializeAsString();

@@ -13,7 +13,7 @@ namespace convtranspose::tools {
 // The ONNX name of an element type ("FLOAT16"), or its number where it has none.
 std::string onnx_type_name(int data_type);
 
-// Throws Rejected, naming `what`, for a type that ConvTranspose does not take.
+// Throws Rejected, naming `what`, for a type that neither operator takes.
 convt_dtype dtype_from_onnx(int data_type, const std::string &what);
 
 Shape shape_of(const onnx::TensorProto &proto);

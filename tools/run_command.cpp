@@ -14,6 +14,7 @@
 #include "error.h"
 #include "files.h"
 #include "job.h"
+#include "node_quantization.h"
 #include "onnx_model.h"
 #include "onnx_tensor.h"
 #include "text.h"
@@ -41,13 +42,16 @@ class Session {
     void load_inputs(const DataSet &set);
     const Tensor &value(const std::string &name);
     void make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool constant_weights);
+    void check_types(const Tensor &x, const Tensor &w, const Tensor *b);
 
     Model model_;
     Node node_;
     PlanOptions options_;
     std::map<std::string, Tensor> fed_, constants_;
     Plan plan_;
-    convt_dtype planned_dtype_ = CONVT_F32;
+    convt_dtype planned_x_ = CONVT_F32, planned_y_ = CONVT_F32;
+    convt_dtype y_dtype_ = CONVT_F32;
+    std::optional<Quantization> quantization_; // of the data set
     double terms_ = 0;
 };
 
@@ -94,7 +98,7 @@ const Tensor &Session::value(const std::string &name) {
 }
 
 void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool constant_weights) {
-    if (plan_ && constant_weights && planned_dtype_ == x.dtype) {
+    if (plan_ && constant_weights && planned_x_ == x.dtype && planned_y_ == y_dtype_) {
         if (plan_.x_shape() == x.shape) return;
         Plan reshaped;
         throw_unless(plan_.reshape(x.shape, &reshaped));
@@ -104,6 +108,10 @@ void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool 
     Problem problem;
     problem.opset = node_.opset;
     problem.dtype = x.dtype;
+    problem.w_dtype = w.dtype;
+    problem.y_dtype = y_dtype_;
+    if (constant_weights) problem.quantization = quantization_;
+    problem.layout = node_.layout();
     problem.attributes = node_.attributes;
     problem.x_shape = x.shape;
     problem.w_shape = w.shape;
@@ -112,7 +120,8 @@ void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool 
     throw_unless(Plan::create(problem, options_.view(), constant_weights ? w.data.data() : nullptr,
                               constant_weights && b ? b->data.data() : nullptr, &plan));
     plan_ = std::move(plan);
-    planned_dtype_ = x.dtype;
+    planned_x_ = x.dtype;
+    planned_y_ = y_dtype_;
     terms_ = w.count() && w.shape[1] ? double(w.count()) / double(w.shape[1]) / double(node_.attributes.group) : 0;
     terms_ += b ? 1 : 0;
 }
@@ -121,29 +130,50 @@ Tensor Session::run(const DataSet &set) {
     load_inputs(set);
     const Tensor &x = value(node_.x), &w = value(node_.w);
     const Tensor *const b = node_.b.empty() ? nullptr : &value(node_.b);
+    check_types(x, w, b);
+    const int declared = model_.type_of(node_.y).data_type;
+    if (declared != 0 && dtype_from_onnx(declared, "graph output '" + node_.y + "'") != y_dtype_) {
+        throw Rejected("graph output '" + node_.y + "' is declared " + onnx_type_name(declared) + ", but " +
+                       (node_.quantized ? "y_zero_point is " : "X is ") + convt_dtype_name(y_dtype_));
+    }
+
+    // Zero points of weights are packed with them; scales and the other zero points may change with each run.
+    const bool constant_weights = model_.is_constant(node_.w) && (!b || model_.is_constant(node_.b)) &&
+                                  (!node_.quantized || model_.is_constant(node_.w_zero_point));
+    make_plan(x, w, b, constant_weights);
+    require_serializable(y_dtype_, plan_.y_shape(), node_.y);
+    Tensor y(y_dtype_, plan_.y_shape());
+    const ConstTensorView x_view = x.view(), w_view = w.view(), b_view = b ? b->view() : ConstTensorView();
+    const ConstTensorView *const run_w = constant_weights ? nullptr : &w_view,
+                                *const run_b = constant_weights || !b ? nullptr : &b_view;
+    if (quantization_) {
+        throw_unless(plan_.run(x_view, run_w, run_b, y.view(), *quantization_));
+    } else if (constant_weights) {
+        throw_unless(plan_.run(x_view, y.view()));
+    } else {
+        throw_unless(plan_.run(x_view, w_view, run_b, y.view()));
+    }
+    return y;
+}
+
+void Session::check_types(const Tensor &x, const Tensor &w, const Tensor *b) {
+    require_operand_type(node_, "X", x.dtype);
+    if (node_.quantized) {
+        require_operand_type(node_, "w", w.dtype);
+        if (b && b->dtype != CONVT_S32) {
+            throw Rejected(node_.label + ": B is " + convt_dtype_name(b->dtype) + ", must be s32");
+        }
+        quantization_ = quantization_of(node_, [this](const std::string &name) -> const Tensor & { return value(name); });
+        y_dtype_ = value(node_.y_zero_point).dtype;
+        return;
+    }
     for (const Tensor *other : {&w, b}) {
         if (other && other->dtype != x.dtype) {
             throw Rejected(node_.label + ": " + (other == &w ? "W" : "B") + " is " + convt_dtype_name(other->dtype) +
                            ", X is " + convt_dtype_name(x.dtype) + "; they must have one type");
         }
     }
-    const int declared = model_.type_of(node_.y).data_type;
-    if (declared != 0 && dtype_from_onnx(declared, "graph output '" + node_.y + "'") != x.dtype) {
-        throw Rejected("graph output '" + node_.y + "' is declared " + onnx_type_name(declared) + ", but X is " +
-                       convt_dtype_name(x.dtype));
-    }
-
-    const bool constant_weights = model_.is_constant(node_.w) && (!b || model_.is_constant(node_.b));
-    make_plan(x, w, b, constant_weights);
-    require_serializable(x.dtype, plan_.y_shape(), node_.y);
-    Tensor y(x.dtype, plan_.y_shape());
-    if (constant_weights) {
-        throw_unless(plan_.run(x.view(), y.view()));
-    } else {
-        const ConstTensorView bias = b ? b->view() : ConstTensorView();
-        throw_unless(plan_.run(x.view(), w.view(), b ? &bias : nullptr, y.view()));
-    }
-    return y;
+    y_dtype_ = x.dtype;
 }
 
 // Prints what becomes of each data set, and counts.
