@@ -169,6 +169,10 @@ void Core::pack(const WeightsView &w, const QuantizationValues &q, void *packed)
     pack_quantized(packed_, axes_, problem_.geometry, q, w, packed, static_cast<std::int32_t *>(sums));
 }
 
+void Core::unpack(const WeightsView &w, const QuantizationValues &q, const void *packed, void *w_out) const {
+    unpack_quantized(packed_, axes_, q, packed, w, w_out);
+}
+
 void Core::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {
     const void *const sums = static_cast<const char *>(packed) + weight_bytes();
     make_epilogue(packed_, axes_, problem_.geometry, q, static_cast<const std::int32_t *>(sums), bias, epilogue);

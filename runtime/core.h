@@ -37,6 +37,7 @@ class Core {
 
     // The same for a quantized problem, in two steps. bias: null: none. epilogue: epilogue_bytes() aligned to 64.
     void pack(const WeightsView &w, const QuantizationValues &q, void *packed) const;
+    void unpack(const WeightsView &w, const QuantizationValues &q, const void *packed, void *w_out) const;
     void prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const;
 
     // What a run reads and writes.

@@ -50,25 +50,65 @@ double volume(const Shape &shape) {
     return n;
 }
 
+// "0.25", or "0.25 .. 0.5 (64 output channels)".
+template<typename T>
+std::string range(const std::vector<T> &values) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    if (values.size() == 1) return concat(values[0]);
+    return concat(*least, " .. ", *most, " (", values.size(), " output channels)");
+}
+
+void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
+    const Geometry &g = plan.geometry();
+    if (!plan.quantization()) {
+        *out << "scales and zero points with each run\n";
+        return;
+    }
+    const QuantizationValues &q = *plan.quantization();
+    *out << "x_scale " << q.x_scale << ", x_zero_point " << q.x_zero_point << "; w_scale " << range(q.w_scale)
+         << ", w_zero_point " << range(q.w_zero_point);
+    if (g.y_dtype != CONVT_F32) *out << "; y_scale " << q.y_scale << ", y_zero_point " << q.y_zero_point;
+    const OutputRange r = output_range(q, g);
+    if (g.y_dtype == CONVT_F32) {
+        *out << "; y in " << r.least << " .. " << r.most << "\n";
+    } else {
+        *out << "; y in " << static_cast<double>(r.least) + r.zero_point << " .. "
+             << static_cast<double>(r.most) + r.zero_point << "\n";
+    }
+    const WeightFacts *const facts = plan.facts();
+    if (!facts) {
+        *out << "weights of each run decide between 8-bit, 16-bit and 64-bit arithmetic\n";
+        return;
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, "%.0f", facts->bound);
+    *out << "sums are at most " << text << " in magnitude, of 2147483647 that 32 bits hold"
+         << (facts->fits_int32 ? "" : ": too close for other zero points, so they are kept in 64") << "; weights "
+         << (facts->fits_int8 ? "fit" : "do not fit") << " in 8 bits less their zero points\n";
+}
+
 } // namespace
 
 std::string explain(const LayerPlan &plan) {
     const Geometry &g = plan.geometry();
-    const auto size = static_cast<double>(convt_dtype_size(g.dtype));
+    const auto size = [](convt_dtype dtype) { return static_cast<double>(convt_dtype_size(dtype)); };
     std::ostringstream out;
-    out << "ConvTranspose " << convt_dtype_name(g.dtype) << ", "
+    out << (g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ") << convt_dtype_name(g.dtype);
+    if (g.quantized()) out << " x, " << convt_dtype_name(g.w_dtype) << " w, " << convt_dtype_name(g.y_dtype) << " y";
+    out << ", "
         << (g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first") << ", group " << g.group << "\n"
         << "x " << to_string(g.x_shape) << "  w " << to_string(g.w_shape) << (g.has_bias ? "  bias" : "  no bias")
         << "  -> y " << to_string(g.y_shape) << "\n";
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
-    const double macs = count_macs(g), x = volume(g.x_shape) * size, w = volume(g.w_shape) * size,
-                 y = volume(g.y_shape) * size;
+    if (g.quantized()) explain_quantization(plan, &out);
+    const double macs = count_macs(g), x = volume(g.x_shape) * size(g.dtype), w = volume(g.w_shape) * size(g.w_dtype),
+                 y = volume(g.y_shape) * size(g.y_dtype);
     char text[64];
     std::snprintf(text, sizeof text, "%.6g", macs);
     out << "multiply-adds " << text << "; x " << bytes(x) << ", w " << bytes(w) << ", y " << bytes(y);
     if (x + w + y > 0) {
         std::snprintf(text, sizeof text, "%.1f", 2 * macs / (x + w + y));
-        out << "; " << text << " flops per byte";
+        out << "; " << text << (g.quantized() ? " operations per byte" : " flops per byte");
     }
     out << "\npacked weights "
         << (plan.weights_at_run_time() ? "with each run, in the workspace"
@@ -79,7 +119,8 @@ std::string explain(const LayerPlan &plan) {
     const Variant *chosen = &plan.core().variant();
     std::vector<const Candidate *> able, unable;
     for (const Candidate &c : plan.candidates()) {
-        if (c.variant->dtype != chosen->dtype) continue;
+        const bool floats = c.variant->arithmetic == Arithmetic::kFloat;
+        if (c.variant->dtype != chosen->dtype || floats == g.quantized()) continue;
         (c.refusal.empty() ? able : unable).push_back(&c);
     }
     std::sort(able.begin(), able.end(), [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });

@@ -258,8 +258,12 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, false);
         status = p->choose(packed_.get());
     }
-    if (!status) return status;
     p->packed_ = packed_;
+    if (!status && packed_ && geometry.quantized() && settings_.variant.empty()) {
+        p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, true);
+        status = p->repack(*this);
+    }
+    if (!status) return status;
     status = p->finish_planning();
     if (!status) return status;
     *plan = std::move(p);
@@ -271,8 +275,10 @@ const std::string &LayerPlan::explanation() const {
     return explanation_;
 }
 
-bool LayerPlan::pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const {
-    // Strides of dense (C, M/group, K1..Kn).
+// Calls f(i, w, offset) for each kernel element i of the leading axes: strides of the rest of dense (C, M/group, K1..Kn), and
+// where it begins, in elements.
+template<typename F>
+void LayerPlan::for_each_leading_element(const F &f) const {
     const Shape &shape = geometry_.w_shape;
     const std::vector<std::int64_t> strides = dense_strides(shape);
     WeightsView view;
@@ -281,25 +287,53 @@ bool LayerPlan::pack(const Core &core, const void *w, const void *b, const Quant
     const std::size_t axes = core_geometry_.axes.size();
     for (std::size_t a = 0; a < axes; a++) view.k[a] = strides[strides.size() - 1 - a];
 
-    bool finite = true;
     const std::vector<std::int64_t> extents(shape.begin() + 2,
                                             shape.begin() + 2 + static_cast<std::ptrdiff_t>(leading_));
     std::vector<std::int64_t> at(leading_, 0);
-    char *to = static_cast<char *>(packed);
+    std::size_t i = 0;
     do {
         std::int64_t offset = 0;
         for (std::size_t a = 0; a < leading_; a++) offset += at[a] * strides[2 + a];
+        f(i++, view, offset);
+    } while (next(extents, &at));
+}
+
+bool LayerPlan::pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const {
+    bool finite = true;
+    for_each_leading_element([&](std::size_t i, WeightsView view, std::int64_t offset) {
         view.data =
             static_cast<const char *>(w) + offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+        char *const to = static_cast<char *>(packed) + i * core.packed_bytes();
         if (q) {
             core.pack(view, *q, to);
         } else {
             // With leading axes the bias is added once, when their taps have been summed.
             finite &= core.pack(view, leading_ ? nullptr : b, to);
         }
-        to += core.packed_bytes();
-    } while (next(extents, &at));
+    });
     return finite;
+}
+
+// Packs the weights of another plan anew, for a variant that reads them otherwise.
+Status LayerPlan::repack(const LayerPlan &from) {
+    auto packed = std::make_shared<Packed>();
+    packed->facts = from.packed_->facts;
+    packed->bias = from.packed_->bias;
+    Status status = choose(packed.get());
+    if (!status) return status;
+    packed->layout = core_.packed_layout();
+    const Block dense(settings_.allocator, count(geometry_.w_shape));
+    packed->block = Block(settings_.allocator, core_.packed_bytes() * static_cast<std::size_t>(leading_elements()));
+    if (!dense || !packed->block) {
+        return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", count(geometry_.w_shape), " bytes of weights"));
+    }
+    from.for_each_leading_element([&](std::size_t i, const WeightsView &view, std::int64_t offset) {
+        const auto *const data = static_cast<const char *>(from.packed_->block.data()) + i * from.core_.packed_bytes();
+        from.core_.unpack(view, *quantization_, data, static_cast<char *>(dense.data()) + offset);
+    });
+    pack(core_, dense.data(), nullptr, &*quantization_, packed->block.data());
+    packed_ = std::move(packed);
+    return Status();
 }
 
 void LayerPlan::prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,

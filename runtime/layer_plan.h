@@ -73,6 +73,9 @@ class LayerPlan {
     void plan_fallbacks();
     const Candidate *cheapest(const std::vector<Candidate> &candidates) const;
     std::int64_t leading_elements() const; // kernel elements of the leading axes
+    Status repack(const LayerPlan &from);
+    template<typename F>
+    void for_each_leading_element(const F &f) const;
     bool pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const;
     void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b, void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;

@@ -149,6 +149,35 @@ void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &a
     }
 }
 
+void unpack_quantized(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const QuantizationValues &q,
+                      const void *packed, const WeightsView &w, void *w_out) {
+    const bool int8 = p.arithmetic == Arithmetic::kInt8;
+    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t tap_stride = p.oc_tile ? p.blocks() * tile * p.block : p.groups() * p.block;
+    const std::int64_t tile_stride = p.taps_volume() * tap_stride;
+    const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : p.block;
+    const auto value_at = [&](std::int64_t at) -> std::int32_t {
+        return int8 ? static_cast<const std::int8_t *>(packed)[at] : static_cast<const std::int16_t *>(packed)[at];
+    };
+    for (std::int64_t g = 0; g < p.group; g++) {
+        for (std::int64_t ic = 0; ic < p.ic; ic++) {
+            for (std::int64_t oc = 0; oc < p.oc; oc++) {
+                const std::int64_t from = g * group_stride + oc / tile * tile_stride + ic / p.block * tile * p.block +
+                                          oc % tile * p.block + ic % p.block;
+                const std::int64_t to = (g * p.ic + ic) * w.c + oc * w.m;
+                for (std::int64_t t = 0; t < p.taps_volume(); t++) {
+                    const std::int64_t v = t % p.taps[0], h = t / p.taps[0] % p.taps[1], d = t / p.taps[0] / p.taps[1];
+                    const std::int64_t k = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
+                                           axes[1].elements[static_cast<std::size_t>(h)] * w.k[1] +
+                                           axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
+                    static_cast<std::uint8_t *>(w_out)[to + k] = static_cast<std::uint8_t>(
+                        value_at(from + t * tap_stride) + q.w_zero_point_of(g * p.oc + oc));
+                }
+            }
+        }
+    }
+}
+
 EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes) {
     EpilogueLayout e;
     e.biases = layout.biases();

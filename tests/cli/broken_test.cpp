@@ -61,7 +61,9 @@ std::vector<BrokenModel> broken_models() {
         {"two_nodes", "it has 2 ConvTranspose",
          [](M m) { *m->mutable_graph()->add_node() = onnx::NodeProto(*node(m)); }},
         {"more_nodes", "it has ConvTranspose, Relu", [](M m) { m->mutable_graph()->add_node()->set_op_type("Relu"); }},
-        {"quantized", "QLinearConvTranspose of domain 'com.ms.internal.nhwc' is not supported by this version",
+        {"quantized_of_onnx", "QLinearConvTranspose of domain '' is not supported",
+         [](M m) { node(m)->set_op_type("QLinearConvTranspose"); }},
+        {"quantized_without_opset", "no opset_import for domain 'com.ms.internal.nhwc'",
          [](M m) {
              node(m)->set_op_type("QLinearConvTranspose");
              node(m)->set_domain("com.ms.internal.nhwc");
@@ -99,14 +101,16 @@ std::vector<BrokenModel> broken_models() {
         {"stride_0", "strides", [](M m) { node(m)->mutable_attribute(0)->set_ints(0, 0); }},
 
         // Types.
-        {"x_declared_int", "graph input 'X' has type INT32",
+        {"x_declared_int", "graph input 'X' is INT32",
          [](M m) { m->mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(6); }},
+        {"x_declared_int16", "graph input 'X' has type INT16",
+         [](M m) { m->mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(5); }},
         {"x_declared_double", "graph input 'X' is DOUBLE",
          [](M m) { m->mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(11); }},
         {"w_double", "W is f64, X is f32", [](M m) { *weights(m) = tensor("W", onnx::TensorProto::DOUBLE, kW); }},
         {"b_half", "B is f16, X is f32",
          [](M m) { *m->mutable_graph()->mutable_initializer(1) = tensor("B", onnx::TensorProto::FLOAT16, kB); }},
-        {"w_int", "tensor 'W' has type INT32", [](M m) { *weights(m) = tensor("W", onnx::TensorProto::INT32, kW); }},
+        {"w_int", "W is s32, X is f32", [](M m) { *weights(m) = tensor("W", onnx::TensorProto::INT32, kW); }},
         {"w_untyped", "tensor 'W' has type UNDEFINED", [](M m) { weights(m)->clear_data_type(); }},
         {"w_of_no_type", "tensor 'W' has type number 99", [](M m) { weights(m)->set_data_type(99); }},
 
@@ -259,7 +263,8 @@ TEST(BrokenFiles, Npy) {
         return changed.replace(changed.find(from), from.size(), to);
     };
     const std::vector<std::pair<std::string, std::string>> files = {
-        {npy("<i4", kX.dims, data), "NumPy type '<i4'"},
+        {npy("<i4", kX.dims, data), "graph input 'X' is FLOAT"},
+        {npy("<i2", kX.dims, data), "NumPy type '<i2'"},
         {npy(">f4", kX.dims, data), "little-endian"},
         {npy("<f4", kX.dims, data.substr(1)), "holds 47 bytes"},
         {npy("<f4", {1, 2, -2, 3}, data), "negative"},

@@ -63,7 +63,16 @@ onnx::TensorProto tensor(const std::string &name, int data_type, const Values &v
             break;
         case onnx::TensorProto::FLOAT: typed ? proto.add_float_data(float(value)) : append(&raw, float(value)); break;
         case onnx::TensorProto::DOUBLE: typed ? proto.add_double_data(value) : append(&raw, value); break;
-        case onnx::TensorProto::INT32: append(&raw, std::int32_t(value)); break;
+        case onnx::TensorProto::INT32:
+            typed ? proto.add_int32_data(std::int32_t(value)) : append(&raw, std::int32_t(value));
+            break;
+        case onnx::TensorProto::INT16: append(&raw, std::int16_t(value)); break;
+        case onnx::TensorProto::UINT8:
+            typed ? proto.add_int32_data(std::int32_t(value)) : append(&raw, std::uint8_t(value));
+            break;
+        case onnx::TensorProto::INT8:
+            typed ? proto.add_int32_data(std::int32_t(value)) : append(&raw, std::int8_t(value));
+            break;
         default: throw std::logic_error("no such type in these tests");
         }
     }
@@ -80,6 +89,8 @@ Values values_of(const onnx::TensorProto &proto) {
         case onnx::TensorProto::BFLOAT16: values.data.push_back(double(float(element<Bf16>(raw, i)))); break;
         case onnx::TensorProto::FLOAT: values.data.push_back(double(element<float>(raw, i))); break;
         case onnx::TensorProto::DOUBLE: values.data.push_back(element<double>(raw, i)); break;
+        case onnx::TensorProto::UINT8: values.data.push_back(element<std::uint8_t>(raw, i)); break;
+        case onnx::TensorProto::INT8: values.data.push_back(element<std::int8_t>(raw, i)); break;
         default: throw std::logic_error("no such type in these tests");
         }
     }

@@ -132,8 +132,7 @@ TEST_F(Verify, AModelThatMustBeRejectedFailsForAnyOtherReason) {
     write_test(layer(), model(), {}); // its input file is missing
     expect(false, "input files");
     onnx::ModelProto m = model();
-    m.mutable_graph()->mutable_node(0)->set_op_type("QLinearConvTranspose");
-    m.mutable_graph()->mutable_node(0)->set_domain("com.ms.internal.nhwc");
+    m.mutable_graph()->mutable_node(0)->set_domain("com.example");
     write_test(layer(), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
     expect(false, "not supported");
 }

@@ -33,9 +33,9 @@ const std::vector<Case> kCases = {
     // types and versions
     {"Opset", [](Problem *p) { p->opset = 0; }, CONVT_INVALID_ARGUMENT, "opset = 0 must be at least 1"},
     {"Dtype", [](Problem *p) { p->dtype = static_cast<convt_dtype>(7); }, CONVT_INVALID_ARGUMENT,
-     "dtype = 7 is not one of f16, bf16, f32, f64"},
+     "dtype = 7 is not one of f16, bf16, f32, f64, u8, s8"},
     {"DtypeZero", [](Problem *p) { p->dtype = static_cast<convt_dtype>(0); }, CONVT_INVALID_ARGUMENT,
-     "dtype = 0 is not one of f16, bf16, f32, f64"},
+     "dtype = 0 is not one of f16, bf16, f32, f64, u8, s8"},
     // shapes
     {"XRank",
      [](Problem *p) {
@@ -338,7 +338,7 @@ TEST(ErrorCases, UnknownEnumerators) {
     EXPECT_EQ(resolve(c, &geometry).message(), "layout = 1000 is neither channels first nor channels last");
     c = detail::view(problem);
     std::memcpy(&c.dtype, &unknown, sizeof unknown);
-    EXPECT_EQ(resolve(c, &geometry).message(), "dtype = 1000 is not one of f16, bf16, f32, f64");
+    EXPECT_EQ(resolve(c, &geometry).message(), "dtype = 1000 is not one of f16, bf16, f32, f64, u8, s8");
 }
 
 TEST(ErrorCases, MissingShapes) {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/quantized.h"
 #include "reference/random_problem.h"
 #include "reference/reference.h"
 
@@ -61,6 +63,65 @@ TEST_P(RandomProblems, AgreeAfterReshape) {
         status = to.run(inputs.x.data(), y.data());
         ASSERT_TRUE(status) << status.message();
         EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    }
+}
+
+// Quantized ones: weights with the plan or with the run, scales of the plan or of the run, another size first.
+TEST_P(RandomProblems, QuantizedAgree) {
+    Random random(seed_of_the_run() * 3000 + static_cast<std::uint64_t>(GetParam()));
+    for (int i = 0; i < kProblemsPerTest; ++i) {
+        Problem problem = random_problem(&random);
+        problem.dtype = random.pick<convt_dtype>({CONVT_U8, CONVT_S8});
+        QuantizedAs as = random_quantized_as(problem.dtype, &random);
+        if (random.integer(1, 5) == 1) as.y = CONVT_F32;
+        quantize(&problem, as);
+        if (const char *line = std::getenv("CONVTRANSPOSE_TEST_PROBLEM")) problem = parse_problem(line);
+        if (!is_quantized(problem.dtype)) return;
+        const std::uint64_t value_seed = random.bits() % 1000000;
+        Options options{};
+        options.threads = static_cast<int>(random.integer(1, 4));
+        SCOPED_TRACE(describe(problem, value_seed, options));
+        const Inputs inputs = draw(problem, value_seed);
+        const ConstTensorView w = inputs.w.view(), b = inputs.b ? inputs.b->view() : ConstTensorView();
+        const void *const b_data = inputs.b ? inputs.b->data() : nullptr;
+        const Expected expected = reference(problem, inputs);
+        const auto check = [&](const char *way, const Problem &planned, bool constant, bool own_scales) {
+            SCOPED_TRACE(way);
+            Plan plan;
+            Status status = Plan::create(planned, options, constant ? w.data : nullptr, constant ? b_data : nullptr, &plan);
+            ASSERT_TRUE(status) << status.message();
+            if (plan.x_shape() != problem.x_shape) {
+                Plan reshaped;
+                status = plan.reshape(problem.x_shape, &reshaped);
+                ASSERT_TRUE(status) << status.message();
+                plan = std::move(reshaped);
+            }
+            Tensor y(*problem.y_dtype, plan.y_shape());
+            const ConstTensorView *const run_w = constant ? nullptr : &w, *const run_b = constant || !inputs.b ? nullptr : &b;
+            if (own_scales) {
+                status = plan.run(inputs.x.view(), run_w, run_b, y.view(), *problem.quantization);
+            } else if (constant) {
+                status = plan.run(inputs.x.view(), y.view());
+            } else {
+                status = plan.run(inputs.x.view(), w, run_b, y.view());
+            }
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_TRUE(agrees(y, expected)) << plan.variant();
+        };
+        check("all constant", problem, true, false);
+        check("weights at run time", problem, false, false);
+        Problem other = problem; // planned with other scales, and another zero point of x and y
+        other.quantization->x_scale *= 3;
+        other.quantization->x_zero_point = problem.dtype == CONVT_U8 ? 77 : -77;
+        other.quantization->y_scale /= 5;
+        check("scales at run time", other, true, true);
+        other = problem;
+        other.quantization.reset();
+        check("everything at run time", other, false, true);
+        other = problem;
+        other.x_shape[0] += 1;
+        other.x_shape[problem.layout == CONVT_CHANNELS_FIRST ? other.x_shape.size() - 1 : other.x_shape.size() - 2] += 1;
+        check("reshaped", other, true, false);
     }
 }
 

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "reference/quantized.h"
+
 namespace convtranspose::test {
 
 namespace {
@@ -61,6 +63,11 @@ std::string describe(const Problem &problem) {
     if (a.auto_pad) line << " auto_" << *a.auto_pad;
     if (problem.opset != 22) line << " v" << problem.opset;
     if (problem.b_shape) line << " bias";
+    if (problem.quantization) {
+        const QuantizedAs q = quantized_as(problem);
+        line << " w" << convt_dtype_name(q.w) << " y" << convt_dtype_name(q.y) << " zx" << q.x_zero_point << " zw"
+             << q.w_zero_point << " zy" << q.y_zero_point << (q.per_channel ? " pc" : "") << (q.relu ? " relu" : "");
+    }
     return line.str();
 }
 
@@ -70,17 +77,24 @@ Problem parse_problem(const std::string &line) {
     std::int64_t batch = 1, in_channels = 1, out_channels = 1;
     Shape in, kernel;
     bool bias = false;
+    QuantizedAs quantized;
 
+    int tokens = 0;
     std::istringstream stream(line);
     for (std::string token; stream >> token;) {
         const auto rest = [&token](std::size_t prefix) { return token.substr(prefix); };
         const auto starts = [&token](const char *prefix) { return token.rfind(prefix, 0) == 0; };
         try {
             bool is_dtype = false;
-            for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
-                if (token != convt_dtype_name(dtype)) continue;
-                problem.dtype = dtype;
-                is_dtype = true;
+            const bool in_front = tokens++ == 0; // where alone s8 is a type, and not a stride
+            for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8}) {
+                const std::string name = convt_dtype_name(dtype);
+                convt_dtype *const set = token == name && in_front ? &problem.dtype
+                                         : token == "w" + name ? &quantized.w
+                                         : token == "y" + name ? &quantized.y
+                                                               : nullptr;
+                if (set) *set = dtype;
+                is_dtype = is_dtype || set;
             }
             if (is_dtype) continue;
             if (token == "nchw") {
@@ -89,6 +103,16 @@ Problem parse_problem(const std::string &line) {
                 problem.layout = CONVT_CHANNELS_LAST;
             } else if (token == "bias") {
                 bias = true;
+            } else if (token == "pc") {
+                quantized.per_channel = true;
+            } else if (token == "relu") {
+                quantized.relu = true;
+            } else if (starts("zx")) {
+                quantized.x_zero_point = static_cast<std::int32_t>(single(rest(2)));
+            } else if (starts("zw")) {
+                quantized.w_zero_point = static_cast<std::int32_t>(single(rest(2)));
+            } else if (starts("zy")) {
+                quantized.y_zero_point = static_cast<std::int32_t>(single(rest(2)));
             } else if (starts("auto_")) {
                 a.auto_pad = rest(5);
             } else if (starts("ic")) {
@@ -140,6 +164,7 @@ Problem parse_problem(const std::string &line) {
     problem.w_shape = {in_channels, out_channels / a.group};
     problem.w_shape.insert(problem.w_shape.end(), kernel.begin(), kernel.end());
     if (bias) problem.b_shape = Shape{out_channels};
+    if (is_quantized(problem.dtype)) quantize(&problem, quantized);
     return problem;
 }
 

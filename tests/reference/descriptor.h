@@ -7,6 +7,8 @@
 //
 //     s strides   p pads (begins_ends)   op output_padding   os output_shape   d dilations
 //     auto_SAME_UPPER   v11 (version of the operator, if not 22)   bias
+//
+// and of a quantized problem, whose type is u8 or s8, types and zero points: ws8 yu8 zx128 zw0 zy-3, pc (per channel), relu.
 #ifndef CONVTRANSPOSE_TESTS_REFERENCE_DESCRIPTOR_H_
 #define CONVTRANSPOSE_TESTS_REFERENCE_DESCRIPTOR_H_
 

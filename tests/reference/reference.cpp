@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reference/descriptor.h"
+#include "reference/quantized.h"
 
 namespace convtranspose::test {
 
@@ -153,6 +154,7 @@ Geometry geometry_of(const Problem &problem) {
 }
 
 Expected reference(const Problem &problem, const Inputs &inputs) {
+    if (is_quantized(problem.dtype)) return quantized_reference(problem, inputs);
     const Geometry geometry = geometry_of(problem);
     return geometry.dtype == CONVT_F64 ? scatter<long double>(geometry, inputs) : scatter<double>(geometry, inputs);
 }
@@ -199,7 +201,7 @@ Status run(const Problem &problem, const Inputs &inputs, const Options &options,
     Plan plan;
     Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
     if (!status) return status;
-    *y = Tensor(problem.dtype, plan.y_shape());
+    *y = Tensor(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
     return plan.run(inputs.x.data(), y->data());
 }
 

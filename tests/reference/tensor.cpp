@@ -57,6 +57,14 @@ void store_as(void *data, std::int64_t i, T value) {
 Tensor draw_tensor(convt_dtype dtype, const Shape &shape, Values values, Random *random) {
     Tensor tensor(dtype, shape);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        if (dtype == CONVT_U8 || dtype == CONVT_S8) { // the whole range
+            tensor.set(i, static_cast<double>(random->integer(0, 255) - (dtype == CONVT_S8 ? 128 : 0)));
+            continue;
+        }
+        if (dtype == CONVT_S32) { // a bias of 8-bit products
+            tensor.set(i, static_cast<double>(random->integer(-9999, 9999)));
+            continue;
+        }
         tensor.set(i, values == Values::uniform ? random->uniform(-1, 1) : static_cast<double>(random->integer(-3, 3)));
     }
     return tensor;
@@ -125,8 +133,8 @@ Inputs draw(const Problem &problem, std::uint64_t seed, Values values) {
     Random random(seed);
     Inputs inputs;
     inputs.x = draw_tensor(problem.dtype, problem.x_shape, values, &random);
-    inputs.w = draw_tensor(problem.dtype, problem.w_shape, values, &random);
-    if (problem.b_shape) inputs.b = draw_tensor(problem.dtype, *problem.b_shape, values, &random);
+    inputs.w = draw_tensor(problem.w_dtype.value_or(problem.dtype), problem.w_shape, values, &random);
+    if (problem.b_shape) inputs.b = draw_tensor(bias_dtype(problem), *problem.b_shape, values, &random);
     return inputs;
 }
 

@@ -1,4 +1,4 @@
-// Tensors of any of the four types, kept as bytes and looked at as doubles: what the tests feed and what they get back.
+// Tensors of any type, kept as bytes and looked at as doubles: what the tests feed and what they get back.
 #ifndef CONVTRANSPOSE_TESTS_REFERENCE_TENSOR_H_
 #define CONVTRANSPOSE_TESTS_REFERENCE_TENSOR_H_
 
@@ -22,7 +22,7 @@ double from_bf16(std::uint16_t bits);
 double load(convt_dtype dtype, const void *data, std::int64_t i);
 void store(convt_dtype dtype, void *data, std::int64_t i, double value);
 
-// Dense, in C order. A new one is all NaN, so that an element which nobody writes is noticed.
+// Dense, in C order. A new one is all NaN (integers: all ones), so that an element which nobody writes is noticed.
 class Tensor {
   public:
     Tensor() = default;
@@ -66,7 +66,7 @@ class Random {
     std::uint64_t state_;
 };
 
-// uniform: in [-1, 1). integers: in -3..3, so that sums are exact and no tolerance is needed.
+// Of floats. uniform: in [-1, 1). integers: in -3..3, so that sums are exact and no tolerance is needed.
 enum class Values { uniform, integers };
 
 struct Inputs {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/quantized.h"
 #include "reference/reference.h"
 #include "variant.h"
 #include "variants/problems.h"
@@ -19,16 +20,39 @@
 namespace convtranspose::test {
 namespace {
 
-// The rows of one family for one type and ISA: a test each, so that they share the reference's results.
+// The rows of one family for one type, arithmetic and ISA: a test each, so that they share the reference's results.
 struct Rows {
     Isa isa;
-    convt_dtype dtype;
+    Arithmetic arithmetic;
+    convt_dtype dtype; // of y; u8: of 8 bits
     std::string family;
     std::vector<std::string> names;
 };
 
 std::string name_of(const Rows &rows) {
-    return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + convt_dtype_name(rows.dtype);
+    const std::string arithmetic = rows.arithmetic == Arithmetic::kFloat  ? ""
+                                   : rows.arithmetic == Arithmetic::kInt8 ? "i8_"
+                                                                          : "i16_";
+    return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + arithmetic + convt_dtype_name(rows.dtype);
+}
+
+// The problems that such rows are for. Quantized ones are of all types and zero points in turn.
+std::vector<Problem> problems_of(const Rows &rows, convt_layout layout) {
+    if (rows.arithmetic == Arithmetic::kFloat) return variant_problems(rows.dtype, layout);
+    std::vector<Problem> problems;
+    Random random(static_cast<std::uint64_t>(rows.dtype) * 100 + static_cast<std::uint64_t>(layout));
+    for (Problem &problem : variant_problems(CONVT_U8, layout)) {
+        // Bare sums are added over the axes beyond three.
+        if ((problem.x_shape.size() > 5) != (rows.dtype == CONVT_S32)) continue;
+        for (int i = 0; i < (rows.dtype == CONVT_S32 ? 6 : 1); ++i) {
+            problem.dtype = random.pick<convt_dtype>({CONVT_U8, CONVT_S8});
+            QuantizedAs as = random_quantized_as(problem.dtype, &random);
+            if (rows.dtype == CONVT_F32 || (rows.dtype == CONVT_S32 && i % 3 == 0)) as.y = CONVT_F32;
+            quantize(&problem, as);
+            problems.push_back(problem);
+        }
+    }
+    return problems;
 }
 
 void PrintTo(const Rows &rows, std::ostream *stream) {
@@ -39,7 +63,8 @@ std::vector<Rows> rows_of_the_table() {
     std::vector<Rows> all;
     for (std::size_t i = 0; i < kVariantCount; ++i) {
         const std::string name = kVariants[i].name;
-        const Rows key{kVariants[i].isa, kVariants[i].dtype, name.substr(0, name.find('_')), {}};
+        const Rows key{
+            kVariants[i].isa, kVariants[i].arithmetic, kVariants[i].dtype, name.substr(0, name.find('_')), {}};
         const auto found =
             std::find_if(all.begin(), all.end(), [&](const Rows &rows) { return name_of(rows) == name_of(key); });
         Rows &rows = found == all.end() ? all.emplace_back(key) : *found;
@@ -56,7 +81,7 @@ TEST_P(Variants, Agree) {
     std::vector<std::size_t> done(rows.names.size(), 0);
     for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
         std::uint64_t seed = 0;
-        for (const Problem &problem : variant_problems(rows.dtype, layout)) {
+        for (const Problem &problem : problems_of(rows, layout)) {
             ++seed;
             const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
             Expected expected;
@@ -78,7 +103,7 @@ TEST_P(Variants, Agree) {
                 ASSERT_EQ(plan.isa(), options.isa);
                 ++done[i];
                 if (expected.shape.empty()) expected = reference(problem, inputs);
-                Tensor y(problem.dtype, plan.y_shape());
+                Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
                 status = plan.run(inputs.x.data(), y.data());
                 ASSERT_TRUE(status) << status.message();
                 ASSERT_TRUE(agrees(y, expected));
@@ -106,14 +131,16 @@ class DefaultChoice : public testing::TestWithParam<std::tuple<convt_dtype, conv
 
 TEST_P(DefaultChoice, Agrees) {
     std::uint64_t seed = 1000;
-    for (const Problem &problem : variant_problems(std::get<0>(GetParam()), std::get<1>(GetParam()))) {
+    Random random(seed);
+    for (Problem &problem : variant_problems(std::get<0>(GetParam()), std::get<1>(GetParam()))) {
+        if (is_quantized(problem.dtype)) quantize(&problem, random_quantized_as(problem.dtype, &random));
         expect_agreement(problem, seed, seed % 2 ? Values::uniform : Values::integers);
         ++seed;
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, DefaultChoice,
-                         testing::Combine(testing::Values(CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64),
+                         testing::Combine(testing::Values(CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8),
                                           testing::Values(CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST)),
                          [](const testing::TestParamInfo<std::tuple<convt_dtype, convt_layout>> &c) {
                              return std::string(convt_dtype_name(std::get<0>(c.param))) +
@@ -136,14 +163,19 @@ TEST(Table, EveryIsaAndTypeHasAReference) {
     std::set<std::string> names;
     std::size_t isas = 0;
     for (const Rows &rows : rows_of_the_table()) names.insert(name_of(rows));
-    for (const Isa isa : {Isa::kX86_64, Isa::kAvx2, Isa::kAvx512}) {
+    for (const Isa isa : {Isa::kX86_64, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
         bool built_in = false;
         for (std::size_t i = 0; i < kVariantCount; ++i) built_in = built_in || kVariants[i].isa == isa;
         if (!built_in) continue;
         ++isas;
+        const auto expect_reference = [&](Arithmetic arithmetic, convt_dtype dtype) {
+            const std::string name = name_of(Rows{isa, arithmetic, dtype, "reference", {}});
+            EXPECT_EQ(names.count(name), 1u) << name;
+        };
+        for (const convt_dtype dtype : {CONVT_U8, CONVT_F32, CONVT_S32}) expect_reference(Arithmetic::kInt16, dtype);
+        if (isa == Isa::kAvx512Vnni) continue; // whose floats are those of avx512
         for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
-            EXPECT_EQ(names.count(name_of(Rows{isa, dtype, "reference", {}})), 1u)
-                << isa_name(isa) << " " << convt_dtype_name(dtype);
+            expect_reference(Arithmetic::kFloat, dtype);
         }
     }
     EXPECT_GT(isas, 0u);

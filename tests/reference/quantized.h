@@ -1,0 +1,38 @@
+// Quantized problems: what the tests give them for scales and zero points, and what y must be then.
+#ifndef CONVTRANSPOSE_TESTS_REFERENCE_QUANTIZED_H_
+#define CONVTRANSPOSE_TESTS_REFERENCE_QUANTIZED_H_
+
+#include <cstdint>
+
+#include "convtranspose/convtranspose.hpp"
+#include "reference/reference.h"
+#include "reference/tensor.h"
+
+namespace convtranspose::test {
+
+inline bool is_quantized(convt_dtype x) { return x == CONVT_U8 || x == CONVT_S8; }
+
+// What of a quantized problem a descriptor tells; its scales follow from this and the shapes.
+struct QuantizedAs {
+    convt_dtype w = CONVT_S8, y = CONVT_U8;
+    std::int32_t x_zero_point = 0, w_zero_point = 0, y_zero_point = 0;
+    bool per_channel = false; // a scale, and a zero point around w_zero_point, for each output channel
+    bool relu = false;        // y >= 0
+};
+
+// Types, zero points, and scales with which most outputs of values over the whole 8 bits fit in 8 bits, but not all.
+// problem->dtype is set already, and so are its shapes.
+void quantize(Problem *problem, const QuantizedAs &as);
+QuantizedAs quantized_as(const Problem &problem);
+
+// Any types, zero points in the middle, at the ends and between, per channel or not.
+QuantizedAs random_quantized_as(convt_dtype x, Random *random);
+
+// y by the definition: exact sums, then factors and their product with the sum in f32 as convtranspose.h says. Exact where
+// y is of 8 bits. An f32 y is acc * factor + b with two roundings, or one where they are fused, each of at most 2^-24 of
+// what is rounded: tolerance 2^-23 * (|acc * factor| + |y|), and that of rounding the sum to f32, 2^-24 * |acc * factor|.
+Expected quantized_reference(const Problem &problem, const Inputs &inputs);
+
+} // namespace convtranspose::test
+
+#endif // CONVTRANSPOSE_TESTS_REFERENCE_QUANTIZED_H_
