@@ -37,14 +37,19 @@ std::vector<Case> load_cases() {
 
 // An unknown name becomes a value that the enumeration does not have, for the library to refuse.
 convt_dtype dtype_of(const std::string &name) {
-    for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
+    for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8}) {
         if (name == convt_dtype_name(dtype)) return dtype;
     }
-    return static_cast<convt_dtype>(7);
+    return static_cast<convt_dtype>(0);
 }
 
 Ints ints_of(const Json &attributes, const char *name) {
     return attributes.contains(name) ? Ints(attributes.at(name).get<Shape>()) : Ints();
+}
+
+template<typename T>
+std::vector<T> list_of(const Json &values) {
+    return values.is_array() ? values.get<std::vector<T>>() : std::vector<T>{values.get<T>()};
 }
 
 Problem problem_of(const Json &c) {
@@ -70,6 +75,19 @@ Problem problem_of(const Json &c) {
     a.strides = ints_of(attributes, "strides");
     if (c.value("bias", false)) {
         problem.b_shape = c.contains("b_shape") ? c.at("b_shape").get<Shape>() : Shape{problem.w_shape.at(1) * a.group};
+    }
+    if (c.contains("quant")) {
+        const Json &quant = c.at("quant");
+        problem.w_dtype = dtype_of(quant.at("w"));
+        problem.y_dtype = dtype_of(quant.at("y"));
+        Quantization q;
+        q.x_scale = quant.at("x_scale");
+        q.x_zero_point = quant.at("x_zero_point");
+        q.w_scale = list_of<float>(quant.at("w_scale"));
+        q.w_zero_point = list_of<std::int32_t>(quant.at("w_zero_point"));
+        q.y_scale = quant.at("y_scale");
+        q.y_zero_point = quant.at("y_zero_point");
+        problem.quantization = q;
     }
     return problem;
 }
@@ -110,7 +128,8 @@ void fill(const Json &literal, Tensor *tensor) {
         if (literal.is_array()) {
             tensor->set(i, literal.at(static_cast<std::size_t>(i)));
         } else {
-            tensor->set(i, literal.contains("fill") ? literal.at("fill").get<double>() : static_cast<double>(i));
+            tensor->set(i, literal.contains("fill") ? literal.at("fill").get<double>()
+                                                    : static_cast<double>(i) + literal.value("from", 0.0));
         }
     }
 }
@@ -122,6 +141,14 @@ Inputs inputs_of(const Json &c, const Problem &problem) {
         fill(c.at("literal").at("x"), &inputs.x);
         fill(c.at("literal").at("w"), &inputs.w);
         if (inputs.b) fill(c.at("literal").at("b"), &*inputs.b);
+    }
+    if (values == "extremes") {
+        for (Tensor *tensor : {&inputs.x, &inputs.w}) {
+            const double least = tensor->dtype() == CONVT_S8 ? -128 : 0;
+            for (std::int64_t i = 0; i < tensor->size(); ++i) {
+                tensor->set(i, tensor->get(i) < least + 128 ? least : least + 255);
+            }
+        }
     }
     for (const Json &poke : c.value("poke", Json::array())) {
         const std::string name = poke.at(0);
