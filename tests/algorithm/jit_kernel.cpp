@@ -30,12 +30,16 @@ const char *halide_name(convt_dtype dtype) {
     case CONVT_F16: return "float16";
     case CONVT_BF16: return "bfloat16";
     case CONVT_F32: return "float32";
+    case CONVT_U8: return "uint8";
+    case CONVT_S32: return "int32";
     default: return "float64";
     }
 }
 
-Isa best_isa() {
-    for (const Isa isa : {Isa::kAvx512, Isa::kAvx2}) {
+// Whose copies of x go with the kernel.
+Isa best_isa(Arithmetic arithmetic) {
+    for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2}) {
+        if (isa == Isa::kAvx512Vnni && arithmetic == Arithmetic::kFloat) continue;
         if (isa_supported(isa)) return isa;
     }
     return Isa::kX86_64;
@@ -55,6 +59,9 @@ Variant compile(const JitKernel &kernel, convt_dtype dtype) {
     const bool reads_x = kernel.family == Family::kReference;
     generator->set_generatorparam_value("x_type", halide_name(reads_x ? dtype : sum_dtype(dtype)));
     generator->set_generatorparam_value("y_type", halide_name(dtype));
+    generator->set_generatorparam_value("arithmetic", kernel.arithmetic == Arithmetic::kFloat  ? "float"
+                                                      : kernel.arithmetic == Arithmetic::kInt8 ? "int8"
+                                                                                               : "int16");
     generator->set_generatorparam_value("store", kernel.store == Store::kPlanar ? "planar" : "channels");
     generator->set_generatorparam_value("stride_w", std::to_string(kernel.stride_w));
     generator->set_generatorparam_value("stride_h", std::to_string(kernel.stride_h));
@@ -62,7 +69,7 @@ Variant compile(const JitKernel &kernel, convt_dtype dtype) {
     generator->set_generatorparam_value("tile_q", std::to_string(kernel.tile_q));
     generator->set_generatorparam_value("tile_qh", std::to_string(kernel.tile_qh));
     current = generator->compile_to_callable();
-    return {"jit",           best_isa(),     kernel.family, kernel.store, Arithmetic::kFloat, dtype,           kernel.stride_w,
+    return {"jit",           best_isa(kernel.arithmetic),     kernel.family, kernel.store, kernel.arithmetic, dtype,           kernel.stride_w,
             kernel.stride_h, kernel.tile_oc, kernel.tile_q, kernel.tile_qh, lanes_of(dtype), run_current};
 }
 

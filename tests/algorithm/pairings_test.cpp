@@ -1,5 +1,6 @@
 // Any schedule goes with the algorithm, and so does none: each is compiled here and compared with the definition.
 #include <cstdint>
+#include <iostream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -11,6 +12,7 @@
 #include "allocator.h"
 #include "core.h"
 #include "reference/descriptor.h"
+#include "reference/quantized.h"
 #include "reference/reference.h"
 #include "shape.h"
 
@@ -31,10 +33,10 @@ TensorStrides core_strides(const Shape &shape, convt_layout layout) {
 // Runs the compiled kernel on a problem as the dispatcher would, with its strips, boxes and packed weights.
 Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &inputs) {
     const Geometry geometry = geometry_of(problem);
-    const CoreProblem core_of = core_problem(geometry, problem.dtype, false);
+    const CoreProblem core_of = core_problem(geometry, variant.dtype, false);
     Candidate choice;
     choice.variant = &variant;
-    choice.copies_x = variant.family != Family::kReference;
+    choice.copies_x = variant.family != Family::kReference || geometry.quantized();
     const Core core(core_of, choice, 1);
     const Allocator allocator;
     const Block packed(allocator, core.packed_bytes()), workspace(allocator, core.workspace_bytes());
@@ -44,12 +46,24 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     w.c = strides[0];
     w.m = strides[1];
     for (std::size_t a = 0; a + 2 < strides.size(); a++) w.k[a] = strides[strides.size() - 1 - a];
-    core.pack(w, inputs.b ? inputs.b->data() : nullptr, packed.data());
-    Tensor y(problem.dtype, geometry.y_shape);
+    const void *const b = inputs.b ? inputs.b->data() : nullptr;
+    const Block epilogue(allocator, core.epilogue_bytes());
     Core::Operands operands;
     operands.x = inputs.x.data();
     operands.x_strides = core_strides(geometry.x_shape, geometry.layout);
     operands.packed = packed.data();
+    if (geometry.quantized()) {
+        QuantizationValues q;
+        EXPECT_TRUE(read_quantization(detail::view(*problem.quantization), geometry, &q));
+        core.pack(w, q, packed.data());
+        core.prepare(q, packed.data(), b, epilogue.data());
+        operands.epilogue = epilogue.data();
+        operands.unsigned_x = unsigned_x(q, geometry);
+        operands.range = output_range(q, geometry);
+    } else {
+        core.pack(w, b, packed.data());
+    }
+    Tensor y(geometry.y_dtype, geometry.y_shape);
     operands.y = y.data();
     operands.y_strides = core_strides(geometry.y_shape, geometry.layout);
     operands.workspace = workspace.data();
@@ -122,6 +136,45 @@ TEST_P(Pairings, AgreeWithTheDefinition) {
             SCOPED_TRACE(describe(problem, ++seed, Options{}));
             const Inputs inputs = draw(problem, seed);
             EXPECT_TRUE(agrees(run_kernel(variant, problem, inputs), reference(problem, inputs)));
+        }
+    }
+}
+
+// The same of integers, of 8-bit and of f32 results.
+TEST_P(Pairings, AgreeWithTheDefinitionOfQuantized) {
+    for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kInt16}) {
+        for (const convt_dtype y : {CONVT_U8, CONVT_F32}) {
+            JitKernel kernel = GetParam().kernel;
+            // Of what sums in 64 bits and of depthwise there is no 8-bit kind, and of sharing taps without a schedule none.
+            const bool unblocked = kernel.family == Family::kReference || kernel.family == Family::kDepthwise;
+            if ((unblocked && arithmetic == Arithmetic::kInt8) || GetParam().name == std::string("UnscheduledSharedTaps")) {
+                continue;
+            }
+            if (arithmetic == Arithmetic::kInt8 && !isa_supported(Isa::kAvx512Vnni)) {
+                std::cout << "8-bit operands skipped: they are copied by kernels that this CPU does not run\n";
+                continue;
+            }
+            kernel.arithmetic = arithmetic;
+            if (kernel.family == Family::kChannels) {
+                kernel.tile_oc *= lanes_of(y);
+            } else if (kernel.family != Family::kReference && kernel.store == Store::kPlanar) {
+                kernel.tile_q *= lanes_of(y);
+            }
+            const Variant variant = compile(kernel, y);
+            std::uint64_t seed = 1;
+            for (const std::string &line : GetParam().problems) {
+                Problem problem = parse_problem("u8 " + line);
+                Random random(++seed);
+                QuantizedAs as = random_quantized_as(problem.dtype, &random);
+                as.w = CONVT_S8;
+                as.w_zero_point = arithmetic == Arithmetic::kInt8 ? 0 : as.w_zero_point % 100;
+                as.per_channel = false;
+                if (y == CONVT_F32) as.y = y;
+                quantize(&problem, as);
+                SCOPED_TRACE(describe(problem, seed, Options{}));
+                const Inputs inputs = draw(problem, seed);
+                EXPECT_TRUE(agrees(run_kernel(variant, problem, inputs), reference(problem, inputs)));
+            }
         }
     }
 }
