@@ -128,9 +128,13 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
         w.dim(f).set_extent(tile_oc);
         if (family.depthwise && store == Store::kChannels) {
-            x.dim(4).set_stride(1);
-            w.dim(0).set_stride(Expr());
-            w.dim(6).set_stride(1);
+            x.dim(f + 4).set_stride(block());
+            w.dim(f).set_stride(Expr());
+            w.dim(f + 6).set_stride(block());
+            if (f) {
+                x.dim(0).set_stride(1);
+                w.dim(0).set_stride(1);
+            }
             bias.dim(0).set_stride(Expr());
             bias.dim(1).set_stride(1);
             factors.dim(0).set_stride(Expr());
@@ -141,7 +145,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             w.dim(f + 1).set_stride(block() * tile_oc);
             if (f) {
                 w.dim(1).set_stride(block());
-                x.dim(family.vectors_along_w ? 1 : 4).set_stride(block());
+                x.dim(family.vectors_along_w || family.depthwise ? 1 : 4).set_stride(block());
             }
             y.dim(store == Store::kChannels ? 0 : 1)
                 .set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
@@ -154,10 +158,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     }
 
   private:
-    // Input channels side by side, for instructions that multiply and add several at once.
-    int block() const {
-        return family.depthwise || family.outside == Outside::kSkipped ? 1 : block_of(arithmetic);
-    }
+    // Input channels side by side, for instructions that multiply and add several at once; with one input channel per group
+    // the caller puts taps there.
+    int block() const { return family.outside == Outside::kSkipped ? 1 : block_of(arithmetic); }
 
     // Where the other dimensions of x and w start: behind that within a block.
     int first() const { return block() > 1 ? 1 : 0; }

@@ -11,6 +11,7 @@ namespace convtranspose {
 AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues) {
     AxisPlan p;
     p.geometry = geometry;
+    p.step = geometry.offset_step;
     p.residues = all_residues ? geometry.stride : std::min(geometry.stride, geometry.out);
     // Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on
     // the pads, the order does not.
@@ -52,6 +53,31 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
         p.shared_count = static_cast<std::int32_t>(shared_end - shared_begin);
     }
     return p;
+}
+
+void pair_taps(AxisPlan *plan) {
+    const AxisGeometry &g = plan->geometry;
+    std::vector<std::int64_t> pairs;
+    std::vector<std::int32_t> tap_of(plan->elements.size()); // the new tap that an element at a place of the old order is in
+    for (std::size_t begin = 0, end = 0; begin < plan->elements.size(); begin = end) {
+        const auto meets = [&](std::size_t i) { return plan->elements[i] * g.dilation % g.stride; };
+        for (end = begin; end < plan->elements.size() && meets(end) == meets(begin); end++) {
+            tap_of[end] = static_cast<std::int32_t>((pairs.size() + (end - begin)) / 2);
+        }
+        pairs.insert(pairs.end(), plan->elements.begin() + static_cast<std::ptrdiff_t>(begin),
+                     plan->elements.begin() + static_cast<std::ptrdiff_t>(end));
+        if (pairs.size() % 2) pairs.push_back(-1);
+    }
+    for (std::int64_t r = 0; r < plan->residues; r++) {
+        std::int32_t *const row = plan->table.data() + kTapColumns * r;
+        if (row[1] == 0) continue;
+        row[1] = (row[1] + 1) / 2;
+        row[2] = tap_of[static_cast<std::size_t>(row[2])];
+    }
+    plan->elements = std::move(pairs);
+    plan->max_count = (plan->max_count + 1) / 2;
+    plan->step *= 2;
+    plan->paired = true;
 }
 
 } // namespace convtranspose

@@ -25,6 +25,8 @@ struct AxisPlan {
     std::vector<TapClass> classes;      // what the classes of the table are
     std::vector<std::int64_t> elements; // packed kernel axis: which element of w stands where
     std::int32_t max_count = 0;
+    std::int64_t step = 1; // between the input positions of consecutive taps
+    bool paired = false;   // see pair_taps()
     std::int32_t shared_first = 0, shared_count = 0; // offsets that every residue has a tap for; offset_step == 1 only
 
     std::int64_t low = 0,
@@ -38,6 +40,10 @@ struct AxisPlan {
 // weight_stride: by whose residues the elements are ordered; that of the node, so that packed weights serve every input size.
 // all_residues: the kernel walks all residues whether or not they have outputs (a constant stride).
 AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues);
+
+// Makes taps 2t and 2t + 1 of each residue one, that reads a pair of positions geometry.offset_step apart. elements then holds
+// two for each tap, -1 where a residue has no other left. Only for weights ordered by the axis's own stride.
+void pair_taps(AxisPlan *plan);
 
 } // namespace convtranspose
 

@@ -52,6 +52,7 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
         break;
     case Family::kDepthwise:
         if (p.ic() != 1) return concat(p.ic(), " input channels per group");
+        if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return "x has one column, each tap a residue";
         if (v.store == Store::kChannels) {
             if (dense != Store::kChannels) return "y is channels first";
             if (p.oc() != 1) return concat(p.oc(), " output channels per group");
@@ -103,6 +104,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         residues *= static_cast<double>(a.residues);
     }
     // Steps of the reduction. A 16-bit product without VNNI is added by an instruction of its own, on other ports in part.
+    if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
     const auto ic = ceil_div(p.ic(), block_of(v));
     const double product = v.arithmetic == Arithmetic::kInt16 && v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
     const double groups = static_cast<double>(g.group), images = static_cast<double>(g.batch);

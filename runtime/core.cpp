@@ -120,11 +120,13 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
     for (std::size_t a = 0; a < 3; a++) {
         axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];
-        packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size());
+        if (a == 0 && pairs_taps(v)) pair_taps(&axes_[a]);
+        packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size()) / (axes_[a].paired ? 2 : 1);
     }
     const PackedLayout packing = packed ? *packed : packing_of(v);
     packed_.arithmetic = packing.arithmetic;
     packed_.block = packing.block;
+    packed_.pairs_taps = packing.pairs_taps;
     packed_.oc_tile = packing.oc_tile;
     packed_.group_tile = packing.group_tile;
     packed_.group = g.group;
@@ -137,7 +139,8 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     }
     for (std::size_t i = 0; i < kCopyVariantCount; i++) {
         const CopyVariant &copy = kCopyVariants[i];
-        if (copy.isa == v.isa && copy.order == pad_order_ && copy.arithmetic == v.arithmetic && copy.block == packed_.block)
+        const PadOrder order = pairs_taps(v) ? PadOrder::kPlanar : pad_order_; // see copy_parts()
+        if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.block == packed_.block)
             copy_ = copy.run;
     }
     plan_strips(threads);
@@ -327,11 +330,81 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
     });
 }
 
+// Extents and strides (c0, w, h, d, c1, g, n) of what one call of a copy kernel copies, and where it begins, in elements.
+struct Core::CopyPart {
+    std::array<std::int64_t, 7> extents, from, to;
+    std::int64_t from_offset = 0, to_offset = 0;
+};
+
+// begin, inside: the part of each axis of the copy that is in x.
+std::vector<Core::CopyPart> Core::copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
+                                             const std::array<std::int64_t, 3> &inside) const {
+    const TensorStrides &x = o.x_strides, &to = s.strides;
+    const std::int64_t block = packed_.block, ic = packed_.ic;
+    const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
+        CopyPart p;
+        p.extents = {c0, inside[0], inside[1], inside[2], c1, group, s.images};
+        p.from = {x.c, x.axes[0], x.axes[1], x.axes[2], block * x.c, ic * x.c, x.n};
+        p.to = {1, to.axes[0], to.axes[1], to.axes[2], to.c, s.group_stride, to.n};
+        for (std::size_t a = 0; a < 3; a++) {
+            p.from_offset += (s.x_min[a] + begin[a]) * x.axes[a];
+            p.to_offset += begin[a] * to.axes[a];
+        }
+        return p;
+    };
+    std::vector<CopyPart> parts;
+    if (packed_.pairs_taps) {
+        // Each position holds x there and offset_step further on, where that is: in between both, near the ends one.
+        const std::int64_t step = axes_[0].geometry.offset_step, end = begin[0] + inside[0];
+        const std::int64_t next_begin = std::clamp<std::int64_t>(-s.x_min[0] - step, 0, s.x_extent[0]);
+        const std::int64_t next_end =
+            std::clamp(axes_[0].geometry.in - s.x_min[0] - step, next_begin, s.x_extent[0]);
+        const auto add = [&](std::int64_t from, std::int64_t until, std::int64_t first, std::int64_t count) {
+            if (from >= until) return;
+            CopyPart p = part(count, 1, packed_.group);
+            p.extents[1] = until - from;
+            p.from[0] = step * x.axes[0];
+            p.from_offset += (from - begin[0] + first * step) * x.axes[0];
+            p.to_offset += (from - begin[0]) * to.axes[0] + first;
+            if (copies_channels_inside()) { // then groups are what is dense: they take the kernel's dimension w
+                for (std::array<std::int64_t, 7> *list : {&p.extents, &p.from, &p.to}) std::swap((*list)[1], (*list)[5]);
+            }
+            parts.push_back(p);
+        };
+        const std::int64_t both_begin = std::max(begin[0], next_begin), both_end = std::max(std::min(end, next_end), both_begin);
+        add(both_begin, both_end, 0, 2);
+        add(next_begin, std::min(next_end, both_begin), 1, 1);
+        add(both_end, next_end, 1, 1);
+        add(begin[0], std::min(end, both_begin), 0, 1);
+        add(both_end, end, 0, 1);
+    } else if (copies_channels_inside()) {
+        if (ic % block != 0) {
+            parts.push_back(part(ic, 1, packed_.group));
+        } else {
+            parts.push_back(part(ic * packed_.group, 1, 1));
+            CopyPart &p = parts.back();
+            if (p.from[0] == 1 && p.from[1] == p.extents[0] && p.to[1] == p.extents[0]) { // a row in one go
+                p.extents[0] *= std::exchange(p.extents[1], 1);
+            }
+        }
+    } else {
+        // Where channels do not fill the last block of a group, that takes a second call.
+        const std::int64_t whole = ic / block, rest = ic % block;
+        if (whole) parts.push_back(part(block, whole, packed_.group));
+        if (rest) {
+            parts.push_back(part(rest, 1, packed_.group));
+            parts.back().from_offset += whole * block * x.c;
+            parts.back().to_offset += whole * to.c;
+        }
+    }
+    return parts;
+}
+
 // As copy_strip, with channels in two dimensions, (c0, c1, g). The elements of the copy that fill up blocks and vectors of
 // channels are left as they are: whatever they hold meets weights of zero, which with integers makes zero.
 void Core::copy_strip_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
-    const std::int64_t block = packed_.block, ic = packed_.ic, size = operand_size(*variant_);
+    const std::int64_t size = operand_size(*variant_);
 
     // The part of each axis that exists in x, and what of the copy comes before it.
     std::array<std::int64_t, 3> begin, inside;
@@ -341,48 +414,11 @@ void Core::copy_strip_quantized(const Strip &s, const Operands &o, const Paralle
         inside[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin[a], s.x_extent[a]) - begin[a];
         outside = outside || inside[a] != s.x_extent[a];
     }
-    if (outside) fill_around(s, begin, inside, o, parallel);
-    if (inside[0] * inside[1] * inside[2] == 0) return;
+    if (outside || packed_.pairs_taps) fill_around(s, begin, inside, o, parallel);
+    if (inside[1] * inside[2] == 0) return;
 
-    // Extents and strides (c0, w, h, d, c1, g, n) of what one call copies; where channels do not fill the last block of a
-    // group, that takes a second call.
-    struct Part {
-        std::array<std::int64_t, 7> extents, from, to;
-        std::int64_t from_offset = 0, to_offset = 0;
-    };
-    const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
-        Part p;
-        p.extents = {c0, inside[0], inside[1], inside[2], c1, group, s.images};
-        p.from = {strides.c, strides.axes[0],   strides.axes[1], strides.axes[2],
-                  block * strides.c, ic * strides.c, strides.n};
-        p.to = {1, s.strides.axes[0], s.strides.axes[1], s.strides.axes[2], s.strides.c, s.group_stride, s.strides.n};
-        for (std::size_t a = 0; a < 3; a++) {
-            p.from_offset += (s.x_min[a] + begin[a]) * strides.axes[a];
-            p.to_offset += begin[a] * s.strides.axes[a];
-        }
-        return p;
-    };
-    std::vector<Part> parts;
-    if (copies_channels_inside()) {
-        if (ic % block != 0) {
-            parts.push_back(part(ic, 1, packed_.group));
-        } else {
-            parts.push_back(part(ic * packed_.group, 1, 1));
-            Part &p = parts.back();
-            if (p.from[0] == 1 && p.from[1] == p.extents[0] && p.to[1] == p.extents[0]) { // a row in one go
-                p.extents[0] *= std::exchange(p.extents[1], 1);
-            }
-        }
-    } else {
-        const std::int64_t whole = ic / block, rest = ic % block;
-        if (whole) parts.push_back(part(block, whole, packed_.group));
-        if (rest) {
-            parts.push_back(part(rest, 1, packed_.group));
-            parts.back().from_offset += whole * block * strides.c;
-            parts.back().to_offset += whole * s.strides.c;
-        }
-    }
-    for (const Part &p : parts) {
+    for (const CopyPart &p : copy_parts(s, o, begin, inside)) {
+        if (*std::min_element(p.extents.begin(), p.extents.end()) == 0) continue;
         const std::array<std::size_t, 5> order = {6, 3, 2, 4, 5};
         const std::size_t split = *std::max_element(
             order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p.extents[a] < p.extents[b]; });
@@ -420,7 +456,7 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
         char *row = static_cast<char *>(o.workspace) +
                     (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
         const auto is_inside = [&](std::int64_t at, std::size_t a) { return at >= begin[a] && at < begin[a] + inside[a]; };
-        if (!is_inside(h, 1) || !is_inside(d, 2)) {
+        if (packed_.pairs_taps || !is_inside(h, 1) || !is_inside(d, 2)) {
             std::memset(row, value, static_cast<std::size_t>(rows * (before + inside[0] * column + after)));
             return;
         }
@@ -506,9 +542,9 @@ void Core::call(const Strip &s, const Call &c, const Operands &o) const {
     x.raw.dimensions = 6 + blocked;
 
     const std::array<std::int64_t, 3> &taps = packed_.taps;
-    const std::int64_t tap = packed_.oc_tile ? packed_.blocks() * packed_.oc_tile * block : packed_.groups();
+    const std::int64_t tap = packed_.oc_tile ? packed_.blocks() * packed_.oc_tile * block : packed_.groups() * block;
     const std::int64_t tile_stride = packed_.taps_volume() * tap;
-    const std::int64_t group_stride = packed_.oc_tile ? packed_.tiles() * tile_stride : 1;
+    const std::int64_t group_stride = packed_.oc_tile ? packed_.tiles() * tile_stride : block;
     const auto *const w_data = static_cast<const char *>(o.packed);
     Buffer<8> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * operand_size(v), types.w);
     const bool one_channel = v.family == Family::kReference; // per step of dimension oo, not a tile of them
@@ -566,7 +602,7 @@ void Core::call(const Strip &s, const Call &c, const Operands &o) const {
 
     Buffer<2> taps_w = table_buffer(axes_[0], c.box[0].first), taps_h = table_buffer(axes_[1], c.box[1].first),
               taps_d = table_buffer(axes_[2], c.box[2].first);
-    const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].geometry.offset_step); };
+    const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
     v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
           axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,
           axes_[1].shared_first, axes_[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &out.raw);

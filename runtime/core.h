@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "candidates.h"
 #include "packed_weights.h"
@@ -63,6 +64,9 @@ class Core {
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void copy_strip_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    struct CopyPart;
+    std::vector<CopyPart> copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
+                                     const std::array<std::int64_t, 3> &inside) const;
     void fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
                      const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
     void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;

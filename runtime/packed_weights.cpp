@@ -63,9 +63,9 @@ void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, c
     const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // to u8, whose zero point is 128 more
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::int64_t ic_stride = p.oc_tile ? tile * p.block : 0; // oc_tile = 0 has one input channel
-    const std::int64_t tap_stride = p.oc_tile ? p.blocks() * tile * p.block : p.groups();
+    const std::int64_t tap_stride = p.oc_tile ? p.blocks() * tile * p.block : p.groups() * p.block;
     const std::int64_t tile_stride = p.taps_volume() * tap_stride;
-    const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : 1;
+    const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : p.block;
     const std::int64_t per_group = p.biases() / p.groups();
     std::vector<std::int32_t> zeros(static_cast<std::size_t>(tile));
     std::vector<std::int32_t> tile_sums(static_cast<std::size_t>(tile * p.taps_volume()));
@@ -85,10 +85,13 @@ void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, c
                         const std::int64_t at_dh = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
                                                    axes[1].elements[static_cast<std::size_t>(h)] * w.k[1];
                         for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride, sum += tile) {
-                            const std::int64_t there =
-                                ic < p.ic ? filled : 0; // channels past the last, of either kind, are zeros
-                            const std::int64_t at = (g * p.ic + ic) * w.c + t * tile * w.m + at_dh +
-                                                    axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
+                            // A block is of channels, or of two taps; those past the last are zeros.
+                            const std::int64_t c = p.pairs_taps ? 0 : ic;
+                            const std::int64_t tap = p.pairs_taps ? 2 * v + ic : v;
+                            const std::int64_t element = axes[0].elements[static_cast<std::size_t>(tap)];
+                            const std::int64_t there = c < p.ic && element >= 0 ? filled : 0;
+                            const std::int64_t at =
+                                (g * p.ic + c) * w.c + t * tile * w.m + at_dh + element * w.k[0];
                             for (std::int64_t i = 0; i < there; i++) {
                                 const std::int32_t value = (from[at + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
                                 to[i * p.block] = static_cast<Packed>(value);
@@ -113,13 +116,15 @@ PackedLayout packing_of(const Variant &v) {
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
     packing.arithmetic = v.arithmetic;
     packing.block = block_of(v);
+    packing.pairs_taps = pairs_taps(v);
     packing.oc_tile = dense_groups ? 0 : v.tile_oc;
     packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
     return packing;
 }
 
 bool same_packing(const PackedLayout &a, const PackedLayout &b) {
-    return a.arithmetic == b.arithmetic && a.block == b.block && a.oc_tile == b.oc_tile && a.group_tile == b.group_tile;
+    return a.arithmetic == b.arithmetic && a.block == b.block && a.pairs_taps == b.pairs_taps &&
+           a.oc_tile == b.oc_tile && a.group_tile == b.group_tile;
 }
 
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
@@ -165,13 +170,16 @@ void unpack_quantized(const PackedLayout &p, const std::array<AxisPlan, 3> &axes
                 const std::int64_t from = g * group_stride + oc / tile * tile_stride + ic / p.block * tile * p.block +
                                           oc % tile * p.block + ic % p.block;
                 const std::int64_t to = (g * p.ic + ic) * w.c + oc * w.m;
-                for (std::int64_t t = 0; t < p.taps_volume(); t++) {
-                    const std::int64_t v = t % p.taps[0], h = t / p.taps[0] % p.taps[1], d = t / p.taps[0] / p.taps[1];
+                const std::int64_t taps_w = static_cast<std::int64_t>(axes[0].elements.size()); // singly, if in pairs
+                for (std::int64_t t = 0; t < taps_w * p.taps[1] * p.taps[2]; t++) {
+                    const std::int64_t v = t % taps_w, h = t / taps_w % p.taps[1], d = t / taps_w / p.taps[1];
+                    if (axes[0].elements[static_cast<std::size_t>(v)] < 0) continue;
+                    const std::int64_t at = p.pairs_taps ? t / 2 * tap_stride + t % 2 : t * tap_stride;
                     const std::int64_t k = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
                                            axes[1].elements[static_cast<std::size_t>(h)] * w.k[1] +
                                            axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
                     static_cast<std::uint8_t *>(w_out)[to + k] = static_cast<std::uint8_t>(
-                        value_at(from + t * tap_stride) + q.w_zero_point_of(g * p.oc + oc));
+                        value_at(from + at) + q.w_zero_point_of(g * p.oc + oc));
                 }
             }
         }

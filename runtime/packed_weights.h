@@ -21,10 +21,12 @@ struct WeightsView {
 
 // oc_tile > 0: w as [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block], bias as [group][oc].
 // oc_tile = 0 (one input and one output channel per group): w as [tap d][tap h][tap w][group], bias as [group].
-// Channels (or groups) past the last are zeros up to a whole tile, or block.
+// Channels (or groups) past the last are zeros up to a whole tile, or block. With pairs of taps in place of blocks of input
+// channels, of which there is one, a tap along w is such a pair, and oc_tile = 0 makes w [tap d][tap h][tap w][group][2].
 struct PackedLayout {
     Arithmetic arithmetic = Arithmetic::kFloat;
     std::int64_t block = 1;
+    bool pairs_taps = false;
     std::int64_t oc_tile = 1;
     std::int64_t group_tile = 1; // oc_tile = 0 only: groups are padded to a multiple of it
     std::int64_t group = 1, ic = 0, oc = 0;
@@ -35,7 +37,7 @@ struct PackedLayout {
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
     std::int64_t weights() const { // elements
-        return oc_tile ? group * tiles() * taps_volume() * blocks() * block * oc_tile : taps_volume() * groups();
+        return oc_tile ? group * tiles() * taps_volume() * blocks() * block * oc_tile : taps_volume() * groups() * block;
     }
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
 };

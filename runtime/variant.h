@@ -83,10 +83,16 @@ extern const std::size_t kCopyVariantCount;
 
 inline convt_dtype sum_dtype(convt_dtype dtype) { return dtype == CONVT_F64 ? CONVT_F64 : CONVT_F32; }
 
-// Input channels that lie side by side for instructions that multiply and add several at once.
+// Input channels that lie side by side for instructions that multiply and add several at once; taps, if pairs_taps().
 inline int block_of(const Variant &v) {
-    if (v.family == Family::kReference || v.family == Family::kDepthwise) return 1;
+    if (v.family == Family::kReference) return 1;
     return v.arithmetic == Arithmetic::kInt8 ? 4 : v.arithmetic == Arithmetic::kInt16 ? 2 : 1;
+}
+
+// Whether a block is two neighbouring taps along w, and the two positions of x that they read: with one input channel per
+// group there is nothing else to pair.
+inline bool pairs_taps(const Variant &v) {
+    return v.family == Family::kDepthwise && v.arithmetic == Arithmetic::kInt16;
 }
 
 // Bytes of an element of the packed weights, and of the copy of x.

@@ -61,7 +61,7 @@ extern const ScheduleFamily kWide;
 // taps of all residues that meet it. For few output channels. Needs constant strides of w and h, and x readable as above.
 extern const ScheduleFamily kFew;
 
-// One input channel per group. kChannels: vectors along g, tile.oc of them, by tile.q positions. kPlanar: as kWide.
+// One input channel per group; of integers two taps along w are in a block. kChannels: vectors along g, tile.oc of them, by tile.q positions. kPlanar: as kWide.
 extern const ScheduleFamily kDepthwise;
 
 } // namespace convtranspose

@@ -33,6 +33,7 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
         .unroll(c.g)
         .unroll(w.q);
     const Update &k = c.updates[0];
+    reduce_blocks(c, k, sum.update());
     sum.update().reorder(inner_to_outer(k, {c.g, w.q})).vectorize(c.g, tile.lanes).unroll(c.g).unroll(w.q);
 }
 
