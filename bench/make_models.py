@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes one ONNX model per layer of a workload: a ConvTranspose node (opset 11) of static shapes with constant random
-weights and bias.
+weights and bias, or with --dtype u8 a QLinearConvTranspose node (com.ms.internal.nhwc): channels last, u8 x and y with
+zero points in the middle, s8 weights with a scale for each output channel.
 
 A layer is an object with name, n (batch), c (input channels), spatial (input extents), m (output channels), k (kernel
 extents), and s, p, op, g, d: stride, pad at begin and end, output_padding, group, dilation. Each of s, p, op and d is
@@ -48,17 +49,43 @@ def make_model(layer, dtype):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
 
 
+def make_quantized_model(layer):
+    random = np.random.default_rng(zlib.crc32(layer["name"].encode()))
+    w = random.integers(-127, 128, (layer["c"], layer["m"] // layer["g"], *layer["k"]), dtype=np.int8)
+    terms = layer["c"] / layer["g"] * math.prod(layer["k"])
+    constants = {
+        "x_scale": np.float32(0.02), "x_zero_point": np.uint8(128), "w": w,
+        "w_scale": random.uniform(0.005, 0.02, layer["m"]).astype(np.float32), "w_zero_point": np.int8(0),
+        "y_scale": np.float32(0.02 * 0.01 * 74 * 74 * math.sqrt(terms) / 42),  # y fills its 8 bits
+        "y_zero_point": np.uint8(128), "b": random.integers(-9999, 10000, layer["m"], dtype=np.int32)}
+    pads = per_axis(layer, "p")
+    node = helper.make_node("QLinearConvTranspose", ["x", *constants], ["y"], name=layer["name"],
+                            domain="com.ms.internal.nhwc", group=layer["g"], kernel_shape=layer["k"],
+                            strides=per_axis(layer, "s"), pads=pads + pads, output_padding=per_axis(layer, "op"),
+                            dilations=per_axis(layer, "d"))
+    u8 = TensorProto.UINT8
+    graph = helper.make_graph(
+        [node], layer["name"],
+        [helper.make_tensor_value_info("x", u8, [layer["n"], *layer["spatial"], layer["c"]])],
+        [helper.make_tensor_value_info("y", u8, [layer["n"], *output_extents(layer), layer["m"]])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.ms.internal.nhwc", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("layers", metavar="LAYERS.json", type=pathlib.Path)
     parser.add_argument("out", metavar="OUT", type=pathlib.Path, help="folder for NAME.onnx")
-    parser.add_argument("--dtype", choices=TYPES, default="f32")
+    parser.add_argument("--dtype", choices=[*TYPES, "u8"], default="f32")
     parser.add_argument("--only", metavar="TEXT", default="", help="only the layers whose name contains this")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     layers = [layer for layer in json.loads(arguments.layers.read_text()) if arguments.only in layer["name"]]
     for layer in layers:
-        onnx.save(make_model(layer, arguments.dtype), arguments.out / f"{layer['name']}.onnx")
+        quantized = arguments.dtype == "u8"
+        model = make_quantized_model(layer) if quantized else make_model(layer, arguments.dtype)
+        onnx.save(model, arguments.out / f"{layer['name']}.onnx")
     print(f"{len(layers)} models in {arguments.out}")
 
 

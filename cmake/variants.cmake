@@ -114,7 +114,7 @@ function(convtranspose_table)
     convtranspose_variants(FAMILY few ISAS avx512 DTYPES i16 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4)
     convtranspose_variants(FAMILY few ISAS avx512 DTYPES i16 STORES planar STRIDES 3x3 8x1 TILES 1x2)
     convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 1x1 2x1 TILES 1x6)
-    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 2x2 4x1 TILES 1x3 1x2)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 2x2 4x1 TILES 1x2)
     convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 3x3 8x1 TILES 1x1)
 
     convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES i16 STORES planar STRIDES 1 2 3 4 8 TILES 1x4 1x2 1x1)

@@ -120,6 +120,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     const auto step = [&](double vectors, double broadcasts) {
         return std::max({product * vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
     };
+    // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
+    const double interleave = v.arithmetic == Arithmetic::kFloat ? 3 : 3 + 1.5 * v.stride_w;
     double total = 0;
     switch (v.family) {
     case Family::kReference: break;
@@ -129,6 +131,11 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
                              static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
         double store = positions * vectors * 2;
+        if (v.arithmetic != Arithmetic::kFloat) {
+            // Requantization; masked, where the tile is not full, it takes a few times as long.
+            const double tiles_of_oc = ceil_div(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
+            store = positions * vectors * (4 + 8 * partial / tiles_of_oc);
+        }
         if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
@@ -150,7 +157,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
         const double loop = v.family == Family::kDepthwise ? 3 : 6;       // its only input channel makes no loop
-        const double store = v.store == Store::kPlanar ? 3 : 1.5 * lanes; // of a vector
+        const double store = v.store == Store::kPlanar ? interleave : 1.5 * lanes; // of a vector
         total = tiles *
                 (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
         break;
@@ -163,7 +170,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double rest = taps - shared * all;
         total =
             tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * load, 4.0) * v.tile_oc) +
-                     residues * (10 + vectors * v.tile_oc * 3) + (shared + rest) * 12);
+                     residues * (10 + vectors * v.tile_oc * interleave) + (shared + rest) * 12);
         break;
     }
     }

@@ -73,17 +73,35 @@ CONVTRANSPOSE_PEAK_KERNEL(avx2_f64, __attribute__((target("avx2,fma"))), __m256d
 CONVTRANSPOSE_PEAK_KERNEL(sse_f32, , __m128, float, 12, _mm_set1_ps, CONVTRANSPOSE_SSE_MULTIPLY_ADD_F32)
 CONVTRANSPOSE_PEAK_KERNEL(sse_f64, , __m128d, double, 12, _mm_set1_pd, CONVTRANSPOSE_SSE_MULTIPLY_ADD_F64)
 
-#define CONVTRANSPOSE_AVX512_MADD(ACC, A, B) _mm512_add_epi32(_mm512_madd_epi16(ACC, A), B)
-#define CONVTRANSPOSE_AVX2_MADD(ACC, A, B) _mm256_add_epi32(_mm256_madd_epi16(ACC, A), B)
-#define CONVTRANSPOSE_SSE_MADD(ACC, A, B) _mm_add_epi32(_mm_madd_epi16(ACC, A), B)
+// volatile: the product is the same each time.
+__attribute__((target("avx512f,avx512bw"), always_inline)) inline __m512i avx512_madd(__m512i acc, __m512i a, __m512i b) {
+    __m512i product;
+    asm volatile("vpmaddwd %2, %1, %0" : "=v"(product) : "v"(a), "v"(b));
+    return _mm512_add_epi32(acc, product);
+}
+__attribute__((target("avx2"), always_inline)) inline __m256i avx2_madd(__m256i acc, __m256i a, __m256i b) {
+    __m256i product;
+    asm volatile("vpmaddwd %2, %1, %0" : "=x"(product) : "x"(a), "x"(b));
+    return _mm256_add_epi32(acc, product);
+}
+__attribute__((always_inline)) inline __m128i sse_madd(__m128i acc, __m128i a, __m128i b) {
+    asm volatile("pmaddwd %1, %0" : "+x"(a) : "x"(b));
+    return _mm_add_epi32(acc, a);
+}
+
+// GCC 12 copies the accumulator around the intrinsic.
+__attribute__((target("avx512f,avx512vnni"), always_inline)) inline __m512i dpbusd(__m512i acc, __m512i a, __m512i b) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(a), "v"(b));
+    return acc;
+}
 
 CONVTRANSPOSE_PEAK_PRODUCTS(vnni_s8, __attribute__((target("avx512f,avx512vnni"))), __m512i, std::int32_t, 24,
-                            _mm512_set1_epi32, _mm512_dpbusd_epi32, 4)
-CONVTRANSPOSE_PEAK_PRODUCTS(avx512_s16, __attribute__((target("avx512f,avx512bw"))), __m512i, std::int32_t, 24,
-                            _mm512_set1_epi32, CONVTRANSPOSE_AVX512_MADD, 2)
-CONVTRANSPOSE_PEAK_PRODUCTS(avx2_s16, __attribute__((target("avx2"))), __m256i, std::int32_t, 13, _mm256_set1_epi32,
-                            CONVTRANSPOSE_AVX2_MADD, 2)
-CONVTRANSPOSE_PEAK_PRODUCTS(sse_s16, , __m128i, std::int32_t, 13, _mm_set1_epi32, CONVTRANSPOSE_SSE_MADD, 2)
+                            _mm512_set1_epi32, dpbusd, 4)
+CONVTRANSPOSE_PEAK_PRODUCTS(avx512_s16, __attribute__((target("avx512f,avx512bw"))), __m512i, std::int32_t, 16,
+                            _mm512_set1_epi32, avx512_madd, 2)
+CONVTRANSPOSE_PEAK_PRODUCTS(avx2_s16, __attribute__((target("avx2"))), __m256i, std::int32_t, 8, _mm256_set1_epi32,
+                            avx2_madd, 2)
+CONVTRANSPOSE_PEAK_PRODUCTS(sse_s16, , __m128i, std::int32_t, 8, _mm_set1_epi32, sse_madd, 2)
 
 Kernel integer_kernel_of(const std::string &isa) {
     if (isa.find("vnni") != std::string::npos) return vnni_s8_kernel;
