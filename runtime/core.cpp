@@ -414,7 +414,13 @@ void Core::copy_strip_quantized(const Strip &s, const Operands &o, const Paralle
         inside[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin[a], s.x_extent[a]) - begin[a];
         outside = outside || inside[a] != s.x_extent[a];
     }
-    if (outside || packed_.pairs_taps) fill_around(s, begin, inside, o, parallel);
+    if (packed_.pairs_taps) { // of the last positions only the first of a pair is in x, of those before x only the second
+        std::array<std::int64_t, 3> both = inside;
+        both[0] = std::max<std::int64_t>(inside[0] - axes_[0].geometry.offset_step, 0);
+        fill_around(s, begin, both, o, parallel);
+    } else if (outside) {
+        fill_around(s, begin, inside, o, parallel);
+    }
     if (inside[1] * inside[2] == 0) return;
 
     for (const CopyPart &p : copy_parts(s, o, begin, inside)) {
@@ -456,8 +462,8 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
         char *row = static_cast<char *>(o.workspace) +
                     (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
         const auto is_inside = [&](std::int64_t at, std::size_t a) { return at >= begin[a] && at < begin[a] + inside[a]; };
-        if (packed_.pairs_taps || !is_inside(h, 1) || !is_inside(d, 2)) {
-            std::memset(row, value, static_cast<std::size_t>(rows * (before + inside[0] * column + after)));
+        if (!is_inside(h, 1) || !is_inside(d, 2)) {
+            std::memset(row, value, static_cast<std::size_t>(rows * (end + after)));
             return;
         }
         for (std::int64_t r = 0; r < rows; r++, row += row_stride) {
