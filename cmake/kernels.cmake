@@ -14,13 +14,17 @@ set(enum_isa_x86_64 kX86_64)
 
 # _kernel(name isa generator params...): one object file by one generator.
 function(_convtranspose_kernel name isa generator)
+    set(target ${target_${isa}})
+    if(generator STREQUAL copy_quantized AND isa STREQUAL avx512_vnni)
+        set(target ${target_avx512})
+    endif()
     set(object ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}/${name}.o)
     add_custom_command(
         OUTPUT ${object}
         # Halide warns that f16 is emulated, which on x86 it always is: its words are kept for failures.
         COMMAND ${generator}_generator -g ${generator} -f convt_${name}_${isa} -n ${name} -e object
                 -o ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}
-                target=${target_${isa}}-no_runtime-no_asserts-no_bounds_query ${ARGN}
+                target=${target}-no_runtime-no_asserts-no_bounds_query ${ARGN}
                 2> ${object}.log || ${CMAKE_COMMAND} -D LOG=${object}.log -P ${PROJECT_SOURCE_DIR}/cmake/kernel_failed.cmake
         DEPENDS ${generator}_generator
         COMMENT "Kernel ${name} for ${isa}"
@@ -59,6 +63,7 @@ function(convtranspose_quantized_copies)
             _convtranspose_integer(${dtype} arithmetic enum y_type y_enum)
             foreach(order IN LISTS arg_ORDERS)
                 set(name copy_${dtype}_${order}_${block})
+                # Copies have no use for VNNI, whose target lets the compiler choose instructions that are AMD's alone.
                 _convtranspose_kernel(${name} ${isa} copy_quantized arithmetic=${arithmetic} order=${order} block=${block})
                 set(function convt_${name}_${isa})
                 set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS
@@ -169,6 +174,8 @@ function(convtranspose_kernels objects_variable table_variable)
     get_property(rows DIRECTORY PROPERTY CONVTRANSPOSE_ROWS)
     get_property(pads DIRECTORY PROPERTY CONVTRANSPOSE_PADS)
     get_property(copies DIRECTORY PROPERTY CONVTRANSPOSE_COPIES)
+    list(JOIN objects "\n" lines)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/kernels.txt "${lines}\n") # for tests/kernels
     set(table ${CMAKE_CURRENT_BINARY_DIR}/variant_table.cpp)
     configure_file(${PROJECT_SOURCE_DIR}/cmake/variant_table.cpp.in ${table} @ONLY)
     set(${objects_variable} ${objects} PARENT_SCOPE)

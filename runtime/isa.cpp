@@ -33,7 +33,8 @@ bool isa_supported(Isa isa) {
     case Isa::kAvx2: return avx2;
     case Isa::kAvx512: return avx512;
     case Isa::kAvx512Vnni:
-        // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 too, which integer kernels have no use for.
+        // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 and more too; tests/kernels sees to it that no kernel
+        // holds an instruction that is not asked for here.
         return avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512ifma") &&
                __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
                __builtin_cpu_supports("avx512bitalg");
