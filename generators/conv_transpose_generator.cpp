@@ -74,17 +74,16 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         in.w = w;
         in.bias = bias;
         const auto axis = [&](const Func &taps, const Expr &step, const Expr &max_count, int i) {
-            return Axis{
-                taps,
-                step,
-                max_count,
-                w.dim(first() + 2 + i).extent(),
-                x.dim(first() + i).min(),
-                x.dim(first() + i).extent(),
-                0,
-                family.tap_order,
-                Expr(),
-                Expr()};
+            return Axis{taps,
+                        step,
+                        max_count,
+                        w.dim(first() + 2 + i).extent(),
+                        x.dim(first() + i).min(),
+                        x.dim(first() + i).extent(),
+                        0,
+                        family.tap_order,
+                        Expr(),
+                        Expr()};
         };
         in.axes = {axis(taps_w, step_w, max_count_w, 0), axis(taps_h, step_h, max_count_h, 1),
                    axis(taps_d, step_d, max_count_d, 2)};

@@ -20,11 +20,11 @@ enum class CopyOrder {
 class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
   public:
     GeneratorParam<CopyOrder> order{"order",
-                                   CopyOrder::kPlanar,
-                                   {{"planar", CopyOrder::kPlanar},
-                                    {"channels", CopyOrder::kChannels},
-                                    {"transposed", CopyOrder::kTransposed},
-                                    {"tochannels", CopyOrder::kToChannels}}};
+                                    CopyOrder::kPlanar,
+                                    {{"planar", CopyOrder::kPlanar},
+                                     {"channels", CopyOrder::kChannels},
+                                     {"transposed", CopyOrder::kTransposed},
+                                     {"tochannels", CopyOrder::kToChannels}}};
     GeneratorParam<Arithmetic> arithmetic{
         "arithmetic", Arithmetic::kInt8, {{"int8", Arithmetic::kInt8}, {"int16", Arithmetic::kInt16}}};
     GeneratorParam<int> block{"block", 1}; // extent of c0 where it is a block

@@ -9,8 +9,8 @@ namespace convtranspose {
 // What x and w are when they are multiplied.
 enum class Arithmetic {
     kFloat, // the type of the sums
-    kInt8,  // u8 x, s8 w, four neighbouring input channels at a time: what vpdpbusd and udot multiply. x has its zero point in
-            // it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
+    kInt8, // u8 x, s8 w, four neighbouring input channels at a time: what vpdpbusd and udot multiply. x has its zero point in
+           // it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
     kInt16, // both s16, less their zero points, two neighbouring input channels at a time: what vpmaddwd multiplies
 };
 

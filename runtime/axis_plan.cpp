@@ -58,7 +58,8 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 void pair_taps(AxisPlan *plan) {
     const AxisGeometry &g = plan->geometry;
     std::vector<std::int64_t> pairs;
-    std::vector<std::int32_t> tap_of(plan->elements.size()); // the new tap that an element at a place of the old order is in
+    std::vector<std::int32_t> tap_of(
+        plan->elements.size()); // the new tap that an element at a place of the old order is in
     for (std::size_t begin = 0, end = 0; begin < plan->elements.size(); begin = end) {
         const auto meets = [&](std::size_t i) { return plan->elements[i] * g.dilation % g.stride; };
         for (end = begin; end < plan->elements.size() && meets(end) == meets(begin); end++) {

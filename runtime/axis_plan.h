@@ -20,13 +20,13 @@ struct TapClass {
 
 struct AxisPlan {
     AxisGeometry geometry;
-    std::int64_t residues = 0;          // rows of the table; at most this many residues have outputs
-    std::vector<std::int32_t> table;    // residues rows of kTapColumns: offset, count, first packed kernel element, class
-    std::vector<TapClass> classes;      // what the classes of the table are
+    std::int64_t residues = 0;       // rows of the table; at most this many residues have outputs
+    std::vector<std::int32_t> table; // residues rows of kTapColumns: offset, count, first packed kernel element, class
+    std::vector<TapClass> classes;   // what the classes of the table are
     std::vector<std::int64_t> elements; // packed kernel axis: which element of w stands where
     std::int32_t max_count = 0;
-    std::int64_t step = 1; // between the input positions of consecutive taps
-    bool paired = false;   // see pair_taps()
+    std::int64_t step = 1;                           // between the input positions of consecutive taps
+    bool paired = false;                             // see pair_taps()
     std::int32_t shared_first = 0, shared_count = 0; // offsets that every residue has a tap for; offset_step == 1 only
 
     std::int64_t low = 0,

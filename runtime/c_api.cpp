@@ -267,7 +267,8 @@ Status run_plan(const convt_plan *plan, const convt_tensor *x, const convt_tenso
         for (std::int64_t m = 0; !p.weights_at_run_time() && m < g.out_channels; m++) {
             const std::int32_t planned = p.quantization()->w_zero_point_of(m), now = values.w_zero_point_of(m);
             if (now == planned) continue;
-            return invalid("w_zero_point of output channel ", m, " is ", now, ", the weights were packed with ", planned);
+            return invalid("w_zero_point of output channel ", m, " is ", now, ", the weights were packed with ",
+                           planned);
         }
         t.quantization = &values;
     } else if (g.quantized() && !p.quantization()) {
@@ -428,9 +429,7 @@ const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan->plan->g
 double convt_plan_macs(const convt_plan *plan) { return plan->macs; }
 int convt_plan_threads(const convt_plan *plan) { return plan->plan->settings().parallel.threads; }
 const char *convt_plan_variant(const convt_plan *plan) { return plan->plan->core().variant().name; }
-const char *convt_plan_isa(const convt_plan *plan) {
-    return convtranspose::isa_name(plan->plan->core().variant().isa);
-}
+const char *convt_plan_isa(const convt_plan *plan) { return convtranspose::isa_name(plan->plan->core().variant().isa); }
 const char *convt_plan_explain(const convt_plan *plan) {
     const char *text = "";
     guarded([&] {

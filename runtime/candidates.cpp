@@ -156,7 +156,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double vectors = v.tile_q / lanes * v.tile_qh;
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
-        const double loop = v.family == Family::kDepthwise ? 3 : 6;       // its only input channel makes no loop
+        const double loop = v.family == Family::kDepthwise ? 3 : 6; // its only input channel makes no loop
         const double store = v.store == Store::kPlanar ? interleave : 1.5 * lanes; // of a vector
         total = tiles *
                 (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);

@@ -337,7 +337,8 @@ struct Core::CopyPart {
 };
 
 // begin, inside: the part of each axis of the copy that is in x.
-std::vector<Core::CopyPart> Core::copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
+std::vector<Core::CopyPart> Core::copy_parts(const Strip &s, const Operands &o,
+                                             const std::array<std::int64_t, 3> &begin,
                                              const std::array<std::int64_t, 3> &inside) const {
     const TensorStrides &x = o.x_strides, &to = s.strides;
     const std::int64_t block = packed_.block, ic = packed_.ic;
@@ -357,8 +358,7 @@ std::vector<Core::CopyPart> Core::copy_parts(const Strip &s, const Operands &o, 
         // Each position holds x there and offset_step further on, where that is: in between both, near the ends one.
         const std::int64_t step = axes_[0].geometry.offset_step, end = begin[0] + inside[0];
         const std::int64_t next_begin = std::clamp<std::int64_t>(-s.x_min[0] - step, 0, s.x_extent[0]);
-        const std::int64_t next_end =
-            std::clamp(axes_[0].geometry.in - s.x_min[0] - step, next_begin, s.x_extent[0]);
+        const std::int64_t next_end = std::clamp(axes_[0].geometry.in - s.x_min[0] - step, next_begin, s.x_extent[0]);
         const auto add = [&](std::int64_t from, std::int64_t until, std::int64_t first, std::int64_t count) {
             if (from >= until) return;
             CopyPart p = part(count, 1, packed_.group);
@@ -367,11 +367,13 @@ std::vector<Core::CopyPart> Core::copy_parts(const Strip &s, const Operands &o, 
             p.from_offset += (from - begin[0] + first * step) * x.axes[0];
             p.to_offset += (from - begin[0]) * to.axes[0] + first;
             if (copies_channels_inside()) { // then groups are what is dense: they take the kernel's dimension w
-                for (std::array<std::int64_t, 7> *list : {&p.extents, &p.from, &p.to}) std::swap((*list)[1], (*list)[5]);
+                for (std::array<std::int64_t, 7> *list : {&p.extents, &p.from, &p.to})
+                    std::swap((*list)[1], (*list)[5]);
             }
             parts.push_back(p);
         };
-        const std::int64_t both_begin = std::max(begin[0], next_begin), both_end = std::max(std::min(end, next_end), both_begin);
+        const std::int64_t both_begin = std::max(begin[0], next_begin),
+                           both_end = std::max(std::min(end, next_end), both_begin);
         add(both_begin, both_end, 0, 2);
         add(next_begin, std::min(next_end, both_begin), 1, 1);
         add(both_end, next_end, 1, 1);
@@ -414,7 +416,8 @@ void Core::copy_strip_quantized(const Strip &s, const Operands &o, const Paralle
         inside[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin[a], s.x_extent[a]) - begin[a];
         outside = outside || inside[a] != s.x_extent[a];
     }
-    if (packed_.pairs_taps) { // of the last positions only the first of a pair is in x, of those before x only the second
+    if (packed_
+            .pairs_taps) { // of the last positions only the first of a pair is in x, of those before x only the second
         std::array<std::int64_t, 3> both = inside;
         both[0] = std::max<std::int64_t>(inside[0] - axes_[0].geometry.offset_step, 0);
         fill_around(s, begin, both, o, parallel);
@@ -453,15 +456,17 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
     // Runs along w, each `column` wide: one for each position with the channels inside, else one for each block of channels.
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
     const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / packed_.block;
-    const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column, end = (begin[0] + inside[0]) * column,
-                       after = s.x_extent[0] * column - end;
+    const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column,
+                       end = (begin[0] + inside[0]) * column, after = s.x_extent[0] * column - end;
     const auto task = [&](std::size_t i) {
         const std::int64_t h = static_cast<std::int64_t>(i) % s.x_extent[1],
                            d = static_cast<std::int64_t>(i) / s.x_extent[1] % s.x_extent[2],
                            n = static_cast<std::int64_t>(i) / s.x_extent[1] / s.x_extent[2];
-        char *row = static_cast<char *>(o.workspace) +
-                    (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
-        const auto is_inside = [&](std::int64_t at, std::size_t a) { return at >= begin[a] && at < begin[a] + inside[a]; };
+        char *row =
+            static_cast<char *>(o.workspace) + (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
+        const auto is_inside = [&](std::int64_t at, std::size_t a) {
+            return at >= begin[a] && at < begin[a] + inside[a];
+        };
         if (!is_inside(h, 1) || !is_inside(d, 2)) {
             std::memset(row, value, static_cast<std::size_t>(rows * (end + after)));
             return;

@@ -74,7 +74,7 @@ class Core {
     void lay_out_copy(Strip *s) const;
     std::int64_t copied_channels() const; // with those that fill blocks and vectors
     bool copies_channels_inside() const;  // whether the copy of x has its channels dense, not w
-    std::size_t weight_bytes() const; // rounded up to where what follows begins
+    std::size_t weight_bytes() const;     // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;
     PadFunction pad_ = nullptr;

@@ -95,8 +95,8 @@ std::string explain(const LayerPlan &plan) {
     std::ostringstream out;
     out << (g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ") << convt_dtype_name(g.dtype);
     if (g.quantized()) out << " x, " << convt_dtype_name(g.w_dtype) << " w, " << convt_dtype_name(g.y_dtype) << " y";
-    out << ", "
-        << (g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first") << ", group " << g.group << "\n"
+    out << ", " << (g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first") << ", group " << g.group
+        << "\n"
         << "x " << to_string(g.x_shape) << "  w " << to_string(g.w_shape) << (g.has_bias ? "  bias" : "  no bias")
         << "  -> y " << to_string(g.y_shape) << "\n";
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);

@@ -182,7 +182,8 @@ Status LayerPlan::finish_planning() {
     }
     const auto elements = static_cast<std::size_t>(leading_elements());
     run_packed_bytes_ = weights_at_run_time() ? round_up(core_packed * elements) : 0;
-    run_epilogue_bytes_ = round_up(core_epilogue * elements); // scales may be those of a run even if weights are constant
+    run_epilogue_bytes_ =
+        round_up(core_epilogue * elements); // scales may be those of a run even if weights are constant
     packed_bytes_ = 0;
     if (packed_) {
         packed_bytes_ = packed_->block.size();
@@ -191,8 +192,8 @@ Status LayerPlan::finish_planning() {
             if (!epilogue_) {
                 return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", run_epilogue_bytes_, " bytes of biases"));
             }
-            prepare(core_, *quantization_, packed_->block.data(), packed_->bias.empty() ? nullptr : packed_->bias.data(),
-                    epilogue_.data());
+            prepare(core_, *quantization_, packed_->block.data(),
+                    packed_->bias.empty() ? nullptr : packed_->bias.data(), epilogue_.data());
             packed_bytes_ += epilogue_.size();
         }
     }
@@ -210,13 +211,13 @@ Status LayerPlan::finish_planning() {
             round_up(count(inner) * convt_dtype_size(problem_.y_dtype)) + round_up(count(inner) * sizeof(double));
     }
     core_workspace_bytes_ = round_up(core_bytes);
-    workspace_bytes_ = run_packed_bytes_ + run_epilogue_bytes_ + core_workspace_bytes_ + partial_bytes_ + dense_y_bytes_;
+    workspace_bytes_ =
+        run_packed_bytes_ + run_epilogue_bytes_ + core_workspace_bytes_ + partial_bytes_ + dense_y_bytes_;
     return Status();
 }
 
-Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
-                         const QuantizationValues *quantization, const void *w, const void *b,
-                         std::unique_ptr<LayerPlan> *plan) {
+Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                         const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
     if (quantization) p->quantization_ = *quantization;
     auto packed = std::make_shared<Packed>();
@@ -508,7 +509,8 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
             if (q) {
                 const auto m = position[channel];
                 const double addend = bias_in_sum ? 0 : bias_of(static_cast<std::size_t>(m));
-                requantize(geometry_, total[i], factor_of(*q, geometry_, m), static_cast<float>(addend), operands.range, y);
+                requantize(geometry_, total[i], factor_of(*q, geometry_, m), static_cast<float>(addend), operands.range,
+                           y);
             } else {
                 finish(geometry_.dtype, total[i], y);
             }

@@ -46,9 +46,8 @@ class LayerPlan {
   public:
     // w: null if it arrives with each run. b: null if there is none, or likewise. quantization: null likewise, or if the
     // problem is not quantized; w comes with it.
-    static Status create(const Geometry &geometry, const PlanSettings &settings,
-                         const QuantizationValues *quantization, const void *w, const void *b,
-                         std::unique_ptr<LayerPlan> *plan);
+    static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                         const void *w, const void *b, std::unique_ptr<LayerPlan> *plan);
     Status reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const;
 
     Status run(const RunTensors &tensors, void *workspace) const;
@@ -77,7 +76,8 @@ class LayerPlan {
     template<typename F>
     void for_each_leading_element(const F &f) const;
     bool pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const;
-    void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b, void *epilogue) const;
+    void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,
+                 void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
     TensorStrides core_strides(const std::vector<std::int64_t> &strides) const;

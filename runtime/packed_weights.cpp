@@ -90,10 +90,10 @@ void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, c
                             const std::int64_t tap = p.pairs_taps ? 2 * v + ic : v;
                             const std::int64_t element = axes[0].elements[static_cast<std::size_t>(tap)];
                             const std::int64_t there = c < p.ic && element >= 0 ? filled : 0;
-                            const std::int64_t at =
-                                (g * p.ic + c) * w.c + t * tile * w.m + at_dh + element * w.k[0];
+                            const std::int64_t at = (g * p.ic + c) * w.c + t * tile * w.m + at_dh + element * w.k[0];
                             for (std::int64_t i = 0; i < there; i++) {
-                                const std::int32_t value = (from[at + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
+                                const std::int32_t value =
+                                    (from[at + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
                                 to[i * p.block] = static_cast<Packed>(value);
                                 sum[i] += value;
                             }
@@ -178,8 +178,8 @@ void unpack_quantized(const PackedLayout &p, const std::array<AxisPlan, 3> &axes
                     const std::int64_t k = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
                                            axes[1].elements[static_cast<std::size_t>(h)] * w.k[1] +
                                            axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
-                    static_cast<std::uint8_t *>(w_out)[to + k] = static_cast<std::uint8_t>(
-                        value_at(from + at) + q.w_zero_point_of(g * p.oc + oc));
+                    static_cast<std::uint8_t *>(w_out)[to + k] =
+                        static_cast<std::uint8_t>(value_at(from + at) + q.w_zero_point_of(g * p.oc + oc));
                 }
             }
         }
@@ -212,7 +212,7 @@ void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &ax
         factors[e.biases + i] = exists && bias && real ? static_cast<const float *>(bias)[m] : 0;
     }
     if (layout.arithmetic != Arithmetic::kInt8) return;
-    for (std::int64_t c = e.bias_count() / e.biases; c-- > 0;) {
+    for (std::int64_t c = e.classes[0] * e.classes[1] * e.classes[2]; c-- > 0;) {
         std::copy_n(biases, e.biases, biases + c * e.biases); // class 0 last, as the others are copies of it
     }
     const std::int32_t zero = unsigned_x(q, geometry).zero;

@@ -37,7 +37,8 @@ struct PackedLayout {
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
     std::int64_t weights() const { // elements
-        return oc_tile ? group * tiles() * taps_volume() * blocks() * block * oc_tile : taps_volume() * groups() * block;
+        return oc_tile ? group * tiles() * taps_volume() * blocks() * block * oc_tile
+                       : taps_volume() * groups() * block;
     }
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
 };

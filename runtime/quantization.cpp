@@ -48,7 +48,8 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
     if (status) status = check_zero_point("x_zero_point", v.x_zero_point, geometry.dtype);
     if (status) status = check_size("w_scale", v.w_scale.size(), geometry.out_channels);
     if (status) status = check_size("w_zero_point", v.w_zero_point.size(), geometry.out_channels);
-    for (std::size_t i = 0; status && i < v.w_scale.size(); i++) status = check_scale(element("w_scale", i), v.w_scale[i]);
+    for (std::size_t i = 0; status && i < v.w_scale.size(); i++)
+        status = check_scale(element("w_scale", i), v.w_scale[i]);
     for (std::size_t i = 0; status && i < v.w_zero_point.size(); i++) {
         status = check_zero_point(element("w_zero_point", i), v.w_zero_point[i], geometry.w_dtype);
     }

@@ -42,8 +42,8 @@ struct Variant {
     // Of y. kFloat: x and w are of its sum type, but for the reference's x, which is of dtype. Else f32; s32, the bare sums;
     // or u8, which stands for s8 too.
     convt_dtype dtype;
-    int stride_w;      // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.
-    int stride_h;      // likewise
+    int stride_w; // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.
+    int stride_h; // likewise
     int tile_oc, tile_q, tile_qh; // schedules/schedule.h
     int lanes;                    // of a vector of the sum type
     ConvFunction run;

@@ -104,10 +104,10 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
             : 1.0;
     const bool quantized = is_integer(problem.dtype);
     if (quantized && problem.w_shape.size() > 1) problem.quantization = random_quantization(problem, terms, &generator);
-    const Tensor w = random_tensor(problem.w_dtype.value_or(problem.dtype), problem.w_shape, 3.0 / std::sqrt(terms),
-                                   &generator);
-    const Tensor b = random_tensor(bias_dtype(problem), problem.b_shape.value_or(Shape{0}), quantized ? 5000.0 : 1.0,
-                                   &generator);
+    const Tensor w =
+        random_tensor(problem.w_dtype.value_or(problem.dtype), problem.w_shape, 3.0 / std::sqrt(terms), &generator);
+    const Tensor b =
+        random_tensor(bias_dtype(problem), problem.b_shape.value_or(Shape{0}), quantized ? 5000.0 : 1.0, &generator);
 
     Measurement m;
     Plan plan;
@@ -197,9 +197,11 @@ void print_text(const std::vector<Measurement> &measurements) {
     print_table(std::cout, rows, {6, 7, 8, 9, 10, 11, 12});
     std::map<double, std::string> peaks;
     for (const Measurement &m : measurements) {
-        peaks[m.peak_gflops] =
-            format("%.1f GFLOP/s for ", m.peak_gflops) +
-            (is_integer(m.dtype) ? "integers" : m.dtype == CONVT_F64 ? "f64" : "f32") + " on " + m.isa;
+        peaks[m.peak_gflops] = format("%.1f GFLOP/s for ", m.peak_gflops) +
+                               (is_integer(m.dtype)    ? "integers"
+                                : m.dtype == CONVT_F64 ? "f64"
+                                                       : "f32") +
+                               " on " + m.isa;
     }
     for (const auto &[peak, text] : peaks) std::cout << "multiply-add peak: " << text << '\n';
 }

@@ -41,7 +41,7 @@ struct ExplainOptions {
 struct BenchOptions {
     std::vector<std::string> paths;
     std::optional<convt_layout> layout; // none: as the operator has it
-    double min_time = 0.5; // seconds per node
+    double min_time = 0.5;              // seconds per node
     bool json = false;
     PlanOptions plan;
 };

@@ -74,7 +74,8 @@ CONVTRANSPOSE_PEAK_KERNEL(sse_f32, , __m128, float, 12, _mm_set1_ps, CONVTRANSPO
 CONVTRANSPOSE_PEAK_KERNEL(sse_f64, , __m128d, double, 12, _mm_set1_pd, CONVTRANSPOSE_SSE_MULTIPLY_ADD_F64)
 
 // volatile: the product is the same each time.
-__attribute__((target("avx512f,avx512bw"), always_inline)) inline __m512i avx512_madd(__m512i acc, __m512i a, __m512i b) {
+__attribute__((target("avx512f,avx512bw"), always_inline)) inline __m512i avx512_madd(__m512i acc, __m512i a,
+                                                                                      __m512i b) {
     __m512i product;
     asm volatile("vpmaddwd %2, %1, %0" : "=v"(product) : "v"(a), "v"(b));
     return _mm512_add_epi32(acc, product);

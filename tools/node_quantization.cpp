@@ -9,7 +9,8 @@ namespace {
 
 bool is_8_bit(convt_dtype dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
 
-void require_type(const Node &node, const char *input, const Tensor &tensor, convt_dtype dtype, const std::string &why) {
+void require_type(const Node &node, const char *input, const Tensor &tensor, convt_dtype dtype,
+                  const std::string &why) {
     if (tensor.dtype == dtype) return;
     throw Rejected(node.label + ": " + input + " is " + convt_dtype_name(tensor.dtype) + ", must be " +
                    convt_dtype_name(dtype) + why);

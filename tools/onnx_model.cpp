@@ -187,16 +187,15 @@ Node Model::node(std::size_t i) const {
     node.opset = opset(proto.domain());
     node.attributes = read_attributes(proto, node.label);
     using Input = std::pair<const char *, std::string *>;
-    const std::vector<Input> required =
-        node.quantized ? std::vector<Input>{{"x", &node.x},
-                                            {"x_scale", &node.x_scale},
-                                            {"x_zero_point", &node.x_zero_point},
-                                            {"w", &node.w},
-                                            {"w_scale", &node.w_scale},
-                                            {"w_zero_point", &node.w_zero_point},
-                                            {"y_scale", &node.y_scale},
-                                            {"y_zero_point", &node.y_zero_point}}
-                       : std::vector<Input>{{"X", &node.x}, {"W", &node.w}};
+    const std::vector<Input> required = node.quantized ? std::vector<Input>{{"x", &node.x},
+                                                                            {"x_scale", &node.x_scale},
+                                                                            {"x_zero_point", &node.x_zero_point},
+                                                                            {"w", &node.w},
+                                                                            {"w_scale", &node.w_scale},
+                                                                            {"w_zero_point", &node.w_zero_point},
+                                                                            {"y_scale", &node.y_scale},
+                                                                            {"y_zero_point", &node.y_zero_point}}
+                                                       : std::vector<Input>{{"X", &node.x}, {"W", &node.w}};
     const int most = int(required.size()) + 1;
     for (int k = 0; k < most && k < proto.input_size(); k++) {
         *(k + 1 < most ? required[std::size_t(k)].second : &node.b) = proto.input(k);

@@ -17,7 +17,7 @@ namespace convtranspose::tools {
 // A ConvTranspose or QLinearConvTranspose node: its attributes, checked to be the operator's and of the right types, and its
 // values' names.
 struct Node {
-    std::string label; // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
+    std::string label;      // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
     bool quantized = false; // QLinearConvTranspose, which is channels last
     int opset = 0;
     Attributes attributes;

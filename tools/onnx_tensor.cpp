@@ -88,9 +88,10 @@ convt_dtype dtype_from_onnx(int data_type, const std::string &what) {
     case onnx::TensorProto::INT8: return CONVT_S8;
     case onnx::TensorProto::INT32: return CONVT_S32;
     default:
-        throw Rejected(what + " has type " + onnx_type_name(data_type) +
-                       "; ConvTranspose takes FLOAT16, BFLOAT16, FLOAT and DOUBLE, QLinearConvTranspose UINT8 and INT8, "
-                       "with an INT32 bias");
+        throw Rejected(
+            what + " has type " + onnx_type_name(data_type) +
+            "; ConvTranspose takes FLOAT16, BFLOAT16, FLOAT and DOUBLE, QLinearConvTranspose UINT8 and INT8, "
+            "with an INT32 bias");
     }
 }
 

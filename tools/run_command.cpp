@@ -144,8 +144,9 @@ Tensor Session::run(const DataSet &set) {
     require_serializable(y_dtype_, plan_.y_shape(), node_.y);
     Tensor y(y_dtype_, plan_.y_shape());
     const ConstTensorView x_view = x.view(), w_view = w.view(), b_view = b ? b->view() : ConstTensorView();
-    const ConstTensorView *const run_w = constant_weights ? nullptr : &w_view,
-                                *const run_b = constant_weights || !b ? nullptr : &b_view;
+    const ConstTensorView *const run_w = constant_weights ? nullptr : &w_view, *const run_b = constant_weights || !b
+                                                                                                  ? nullptr
+                                                                                                  : &b_view;
     if (quantization_) {
         throw_unless(plan_.run(x_view, run_w, run_b, y.view(), *quantization_));
     } else if (constant_weights) {
@@ -163,7 +164,8 @@ void Session::check_types(const Tensor &x, const Tensor &w, const Tensor *b) {
         if (b && b->dtype != CONVT_S32) {
             throw Rejected(node_.label + ": B is " + convt_dtype_name(b->dtype) + ", must be s32");
         }
-        quantization_ = quantization_of(node_, [this](const std::string &name) -> const Tensor & { return value(name); });
+        quantization_ =
+            quantization_of(node_, [this](const std::string &name) -> const Tensor & { return value(name); });
         y_dtype_ = value(node_.y_zero_point).dtype;
         return;
     }

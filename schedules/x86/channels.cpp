@@ -95,6 +95,7 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 
 } // namespace
 
-const ScheduleFamily kChannels = {"channels", Outside::kNeverReads, TapOrder::kPerResidue, false, false, schedule_channels};
+const ScheduleFamily kChannels = {"channels", Outside::kNeverReads, TapOrder::kPerResidue, false,
+                                  false,      schedule_channels};
 
 } // namespace convtranspose

@@ -39,6 +39,7 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
 
 } // namespace
 
-const ScheduleFamily kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true, false, schedule_depthwise};
+const ScheduleFamily kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true,
+                                   false,       schedule_depthwise};
 
 } // namespace convtranspose

@@ -20,9 +20,9 @@ int run_current(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, h
                 std::int32_t max_count_d, std::int32_t shared_first_w, std::int32_t shared_count_w,
                 std::int32_t shared_first_h, std::int32_t shared_count_h, std::int32_t y_zero_point, float y_min,
                 float y_max, halide_buffer_t *y) {
-    return current(wrap(x), wrap(w), wrap(bias), wrap(factors), wrap(taps_w), wrap(taps_h), wrap(taps_d), step_w, step_h, step_d,
-                   max_count_w, max_count_h, max_count_d, shared_first_w, shared_count_w, shared_first_h,
-                   shared_count_h, y_zero_point, y_min, y_max, wrap(y));
+    return current(wrap(x), wrap(w), wrap(bias), wrap(factors), wrap(taps_w), wrap(taps_h), wrap(taps_d), step_w,
+                   step_h, step_d, max_count_w, max_count_h, max_count_d, shared_first_w, shared_count_w,
+                   shared_first_h, shared_count_h, y_zero_point, y_min, y_max, wrap(y));
 }
 
 const char *halide_name(convt_dtype dtype) {
@@ -69,8 +69,19 @@ Variant compile(const JitKernel &kernel, convt_dtype dtype) {
     generator->set_generatorparam_value("tile_q", std::to_string(kernel.tile_q));
     generator->set_generatorparam_value("tile_qh", std::to_string(kernel.tile_qh));
     current = generator->compile_to_callable();
-    return {"jit",           best_isa(kernel.arithmetic),     kernel.family, kernel.store, kernel.arithmetic, dtype,           kernel.stride_w,
-            kernel.stride_h, kernel.tile_oc, kernel.tile_q, kernel.tile_qh, lanes_of(dtype), run_current};
+    return {"jit",
+            best_isa(kernel.arithmetic),
+            kernel.family,
+            kernel.store,
+            kernel.arithmetic,
+            dtype,
+            kernel.stride_w,
+            kernel.stride_h,
+            kernel.tile_oc,
+            kernel.tile_q,
+            kernel.tile_qh,
+            lanes_of(dtype),
+            run_current};
 }
 
 } // namespace convtranspose::test

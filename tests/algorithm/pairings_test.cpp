@@ -147,7 +147,8 @@ TEST_P(Pairings, AgreeWithTheDefinitionOfQuantized) {
             JitKernel kernel = GetParam().kernel;
             // Of what sums in 64 bits and of depthwise there is no 8-bit kind, and of sharing taps without a schedule none.
             const bool unblocked = kernel.family == Family::kReference || kernel.family == Family::kDepthwise;
-            if ((unblocked && arithmetic == Arithmetic::kInt8) || GetParam().name == std::string("UnscheduledSharedTaps")) {
+            if ((unblocked && arithmetic == Arithmetic::kInt8) ||
+                GetParam().name == std::string("UnscheduledSharedTaps")) {
                 continue;
             }
             if (arithmetic == Arithmetic::kInt8 && !isa_supported(Isa::kAvx512Vnni)) {

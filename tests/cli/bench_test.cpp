@@ -89,7 +89,9 @@ TEST_F(Bench, ReportsFailuresAndMeasuresTheRest) {
         {"bench", "--json", "--min-time", "0", file("none.onnx"), file("good.onnx"), file("absent.onnx")});
     EXPECT_EQ(outcome.status, 1) << outcome;
     EXPECT_EQ(nlohmann::json::parse(outcome.out).size(), 1u) << outcome;
-    EXPECT_NE(outcome.err.find("error: none: the model has no ConvTranspose or QLinearConvTranspose node"), std::string::npos) << outcome;
+    EXPECT_NE(outcome.err.find("error: none: the model has no ConvTranspose or QLinearConvTranspose node"),
+              std::string::npos)
+        << outcome;
     EXPECT_NE(outcome.err.find("error: absent: "), std::string::npos) << outcome;
 }
 

@@ -161,7 +161,11 @@ TEST_F(Quantized, TakesEveryCombinationOfTypes) {
 
 TEST_F(Quantized, TakesAnyInputAtRunTime) {
     const std::vector<std::vector<std::string>> choices = {
-        {"x", "w"}, {"x", "B"}, {"x", "x_scale", "x_zero_point"}, {"x", "y_scale", "y_zero_point"}, {"x", "w_zero_point"},
+        {"x", "w"},
+        {"x", "B"},
+        {"x", "x_scale", "x_zero_point"},
+        {"x", "y_scale", "y_zero_point"},
+        {"x", "w_zero_point"},
         {"x", "x_scale", "x_zero_point", "w", "w_scale", "w_zero_point", "y_scale", "y_zero_point", "B"}};
     for (const std::vector<std::string> &choice : choices) {
         Layer l = layer();

@@ -50,15 +50,20 @@ const std::vector<Case> kQuantizationCases = {
          p->quantization->w_zero_point = {1, 1, 1, 1, 1};
      },
      "w_zero_point has 5 elements, needs 1 or 6"},
-    {"WZeroPoint",
-     [](Problem *p) {
-         p->quantization->w_zero_point = {256};
-     },
+    {"WZeroPoint", [](Problem *p) { p->quantization->w_zero_point = {256}; },
      "w_zero_point[0] = 256 is not a value of u8"},
     {"XZeroPoint", [](Problem *p) { p->quantization->x_zero_point = -1; }, "x_zero_point = -1 is not a value of u8"},
     {"YZeroPoint", [](Problem *p) { p->quantization->y_zero_point = 128; }, "y_zero_point = 128 is not a value of s8"},
-    {"YRangeReversed", [](Problem *p) { p->quantization->y_range = {{1.0f, 0.0f}}; }, "y_range = (1, 0)"},
-    {"YRangeNan", [](Problem *p) { p->quantization->y_range = {{kNan, 0.0f}}; }, "y_range = (nan, 0)"},
+    {"YRangeReversed",
+     [](Problem *p) {
+         p->quantization->y_range = {{1.0f, 0.0f}};
+     },
+     "y_range = (1, 0)"},
+    {"YRangeNan",
+     [](Problem *p) {
+         p->quantization->y_range = {{kNan, 0.0f}};
+     },
+     "y_range = (nan, 0)"},
 };
 
 class QuantizationErrors : public testing::TestWithParam<Case> {};
@@ -191,8 +196,8 @@ TEST(Quantized, SumsThatOverflowAreExact) {
 
 TEST(Quantized, ClampsToARange) {
     Problem problem = parse_problem("s8 nhwc ic16 oc20 i5x6 k3x3 s2x2 p1x1_1x1 bias yu8 zx5 zy30");
-    const std::vector<std::array<float, 2>> ranges = {
-        {0, kInfinity}, {0, 6}, {-kInfinity, 0}, {-1e30f, 1e30f}, {-0.7f, 0.3f}, {2, 2}, {1e9f, 2e9f}};
+    const std::vector<std::array<float, 2>> ranges = {{0, kInfinity}, {0, 6}, {-kInfinity, 0}, {-1e30f, 1e30f},
+                                                      {-0.7f, 0.3f},  {2, 2}, {1e9f, 2e9f}};
     for (const convt_dtype y_dtype : {CONVT_U8, CONVT_F32}) {
         problem.y_dtype = y_dtype;
         for (const std::array<float, 2> &range : ranges) {
@@ -223,17 +228,18 @@ TEST(Quantized, ScalesAtTheEndsOfTheirRange) {
         EXPECT_TRUE(run(problem, inputs, Options{}, &y));
         return std::array<double, 3>{y.get(0), y.get(1), y.get(2)};
     };
-    EXPECT_EQ(results(1e30f, 1e30f, 1e38f), (std::array<double, 3>{0, 9, 255}));     // the product overflows
-    EXPECT_EQ(results(1e30f, 1e30f, 1e-30f), (std::array<double, 3>{0, 9, 255}));    // so does the quotient
-    EXPECT_EQ(results(1e-30f, 1e-30f, 1e-38f), (std::array<double, 3>{9, 9, 9}));    // the product underflows: 1e-22
-    EXPECT_EQ(results(1e-25f, 1e-25f, 0.5e-38f), (std::array<double, 3>{9, 9, 9}));  // to 0; the quotient is 2e-12
-    EXPECT_EQ(results(1e-20f, 1e-22f, 1e-42f), (std::array<double, 3>{6, 9, 12}));   // of subnormals: 1
+    EXPECT_EQ(results(1e30f, 1e30f, 1e38f), (std::array<double, 3>{0, 9, 255}));    // the product overflows
+    EXPECT_EQ(results(1e30f, 1e30f, 1e-30f), (std::array<double, 3>{0, 9, 255}));   // so does the quotient
+    EXPECT_EQ(results(1e-30f, 1e-30f, 1e-38f), (std::array<double, 3>{9, 9, 9}));   // the product underflows: 1e-22
+    EXPECT_EQ(results(1e-25f, 1e-25f, 0.5e-38f), (std::array<double, 3>{9, 9, 9})); // to 0; the quotient is 2e-12
+    EXPECT_EQ(results(1e-20f, 1e-22f, 1e-42f), (std::array<double, 3>{6, 9, 12}));  // of subnormals: 1
 }
 
 TEST(Quantized, CropsAreReadAndWrittenWhereTheyAre) {
     for (const std::string layout : {"nhwc", "nchw"}) {
-        for (const std::string rest : {" n2 ic8 oc20 i4x9 k2x2 s2x2 bias ys8 zx7", " n2 ic5 oc3 i4x9 k3x3 s2x2 p1x1_1x1 zx7",
-                                       " n1 ic16 oc1 i6x33 k4x4 s2x2 p1x1_1x1 zx7"}) {
+        for (const std::string rest :
+             {" n2 ic8 oc20 i4x9 k2x2 s2x2 bias ys8 zx7", " n2 ic5 oc3 i4x9 k3x3 s2x2 p1x1_1x1 zx7",
+              " n1 ic16 oc1 i6x33 k4x4 s2x2 p1x1_1x1 zx7"}) {
             const Problem problem = parse_problem("u8 " + layout + rest);
             SCOPED_TRACE(describe(problem));
             const Inputs inputs = draw(problem, 9);
@@ -278,17 +284,18 @@ TEST(Quantized, CropsAreReadAndWrittenWhereTheyAre) {
 }
 
 TEST(Quantized, EmptyInputsLeaveTheBias) {
-    for (const char *line : {"u8 nhwc ic0 oc3 i4x5 k3x3 s2x2 bias zx3 zy50", "s8 nchw ic4 oc3 i0x5 k3x3 s2x2 bias zx3 zy50",
-                             "u8 nhwc n0 ic4 oc3 i3x5 k3x3 bias", "u8 nhwc ic4 oc0 i3x5 k3x3",
-                             "u8 nhwc ic4 oc3 i3x5 k2x2 s5x5 os20x31 bias zx200 zy7"}) {
+    for (const char *line : {"u8 nhwc ic0 oc3 i4x5 k3x3 s2x2 bias zx3 zy50",
+                             "s8 nchw ic4 oc3 i0x5 k3x3 s2x2 bias zx3 zy50", "u8 nhwc n0 ic4 oc3 i3x5 k3x3 bias",
+                             "u8 nhwc ic4 oc0 i3x5 k3x3", "u8 nhwc ic4 oc3 i3x5 k2x2 s5x5 os20x31 bias zx200 zy7"}) {
         expect_agreement(parse_problem(line), 2);
     }
 }
 
 TEST(Quantized, ManyAxes) {
-    for (const char *line : {"u8 nhwc ic5 oc7 i9 k4 s2 p1_1 bias zx100", "s8 nchw ic5 oc7 i3x4x5 k3x2x3 s2x1x2 zx-100 pc",
-                             "u8 nhwc ic3 oc5 i2x3x3x4 k2x3x2x3 s2x1x2x2 p1x0x0x1_0x0x1x1 bias zx128 zw3 ws8 yu8 zy3 pc",
-                             "u8 nchw ic2 oc3 i2x2x2x3x4 k2x1x2x2x3 s2x1x2x2x1 bias zx17 yu8 relu"}) {
+    for (const char *line :
+         {"u8 nhwc ic5 oc7 i9 k4 s2 p1_1 bias zx100", "s8 nchw ic5 oc7 i3x4x5 k3x2x3 s2x1x2 zx-100 pc",
+          "u8 nhwc ic3 oc5 i2x3x3x4 k2x3x2x3 s2x1x2x2 p1x0x0x1_0x0x1x1 bias zx128 zw3 ws8 yu8 zy3 pc",
+          "u8 nchw ic2 oc3 i2x2x2x3x4 k2x1x2x2x3 s2x1x2x2x1 bias zx17 yu8 relu"}) {
         for (const convt_dtype y : {CONVT_U8, CONVT_F32}) {
             Problem problem = parse_problem(line);
             QuantizedAs as = quantized_as(problem);

@@ -81,9 +81,11 @@ TEST(Queries, APlanRunsOnTheBestIsa) {
         if (best_of_floats.empty() && name != "avx512_vnni") best_of_floats = name; // which is for integers
     }
     Plan plan;
-    ASSERT_TRUE(Plan::create(parse_problem("f32 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
+    ASSERT_TRUE(
+        Plan::create(parse_problem("f32 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
     EXPECT_EQ(plan.isa(), best_of_floats);
-    ASSERT_TRUE(Plan::create(parse_problem("u8 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
+    ASSERT_TRUE(
+        Plan::create(parse_problem("u8 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
     EXPECT_EQ(plan.isa(), best);
 }
 

@@ -88,7 +88,8 @@ TEST_P(RandomProblems, QuantizedAgree) {
         const auto check = [&](const char *way, const Problem &planned, bool constant, bool own_scales) {
             SCOPED_TRACE(way);
             Plan plan;
-            Status status = Plan::create(planned, options, constant ? w.data : nullptr, constant ? b_data : nullptr, &plan);
+            Status status =
+                Plan::create(planned, options, constant ? w.data : nullptr, constant ? b_data : nullptr, &plan);
             ASSERT_TRUE(status) << status.message();
             if (plan.x_shape() != problem.x_shape) {
                 Plan reshaped;
@@ -97,7 +98,8 @@ TEST_P(RandomProblems, QuantizedAgree) {
                 plan = std::move(reshaped);
             }
             Tensor y(*problem.y_dtype, plan.y_shape());
-            const ConstTensorView *const run_w = constant ? nullptr : &w, *const run_b = constant || !inputs.b ? nullptr : &b;
+            const ConstTensorView *const run_w = constant ? nullptr : &w, *const run_b =
+                                                                              constant || !inputs.b ? nullptr : &b;
             if (own_scales) {
                 status = plan.run(inputs.x.view(), run_w, run_b, y.view(), *problem.quantization);
             } else if (constant) {
@@ -120,7 +122,8 @@ TEST_P(RandomProblems, QuantizedAgree) {
         check("everything at run time", other, false, true);
         other = problem;
         other.x_shape[0] += 1;
-        other.x_shape[problem.layout == CONVT_CHANNELS_FIRST ? other.x_shape.size() - 1 : other.x_shape.size() - 2] += 1;
+        other.x_shape[problem.layout == CONVT_CHANNELS_FIRST ? other.x_shape.size() - 1 : other.x_shape.size() - 2] +=
+            1;
         check("reshaped", other, true, false);
     }
 }

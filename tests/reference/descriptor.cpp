@@ -90,9 +90,9 @@ Problem parse_problem(const std::string &line) {
             for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8}) {
                 const std::string name = convt_dtype_name(dtype);
                 convt_dtype *const set = token == name && in_front ? &problem.dtype
-                                         : token == "w" + name ? &quantized.w
-                                         : token == "y" + name ? &quantized.y
-                                                               : nullptr;
+                                         : token == "w" + name     ? &quantized.w
+                                         : token == "y" + name     ? &quantized.y
+                                                                   : nullptr;
                 if (set) *set = dtype;
                 is_dtype = is_dtype || set;
             }

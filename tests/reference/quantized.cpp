@@ -127,18 +127,19 @@ Expected quantized_reference(const Problem &problem, const Inputs &inputs) {
     }
     const auto round_to = [](float v) { return std::nearbyint(v); }; // ties to even, the default rounding
     const float infinity = std::numeric_limits<float>::infinity();
-    const float least_real = q.y_range ? (*q.y_range)[0] : -infinity, most_real = q.y_range ? (*q.y_range)[1] : infinity;
+    const float least_real = q.y_range ? (*q.y_range)[0] : -infinity,
+                most_real = q.y_range ? (*q.y_range)[1] : infinity;
     for (std::size_t i = 0; i < expected.value.size(); ++i) {
         const std::int64_t at = static_cast<std::int64_t>(i), m = last ? at % channels : at / positions % channels;
         const float sum = static_cast<float>(expected.value[i]); // exact integers up to here
         const float scale = q.x_scale * of_channel(q.w_scale, m);
         if (real) {
-            const double b = inputs.b ? inputs.b->get(m) : 0, product = static_cast<double>(expected.value[i]) *
-                                                                          static_cast<double>(scale);
+            const double b = inputs.b ? inputs.b->get(m) : 0,
+                         product = static_cast<double>(expected.value[i]) * static_cast<double>(scale);
             const double y = std::clamp(product + b, static_cast<double>(least_real), static_cast<double>(most_real));
             expected.value[i] = y;
-            expected.tolerance[i] = std::ldexp(std::fabs(product) + std::fabs(product + b), -23) +
-                                    std::ldexp(std::fabs(product), -24);
+            expected.tolerance[i] =
+                std::ldexp(std::fabs(product) + std::fabs(product + b), -23) + std::ldexp(std::fabs(product), -24);
             continue;
         }
         const float product = sum * (scale / q.y_scale);

@@ -140,7 +140,8 @@ TEST_P(DefaultChoice, Agrees) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, DefaultChoice,
-                         testing::Combine(testing::Values(CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8),
+                         testing::Combine(testing::Values(CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8,
+                                                          CONVT_S8),
                                           testing::Values(CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST)),
                          [](const testing::TestParamInfo<std::tuple<convt_dtype, convt_layout>> &c) {
                              return std::string(convt_dtype_name(std::get<0>(c.param))) +

@@ -84,7 +84,8 @@ typedef struct convt_quantization {
     size_t w_zero_point_size;
     float y_scale; /* not looked at where y is f32 */
     int32_t y_zero_point;
-    const float *y_range; /* {min, max}, real: y is clamped to it. Relu: {0, INFINITY}, Relu6: {0, 6}. NULL: it is not. */
+    const float
+        *y_range; /* {min, max}, real: y is clamped to it. Relu: {0, INFINITY}, Relu6: {0, 6}. NULL: it is not. */
 } convt_quantization;
 
 /* What is computed: the node, its types and its shapes. */

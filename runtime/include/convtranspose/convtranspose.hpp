@@ -122,15 +122,9 @@ inline convt_ints view(const Shape &v) {
 inline convt_ints view(const Ints &v) { return v ? view(*v) : convt_ints{nullptr, 0}; }
 
 inline convt_quantization view(const Quantization &q) {
-    return {q.x_scale,
-            q.x_zero_point,
-            q.w_scale.data(),
-            q.w_scale.size(),
-            q.w_zero_point.data(),
-            q.w_zero_point.size(),
-            q.y_scale,
-            q.y_zero_point,
-            q.y_range ? q.y_range->data() : nullptr};
+    return {q.x_scale,        q.x_zero_point,        q.w_scale.data(),
+            q.w_scale.size(), q.w_zero_point.data(), q.w_zero_point.size(),
+            q.y_scale,        q.y_zero_point,        q.y_range ? q.y_range->data() : nullptr};
 }
 
 inline convt_problem view(const Problem &p) {
