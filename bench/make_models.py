@@ -52,7 +52,7 @@ def make_model(layer, dtype):
 def make_quantized_model(layer):
     random = np.random.default_rng(zlib.crc32(layer["name"].encode()))
     w = random.integers(-127, 128, (layer["c"], layer["m"] // layer["g"], *layer["k"]), dtype=np.int8)
-    terms = layer["c"] / layer["g"] * math.prod(layer["k"])
+    terms = max(layer["c"] / layer["g"] * math.prod(layer["k"]) / math.prod(per_axis(layer, "s")), 1)  # of one output
     constants = {
         "x_scale": np.float32(0.02), "x_zero_point": np.uint8(128), "w": w,
         "w_scale": random.uniform(0.005, 0.02, layer["m"]).astype(np.float32), "w_zero_point": np.int8(0),
@@ -78,6 +78,7 @@ def main():
     parser.add_argument("layers", metavar="LAYERS.json", type=pathlib.Path)
     parser.add_argument("out", metavar="OUT", type=pathlib.Path, help="folder for NAME.onnx")
     parser.add_argument("--dtype", choices=[*TYPES, "u8"], default="f32")
+    parser.add_argument("--quantized", action="store_const", dest="dtype", const="u8", help="the same as --dtype u8")
     parser.add_argument("--only", metavar="TEXT", default="", help="only the layers whose name contains this")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -68,15 +68,20 @@ Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::m
 }
 
 void require_plausible(const Tensor &y) {
-    bool differ = y.count() < 2;
+    const double least = y.dtype == CONVT_S8 ? -128 : 0, most = least + 255;
+    bool differ = y.count() < 2, within = differ || !is_integer(y.dtype);
     for (std::size_t i = 0, n = y.count(); i < n; i++) {
-        if (!std::isfinite(y.at(i))) throw Error("element " + std::to_string(i) + " of the output is not finite");
-        differ = differ || y.at(i) != y.at(0);
+        const double value = y.at(i);
+        if (!std::isfinite(value)) throw Error("element " + std::to_string(i) + " of the output is not finite");
+        differ = differ || value != y.at(0);
+        within = within || (value > least && value < most);
     }
     if (!differ) throw Error("all elements of the output are " + format("%g", y.at(0)));
+    if (!within) throw Error("all elements of the output are saturated");
 }
 
-// Zero points in the middle of x and of a symmetric w, and outputs that fill the range of y.
+// Zero points in the middle of x and of a symmetric w, and outputs that fill the range of y. terms: of the taps
+// together; an output gets those of one residue.
 Quantization random_quantization(const Problem &problem, double terms, std::mt19937 *generator) {
     Quantization q;
     q.x_scale = 0.02f;
@@ -87,6 +92,10 @@ Quantization random_quantization(const Problem &problem, double terms, std::mt19
         q.w_scale.push_back(0.01f * (1 + static_cast<float>((*generator)() % 256) / 256));
     }
     q.w_zero_point = {problem.w_dtype == CONVT_U8 ? 128 : 0};
+    for (const std::int64_t stride : problem.attributes.strides.value_or(Shape())) {
+        terms /= double(std::max<std::int64_t>(stride, 1));
+    }
+    terms = std::max(terms, 1.0);
     const double deviation = 74 * 74 * std::sqrt(terms) * 0.02 * 0.015; // of y: 74 is that of all 256 values
     q.y_scale = static_cast<float>(deviation / 42);                     // three deviations fill the 8 bits
     q.y_zero_point = problem.y_dtype == CONVT_U8 ? 128 : 0;
@@ -222,7 +231,7 @@ int bench_command(const BenchOptions &options) {
         progress.step(job.name);
         try {
             const Model model(job.model());
-            if (model.node_count() == 0) throw Error("the model has no ConvTranspose or QLinearConvTranspose node");
+            model.require_nodes();
             bool any_known = false;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {

@@ -58,7 +58,7 @@ int explain_command(const ExplainOptions &options) {
     for (const Job &job : jobs) {
         try {
             const Model model(job.model());
-            if (model.node_count() == 0) throw Error("the model has no ConvTranspose or QLinearConvTranspose node");
+            model.require_nodes();
             const int printed_before = printed;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {

@@ -36,13 +36,15 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
         if (type == 0) throw UnknownShape("the type of its input '" + value + "' is not known");
         return dtype_from_onnx(type, node.label + ": " + what);
     };
-    problem.dtype = dtype_of(node.x, "X");
-    require_operand_type(node, "X", problem.dtype);
+    const std::string x = node.quantized ? "x" : "X";
+    problem.dtype = dtype_of(node.x, x);
+    require_operand_type(node, x, problem.dtype);
     if (node.quantized) {
         problem.w_dtype = dtype_of(node.w, "w");
         problem.y_dtype = dtype_of(node.y_zero_point, "y_zero_point");
         require_operand_type(node, "w", *problem.w_dtype);
         require_operand_type(node, "y_zero_point, whose type is that of y,", *problem.y_dtype);
+        if (!node.b.empty()) require_bias_type(node, dtype_of(node.b, "B"));
     }
     for (const std::string &other : {node.w, node.b}) {
         if (node.quantized || other.empty()) continue;
@@ -53,11 +55,11 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
     }
     // The layer in the other layout is the same one with C moved.
     if (problem.layout != node.layout() && problem.x_shape.size() > 1) {
-        Shape &x = problem.x_shape;
+        Shape &shape = problem.x_shape;
         if (problem.layout == CONVT_CHANNELS_LAST) {
-            std::rotate(x.begin() + 1, x.begin() + 2, x.end());
+            std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
         } else {
-            std::rotate(x.begin() + 1, x.end() - 1, x.end());
+            std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
         }
     }
     return layer;

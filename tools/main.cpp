@@ -32,9 +32,9 @@ fails leaves no file there, and a line "error: <name>: <message>" on standard er
 --verify compares with output_0.pb: elementwise within tolerance_0.pb if there is one, else within
   (terms + 4) * u_acc * max|expected| + 4 * u * |expected|
 (terms: products in a sum; u: unit roundoff of the type; u_acc: that of f32, of f64 for f64; 0 for integers,
-which must be equal). Infinities and NaNs must agree. A test folder without output_0.pb says that its model must be rejected: it passes if the model
-breaks a rule of the operator, and fails if a result comes out or if anything else went wrong (a missing file,
-a valid model that is not supported).
+which must be equal). Infinities and NaNs must agree. A test folder without output_0.pb says that its model
+must be rejected: it passes if the model breaks a rule of the operator, and fails if a result comes out or if
+anything else went wrong (a missing file, a valid model that is not supported).
 
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
@@ -48,8 +48,9 @@ process: of floats of the type, or of 8-bit integers (16-bit ones where there is
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 constexpr const char *kExplainHelp = R"(
-Prints the plan of every ConvTranspose and QLinearConvTranspose node whose shapes the model tells: extents, taps, candidates, choice and
-why.)";
+Prints the plan of every ConvTranspose and QLinearConvTranspose node whose shapes the model tells: extents, taps,
+candidates, choice and why. Where weights, bias, scales and zero points are all constant they are planned with;
+else the plan is one that takes them with each run.)";
 
 void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--threads", options->threads, "Threads to compute with")

@@ -26,7 +26,7 @@ double number(const Node &node, const char *input, const Tensor &tensor) {
 
 template<typename T>
 std::vector<T> list(const Node &node, const char *input, const Tensor &tensor) {
-    if (tensor.shape.size() > 1) {
+    if (tensor.shape.size() > 1 || tensor.count() == 0) {
         throw Rejected(node.label + ": " + input + " has shape " + to_string(tensor.shape) +
                        ", must be one number or one for each output channel");
     }
@@ -42,6 +42,11 @@ void require_operand_type(const Node &node, const std::string &what, convt_dtype
     if (taken) return;
     throw Rejected(node.label + ": " + what + " is " + convt_dtype_name(dtype) + "; the operator takes " +
                    (node.quantized ? "u8 and s8" : "f16, bf16, f32 and f64"));
+}
+
+void require_bias_type(const Node &node, convt_dtype dtype) {
+    if (dtype == CONVT_S32) return;
+    throw Rejected(node.label + ": B is " + convt_dtype_name(dtype) + ", must be s32");
 }
 
 Quantization quantization_of(const Node &node, const std::function<const Tensor &(const std::string &)> &value) {

@@ -8,8 +8,8 @@
 
 namespace convtranspose::tools {
 
-// float16, float32, float64, uint8, int8, int32, and bfloat16 as ml_dtypes saves it. Throws Rejected for other types, Error for a broken
-// file.
+// float16, float32, float64, uint8, int8, int32, and bfloat16 as ml_dtypes saves it. Throws Rejected for other types,
+// Error for a broken file.
 Tensor load_npy(const std::filesystem::path &file);
 
 } // namespace convtranspose::tools

@@ -214,13 +214,24 @@ Node Model::node(std::size_t i) const {
     return node;
 }
 
-Node Model::only_node() const {
-    const onnx::GraphProto &graph = proto_.graph();
-    for (const onnx::NodeProto &proto : graph.node()) {
+// One that is called like ours is somebody else's operator in any other domain.
+void Model::refuse_other_domains() const {
+    for (const onnx::NodeProto &proto : proto_.graph().node()) {
         if (is_ours(proto) || (proto.op_type() != kQuantizedOp && proto.op_type() != "ConvTranspose")) continue;
         throw Error(proto.op_type() + " of domain '" + proto.domain() + "' is not supported, only that of " +
                     (proto.op_type() == kQuantizedOp ? "domain " + std::string(kQuantizedDomain) : "ONNX"));
     }
+}
+
+void Model::require_nodes() const {
+    if (!convs_.empty()) return;
+    refuse_other_domains();
+    throw Error("the model has no ConvTranspose or QLinearConvTranspose node");
+}
+
+Node Model::only_node() const {
+    const onnx::GraphProto &graph = proto_.graph();
+    refuse_other_domains();
     const auto others = std::count_if(graph.node().begin(), graph.node().end(), [](const onnx::NodeProto &proto) {
         return !is_ours(proto) && !is_op(proto, "Constant");
     });

@@ -14,8 +14,8 @@
 
 namespace convtranspose::tools {
 
-// A ConvTranspose or QLinearConvTranspose node: its attributes, checked to be the operator's and of the right types, and its
-// values' names.
+// A ConvTranspose or QLinearConvTranspose node: its attributes, checked to be the operator's and of the right types,
+// and its values' names.
 struct Node {
     std::string label;      // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
     bool quantized = false; // QLinearConvTranspose, which is channels last
@@ -40,9 +40,12 @@ class Model {
     Model(const Model &) = delete;
     Model &operator=(const Model &) = delete;
 
-    // Throws Rejected unless the model is one node of the two operators, Constant nodes beside it allowed, computing the
-    // one graph output.
+    // Throws Rejected unless the model is one node of the two operators, Constant nodes beside it allowed, computing
+    // the one graph output.
     Node only_node() const;
+
+    // Throws Error where the main graph has no node of the two operators.
+    void require_nodes() const;
 
     // The nodes of the two operators in the main graph, as yet unchecked, and the check of one.
     std::size_t node_count() const { return convs_.size(); }
@@ -58,6 +61,7 @@ class Model {
 
   private:
     void add_constant_node(const onnx::NodeProto &node);
+    void refuse_other_domains() const;
     int opset(const std::string &domain) const;
 
     std::filesystem::path folder_;

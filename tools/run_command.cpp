@@ -43,6 +43,7 @@ class Session {
     const Tensor &value(const std::string &name);
     void make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool constant_weights);
     void check_types(const Tensor &x, const Tensor &w, const Tensor *b);
+    bool constant_quantization() const;
 
     Model model_;
     Node node_;
@@ -147,7 +148,7 @@ Tensor Session::run(const DataSet &set) {
     const ConstTensorView *const run_w = constant_weights ? nullptr : &w_view, *const run_b = constant_weights || !b
                                                                                                   ? nullptr
                                                                                                   : &b_view;
-    if (quantization_) {
+    if (quantization_ && !(constant_weights && constant_quantization())) {
         throw_unless(plan_.run(x_view, run_w, run_b, y.view(), *quantization_));
     } else if (constant_weights) {
         throw_unless(plan_.run(x_view, y.view()));
@@ -158,12 +159,10 @@ Tensor Session::run(const DataSet &set) {
 }
 
 void Session::check_types(const Tensor &x, const Tensor &w, const Tensor *b) {
-    require_operand_type(node_, "X", x.dtype);
+    require_operand_type(node_, node_.quantized ? "x" : "X", x.dtype);
     if (node_.quantized) {
         require_operand_type(node_, "w", w.dtype);
-        if (b && b->dtype != CONVT_S32) {
-            throw Rejected(node_.label + ": B is " + convt_dtype_name(b->dtype) + ", must be s32");
-        }
+        if (b) require_bias_type(node_, b->dtype);
         quantization_ =
             quantization_of(node_, [this](const std::string &name) -> const Tensor & { return value(name); });
         y_dtype_ = value(node_.y_zero_point).dtype;
@@ -176,6 +175,14 @@ void Session::check_types(const Tensor &x, const Tensor &w, const Tensor *b) {
         }
     }
     y_dtype_ = x.dtype;
+}
+
+bool Session::constant_quantization() const {
+    for (const std::string *name : {&node_.x_scale, &node_.x_zero_point, &node_.w_scale, &node_.w_zero_point,
+                                    &node_.y_scale, &node_.y_zero_point}) {
+        if (!model_.is_constant(*name)) return false;
+    }
+    return true;
 }
 
 // Prints what becomes of each data set, and counts.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -224,26 +225,158 @@ TEST_F(Quantized, RefusesWhatBreaksTheOperatorsRules) {
     expect_refused(with("x_scale", Proto::FLOAT, {{2}, {1, 1}}), "x_scale has shape 2, must be one number");
     expect_refused(with("w_scale", Proto::FLOAT, {{2}, {1, 1}}), "w_scale has 2 elements, needs 1 or 3");
     expect_refused(with("w_scale", Proto::FLOAT, {{1, 1}, {1}}), "w_scale has shape 1x1");
+    expect_refused(with("w_scale", Proto::FLOAT, {{0}, {}}), "w_scale has shape 0, must be one number or one for each");
+    expect_refused(with("w_zero_point", Proto::INT8, {{2}, {3, 3}}), "w_zero_point has 2 elements, needs 1 or 3");
     expect_refused(with("w_scale", Proto::FLOAT, {{}, {0}}), "w_scale[0] = 0 must be positive and finite");
     expect_refused(with("y_scale", Proto::FLOAT, {{}, {-1}}), "y_scale = -1 must be positive and finite");
     expect_refused(with("B", Proto::INT32, {{4}, {1, 2, 3, 4}}), "b_shape = (4) must be (3)");
     expect_refused(with("B", Proto::FLOAT, kB), "B is f32, must be s32");
     expect_refused(with("x", Proto::INT16, channels_last(kX)), "has type INT16");
-    expect_refused(with("x", Proto::FLOAT, channels_last(kX)), "X is f32; the operator takes u8 and s8");
+    expect_refused(with("x", Proto::FLOAT, channels_last(kX)), "x is f32; the operator takes u8 and s8");
     expect_refused(with("w", Proto::INT32, kW), "w is s32; the operator takes u8 and s8");
     expect_refused(with("y_zero_point", Proto::FLOAT, {{}, {0}}), "is f32; the operator takes u8 and s8");
 
     write_layer(layer(), quantized(sums_, Proto::UINT8));
     onnx::ModelProto m = model_of(layer(), quantized(sums_, Proto::UINT8));
-    m.mutable_graph()->mutable_node(0)->set_input(6, "");
-    write(path() / "model.onnx", m);
-    Outcome outcome = convtranspose({"run", path().string()});
-    EXPECT_NE(outcome.err.find("required input y_scale is missing"), std::string::npos) << outcome;
-    m = model_of(layer(), quantized(sums_, Proto::UINT8));
     m.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(Proto::INT8);
     write(path() / "model.onnx", m);
-    outcome = convtranspose({"run", path().string()});
+    const Outcome outcome = convtranspose({"run", path().string()});
     EXPECT_NE(outcome.err.find("'y' is declared INT8, but y_zero_point is u8"), std::string::npos) << outcome;
+}
+
+TEST_F(Quantized, NamesAMissingInput) {
+    const Layer l = layer();
+    const Values y = quantized(sums_, l.y_type);
+    for (std::size_t i = 0; i < 8; i++) { // all but B
+        for (const bool cut : {false, true}) {
+            onnx::ModelProto m = model_of(l, y);
+            onnx::NodeProto *const node = m.mutable_graph()->mutable_node(0);
+            if (cut) {
+                node->mutable_input()->DeleteSubrange(int(i), 9 - int(i));
+            } else {
+                node->set_input(int(i), "");
+            }
+            write_test(path(), m, {l.inputs[0].second});
+            const Outcome outcome = convtranspose({"run", path().string()});
+            EXPECT_EQ(outcome.status, 1) << outcome;
+            EXPECT_NE(outcome.err.find("required input " + l.inputs[i].first + " is missing"), std::string::npos)
+                << outcome;
+        }
+    }
+}
+
+TEST_F(Quantized, AnEmptyBiasNameIsNoBias) {
+    Layer l = layer();
+    l.inputs.pop_back();
+    const Values y = quantized(expected(kX, kW, nullptr), l.y_type);
+    onnx::ModelProto m = model_of(l, y);
+    m.mutable_graph()->mutable_node(0)->add_input("");
+    write_test(path(), m, {l.input("x")}, {tensor("y", l.y_type, y)});
+    const Outcome outcome = convtranspose({"run", "--verify", path().string()});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+}
+
+TEST_F(Quantized, IsChannelsLastAtAnyRank) {
+    for (const std::size_t rank : {3, 4, 5}) {
+        SCOPED_TRACE(rank);
+        // One channel to two. Two positions along the last axis, whose two taps do not meet: y[2 * i + k][m] is
+        // x[i] * w[m][k].
+        Dims x_dims(rank, 1), w_dims(rank, 1), y_dims(rank, 1), strides(rank - 2, 1);
+        x_dims[rank - 2] = 2, w_dims[1] = 2, w_dims[rank - 1] = 2, strides.back() = 2;
+        y_dims[rank - 2] = 4, y_dims[rank - 1] = 2;
+        const Values x{x_dims, {3, -2}}, w{w_dims, {1, 2, 11, 12}};
+        Values y{y_dims, {}};
+        for (std::size_t i = 0; i < 2; i++)
+            for (std::size_t k = 0; k < 2; k++)
+                for (std::size_t m = 0; m < 2; m++) y.data.push_back(x.data[i] * w.data[m * 2 + k] + 131);
+        Layer l = layer();
+        l.inputs.pop_back();
+        l.input("x") = tensor("x", l.x_type, plus(x, zero_point(l.x_type)));
+        l.input("w") = tensor("w", l.w_type, plus(w, zero_point(l.w_type)));
+        l.input("y_scale") = tensor("y_scale", Proto::FLOAT, {{}, {kXScale * kWScale}});
+        onnx::ModelProto m = model_of(l, y);
+        m.mutable_graph()->mutable_node(0)->clear_attribute();
+        add_ints(m.mutable_graph()->mutable_node(0), "strides", strides);
+        write_test(path(), m, {l.input("x")}, {tensor("y", l.y_type, y)});
+        const Outcome outcome = convtranspose({"run", "--verify", path().string()});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+    }
+}
+
+TEST_F(Quantized, AppliesAToleranceFile) {
+    const Layer l = layer();
+    Values y = quantized(sums_, l.y_type);
+    y.data[5] -= 2;
+    write_layer(l, y);
+    for (const double allowed : {2.0, 1.0}) {
+        Values tolerance{y.dims, std::vector<double>(y.data.size(), 0.0)};
+        tolerance.data[5] = allowed;
+        write(path() / "test_data_set_0" / "tolerance_0.pb", tensor("t", Proto::FLOAT, tolerance));
+        const Outcome outcome = convtranspose({"run", "--verify", path().string()});
+        EXPECT_EQ(outcome.status, allowed == 2.0 ? 0 : 1) << outcome;
+    }
+}
+
+TEST_F(Quantized, TakesConstantNodesAndAnyVersionOfItsDomain) {
+    const Layer l = layer();
+    const Values y = quantized(sums_, l.y_type);
+    for (const int version : {1, 2, 23}) {
+        onnx::ModelProto m = model_of(l, y);
+        m.mutable_opset_import(1)->set_version(version);
+        for (const onnx::TensorProto &initializer : m.graph().initializer()) {
+            onnx::NodeProto *const node = m.mutable_graph()->add_node();
+            node->set_op_type("Constant");
+            node->add_output(initializer.name());
+            onnx::AttributeProto *const value = node->add_attribute();
+            value->set_name("value");
+            value->set_type(onnx::AttributeProto::TENSOR);
+            *value->mutable_t() = initializer;
+        }
+        m.mutable_graph()->clear_initializer();
+        write_test(path(), m, {l.inputs[0].second}, {tensor("y", l.y_type, y)});
+        const Outcome outcome = convtranspose({"run", "--verify", path().string()});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+    }
+}
+
+TEST_F(Quantized, IsAnotherOperatorInOtherDomains) {
+    const Layer l = layer();
+    const std::string file = (folder_.path() / "m.onnx").string();
+    for (const char *domain : {"", "com.microsoft"}) {
+        onnx::ModelProto m = model_of(l, quantized(sums_, l.y_type));
+        m.mutable_graph()->mutable_node(0)->set_domain(domain);
+        write(file, m);
+        for (const char *command : {"run", "explain", "bench"}) {
+            const Outcome outcome = convtranspose({command, file});
+            EXPECT_EQ(outcome.status, 1) << outcome;
+            EXPECT_NE(outcome.err.find("QLinearConvTranspose of domain '" + std::string(domain) +
+                                       "' is not supported, only that of domain com.ms.internal.nhwc"),
+                      std::string::npos)
+                << command << '\n'
+                << outcome;
+        }
+    }
+}
+
+TEST_F(Quantized, TypesAreCheckedWithoutRunning) {
+    const std::string file = (folder_.path() / "m.onnx").string();
+    const std::vector<std::tuple<const char *, Proto::DataType, std::string>> wrong = {
+        {"B", Proto::FLOAT, "B is f32, must be s32"},
+        {"B", Proto::UINT8, "B is u8, must be s32"}, // fewer bytes than there would be
+        {"w", Proto::FLOAT, "w is f32; the operator takes u8 and s8"},
+        {"x", Proto::FLOAT, "x is f32; the operator takes u8 and s8"},
+    };
+    for (const auto &[name, type, why] : wrong) {
+        Layer l = layer();
+        l.input(name).set_data_type(type);
+        if (name == std::string("B")) l.input(name) = tensor(name, type, kB);
+        write(file, model_of(l, quantized(sums_, l.y_type)));
+        for (const char *command : {"explain", "bench"}) {
+            const Outcome outcome = convtranspose({command, file});
+            EXPECT_EQ(outcome.status, 1) << outcome;
+            EXPECT_NE(outcome.err.find(why), std::string::npos) << "expected: " << why << '\n' << outcome;
+        }
+    }
 }
 
 TEST_F(Quantized, TakesNumPyFiles) {
@@ -275,6 +408,10 @@ TEST_F(Quantized, IsExplained) {
                              "y_scale 2, y_zero_point 131", "sums are at most"}) {
         EXPECT_NE(outcome.out.find(text), std::string::npos) << text << '\n' << outcome;
     }
+    l.input("w_scale") = tensor("w_scale", Proto::FLOAT, {{3}, {0.25, 0.125, 1}});
+    write(file, model_of(l, y));
+    outcome = convtranspose({"explain", file});
+    EXPECT_NE(outcome.out.find("w_scale 0.125"), std::string::npos) << outcome;
     outcome = convtranspose({"explain", file, "--layout", "nchw"});
     EXPECT_NE(outcome.out.find("x 1x2x2x3"), std::string::npos) << outcome;
     l.run_time = {"x", "x_scale"};
@@ -288,12 +425,15 @@ TEST_F(Quantized, IsMeasured) {
     const std::string file = (folder_.path() / "m.onnx").string();
     const Layer l = layer();
     write(file, model_of(l, quantized(sums_, l.y_type)));
-    for (const std::string layout : {"nhwc", "nchw"}) {
-        const Outcome outcome = convtranspose({"bench", "--json", "--min-time", "0.01", "--layout", layout, file});
+    for (const std::string layout : {"", "nhwc", "nchw"}) {
+        std::vector<std::string> arguments = {"bench", "--json", "--min-time", "0.01", file};
+        if (!layout.empty()) arguments.insert(arguments.end(), {"--layout", layout});
+        const Outcome outcome = convtranspose(arguments);
         ASSERT_EQ(outcome.status, 0) << outcome;
         const nlohmann::json row = nlohmann::json::parse(outcome.out).at(0);
         EXPECT_EQ(row.at("dtype"), "u8");
-        EXPECT_EQ(row.at("layout"), layout);
+        EXPECT_EQ(row.at("layout"), layout.empty() ? "nhwc" : layout);
+        EXPECT_EQ(row.at("x_shape"), nlohmann::json(layout == "nchw" ? kX.dims : channels_last(kX).dims));
         EXPECT_GT(row.at("peak_gflops").get<double>(), 0);
         EXPECT_LT(row.at("peak_percent").get<double>(), 110);
     }
