@@ -1,12 +1,34 @@
 # Turns the table of variants.cmake into object files and a C++ table of them. One command and one object for each row and
 # ISA: the dispatcher picks by CPU, so no wrapper is needed, and neither is a Halide runtime, as kernels allocate nothing,
 # check nothing that the dispatcher has not checked, and call nothing.
+string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" processor)
+if(APPLE AND CMAKE_OSX_ARCHITECTURES)
+    set(processor ${CMAKE_OSX_ARCHITECTURES})
+endif()
+if(processor MATCHES "^(x86_64|amd64)$")
+    set(architecture x86)
+elseif(processor MATCHES "^(aarch64|arm64)$")
+    set(architecture arm)
+else()
+    message(FATAL_ERROR "no kernels for the processor '${processor}': there are some for x86_64 and arm64")
+endif()
+set(os_Linux linux)
+set(os_Android android)
+set(os_Darwin osx)
+set(os_iOS ios)
+set(os_Windows windows)
+set(os ${os_${CMAKE_SYSTEM_NAME}})
+if(NOT os)
+    message(FATAL_ERROR "no kernels for the system '${CMAKE_SYSTEM_NAME}'")
+endif()
 include(variants)
 
 set(halide_dtype_f16 float16)
 set(halide_dtype_bf16 bfloat16)
 set(halide_dtype_f32 float32)
 set(halide_dtype_f64 float64)
+set(enum_isa_neon_dotprod kNeonDotprod)
+set(enum_isa_neon kNeon)
 set(enum_isa_avx512_vnni kAvx512Vnni)
 set(enum_isa_avx512 kAvx512)
 set(enum_isa_avx2 kAvx2)
@@ -17,19 +39,28 @@ function(_convtranspose_kernel name isa generator)
     set(target ${target_${isa}})
     if(generator STREQUAL copy_quantized AND isa STREQUAL avx512_vnni)
         set(target ${target_avx512})
+    elseif(DEFINED target_f16_${isa} AND name MATCHES "${with_f16_${isa}}")
+        set(target ${target_f16_${isa}})
     endif()
     set(object ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}/${name}.o)
     add_custom_command(
         OUTPUT ${object}
         # Halide warns that f16 is emulated, which on x86 it always is: its words are kept for failures.
-        COMMAND ${generator}_generator -g ${generator} -f convt_${name}_${isa} -n ${name} -e object
+        COMMAND ${generator_command_${generator}} -g ${generator} -f convt_${name}_${isa} -n ${name} -e object
                 -o ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}
                 target=${target}-no_runtime-no_asserts-no_bounds_query ${ARGN}
                 2> ${object}.log || ${CMAKE_COMMAND} -D LOG=${object}.log -P ${PROJECT_SOURCE_DIR}/cmake/kernel_failed.cmake
-        DEPENDS ${generator}_generator
+        DEPENDS ${generator_depends_${generator}}
         COMMENT "Kernel ${name} for ${isa}"
         VERBATIM)
     set_property(DIRECTORY APPEND PROPERTY CONVTRANSPOSE_OBJECTS ${object})
+endfunction()
+
+# Keeps those ISAs of a list that are built.
+function(_convtranspose_built list)
+    set(built ${${list}})
+    list(FILTER built INCLUDE REGEX "^(${isas_regex})$")
+    set(${list} ${built} PARENT_SCOPE)
 endfunction()
 
 function(convtranspose_pads)
@@ -37,6 +68,7 @@ function(convtranspose_pads)
     set(order_planar kPlanar)
     set(order_channels kChannels)
     set(order_transposed kTransposed)
+    _convtranspose_built(arg_ISAS)
     foreach(isa IN LISTS arg_ISAS)
         foreach(dtype IN LISTS arg_DTYPES)
             string(TOUPPER ${dtype} upper)
@@ -58,6 +90,7 @@ function(convtranspose_quantized_copies)
     set(order_channels kChannels)
     set(order_transposed kTransposed)
     set(order_tochannels kToChannels)
+    _convtranspose_built(arg_ISAS)
     foreach(isa IN LISTS arg_ISAS)
         foreach(dtype block IN ZIP_LISTS arg_DTYPES arg_BLOCKS)
             _convtranspose_integer(${dtype} arithmetic enum y_type y_enum)
@@ -104,6 +137,7 @@ function(convtranspose_variants)
     set(enum_family k${first}${others})
     set(enum_store_channels kChannels)
     set(enum_store_planar kPlanar)
+    _convtranspose_built(arg_ISAS)
     foreach(isa IN LISTS arg_ISAS)
         foreach(dtype IN LISTS arg_DTYPES)
             set(lanes ${lanes_${isa}})
@@ -165,6 +199,19 @@ endfunction()
 
 # convtranspose_kernels(objects table): builds the table; sets the object files, and the C++ source that lists them.
 function(convtranspose_kernels objects_variable table_variable)
+    list(JOIN isas "|" isas_regex)
+    foreach(generator reference channels wide few depthwise pad_input copy_quantized)
+        if(CONVTRANSPOSE_GENERATORS_DIR)
+            # What runs is of this machine, whatever is built.
+            find_program(CONVTRANSPOSE_${generator}_GENERATOR ${generator}_generator PATHS ${CONVTRANSPOSE_GENERATORS_DIR}
+                         NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+            set(generator_command_${generator} ${CONVTRANSPOSE_${generator}_GENERATOR})
+            set(generator_depends_${generator} ${CONVTRANSPOSE_${generator}_GENERATOR})
+        else()
+            set(generator_command_${generator} ${generator}_generator)
+            set(generator_depends_${generator} ${generator}_generator)
+        endif()
+    endforeach()
     foreach(isa IN LISTS isas)
         file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa})
     endforeach()

@@ -12,116 +12,66 @@
 # f32 y; i8_s32 and i16_s32 the bare sums.
 #
 # Name of a variant: family_dtype_store[_sSTRIDES]_tile. Tiles leave a register or two for operands: AVX-512 has 32 vector
-# registers, AVX2 and baseline x86-64 have 16.
+# registers, AVX2 and baseline x86-64 have 16, NEON 32.
+#
+# Set before: architecture (x86, arm) and os, as Halide calls it.
 
-set(isas avx512_vnni avx512 avx2 x86_64)
-set(float_isas avx512 avx2 x86_64) # avx512_vnni adds integer arithmetic to avx512
-
-# How Halide calls the ISAs, and the lanes of an f32 vector there.
-set(target_avx512_vnni x86-64-linux-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4)
-set(target_avx512 x86-64-linux-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake)
-set(target_avx2 x86-64-linux-sse41-avx-avx2-f16c-fma)
-set(target_x86_64 x86-64-linux)
+# How Halide calls the ISAs (behind the operating system), and the lanes of an f32 vector there. neon_dotprod adds integer
+# arithmetic to neon, and avx512_vnni to avx512: float_isas are what is left without them. int16_isas have 16-bit integer
+# arithmetic of their own, in blocks of so many input channels.
+if(architecture STREQUAL arm)
+    set(isas neon_dotprod neon)
+    set(float_isas neon)
+    set(int16_isas neon)
+    set(int16_block 1)
+else()
+    set(isas avx512_vnni avx512 avx2 x86_64)
+    set(float_isas avx512 avx2 x86_64)
+    set(int16_isas ${isas})
+    set(int16_block 2)
+endif()
+set(target_avx512_vnni x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4)
+set(target_avx512 x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake)
+set(target_avx2 x86-64-${os}-sse41-avx-avx2-f16c-fma)
+set(target_x86_64 x86-64-${os})
+set(target_neon_dotprod arm-64-${os}-arm_dot_prod)
+set(target_neon arm-64-${os})
+# Conversions between f16 and f32 are part of plain NEON, which Halide takes for a part of arm_fp16. Kernels that store f16 one
+# by one would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
+set(target_f16_neon arm-64-${os}-arm_fp16)
+set(with_f16_neon "^((pad|wide|few|depthwise)_f16|channels_f16_(channels|planar_s))")
 set(lanes_avx512_vnni 16)
 set(lanes_avx512 16)
 set(lanes_avx2 8)
 set(lanes_x86_64 4)
+set(lanes_neon_dotprod 4)
+set(lanes_neon 4)
+
+include(variants_${architecture}) # convtranspose_architecture_table: the families that tile channels and rows
 
 function(convtranspose_table)
-    # x copied with zeros around it, for all other families.
+    # x copied, with zeros around it, into the order that a family reads.
     convtranspose_pads(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 ORDERS planar channels transposed)
+    convtranspose_quantized_copies(ISAS ${int16_isas} DTYPES i16 BLOCKS ${int16_block}
+                                   ORDERS planar channels transposed tochannels)
+    if(NOT int16_block EQUAL 1) # for the reference
+        convtranspose_quantized_copies(ISAS ${int16_isas} DTYPES i16 BLOCKS 1 ORDERS planar channels)
+    endif()
 
-    # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers. Planar rows are stored
-    # in runs if the stride is built in.
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES channels STRIDES 0
-                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES planar STRIDES 0
-                           TILES 2x14 2x12 2x8 2x7 2x4x3 2x4 2x2 8x1 2x1 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2
-                           TILES 2x14 2x12 2x10 2x8 2x7x2 2x5x2 2x4x2 2x4x3 2x2x4 1x16 1x8x2 1x4x4)
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 8
-                           TILES 2x14 2x12 2x10 2x8 2x4x2 1x8)
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 4 TILES 2x12 2x8 2x4x2)
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 STORES channels planar STRIDES 0
-                           TILES 2x14 2x8 2x4x3 2x2 2x1 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES channels planar STRIDES 0
-                           TILES 2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 4 TILES 2x6 2x4 2x2x3)
-    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f16 bf16 STORES channels planar STRIDES 0
-                           TILES 2x6 2x4 2x1 1x1)
-
-    # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are
-    # scattered, but few).
-    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2
-                           TILES 8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4)
-    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 TILES 8x3 8x2 8x1 3x8 3x4x2)
-    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x2 8x1 3x4x2)
-    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x2 6x1 3x3)
-    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x1)
-
-    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f32 STORES channels STRIDES 1 2 3 4 TILES 3x8 3x4x2 3x2x4)
-    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 f32 STORES channels STRIDES 1 2 3 4 TILES 4x3 2x2x2)
-
-    # Few output channels: a tile holds the residues of both axes.
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4 1x2)
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x3 1x2)
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x1 TILES 1x6)
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
-    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 TILES 1x6)
-    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 2x2 4x1 TILES 1x3)
-    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x1)
+    convtranspose_architecture_table()
 
     # One input channel per group.
     convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4 8
                            TILES 1x4 1x2 1x1)
     convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 STORES planar STRIDES 1 2 3 4 8 TILES 1x4 1x2 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 i16_f32 STORES channels STRIDES 0 TILES 1x4 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16_f32 STORES planar STRIDES 1 2 4 8 TILES 1x1)
+
+    # Bare sums, to be added up over the axes beyond three.
+    convtranspose_variants(FAMILY channels ISAS ${int16_isas} DTYPES i16_s32 STORES channels planar STRIDES 0 TILES 2x4 1x1)
 
     # Anything.
     convtranspose_variants(FAMILY reference ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x1)
-
-    # Quantized.
-    convtranspose_quantized_copies(ISAS avx512_vnni DTYPES i8 BLOCKS 4 ORDERS planar channels transposed tochannels)
-    convtranspose_quantized_copies(ISAS ${isas} DTYPES i16 BLOCKS 2 ORDERS planar channels transposed tochannels)
-    convtranspose_quantized_copies(ISAS ${isas} DTYPES i16 BLOCKS 1 ORDERS planar channels)
-
-    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 0
-                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 0 TILES 2x14 2x8 2x4x3 2x2 8x1 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 2 4 8
-                           TILES 2x14 2x12 2x8 2x4x2 2x4x3 1x8)
-    # 2x14 of stride 1 would hold an instruction that is AMD's alone (tests/kernels).
-    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 1 TILES 2x12 2x8 2x4x2 2x4x3 1x8)
-    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8_f32 STORES channels planar STRIDES 0
-                           TILES 2x14 2x8 2x4x3 2x2 8x1 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx512_vnni avx512 DTYPES i16 STORES channels planar STRIDES 0
-                           TILES 2x12 2x8 2x4x3 2x2 8x1 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx512_vnni avx512 DTYPES i16_f32 STORES channels planar STRIDES 0
-                           TILES 2x12 2x4x2 1x1)
-    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES i16 i16_f32 STORES channels planar STRIDES 0
-                           TILES 2x5 2x4 2x2x2 2x1 1x6 1x1)
-    convtranspose_variants(FAMILY channels ISAS ${isas} DTYPES i16_s32 STORES channels planar STRIDES 0 TILES 2x4 1x1)
-
-    convtranspose_variants(FAMILY wide ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 1 2 3 4
-                           TILES 8x3 12x2 8x2 14x1 8x1 3x8 3x4x2)
-    convtranspose_variants(FAMILY wide ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 1 2 3 4 TILES 3x8 3x4x2 3x2x4 1x4)
-    convtranspose_variants(FAMILY wide ISAS avx512_vnni avx512 DTYPES i16 STORES planar STRIDES 1 2 TILES 8x2 8x1 3x4x2)
-    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES i16 STORES channels STRIDES 1 2 3 4 TILES 3x4x2)
-    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 1 2 TILES 4x2 6x1 3x3)
-    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES i16 STORES channels STRIDES 1 2 3 4 TILES 3x3 2x2x2)
-
-    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4 1x2)
-    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 3x3 8x1 TILES 1x3 1x2)
-    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 4x1 TILES 1x6)
-    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 4x4 TILES 1x1)
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES i16 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4)
-    convtranspose_variants(FAMILY few ISAS avx512 DTYPES i16 STORES planar STRIDES 3x3 8x1 TILES 1x2)
-    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 1x1 2x1 TILES 1x6)
-    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 2x2 4x1 TILES 1x2)
-    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 3x3 8x1 TILES 1x1)
-
-    convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES i16 STORES planar STRIDES 1 2 3 4 8 TILES 1x4 1x2 1x1)
-    convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES i16 i16_f32 STORES channels STRIDES 0 TILES 1x4 1x1)
-    convtranspose_variants(FAMILY depthwise ISAS ${isas} DTYPES i16_f32 STORES planar STRIDES 1 2 4 8 TILES 1x1)
-
-    convtranspose_variants(FAMILY reference ISAS ${isas} DTYPES i16 i16_f32 i16_s32 STORES channels STRIDES 0 TILES 1x1)
+    convtranspose_variants(FAMILY reference ISAS ${int16_isas} DTYPES i16 i16_f32 i16_s32 STORES channels STRIDES 0 TILES 1x1)
 endfunction()

@@ -51,7 +51,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             bias.set_type(sum_of(y_type));
             break;
         case Arithmetic::kInt8:
-            x.set_type(UInt(8));
+            x.set_type(byte_x_type(get_target()));
             w.set_type(Int(8));
             bias.set_type(Int(32));
             break;
@@ -159,7 +159,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
   private:
     // Input channels side by side, for instructions that multiply and add several at once; with one input channel per group
     // the caller puts taps there.
-    int block() const { return family.outside == Outside::kSkipped ? 1 : block_of(arithmetic); }
+    int block() const { return family.outside == Outside::kSkipped ? 1 : block_of(arithmetic, get_target()); }
 
     // Where the other dimensions of x and w start: behind that within a block.
     int first() const { return block() > 1 ? 1 : 0; }

@@ -13,7 +13,7 @@ using namespace Halide;
 enum class CopyOrder {
     kPlanar,     // w of x; of the copy w, and c0 within it
     kChannels,   // c0 of both
-    kTransposed, // c0 of x, then c1; of the copy c0, then w
+    kTransposed, // channels of x; of the copy c0, then w
     kToChannels, // w of x, c0 of the copy
 };
 
@@ -30,16 +30,17 @@ class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
     GeneratorParam<int> block{"block", 1}; // extent of c0 where it is a block
 
     Input<Buffer<uint8_t, 7>> x{"x"}; // (c0, w, h, d, c1, g, n); the bits of u8 or s8
-    Input<int32_t> flip{"flip"};      // 0x80 where x is s8, which makes it u8, else 0
-    Input<int32_t> zero{"zero"};      // the zero point of that u8
+    Input<int32_t> flip{"flip"};      // 0x80 where x is not of byte_x_type(), which makes it that, else 0
+    Input<int32_t> zero{"zero"};      // the zero point of x made so
     Output<Buffer<void, 7>> copy{"copy"};
 
-    void configure() { copy.set_type(arithmetic == Arithmetic::kInt8 ? UInt(8) : Int(16)); }
+    void configure() { copy.set_type(arithmetic == Arithmetic::kInt8 ? byte_x_type(get_target()) : Int(16)); }
 
     void generate() {
-        const Expr u8 = x(c0, w, h, d, c1, g, n) ^ cast<uint8_t>(flip);
+        const Type byte = byte_x_type(get_target());
+        const Expr operand = reinterpret(byte, x(c0, w, h, d, c1, g, n) ^ cast<uint8_t>(flip));
         copy(c0, w, h, d, c1, g, n) =
-            arithmetic == Arithmetic::kInt8 ? u8 : cast<int16_t>(u8) - cast<int16_t>(cast<uint8_t>(zero));
+            arithmetic == Arithmetic::kInt8 ? operand : cast<int16_t>(operand) - cast<int16_t>(cast(byte, zero));
     }
 
     void schedule() {
@@ -63,8 +64,15 @@ class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
             p.reorder({c0, w, c1, h, d, g, n}).vectorize(c0, lanes, TailStrategy::GuardWithIf);
             break;
         case CopyOrder::kTransposed:
-            // Positions by sixteens: what is read of a cache line of x is still there when its next block is due.
             copy.dim(1).set_stride(block);
+            if (block == 1) {
+                x.dim(4).set_stride(1);
+                p.split(c1, c1, ci, lanes, TailStrategy::GuardWithIf)
+                    .reorder({ci, c0, w, c1, h, d, g, n})
+                    .vectorize(ci);
+                break;
+            }
+            // Positions by sixteens: what is read of a cache line of x is still there when its next block is due.
             p.split(w, w, wi, 16, TailStrategy::GuardWithIf).reorder({c0, wi, c1, w, h, d, g, n});
             whole_block(p).vectorize(c0).unroll(wi, 4);
             break;
@@ -78,7 +86,7 @@ class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
     // The last block of channels may hold fewer: it takes the loops as they are.
     Stage whole_block(Func p) { return p.specialize(copy.dim(0).extent() == block && copy.dim(0).min() == 0); }
 
-    Var c0{"c0"}, w{"w"}, wi{"wi"}, h{"h"}, d{"d"}, c1{"c1"}, g{"g"}, n{"n"};
+    Var c0{"c0"}, w{"w"}, wi{"wi"}, h{"h"}, d{"d"}, c1{"c1"}, ci{"ci"}, g{"g"}, n{"n"};
 };
 
 } // namespace convtranspose

@@ -9,17 +9,22 @@ namespace convtranspose {
 // What x and w are when they are multiplied.
 enum class Arithmetic {
     kFloat, // the type of the sums
-    kInt8, // u8 x, s8 w, four neighbouring input channels at a time: what vpdpbusd and udot multiply. x has its zero point in
-           // it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
-    kInt16, // both s16, less their zero points, two neighbouring input channels at a time: what vpmaddwd multiplies
+    kInt8, // 8-bit x, s8 w, four neighbouring input channels at a time: what vpdpbusd (u8 x) and sdot (s8 x) multiply. x has
+           // its zero point in it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
+    kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
 };
 
+// x of kInt8.
+inline Halide::Type byte_x_type(const Halide::Target &target) {
+    return target.arch == Halide::Target::ARM ? Halide::Int(8) : Halide::UInt(8);
+}
+
 // Neighbouring input channels that lie side by side in the packed weights and, for each position, in x.
-inline int block_of(Arithmetic arithmetic) {
+inline int block_of(Arithmetic arithmetic, const Halide::Target &target) {
     switch (arithmetic) {
     case Arithmetic::kFloat: return 1;
     case Arithmetic::kInt8: return 4;
-    case Arithmetic::kInt16: return 2;
+    case Arithmetic::kInt16: return target.arch == Halide::Target::ARM ? 1 : 2;
     }
     return 1;
 }

@@ -35,7 +35,8 @@ using convtranspose::invalid;
 using convtranspose::isa_name;
 using convtranspose::to_string;
 
-constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2, Isa::kX86_64}; // best first
+constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512,      Isa::kAvx2,
+                         Isa::kX86_64,     Isa::kNeonDotprod, Isa::kNeon}; // best first
 
 thread_local std::string last_error;
 thread_local const char *last_literal = ""; // instead of last_error where there was no memory for one

@@ -74,7 +74,7 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
 // Whether the variant can read x where it is.
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     if (v.arithmetic != Arithmetic::kFloat) {
-        return v.arithmetic == Arithmetic::kInt8 && p.x_dtype == CONVT_U8 && v.family == Family::kChannels &&
+        return v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX && v.family == Family::kChannels &&
                p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % block_of(v) == 0 && !p.reads_outside() &&
                (v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0);
     }
@@ -103,10 +103,12 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         taps *= static_cast<double>(a.elements.size());
         residues *= static_cast<double>(a.residues);
     }
-    // Steps of the reduction. A 16-bit product without VNNI is added by an instruction of its own, on other ports in part.
+    // Steps of the reduction. A pair of 16-bit products is added by an instruction of its own without VNNI, on other ports in
+    // part.
     if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
     const auto ic = ceil_div(p.ic(), block_of(v));
-    const double product = v.arithmetic == Arithmetic::kInt16 && v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
+    const double product =
+        v.arithmetic == Arithmetic::kInt16 && block_of(v) == 2 && v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
     const double groups = static_cast<double>(g.group), images = static_cast<double>(g.batch);
     if (v.family == Family::kReference) {
         return images * groups * static_cast<double>(p.oc()) *
@@ -251,7 +253,7 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
 }
 
 PadOrder pad_order(const Variant &variant, convt_layout layout) {
-    const bool blocks_of_channels = variant.family == Family::kChannels && variant.arithmetic != Arithmetic::kFloat;
+    const bool blocks_of_channels = variant.family == Family::kChannels && block_of(variant) > 1;
     if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? PadOrder::kToChannels : PadOrder::kPlanar;
     const bool keeps_channels = variant.family == Family::kReference || blocks_of_channels ||
                                 (variant.family == Family::kDepthwise && variant.store == Store::kChannels);

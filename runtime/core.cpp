@@ -52,7 +52,7 @@ Types types_of(const Variant &v) {
     const halide_type_t s32(halide_type_int, 32), s16(halide_type_int, 16);
     switch (v.arithmetic) {
     case Arithmetic::kFloat: break;
-    case Arithmetic::kInt8: return {halide_type_t(halide_type_int, 8), halide_type_t(halide_type_uint, 8), s32};
+    case Arithmetic::kInt8: return {type_of(CONVT_S8), type_of(kByteX), s32};
     case Arithmetic::kInt16: return {s16, s16, s32};
     }
     const halide_type_t sum = type_of(sum_dtype(v.dtype));
@@ -444,7 +444,7 @@ void Core::copy_strip_quantized(const Strip &s, const Operands &o, const Paralle
                 from.set(static_cast<int>(d), 0, extent, p.from[d]);
                 to.set(static_cast<int>(d), 0, extent, p.to[d]);
             }
-            copy_(&from.raw, o.unsigned_x.flip, o.unsigned_x.zero, &to.raw);
+            copy_(&from.raw, o.byte_x.flip, o.byte_x.zero, &to.raw);
         });
     }
 }
@@ -452,7 +452,7 @@ void Core::copy_strip_quantized(const Strip &s, const Operands &o, const Paralle
 // Fills what of the copy lies around x with what stands for zero. begin, inside: the part of each axis that is x.
 void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
                        const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const {
-    const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.unsigned_x.zero : 0;
+    const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.byte_x.zero : 0;
     // Runs along w, each `column` wide: one for each position with the channels inside, else one for each block of channels.
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
     const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / packed_.block;

@@ -47,7 +47,7 @@ class Core {
         TensorStrides x_strides;
         const void *packed = nullptr;   // made by pack()
         const void *epilogue = nullptr; // made by prepare(); quantized only, as are
-        UnsignedX unsigned_x;
+        ByteX byte_x;
         OutputRange range;
         void *y = nullptr;
         TensorStrides y_strides;

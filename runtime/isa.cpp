@@ -2,6 +2,13 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif defined(_M_ARM64)
+#include <windows.h>
 #endif
 
 namespace convtranspose {
@@ -12,14 +19,40 @@ const char *isa_name(Isa isa) {
     case Isa::kAvx2: return "avx2";
     case Isa::kAvx512: return "avx512";
     case Isa::kAvx512Vnni: return "avx512_vnni";
+    case Isa::kNeon: return "neon";
+    case Isa::kNeonDotprod: return "neon_dotprod";
     }
     return "unknown";
 }
 
-// The features are those that cmake/variants.cmake compiles each ISA for. __builtin_cpu_supports also asks whether the
-// operating system saves the registers.
+namespace {
+
+#if defined(__aarch64__) || defined(_M_ARM64)
+// The kernel's word for it: user programs cannot read the registers that say so.
+bool has_dotprod() {
+#if defined(__linux__)
+    return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+#elif defined(__APPLE__)
+    int has = 0;
+    std::size_t size = sizeof has;
+    return sysctlbyname("hw.optional.arm.FEAT_DotProd", &has, &size, nullptr, 0) == 0 && has;
+#elif defined(_M_ARM64)
+    constexpr DWORD kDotProduct = 43; // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which older headers lack
+    return IsProcessorFeaturePresent(kDotProduct);
+#else
+    return false;
+#endif
+}
+#endif
+
+} // namespace
+
+// The features are those that cmake/variants.cmake compiles each ISA for.
 bool isa_supported(Isa isa) {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__aarch64__) || defined(_M_ARM64)
+    return isa == Isa::kNeon || (isa == Isa::kNeonDotprod && has_dotprod());
+#elif defined(__x86_64__) && defined(__GNUC__)
+    // __builtin_cpu_supports also asks whether the operating system saves the registers.
     __builtin_cpu_init();
     unsigned int a = 0, b = 0, c = 0, d = 0;
     const bool f16c =
@@ -38,6 +71,8 @@ bool isa_supported(Isa isa) {
         return avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512ifma") &&
                __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
                __builtin_cpu_supports("avx512bitalg");
+    case Isa::kNeon:
+    case Isa::kNeonDotprod: return false;
     }
     return false;
 #else

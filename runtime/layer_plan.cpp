@@ -408,7 +408,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
             prepare(*core, *q, operands.packed, b, run_epilogue);
             operands.epilogue = run_epilogue;
         }
-        operands.unsigned_x = unsigned_x(*q, geometry_);
+        operands.byte_x = byte_x(*q, geometry_);
         operands.range = output_range(*q, geometry_);
     }
 

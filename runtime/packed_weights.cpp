@@ -215,7 +215,7 @@ void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &ax
     for (std::int64_t c = e.classes[0] * e.classes[1] * e.classes[2]; c-- > 0;) {
         std::copy_n(biases, e.biases, biases + c * e.biases); // class 0 last, as the others are copies of it
     }
-    const std::int32_t zero = unsigned_x(q, geometry).zero;
+    const std::int32_t zero = byte_x(q, geometry).zero;
     if (zero == 0) return;
     std::int32_t *to = biases;
     for (const TapClass &d : axes[2].classes) {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "variant.h"
 
 namespace convtranspose {
 
@@ -96,9 +97,9 @@ OutputRange output_range(const QuantizationValues &q, const Geometry &geometry) 
     return range;
 }
 
-UnsignedX unsigned_x(const QuantizationValues &q, const Geometry &geometry) {
-    if (geometry.dtype == CONVT_S8) return {0x80, q.x_zero_point + 128};
-    return {0, q.x_zero_point};
+ByteX byte_x(const QuantizationValues &q, const Geometry &geometry) {
+    if (geometry.dtype == kByteX) return {0, q.x_zero_point};
+    return {0x80, q.x_zero_point + (kByteX == CONVT_U8 ? 128 : -128)};
 }
 
 void requantize(const Geometry &geometry, double sum, float factor, float addend, const OutputRange &range, void *y) {
@@ -153,7 +154,8 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
         }
         class_of[static_cast<std::size_t>(k)] = classes.try_emplace(residues, classes.size()).first->second;
     }
-    const double x_magnitude = std::max(std::abs(0 - unsigned_x(q, geometry).zero), 255 - unsigned_x(q, geometry).zero);
+    const std::int32_t x_most = (geometry.dtype == CONVT_S8 ? 127 : 255) - q.x_zero_point;
+    const double x_magnitude = std::max(x_most, 255 - x_most); // of x less its zero point
     bool fits_with_zero_point = true;
     std::vector<double> sums(classes.size());
     for (std::int64_t m = 0; m < group * oc; m++) {

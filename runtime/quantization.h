@@ -40,11 +40,11 @@ struct OutputRange {
 };
 OutputRange output_range(const QuantizationValues &q, const Geometry &geometry);
 
-// x as u8 whatever its sign: x ^ flip, whose zero point is zero.
-struct UnsignedX {
+// x as the kernels multiply it (kByteX) whatever its sign: x ^ flip, whose zero point is zero.
+struct ByteX {
     std::int32_t flip = 0, zero = 0;
 };
-UnsignedX unsigned_x(const QuantizationValues &q, const Geometry &geometry);
+ByteX byte_x(const QuantizationValues &q, const Geometry &geometry);
 
 // One element of y, as the kernels make it. sum: exact, the bias included unless y is f32.
 void requantize(const Geometry &geometry, double sum, float factor, float addend, const OutputRange &range, void *y);

@@ -11,7 +11,7 @@ struct halide_buffer_t;
 
 namespace convtranspose {
 
-enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni };
+enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonDotprod };
 
 enum class Family { kReference, kChannels, kWide, kFew, kDepthwise };
 
@@ -21,9 +21,19 @@ enum class Store { kChannels, kPlanar };
 // What x and w are when they are multiplied (generators/numerics.h).
 enum class Arithmetic {
     kFloat, // the type of the sums
-    kInt8,  // u8 x with its zero point in it, s8 w
+    kInt8,  // x of type kByteX with its zero point in it, s8 w
     kInt16, // both s16, less their zero points
 };
+
+// Operands of integer arithmetic that differ by architecture: the type of x of kInt8, and the input channels that kInt16
+// multiplies at a time (generators/numerics.h).
+#if defined(__aarch64__) || defined(_M_ARM64)
+inline constexpr convt_dtype kByteX = CONVT_S8;
+inline constexpr int kInt16Block = 1;
+#else
+inline constexpr convt_dtype kByteX = CONVT_U8;
+inline constexpr int kInt16Block = 2;
+#endif
 
 // generators/conv_transpose_generator.cpp, its inputs in order and then y.
 using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *factors,
@@ -86,13 +96,13 @@ inline convt_dtype sum_dtype(convt_dtype dtype) { return dtype == CONVT_F64 ? CO
 // Input channels that lie side by side for instructions that multiply and add several at once; taps, if pairs_taps().
 inline int block_of(const Variant &v) {
     if (v.family == Family::kReference) return 1;
-    return v.arithmetic == Arithmetic::kInt8 ? 4 : v.arithmetic == Arithmetic::kInt16 ? 2 : 1;
+    return v.arithmetic == Arithmetic::kInt8 ? 4 : v.arithmetic == Arithmetic::kInt16 ? kInt16Block : 1;
 }
 
 // Whether a block is two neighbouring taps along w, and the two positions of x that they read: with one input channel per
 // group there is nothing else to pair.
 inline bool pairs_taps(const Variant &v) {
-    return v.family == Family::kDepthwise && v.arithmetic == Arithmetic::kInt16;
+    return v.family == Family::kDepthwise && v.arithmetic == Arithmetic::kInt16 && kInt16Block == 2;
 }
 
 // Bytes of an element of the packed weights, and of the copy of x.
@@ -101,9 +111,12 @@ inline std::int64_t operand_size(const Variant &v) {
     return v.arithmetic == Arithmetic::kInt8 ? 1 : 2;
 }
 
-// Whether the variant can be used where `isa` is asked for: integer variants replace those of the ISA that VNNI is added to.
+// Whether the variant can be used where `isa` is asked for. ISAs that add dot products have variants of their own for the
+// arithmetic that gains by them, and the rest is that of the ISA that they add to.
 inline bool belongs_to(const Variant &v, Isa isa) {
-    return v.isa == isa || (isa == Isa::kAvx512Vnni && v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat);
+    if (v.isa == isa) return true;
+    if (isa == Isa::kAvx512Vnni) return v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat;
+    return isa == Isa::kNeonDotprod && v.isa == Isa::kNeon;
 }
 
 const char *isa_name(Isa isa);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Configures if needed, and builds what is out of date: scripts/build.sh [PRESET] [NINJA OPTION OR TARGET...]
-# PRESET is one of CMakePresets.json: release (the default, in build/) or asan-ubsan (in build-asan/).
+# PRESET is one of CMakePresets.json: release (the default, in build/), asan-ubsan (in build-asan/), or linux-aarch64 (in
+# build-aarch64/, by the generators of release, which must have been built).
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -11,7 +12,11 @@ shift || true
 case $preset in
 release) folder=build ;;
 asan-ubsan) folder=build-asan ;;
-*) die "no preset '$preset': release or asan-ubsan" ;;
+linux-aarch64)
+    folder=build-aarch64
+    need_packages g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+    ;;
+*) die "no preset '$preset': release, asan-ubsan or linux-aarch64" ;;
 esac
 [[ -f $venv/.complete ]] || die "run scripts/setup.sh first"
 

@@ -1,18 +1,33 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs the tests: scripts/test.sh [--sanitize] [CTEST OPTION...]
-#   --sanitize   in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
-#   -L geometry  (as every other option) is passed on to ctest: only the tests with that label
+# Sets up, builds and runs the tests, on this machine and as 64-bit ARM under qemu:
+# scripts/test.sh [--preset PRESET | --sanitize] [CTEST OPTION...]
+#   --preset linux-aarch64  only those under qemu;  --preset release: only those on this machine
+#   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
+#   -L geometry             (as every other option) is passed on to ctest: only the tests with that label, on this machine
+#                           unless a preset is named
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
 
-preset=release
-if [[ ${1:-} == --sanitize ]]; then
-    preset=asan-ubsan
+presets=(release linux-aarch64)
+if (($#)); then presets=(release); fi
+case ${1:-} in
+--sanitize)
+    presets=(asan-ubsan)
     shift
-fi
+    ;;
+--preset)
+    presets=("${2:?--preset needs a name}")
+    shift 2
+    ;;
+esac
 scripts/setup.sh
-scripts/build.sh "$preset"
-say "running the tests"
-"$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "$@"
+status=0
+for preset in "${presets[@]}"; do
+    if [[ $preset == linux-* ]]; then scripts/build.sh release; fi # whose generators it takes
+    scripts/build.sh "$preset"
+    say "running the tests ($preset)"
+    "$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "$@" || status=1
+done
+exit "$status"

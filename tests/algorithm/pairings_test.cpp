@@ -58,7 +58,7 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
         core.pack(w, q, packed.data());
         core.prepare(q, packed.data(), b, epilogue.data());
         operands.epilogue = epilogue.data();
-        operands.unsigned_x = unsigned_x(q, geometry);
+        operands.byte_x = byte_x(q, geometry);
         operands.range = output_range(q, geometry);
     } else {
         core.pack(w, b, packed.data());

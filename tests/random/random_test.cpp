@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/effort.h"
 #include "reference/quantized.h"
 #include "reference/random_problem.h"
 #include "reference/reference.h"
@@ -17,7 +18,7 @@
 namespace convtranspose::test {
 namespace {
 
-constexpr int kTests = 20, kProblemsPerTest = 30;
+constexpr int kTests = 20, kProblemsPerTest = 30 / kOneIn;
 
 std::uint64_t seed_of_the_run() {
     const char *text = std::getenv("CONVTRANSPOSE_TEST_SEED");

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/effort.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
 #include "variant.h"
@@ -86,6 +87,7 @@ TEST_P(Variants, Agree) {
             const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
             Expected expected;
             for (std::size_t i = 0; i < rows.names.size(); ++i) {
+                if (done[i] >= 3 && (seed + i) % kOneIn != 0) continue;
                 Options options{};
                 options.threads = 1;
                 options.isa = isa_name(rows.isa);
@@ -161,25 +163,24 @@ TEST(Table, IsWhatTheInterfaceLists) {
 }
 
 TEST(Table, EveryIsaAndTypeHasAReference) {
-    std::set<std::string> names;
-    std::size_t isas = 0;
-    for (const Rows &rows : rows_of_the_table()) names.insert(name_of(rows));
-    for (const Isa isa : {Isa::kX86_64, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
-        bool built_in = false;
-        for (std::size_t i = 0; i < kVariantCount; ++i) built_in = built_in || kVariants[i].isa == isa;
-        if (!built_in) continue;
-        ++isas;
+    std::set<Isa> isas;
+    for (std::size_t i = 0; i < kVariantCount; ++i) isas.insert(kVariants[i].isa);
+    for (const Isa isa : isas) {
         const auto expect_reference = [&](Arithmetic arithmetic, convt_dtype dtype) {
-            const std::string name = name_of(Rows{isa, arithmetic, dtype, "reference", {}});
-            EXPECT_EQ(names.count(name), 1u) << name;
+            int count = 0;
+            for (std::size_t i = 0; i < kVariantCount; ++i) {
+                const Variant &v = kVariants[i];
+                count += belongs_to(v, isa) && v.family == Family::kReference && v.arithmetic == arithmetic &&
+                         v.dtype == dtype;
+            }
+            EXPECT_EQ(count, 1) << isa_name(isa) << ' ' << convt_dtype_name(dtype);
         };
         for (const convt_dtype dtype : {CONVT_U8, CONVT_F32, CONVT_S32}) expect_reference(Arithmetic::kInt16, dtype);
-        if (isa == Isa::kAvx512Vnni) continue; // whose floats are those of avx512
         for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
             expect_reference(Arithmetic::kFloat, dtype);
         }
     }
-    EXPECT_GT(isas, 0u);
+    EXPECT_FALSE(isas.empty());
 }
 
 TEST(Problems, AreManyAndSmall) {

@@ -184,8 +184,9 @@ const char *convt_plan_variant(const convt_plan *plan);    /* name of the chosen
 const char *convt_plan_isa(const convt_plan *plan);        /* name of the ISA it runs on */
 const char *convt_plan_explain(const convt_plan *plan);    /* geometry, taps, candidates, choice and reason, as text */
 
-/* ISAs built in, best first, and whether this CPU runs them. Names: "avx512_vnni", "avx512", "avx2", "x86_64". Floats have no
- * use for VNNI: asked for avx512_vnni, they run, and say that they run, on avx512. */
+/* ISAs built in, best first, and whether this CPU runs them. Names: "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod",
+ * "neon". Floats have no use for dot products of integers: asked for avx512_vnni or neon_dotprod, they run, and say that they
+ * run, on avx512 or neon. */
 size_t convt_isa_count(void);
 const char *convt_isa_name(size_t i);
 int convt_isa_supported(size_t i);

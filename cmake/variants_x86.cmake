@@ -1,0 +1,75 @@
+# Rows of the table (variants.cmake) for x86.
+function(convtranspose_architecture_table)
+    # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers. Planar rows are stored
+    # in runs if the stride is built in.
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES channels STRIDES 0
+                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES planar STRIDES 0
+                           TILES 2x14 2x12 2x8 2x7 2x4x3 2x4 2x2 8x1 2x1 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2
+                           TILES 2x14 2x12 2x10 2x8 2x7x2 2x5x2 2x4x2 2x4x3 2x2x4 1x16 1x8x2 1x4x4)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 8
+                           TILES 2x14 2x12 2x10 2x8 2x4x2 1x8)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 4 TILES 2x12 2x8 2x4x2)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 STORES channels planar STRIDES 0
+                           TILES 2x14 2x8 2x4x3 2x2 2x1 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES channels planar STRIDES 0
+                           TILES 2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 4 TILES 2x6 2x4 2x2x3)
+    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f16 bf16 STORES channels planar STRIDES 0
+                           TILES 2x6 2x4 2x1 1x1)
+
+    # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are
+    # scattered, but few).
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 1 2
+                           TILES 8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4)
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 TILES 8x3 8x2 8x1 3x8 3x4x2)
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x2 8x1 3x4x2)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x2 6x1 3x3)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 STORES planar STRIDES 1 2 3 4 TILES 4x3 6x1)
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f32 STORES channels STRIDES 1 2 3 4 TILES 3x8 3x4x2 3x2x4)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES f16 bf16 f32 STORES channels STRIDES 1 2 3 4 TILES 4x3 2x2x2)
+
+    # Few output channels: a tile holds the residues of both axes.
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4 1x2)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x3 1x2)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x1 TILES 1x6)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 TILES 1x6)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 2x2 4x1 TILES 1x3)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x1)
+
+    # Quantized.
+    convtranspose_quantized_copies(ISAS avx512_vnni DTYPES i8 BLOCKS 4 ORDERS planar channels transposed tochannels)
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 0
+                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 0 TILES 2x14 2x8 2x4x3 2x2 8x1 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 2 4 8
+                           TILES 2x14 2x12 2x8 2x4x2 2x4x3 1x8)
+    # 2x14 of stride 1 would hold an instruction that is AMD's alone (tests/kernels).
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 1 TILES 2x12 2x8 2x4x2 2x4x3 1x8)
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8_f32 STORES channels planar STRIDES 0
+                           TILES 2x14 2x8 2x4x3 2x2 8x1 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni avx512 DTYPES i16 STORES channels planar STRIDES 0
+                           TILES 2x12 2x8 2x4x3 2x2 8x1 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx512_vnni avx512 DTYPES i16_f32 STORES channels planar STRIDES 0
+                           TILES 2x12 2x4x2 1x1)
+    convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES i16 i16_f32 STORES channels planar STRIDES 0
+                           TILES 2x5 2x4 2x2x2 2x1 1x6 1x1)
+    convtranspose_variants(FAMILY wide ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 1 2 3 4
+                           TILES 8x3 12x2 8x2 14x1 8x1 3x8 3x4x2)
+    convtranspose_variants(FAMILY wide ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 1 2 3 4 TILES 3x8 3x4x2 3x2x4 1x4)
+    convtranspose_variants(FAMILY wide ISAS avx512_vnni avx512 DTYPES i16 STORES planar STRIDES 1 2 TILES 8x2 8x1 3x4x2)
+    convtranspose_variants(FAMILY wide ISAS avx512 DTYPES i16 STORES channels STRIDES 1 2 3 4 TILES 3x4x2)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 1 2 TILES 4x2 6x1 3x3)
+    convtranspose_variants(FAMILY wide ISAS avx2 x86_64 DTYPES i16 STORES channels STRIDES 1 2 3 4 TILES 3x3 2x2x2)
+    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4 1x2)
+    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 3x3 8x1 TILES 1x3 1x2)
+    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 4x1 TILES 1x6)
+    convtranspose_variants(FAMILY few ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 4x4 TILES 1x1)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES i16 STORES planar STRIDES 1x1 2x1 2x2 TILES 1x6 1x4)
+    convtranspose_variants(FAMILY few ISAS avx512 DTYPES i16 STORES planar STRIDES 3x3 8x1 TILES 1x2)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 1x1 2x1 TILES 1x6)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 2x2 4x1 TILES 1x2)
+    convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES i16 STORES planar STRIDES 3x3 8x1 TILES 1x1)
+endfunction()
