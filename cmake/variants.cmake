@@ -18,16 +18,20 @@
 
 # How Halide calls the ISAs (behind the operating system), and the lanes of an f32 vector there. neon_dotprod adds integer
 # arithmetic to neon, and avx512_vnni to avx512: float_isas are what is left without them. int16_isas have 16-bit integer
-# arithmetic of their own, in blocks of so many input channels.
+# arithmetic of their own, in blocks of so many input channels. _of_32: those of each with 32 vector registers.
 if(architecture STREQUAL arm)
     set(isas neon_dotprod neon)
     set(float_isas neon)
+    set(float_isas_of_32 neon)
     set(int16_isas neon)
+    set(int16_isas_of_32 neon)
     set(int16_block 1)
 else()
     set(isas avx512_vnni avx512 avx2 x86_64)
     set(float_isas avx512 avx2 x86_64)
+    set(float_isas_of_32 avx512)
     set(int16_isas ${isas})
+    set(int16_isas_of_32 avx512_vnni avx512)
     set(int16_block 2)
 endif()
 set(target_avx512_vnni x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4)
@@ -63,9 +67,11 @@ function(convtranspose_table)
     # One input channel per group.
     convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4 8
                            TILES 1x4 1x2 1x1)
-    convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x8 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${float_isas_of_32} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x16)
     convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 STORES planar STRIDES 1 2 3 4 8 TILES 1x4 1x2 1x1)
-    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 i16_f32 STORES channels STRIDES 0 TILES 1x4 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 i16_f32 STORES channels STRIDES 0 TILES 1x4 1x8 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas_of_32} DTYPES i16 i16_f32 STORES channels STRIDES 0 TILES 1x16)
     convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16_f32 STORES planar STRIDES 1 2 4 8 TILES 1x1)
 
     # Bare sums, to be added up over the axes beyond three.

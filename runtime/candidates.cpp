@@ -56,6 +56,9 @@ std::string refusal(const Variant &v, const CoreProblem &p) {
         if (v.store == Store::kChannels) {
             if (dense != Store::kChannels) return "y is channels first";
             if (p.oc() != 1) return concat(p.oc(), " output channels per group");
+            if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
+                return concat(p.geometry.group, " groups, the tile ", packing_of(v).group_tile);
+            }
             if (w.least_q_extent() < v.tile_q) {
                 return concat("a residue has ", w.least_q_extent(), " columns, the tile ", v.tile_q);
             }
@@ -83,7 +86,7 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
     if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
-        return channels_last && p.geometry.group % packing_of(v).group_tile == 0;
+        return channels_last && (overlaps_groups(v) || p.geometry.group % packing_of(v).group_tile == 0);
     }
     if (channels_last) return false;
     // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy

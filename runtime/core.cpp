@@ -485,7 +485,8 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
 
     // About four tasks a thread, by groups, then tiles of output channels, then positions of the strip axis.
     const std::int64_t wanted = parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1;
-    const std::int64_t group_tiles = ceil_div(packed_.group, packed_.group_tile);
+    const std::int64_t group_tiles =
+        overlaps_groups(v) ? packed_.group / packed_.group_tile : ceil_div(packed_.group, packed_.group_tile);
     const std::int64_t group_parts = std::min(group_tiles, wanted);
     // The reference takes the channels of one packed tile at a time, whatever their number.
     const bool each_tile = v.family == Family::kReference;
@@ -510,7 +511,8 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
             for (std::int64_t tp = 0; tp < tile_parts; tp++) {
                 Call c;
                 c.group_begin = group_tiles * gp / group_parts * packed_.group_tile;
-                c.group_end = std::min(group_tiles * (gp + 1) / group_parts * packed_.group_tile, packed_.group);
+                c.group_end =
+                    gp + 1 == group_parts ? packed_.group : group_tiles * (gp + 1) / group_parts * packed_.group_tile;
                 c.oc_tile_begin = packed_.tiles() * tp / tile_parts;
                 c.oc_tile_end = packed_.tiles() * (tp + 1) / tile_parts;
                 for (const Box &bd : boxes[2]) {
@@ -536,7 +538,7 @@ void Core::call(const Strip &s, const Call &c, const Operands &o) const {
     const halide_type_t x_type = in_place ? type_of(problem_.x_dtype) : types.x;
     const std::int64_t x_size = x_type.bits / 8;
     const std::int64_t groups = c.group_end - c.group_begin;
-    // Vectors along the groups read whole tiles of them: what is packed and copied is padded to such.
+    // Vectors along the groups read whole tiles of them: what is packed and copied is padded to such. Overlapping ones do not.
     const std::int64_t read_groups = ceil_div(groups, packed_.group_tile) * packed_.group_tile;
     const std::int64_t oc_begin = c.oc_tile_begin * std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t oc_end = std::min(c.oc_tile_end * std::max<std::int64_t>(packed_.oc_tile, 1), packed_.oc);

@@ -105,6 +105,12 @@ inline bool pairs_taps(const Variant &v) {
     return v.family == Family::kDepthwise && v.arithmetic == Arithmetic::kInt16 && kInt16Block == 2;
 }
 
+// Whether vectors along the groups never go past the last one: its tile overlaps the one before it (schedules/cpu/depthwise.cpp).
+inline bool overlaps_groups(const Variant &v) {
+    const bool masked_stores = v.isa == Isa::kAvx512 || v.isa == Isa::kAvx512Vnni;
+    return v.family == Family::kDepthwise && v.store == Store::kChannels && v.tile_q > 1 && !masked_stores;
+}
+
 // Bytes of an element of the packed weights, and of the copy of x.
 inline std::int64_t operand_size(const Variant &v) {
     if (v.arithmetic == Arithmetic::kFloat) return sum_dtype(v.dtype) == CONVT_F64 ? 8 : 4;

@@ -14,10 +14,11 @@ enum class Store {
 
 // The register tile of a family, in elements.
 struct Tile {
-    int oc = 1;    // output channels; conv_transpose()'s oc_tile
-    int q = 1;     // positions along w, of one residue
-    int qh = 1;    // positions along h, of one residue
-    int lanes = 1; // of a vector of the sum's type on the target
+    int oc = 1;                 // output channels; conv_transpose()'s oc_tile
+    int q = 1;                  // positions along w, of one residue
+    int qh = 1;                 // positions along h, of one residue
+    int lanes = 1;              // of a vector of the sum's type on the target
+    bool masked_stores = false; // whether the target stores a part of a vector of any type at once
 };
 
 // A way to schedule the algorithm, and what of the algorithm's choices it asks for.
