@@ -43,7 +43,7 @@ set(target_neon arm-64-${os})
 # Conversions between f16 and f32 are part of plain NEON, which Halide takes for a part of arm_fp16. Kernels that store f16 one
 # by one would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
 set(target_f16_neon arm-64-${os}-arm_fp16)
-set(with_f16_neon "^((pad|wide|few|depthwise)_f16|channels_f16_(channels|planar_s))")
+set(with_f16_neon "^((copy|wide|few|depthwise)_f16|channels_f16_(channels|planar_s))")
 set(lanes_avx512_vnni 16)
 set(lanes_avx512 16)
 set(lanes_avx2 8)
@@ -54,12 +54,11 @@ set(lanes_neon 4)
 include(variants_${architecture}) # convtranspose_architecture_table: the families that tile channels and rows
 
 function(convtranspose_table)
-    # x copied, with zeros around it, into the order that a family reads.
-    convtranspose_pads(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 ORDERS planar channels transposed)
-    convtranspose_quantized_copies(ISAS ${int16_isas} DTYPES i16 BLOCKS ${int16_block}
-                                   ORDERS planar channels transposed tochannels)
+    # x copied into the order that a family reads.
+    convtranspose_copies(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 BLOCK 1 ORDERS planar channels transposed)
+    convtranspose_copies(ISAS ${int16_isas} DTYPES i16 BLOCK ${int16_block} ORDERS planar channels transposed tochannels)
     if(NOT int16_block EQUAL 1) # for the reference
-        convtranspose_quantized_copies(ISAS ${int16_isas} DTYPES i16 BLOCKS 1 ORDERS planar channels)
+        convtranspose_copies(ISAS ${int16_isas} DTYPES i16 BLOCK 1 ORDERS planar channels)
     endif()
 
     convtranspose_architecture_table()

@@ -20,7 +20,7 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
 
     # Quantized: sdot where there is one, else smlal.
-    convtranspose_quantized_copies(ISAS neon_dotprod DTYPES i8 BLOCKS 4 ORDERS planar channels transposed tochannels)
+    convtranspose_copies(ISAS neon_dotprod DTYPES i8 BLOCK 4 ORDERS planar channels transposed tochannels)
 
     convtranspose_variants(FAMILY channels ISAS neon_dotprod DTYPES i8 STORES channels planar STRIDES 0
                            TILES 4x6 2x12 2x8 2x4x2 2x1 1x8 1x1)

@@ -40,7 +40,7 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY few ISAS avx2 x86_64 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x1)
 
     # Quantized.
-    convtranspose_quantized_copies(ISAS avx512_vnni DTYPES i8 BLOCKS 4 ORDERS planar channels transposed tochannels)
+    convtranspose_copies(ISAS avx512_vnni DTYPES i8 BLOCK 4 ORDERS planar channels transposed tochannels)
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 0
                            TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 0 TILES 2x14 2x8 2x4x3 2x2 8x1 1x1)

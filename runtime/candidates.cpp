@@ -184,7 +184,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         double elements = images * static_cast<double>(g.in_channels);
         for (const AxisPlan &a : p.plan)
             elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low, 1));
-        total += elements * (pad_order(v, g.layout) == PadOrder::kTransposed ? 0.7 : 0.2);
+        total += elements * (copy_order(v, g.layout) == CopyOrder::kTransposed ? 0.7 : 0.2);
     }
     return total;
 }
@@ -255,12 +255,12 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
     return list;
 }
 
-PadOrder pad_order(const Variant &variant, convt_layout layout) {
+CopyOrder copy_order(const Variant &variant, convt_layout layout) {
     const bool blocks_of_channels = variant.family == Family::kChannels && block_of(variant) > 1;
-    if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? PadOrder::kToChannels : PadOrder::kPlanar;
+    if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? CopyOrder::kToChannels : CopyOrder::kPlanar;
     const bool keeps_channels = variant.family == Family::kReference || blocks_of_channels ||
                                 (variant.family == Family::kDepthwise && variant.store == Store::kChannels);
-    return keeps_channels ? PadOrder::kChannels : PadOrder::kTransposed;
+    return keeps_channels ? CopyOrder::kChannels : CopyOrder::kTransposed;
 }
 
 } // namespace convtranspose

@@ -41,7 +41,7 @@ struct Candidate {
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa);
 
 // The order in which x has to be copied for a variant.
-PadOrder pad_order(const Variant &variant, convt_layout layout);
+CopyOrder copy_order(const Variant &variant, convt_layout layout);
 
 } // namespace convtranspose
 

@@ -30,7 +30,7 @@ class Core {
     const std::array<AxisPlan, 3> &axes() const { return axes_; }
     std::size_t packed_bytes() const;   // weights, then biases; quantized: weights, then their sums
     std::size_t epilogue_bytes() const; // quantized only, else 0
-    std::size_t workspace_bytes() const { return workspace_bytes_; }
+    std::size_t workspace_bytes() const { return copy_bytes_ * static_cast<std::size_t>(workers_); }
     bool copies_x() const { return copies_x_; }
 
     // Packs into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
@@ -60,13 +60,15 @@ class Core {
     struct Call;
 
     void plan_strips(int threads);
-    std::int64_t strip_end(std::int64_t q_begin) const;
+    std::int64_t strip_begin(std::int64_t i) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
+    std::int64_t strip_count() const;
+    void run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
-    void copy_strip_quantized(const Strip &s, const Operands &o, const Parallel &parallel) const;
     struct CopyPart;
-    std::vector<CopyPart> copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
-                                     const std::array<std::int64_t, 3> &inside) const;
+    struct CopyParts;
+    CopyParts copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
+                         const std::array<std::int64_t, 3> &inside) const;
     void fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
                      const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
     void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
@@ -77,18 +79,19 @@ class Core {
     std::size_t weight_bytes() const;     // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;
-    PadFunction pad_ = nullptr;
     CopyFunction copy_ = nullptr;
-    PadOrder pad_order_ = PadOrder::kPlanar;
+    CopyOrder copy_order_ = CopyOrder::kPlanar;
     CoreProblem problem_;
     std::array<AxisPlan, 3> axes_;
     std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
     PackedLayout packed_;
     bool copies_x_ = false;
     int strip_axis_ = 0;
-    std::int64_t strip_q_ = 0; // positions q of the strip axis in a strip
-    std::int64_t images_ = 1;  // images copied and computed at a time
-    std::size_t workspace_bytes_ = 0;
+    std::int64_t strip_tile_ = 1; // of the variant's tile, the extent along that axis
+    std::int64_t strips_ = 1;     // that an image is cut into along that axis
+    std::int64_t images_ = 1;     // images copied and computed at a time
+    int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all share each strip
+    std::size_t copy_bytes_ = 0;
 };
 
 } // namespace convtranspose

@@ -59,35 +59,24 @@ struct Variant {
     ConvFunction run;
 };
 
-// Which dimension of x and of its padded copy is dense: w or the channels of both, channels of x and w of the copy, or w of x
-// and the channels of the copy (integers only).
-enum class PadOrder { kPlanar, kChannels, kTransposed, kToChannels };
+// Which dimension of x and of its copy is dense: w or the channels of both, channels of x and w of the copy, or w of x and the
+// channels of the copy (blocks of channels only).
+enum class CopyOrder { kPlanar, kChannels, kTransposed, kToChannels };
 
-// generators/pad_input_generator.cpp
-using PadFunction = int (*)(halide_buffer_t *x, halide_buffer_t *padded);
-
-struct PadVariant {
-    Isa isa;
-    PadOrder order;
-    convt_dtype dtype; // of x; the copy is of its sum type
-    PadFunction run;
-};
-
-// generators/copy_quantized_generator.cpp
+// generators/copy_input_generator.cpp
 using CopyFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *copy);
 
 struct CopyVariant {
     Isa isa;
-    PadOrder order;
+    CopyOrder order;
     Arithmetic arithmetic; // of the copy
+    convt_dtype dtype;     // of x; u8: of 8 bits
     int block;             // of channels
     CopyFunction run;
 };
 
 extern const Variant kVariants[];
 extern const std::size_t kVariantCount;
-extern const PadVariant kPadVariants[];
-extern const std::size_t kPadVariantCount;
 extern const CopyVariant kCopyVariants[];
 extern const std::size_t kCopyVariantCount;
 

@@ -1,5 +1,5 @@
-// Copies 8-bit x into the layout that the families of schedules/ read, as operands of an integer arithmetic. What lies
-// around x there is filled by the caller.
+// Copies x into the layout that the families of schedules/ read, as operands of their arithmetic. What lies around x there is
+// filled by the caller, so that no element is tested for where it is.
 #include <Halide.h>
 
 #include "numerics.h"
@@ -9,7 +9,7 @@ namespace convtranspose {
 using namespace Halide;
 
 // Which dimension of x and of the copy is dense. Channels are in two dimensions, c0 the inner one: all that a group has, or
-// blocks of neighbours.
+// blocks of neighbours, or one.
 enum class CopyOrder {
     kPlanar,     // w of x; of the copy w, and c0 within it
     kChannels,   // c0 of both
@@ -17,7 +17,7 @@ enum class CopyOrder {
     kToChannels, // w of x, c0 of the copy
 };
 
-class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
+class CopyInputGenerator : public Generator<CopyInputGenerator> {
   public:
     GeneratorParam<CopyOrder> order{"order",
                                     CopyOrder::kPlanar,
@@ -26,25 +26,51 @@ class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
                                      {"transposed", CopyOrder::kTransposed},
                                      {"tochannels", CopyOrder::kToChannels}}};
     GeneratorParam<Arithmetic> arithmetic{
-        "arithmetic", Arithmetic::kInt8, {{"int8", Arithmetic::kInt8}, {"int16", Arithmetic::kInt16}}};
-    GeneratorParam<int> block{"block", 1}; // extent of c0 where it is a block
+        "arithmetic",
+        Arithmetic::kFloat,
+        {{"float", Arithmetic::kFloat}, {"int8", Arithmetic::kInt8}, {"int16", Arithmetic::kInt16}}};
+    GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
+    GeneratorParam<int> block{"block", 1};            // extent of c0 where it is a block
 
-    Input<Buffer<uint8_t, 7>> x{"x"}; // (c0, w, h, d, c1, g, n); the bits of u8 or s8
-    Input<int32_t> flip{"flip"};      // 0x80 where x is not of byte_x_type(), which makes it that, else 0
-    Input<int32_t> zero{"zero"};      // the zero point of x made so
+    Input<Buffer<void, 7>> x{"x"}; // (c0, w, h, d, c1, g, n); of integers the bits, u8
+    Input<int32_t> flip{"flip"};   // integers: 0x80 where x is not of byte_x_type(), which makes it that, else 0
+    Input<int32_t> zero{"zero"};   // integers: the zero point of x made so
     Output<Buffer<void, 7>> copy{"copy"};
 
-    void configure() { copy.set_type(arithmetic == Arithmetic::kInt8 ? byte_x_type(get_target()) : Int(16)); }
+    void configure() {
+        switch (arithmetic) {
+        case Arithmetic::kFloat:
+            x.set_type(x_type);
+            copy.set_type(sum_type(x_type));
+            break;
+        case Arithmetic::kInt8:
+            x.set_type(UInt(8));
+            copy.set_type(byte_x_type(get_target()));
+            break;
+        case Arithmetic::kInt16:
+            x.set_type(UInt(8));
+            copy.set_type(Int(16));
+            break;
+        }
+    }
 
     void generate() {
+        const Expr element = x(c0, w, h, d, c1, g, n);
+        if (arithmetic == Arithmetic::kFloat) {
+            copy(c0, w, h, d, c1, g, n) = cast(sum_type(x_type), element);
+            return;
+        }
         const Type byte = byte_x_type(get_target());
-        const Expr operand = reinterpret(byte, x(c0, w, h, d, c1, g, n) ^ cast<uint8_t>(flip));
+        const Expr operand = reinterpret(byte, element ^ cast<uint8_t>(flip));
         copy(c0, w, h, d, c1, g, n) =
             arithmetic == Arithmetic::kInt8 ? operand : cast<int16_t>(operand) - cast<int16_t>(cast(byte, zero));
     }
 
     void schedule() {
-        const int lanes = natural_vector_size(UInt(8)) / (arithmetic == Arithmetic::kInt8 ? 1 : 2);
+        const Type type = arithmetic == Arithmetic::kFloat  ? sum_type(x_type)
+                          : arithmetic == Arithmetic::kInt8 ? UInt(8)
+                                                            : Int(16);
+        const int lanes = natural_vector_size(type);
         x.dim(0).set_stride(Expr());
         copy.dim(0).set_stride(1);
         const bool planar = order == CopyOrder::kPlanar || order == CopyOrder::kToChannels;
@@ -66,6 +92,7 @@ class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
         case CopyOrder::kTransposed:
             copy.dim(1).set_stride(block);
             if (block == 1) {
+                x.dim(0).set_stride(Expr());
                 x.dim(4).set_stride(1);
                 p.split(c1, c1, ci, lanes, TailStrategy::GuardWithIf)
                     .reorder({ci, c0, w, c1, h, d, g, n})
@@ -91,4 +118,4 @@ class CopyQuantizedGenerator : public Generator<CopyQuantizedGenerator> {
 
 } // namespace convtranspose
 
-HALIDE_REGISTER_GENERATOR(convtranspose::CopyQuantizedGenerator, copy_quantized)
+HALIDE_REGISTER_GENERATOR(convtranspose::CopyInputGenerator, copy_input)

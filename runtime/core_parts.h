@@ -1,0 +1,71 @@
+// What the pieces of Core share: buffers, strips, boxes, calls.
+#ifndef CONVTRANSPOSE_RUNTIME_CORE_PARTS_H_
+#define CONVTRANSPOSE_RUNTIME_CORE_PARTS_H_
+
+#include <HalideRuntime.h>
+
+#include <array>
+#include <cstdint>
+
+#include "core.h"
+
+namespace convtranspose {
+
+// A Halide buffer over somebody's memory.
+template<int Dimensions>
+struct Buffer {
+    halide_dimension_t dims[Dimensions] = {};
+    halide_buffer_t raw = {};
+
+    Buffer(const void *host, halide_type_t type) {
+        raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host));
+        raw.type = type;
+        raw.dimensions = Dimensions;
+        raw.dim = dims;
+    }
+
+    void set(int d, std::int64_t min, std::int64_t extent, std::int64_t stride) {
+        dims[d] = halide_dimension_t(static_cast<std::int32_t>(min), static_cast<std::int32_t>(extent),
+                                     static_cast<std::int32_t>(stride));
+    }
+};
+
+halide_type_t type_of(convt_dtype dtype);
+
+// Of packed weights, of the copy of x, and of the packed bias.
+struct OperandTypes {
+    halide_type_t w, x, bias;
+};
+OperandTypes types_of(const Variant &v);
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// What is computed at a time: some images, some positions along one axis, and the part of x that they read.
+struct Core::Strip {
+    std::int64_t first_image = 0, images = 1;
+    std::int64_t q_begin = 0, q_end = 0;         // of the strip axis
+    std::array<std::int64_t, 3> x_min, x_extent; // w, h, d
+    // Where that part of x is; strides in elements. The pointer is to x_min. strides.c is from one block of channels to the
+    // next, where they come in blocks.
+    const char *x = nullptr;
+    TensorStrides strides;
+    std::int64_t group_stride = 0;
+};
+
+// The part of an axis of y that one call computes: residues first..first+count-1 of positions q, all of which exist. An
+// axis with built-in stride has all residues, and positions past the end of y that are not stored.
+struct Box {
+    std::int64_t first = 0, count = 1;
+    std::int64_t q_begin = 0, q_end = 0;
+};
+
+// One call of the pipeline.
+struct Core::Call {
+    std::array<Box, 3> box;
+    std::int64_t oc_tile_begin = 0, oc_tile_end = 1;
+    std::int64_t group_begin = 0, group_end = 1;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_CORE_PARTS_H_
