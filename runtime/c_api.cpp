@@ -33,6 +33,7 @@ using convtranspose::concat;
 using convtranspose::dense_strides;
 using convtranspose::invalid;
 using convtranspose::isa_name;
+using convtranspose::Strides;
 using convtranspose::to_string;
 
 constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512,      Isa::kAvx2,
@@ -139,7 +140,7 @@ Status check_spread(const char *name, const Shape &shape, const std::int64_t *st
 // Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides
 // holds its strides.
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
-                    std::vector<std::int64_t> *strides) {
+                    Strides *strides) {
     if (t.dtype != dtype) {
         return invalid(name, " has type ", convt_dtype_name(t.dtype), ", the plan has ", convt_dtype_name(dtype));
     }
@@ -178,7 +179,7 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
 }
 
 // Whether two elements of a tensor could share memory: sorted by stride, each axis must step over all before it.
-Status check_no_overlap(const char *name, const Shape &shape, const std::vector<std::int64_t> &strides) {
+Status check_no_overlap(const char *name, const Shape &shape, const Strides &strides) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < shape.size(); i++) {
         if (shape[i] == 0) return Status();
@@ -240,10 +241,10 @@ Status run_plan(const convt_plan *plan, const convt_tensor *x, const convt_tenso
     const LayerPlan &p = *plan->plan;
     const Geometry &g = p.geometry();
     convtranspose::RunTensors t;
-    std::vector<std::int64_t> strides;
+    Strides strides;
     Status status = check_tensor("x", *x, g.dtype, g.x_shape, false, &t.x_strides);
     if (status) status = check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t.y_strides);
-    if (status) status = check_no_overlap("y", g.y_shape, t.y_strides);
+    if (status && y->strides) status = check_no_overlap("y", g.y_shape, t.y_strides);
     if (!status) return status;
     if (p.weights_at_run_time()) {
         if (!w) return invalid("w is missing: the plan was made without weights");
@@ -358,7 +359,7 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         const bool quantized = convtranspose::given(problem->quantization);
         if (quantized) status = read_quantization(problem->quantization, g, &quantization);
         if (!status) return status;
-        std::vector<std::int64_t> strides;
+        Strides strides;
         if (w) status = check_tensor("w", *w, g.w_dtype, g.w_shape, true, &strides);
         if (!status) return status;
         if (b && !g.has_bias) return invalid("b is given, but the problem has no bias");

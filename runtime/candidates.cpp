@@ -18,59 +18,60 @@ double ceil_div(std::int64_t a, std::int64_t b) {
 }
 
 // What stands against the variant, or nothing.
-std::string refusal(const Variant &v, const CoreProblem &p) {
+Refusal refusal(const Variant &v, const CoreProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     if ((v.arithmetic == Arithmetic::kFloat) == p.geometry.quantized()) {
-        return p.geometry.quantized() ? "computes with floats" : "computes with integers";
+        return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
     }
-    if (v.dtype != p.y_dtype) return concat("computes ", convt_dtype_name(v.dtype));
+    if (v.dtype != p.y_dtype) return {"computes another type"};
     if (v.family == Family::kReference) return {};
-    if (!p.fits_int32) return "sums may not fit in 32 bits";
-    if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8) return "a weight less its zero point does not fit in 8 bits";
+    if (!p.fits_int32) return {"sums may not fit in 32 bits"};
+    if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8)
+        return {"a weight less its zero point does not fit in 8 bits"};
     if (p.ic() == 0 || w.geometry.in == 0 || h.geometry.in == 0 || p.plan[2].geometry.in == 0)
-        return "x has no elements";
+        return {"x has no elements"};
     if (p.may_be_infinite && p.reads_outside()) {
-        return "a weight is inf or NaN, which the zeros around x must not meet";
+        return {"a weight is inf or NaN, which the zeros around x must not meet"};
     }
     const Store dense = p.geometry.layout == CONVT_CHANNELS_LAST ? Store::kChannels : Store::kPlanar;
     switch (v.family) {
     case Family::kReference: break;
     case Family::kChannels:
-        if (v.store == Store::kChannels && dense != Store::kChannels) return "y is channels first";
-        if (v.store == Store::kPlanar && dense != Store::kPlanar) return "y is channels last";
+        if (v.store == Store::kChannels && dense != Store::kChannels) return {"y is channels first"};
+        if (v.store == Store::kPlanar && dense != Store::kPlanar) return {"y is channels last"};
         if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
-            return concat("a residue has ", w.least_q_extent(), " columns, the tile ", v.tile_q);
+            return {"a residue has # columns, the tile #", w.least_q_extent(), v.tile_q};
         }
         break;
     case Family::kWide:
-        if (v.store != dense) return dense == Store::kPlanar ? "y is channels first" : "y is channels last";
+        if (v.store != dense) return {dense == Store::kPlanar ? "y is channels first" : "y is channels last"};
         break;
     case Family::kFew:
-        if (dense != Store::kPlanar && p.geometry.out_channels > 1) return "y is channels last";
-        if (w.geometry.offset_step != 1 || h.geometry.offset_step != 1) return "dilation does not divide stride";
-        if (h.geometry.stride != v.stride_h) return concat("stride of h is ", h.geometry.stride);
+        if (dense != Store::kPlanar && p.geometry.out_channels > 1) return {"y is channels last"};
+        if (w.geometry.offset_step != 1 || h.geometry.offset_step != 1) return {"dilation does not divide stride"};
+        if (h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         break;
     case Family::kDepthwise:
-        if (p.ic() != 1) return concat(p.ic(), " input channels per group");
-        if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return "x has one column, each tap a residue";
+        if (p.ic() != 1) return {"# input channels per group", p.ic()};
+        if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return {"x has one column, each tap a residue"};
         if (v.store == Store::kChannels) {
-            if (dense != Store::kChannels) return "y is channels first";
-            if (p.oc() != 1) return concat(p.oc(), " output channels per group");
+            if (dense != Store::kChannels) return {"y is channels first"};
+            if (p.oc() != 1) return {"# output channels per group", p.oc()};
             if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
-                return concat(p.geometry.group, " groups, the tile ", packing_of(v).group_tile);
+                return {"# groups, the tile #", p.geometry.group, packing_of(v).group_tile};
             }
             if (w.least_q_extent() < v.tile_q) {
-                return concat("a residue has ", w.least_q_extent(), " columns, the tile ", v.tile_q);
+                return {"a residue has # columns, the tile #", w.least_q_extent(), v.tile_q};
             }
         } else if (dense != Store::kPlanar) {
-            return "y is channels last";
+            return {"y is channels last"};
         }
         break;
     }
     if (h.least_q_extent() < v.tile_qh) {
-        return concat("a residue has ", h.least_q_extent(), " rows, the tile ", v.tile_qh);
+        return {"a residue has # rows, the tile #", h.least_q_extent(), v.tile_qh};
     }
-    if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return concat("stride of w is ", w.geometry.stride);
+    if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
     return {};
 }
 
@@ -191,6 +192,20 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
 
 } // namespace
 
+std::string to_string(const Refusal &refusal) {
+    std::string text;
+    std::int64_t number = refusal.first;
+    for (const char *c = refusal.text ? refusal.text : ""; *c; c++) {
+        if (*c != '#') {
+            text += *c;
+        } else {
+            text += std::to_string(number);
+            number = refusal.second;
+        }
+    }
+    return text;
+}
+
 bool CoreProblem::reads_outside() const {
     for (const AxisPlan &a : plan) {
         if (a.low == a.high) continue;
@@ -246,7 +261,7 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
         Candidate c;
         c.variant = &v;
         c.refusal = refusal(v, problem);
-        if (c.refusal.empty()) {
+        if (!c.refusal.text) {
             c.copies_x = !reads_x_in_place(v, problem);
             c.cost = cost(v, problem, c.copies_x);
         }

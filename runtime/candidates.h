@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_CANDIDATES_H_
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,17 @@ struct CoreProblem {
 // single_positions: whether axes on which x has one position are made residues only (see the source).
 CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions);
 
+// Why a variant cannot. Made for every variant with every plan, and seldom read: so no text yet.
+struct Refusal {
+    const char *text = nullptr; // # stands for the numbers, in order; null: it can
+    std::int64_t first = 0, second = 0;
+};
+std::string to_string(const Refusal &refusal);
+
 struct Candidate {
     const Variant *variant = nullptr;
-    std::string refusal; // empty: it can
-    double cost = 0;     // estimated cycles on one thread
+    Refusal refusal;
+    double cost = 0; // estimated cycles on one thread
     bool copies_x = false;
 };
 

@@ -121,7 +121,7 @@ std::string explain(const LayerPlan &plan) {
     for (const Candidate &c : plan.candidates()) {
         const bool floats = c.variant->arithmetic == Arithmetic::kFloat;
         if (c.variant->dtype != chosen->dtype || floats == g.quantized()) continue;
-        (c.refusal.empty() ? able : unable).push_back(&c);
+        (!c.refusal.text ? able : unable).push_back(&c);
     }
     std::sort(able.begin(), able.end(), [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
@@ -135,7 +135,7 @@ std::string explain(const LayerPlan &plan) {
     }
     for (const Candidate *c : unable) {
         std::snprintf(text, sizeof text, "    %-32s ", c->variant->name);
-        out << text << "no: " << c->refusal << "\n";
+        out << text << "no: " << to_string(c->refusal) << "\n";
     }
     return out.str();
 }

@@ -27,7 +27,7 @@ bool next(const std::vector<std::int64_t> &extents, std::vector<std::int64_t> *a
 }
 
 // Copies a dense tensor to one with gaps.
-void copy(const Shape &shape, std::size_t size, const char *from, void *to, const std::vector<std::int64_t> &strides) {
+void copy(const Shape &shape, std::size_t size, const char *from, void *to, const Strides &strides) {
     std::vector<std::int64_t> at(shape.size(), 0);
     do {
         std::int64_t offset = 0;
@@ -102,7 +102,7 @@ const Candidate *LayerPlan::cheapest(const std::vector<Candidate> &candidates) c
     const Candidate *best = nullptr;
     for (const Candidate &c : candidates) {
         if (!settings_.variant.empty() && settings_.variant != c.variant->name) continue;
-        if (c.refusal.empty() && (!best || c.cost < best->cost)) best = &c;
+        if (!c.refusal.text && (!best || c.cost < best->cost)) best = &c;
     }
     return best;
 }
@@ -121,12 +121,13 @@ Status LayerPlan::choose(const Packed *packed) {
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
-        if (c.refusal.empty() && packed_otherwise && !(any_packing && v.family == Family::kReference)) {
-            c.refusal = "weights are packed otherwise";
+        if (!c.refusal.text && packed_otherwise && !(any_packing && v.family == Family::kReference)) {
+            c.refusal = {"weights are packed otherwise"};
         }
         if (!settings_.variant.empty() && settings_.variant == v.name) {
             built = true;
-            refusal = concat("variant ", v.name, " on ", isa_name(v.isa), " cannot run this problem: ", c.refusal);
+            refusal =
+                concat("variant ", v.name, " on ", isa_name(v.isa), " cannot run this problem: ", to_string(c.refusal));
         }
     }
     if (!built) {
@@ -151,7 +152,7 @@ void LayerPlan::plan_fallbacks() {
     if (!geometry_.quantized()) {
         if (!problem_.reads_outside()) return;
         for (const Candidate &c : candidates_) {
-            if (c.refusal.empty() && c.variant->family == Family::kReference) {
+            if (!c.refusal.text && c.variant->family == Family::kReference) {
                 fallbacks_.emplace_back(problem_, c, threads, &core_.packed_layout());
             }
         }
@@ -165,7 +166,7 @@ void LayerPlan::plan_fallbacks() {
         const Candidate *best = nullptr;
         const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa);
         for (const Candidate &c : list) {
-            if (c.refusal.empty() && (!best || c.cost < best->cost)) best = &c;
+            if (!c.refusal.text && (!best || c.cost < best->cost)) best = &c;
         }
         fallbacks_.emplace_back(problem, *best, threads);
     }
@@ -281,7 +282,7 @@ const std::string &LayerPlan::explanation() const {
 template<typename F>
 void LayerPlan::for_each_leading_element(const F &f) const {
     const Shape &shape = geometry_.w_shape;
-    const std::vector<std::int64_t> strides = dense_strides(shape);
+    const Strides strides = dense_strides(shape);
     WeightsView view;
     view.c = strides[0];
     view.m = strides[1];
@@ -348,7 +349,7 @@ void LayerPlan::prepare(const Core &core, const QuantizationValues &q, const voi
     }
 }
 
-TensorStrides LayerPlan::core_strides(const std::vector<std::int64_t> &strides) const {
+TensorStrides LayerPlan::core_strides(const Strides &strides) const {
     TensorStrides s;
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
     s.n = strides.front();
@@ -498,7 +499,7 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
         }
         std::int64_t y_offset = 0;
         for (std::size_t a = 0; a < leading_; a++) y_offset += at[a] * t.y_strides[first_axis + a];
-        std::vector<std::int64_t> strides = t.y_strides;
+        std::vector<std::int64_t> strides(t.y_strides.begin(), t.y_strides.end());
         strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(first_axis),
                       strides.begin() + static_cast<std::ptrdiff_t>(first_axis + leading_));
         std::fill(position.begin(), position.end(), 0);

@@ -12,6 +12,7 @@
 #include "core.h"
 #include "geometry.h"
 #include "parallel.h"
+#include "shape.h"
 
 namespace convtranspose {
 
@@ -35,10 +36,10 @@ struct Packed {
 // A run's tensors, checked. w and b: null unless they arrive with each run; likewise quantization.
 struct RunTensors {
     const void *x = nullptr;
-    std::vector<std::int64_t> x_strides;
+    Strides x_strides;
     const void *w = nullptr, *b = nullptr;
     void *y = nullptr;
-    std::vector<std::int64_t> y_strides;
+    Strides y_strides;
     const QuantizationValues *quantization = nullptr;
 };
 
@@ -80,7 +81,7 @@ class LayerPlan {
                  void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
-    TensorStrides core_strides(const std::vector<std::int64_t> &strides) const;
+    TensorStrides core_strides(const Strides &strides) const;
 
     // The problem with its leading axes, those beyond the innermost three, taken off.
     Geometry geometry_, core_geometry_;

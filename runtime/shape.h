@@ -2,6 +2,7 @@
 #define CONVTRANSPOSE_RUNTIME_SHAPE_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -10,9 +11,32 @@
 
 namespace convtranspose {
 
-// Strides, in elements, of a dense tensor in C order; positive even where an extent is 0.
-inline std::vector<std::int64_t> dense_strides(const Shape &shape) {
-    std::vector<std::int64_t> strides(shape.size(), 1);
+// Strides of a tensor, in elements. Up to rank 8, which is six spatial axes, they take no memory of their own, as every run
+// has some.
+class Strides {
+  public:
+    Strides() = default;
+    explicit Strides(std::size_t rank) : rank_(rank), many_(rank > few_.size() ? rank : 0) {}
+
+    std::size_t size() const { return rank_; }
+    const std::int64_t *data() const { return many_.empty() ? few_.data() : many_.data(); }
+    const std::int64_t *begin() const { return data(); }
+    const std::int64_t *end() const { return data() + rank_; }
+    std::int64_t operator[](std::size_t i) const { return data()[i]; }
+    std::int64_t &operator[](std::size_t i) { return many_.empty() ? few_[i] : many_[i]; }
+    std::int64_t front() const { return data()[0]; }
+    std::int64_t back() const { return data()[rank_ - 1]; }
+
+  private:
+    std::size_t rank_ = 0;
+    std::array<std::int64_t, 8> few_ = {};
+    std::vector<std::int64_t> many_;
+};
+
+// Those of a dense tensor in C order; positive even where an extent is 0.
+inline Strides dense_strides(const Shape &shape) {
+    Strides strides(shape.size());
+    strides[shape.size() - 1] = 1;
     for (std::size_t i = shape.size() - 1; i-- > 0;)
         strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
     return strides;

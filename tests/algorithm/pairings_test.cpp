@@ -21,7 +21,7 @@ namespace convtranspose::test {
 namespace {
 
 TensorStrides core_strides(const Shape &shape, convt_layout layout) {
-    const std::vector<std::int64_t> strides = dense_strides(shape);
+    const Strides strides = dense_strides(shape);
     const bool last = layout == CONVT_CHANNELS_LAST;
     TensorStrides s;
     s.n = strides[0];
@@ -42,7 +42,7 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     const Block packed(allocator, core.packed_bytes()), workspace(allocator, core.workspace_bytes());
     WeightsView w;
     w.data = inputs.w.data();
-    const std::vector<std::int64_t> strides = dense_strides(geometry.w_shape);
+    const Strides strides = dense_strides(geometry.w_shape);
     w.c = strides[0];
     w.m = strides[1];
     for (std::size_t a = 0; a + 2 < strides.size(); a++) w.k[a] = strides[strides.size() - 1 - a];

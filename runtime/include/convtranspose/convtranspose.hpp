@@ -199,7 +199,10 @@ class Plan {
 
     // Dense x and y.
     Status run(const void *x, void *y) const {
-        return run(ConstTensorView(x, x_dtype_, x_shape()), TensorView{y, y_dtype_, y_shape(), {}});
+        const std::size_t rank = convt_plan_rank(plan_.get());
+        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank};
+        const convt_tensor cy = {y, y_dtype_, convt_plan_y_shape(plan_.get()), nullptr, rank};
+        return Status::from(convt_plan_run(plan_.get(), &cx, nullptr, nullptr, &cy, nullptr));
     }
 
     Status run(const ConstTensorView &x, const TensorView &y, void *workspace = nullptr) const {
