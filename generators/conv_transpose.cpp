@@ -22,10 +22,11 @@ Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared)
     return {position, unsafe_promise_clamped(axis.taps(v.r, kTapFirst) + t, 0, axis.kernel - 1)};
 }
 
-// Adds one update of c.sum. shared: over the shared taps of the axes that have such; otherwise over all taps but those.
-void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vector<Var> &args, bool shared) {
-    const auto shares = [&](int a) { return in.axes[a].order == TapOrder::kShared; };
-    const auto extent = [&](int a) { return shared && shares(a) ? in.axes[a].shared_count : in.axes[a].max_count; };
+// Adds one update of c.sum. shared: the axes of which it takes the shared taps; of other axes that have such it takes all
+// taps but those.
+void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vector<Var> &args,
+                const std::array<bool, 3> &shared) {
+    const auto extent = [&](int a) { return shared[a] ? in.axes[a].shared_count : in.axes[a].max_count; };
     const bool blocked = c.block > 1;
     Region domain;
     if (blocked) {
@@ -34,7 +35,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
     for (const Expr &e : {in.ic_extent, extent(0), extent(1), extent(2)}) {
         domain.push_back(Range(0, e));
     }
-    RDom k(domain, shared ? "shared" : "k");
+    RDom k(domain, shared[0] && shared[1] ? "shared" : shared[0] ? "shared_w" : shared[1] ? "shared_h" : "k");
     const int first = blocked ? 1 : 0;
     const RVar ic = k[first], taps[3] = {k[first + 1], k[first + 2], k[first + 3]};
     c.updates.push_back({blocked ? k[0] : RVar(), ic, taps[0], taps[1], taps[2]});
@@ -45,19 +46,17 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
         w_at.emplace_back(k[0]);
     }
     w_at.insert(w_at.end(), {c.oi, ic});
-    Expr among_shared = false; // whether an earlier update had this tap
     for (int a = 0; a < 3; a++) {
         const Axis &axis = in.axes[a];
         const AxisVars &v = c.axes[a];
-        const Read read = read_tap(axis, v, taps[a], shared && shares(a));
+        const Read read = read_tap(axis, v, taps[a], shared[a]);
         const Expr x_max = axis.x_min + axis.x_extent - 1;
-        if (!(shared && shares(a))) {
+        if (!shared[a]) {
             k.where(taps[a] < axis.taps(v.r, kTapCount));
         }
-        if (!shared && shares(a)) {
+        if (!shared[a] && axis.order == TapOrder::kShared) {
             const Expr u = axis.taps(v.r, kTapOffset) + taps[a] - axis.shared_first;
-            const Expr inside = u >= 0 && u < axis.shared_count;
-            among_shared = is_const_zero(among_shared) ? inside : among_shared && inside;
+            k.where(u < 0 || u >= axis.shared_count);
         }
         if (in.outside == Outside::kSkipped) {
             k.where(read.x >= axis.x_min);
@@ -65,9 +64,6 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
         }
         x_at.push_back(unsafe_promise_clamped(read.x, axis.x_min, x_max));
         w_at.push_back(read.w);
-    }
-    if (!is_const_zero(among_shared)) {
-        k.where(!among_shared);
     }
     x_at.insert(x_at.end(), {ic, c.g, c.n});
     w_at.insert(w_at.end(), {c.oo, c.g});
@@ -85,7 +81,6 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     const char *names[3] = {"w", "h", "d"};
     std::vector<Var> y_args = {c.oc}, sum_args = {c.oi, c.oo};
     std::vector<Expr> sum_of_y = {c.oc % in.oc_tile, c.oc / in.oc_tile};
-    bool any_shared = false;
     for (int a = 0; a < 3; a++) {
         const Axis &axis = in.axes[a];
         AxisVars &v = c.axes[a];
@@ -101,7 +96,6 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
             sum_of_y.insert(sum_of_y.end(), {v.o / axis.stride, v.o % axis.stride});
         }
         sum_args.insert(sum_args.end(), {v.q, v.r});
-        any_shared = any_shared || axis.order == TapOrder::kShared;
     }
     y_args.insert(y_args.end(), {c.g, c.n});
     sum_of_y.insert(sum_of_y.end(), {c.g, c.n});
@@ -113,10 +107,15 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
         bias_at.push_back(unsafe_promise_clamped(tap_class, 0, in.classes[a] - 1));
     }
     c.sum(sum_args) = in.numerics.widen(in.bias(bias_at));
-    if (any_shared) {
-        add_update(c, in, sum_args, true);
+    // Over shared taps of both axes, then of one, then of none.
+    const bool shares_w = in.axes[0].order == TapOrder::kShared, shares_h = in.axes[1].order == TapOrder::kShared;
+    for (const bool h : {true, false}) {
+        for (const bool w : {true, false}) {
+            if ((!w || shares_w) && (!h || shares_h)) {
+                add_update(c, in, sum_args, {w, h, false});
+            }
+        }
     }
-    add_update(c, in, sum_args, false);
     c.y(y_args) = in.numerics.finish(c.sum(sum_of_y), c.oc, c.g);
     return c;
 }

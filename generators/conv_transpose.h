@@ -31,7 +31,7 @@ enum class Outside { kSkipped, kNeverReads };
 
 // How the sum runs over the taps of an axis. kPerResidue: tap 0, 1, ... of each residue. kShared (needs step = 1): first over
 // the input offsets that every residue has a tap for, so that one load of x serves all residues, then over the taps that
-// are left. Either way a term enters a sum only if the definition has it.
+// are left; of two axes, one load serves all residues of those that it is shared on. Either way a term enters a sum only if the definition has it.
 enum class TapOrder { kPerResidue, kShared };
 
 // One spatial axis. stride 0: known at run time only; y then has two dimensions for this axis, (q, r). Otherwise one, o.
@@ -78,8 +78,9 @@ struct ConvTranspose {
     Halide::Var g{"g"}, n{"n"};     // group, batch
     std::array<AxisVars, 3> axes;   // w, h, d
     Halide::Func sum{"sum"};        // (oi, oo, qw, rw, qh, rh, qd, rd, g, n): bias, then the updates
-    std::vector<Update> updates;    // one, or two if the taps of an axis are shared: the shared ones, then the rest
-    Halide::Func y{"y"};            // (oc, w dimensions, h dimensions, d dimensions, g, n)
+    // One; or four if the taps of w and h are shared: those that are on both axes, on h, on w, and the rest.
+    std::vector<Update> updates;
+    Halide::Func y{"y"}; // (oc, w dimensions, h dimensions, d dimensions, g, n)
     int oc_tile = 1;
     int block = 1;               // of input channels
     std::array<int, 3> stride{}; // as in Axis

@@ -169,14 +169,22 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         break;
     }
     case Family::kFew: {
-        const double vectors = v.tile_q / lanes, all = static_cast<double>(v.stride_w) * v.stride_h;
-        const double shared =
-            static_cast<double>(w.shared_count) * h.shared_count * static_cast<double>(d.elements.size());
+        // Taps, over the residues, that all residues of an axis share, and the rest: a load of x feeds what is shared.
+        const double vectors = v.tile_q / lanes;
+        const double all_w = static_cast<double>(w.elements.size()), all_h = static_cast<double>(h.elements.size());
+        const double shared_w = w.shared_count, shared_h = h.shared_count, stride_w = v.stride_w, stride_h = v.stride_h;
+        const double rest_w = all_w - shared_w * stride_w, rest_h = all_h - shared_h * stride_h;
+        const auto load_step = [&](double broadcasts) {
+            return std::max(step(vectors, broadcasts), vectors * load); // latency of few accumulators included
+        };
+        const double steps = shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
+                             rest_w * shared_h * load_step(stride_h * v.tile_oc) +
+                             shared_w * rest_h * load_step(stride_w * v.tile_oc) +
+                             rest_w * rest_h * load_step(v.tile_oc);
+        const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 12;
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
-        const double rest = taps - shared * all;
-        total =
-            tiles * (ic * (shared * step(vectors, all * v.tile_oc) + rest * std::max(vectors * load, 4.0) * v.tile_oc) +
-                     residues * (10 + vectors * v.tile_oc * interleave) + (shared + rest) * 12);
+        total = tiles * (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
+                         residues * (10 + vectors * v.tile_oc * interleave));
         break;
     }
     }
