@@ -19,6 +19,7 @@
 # How Halide calls the ISAs (behind the operating system), and the lanes of an f32 vector there. neon_dotprod adds integer
 # arithmetic to neon, and avx512_vnni to avx512: float_isas are what is left without them. int16_isas have 16-bit integer
 # arithmetic of their own, in blocks of so many input channels. _of_32: those of each with 32 vector registers.
+# Of isas_added, each adds to the one of isas_base.
 if(architecture STREQUAL arm)
     set(isas neon_dotprod neon)
     set(float_isas neon)
@@ -26,6 +27,8 @@ if(architecture STREQUAL arm)
     set(int16_isas neon)
     set(int16_isas_of_32 neon)
     set(int16_block 1)
+    set(isas_added neon_dotprod)
+    set(isas_base neon)
 else()
     set(isas avx512_vnni avx512 avx2 x86_64)
     set(float_isas avx512 avx2 x86_64)
@@ -33,6 +36,8 @@ else()
     set(int16_isas ${isas})
     set(int16_isas_of_32 avx512_vnni avx512)
     set(int16_block 2)
+    set(isas_added avx512_vnni)
+    set(isas_base avx512)
 endif()
 set(target_avx512_vnni x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4)
 set(target_avx512 x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake)

@@ -135,6 +135,12 @@ Status LayerPlan::choose(const Packed *packed) {
                       concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
     }
     const Candidate *const best = cheapest(candidates_);
+    if (!best && settings_.variant.empty()) {
+        return Status(CONVT_UNSUPPORTED,
+                      concat("no kernel of ", isa_name(settings_.isa), " for ",
+                             geometry_.quantized() ? "quantized layers" : convt_dtype_name(geometry_.dtype),
+                             " is built in"));
+    }
     if (!best) return Status(CONVT_UNSUPPORTED, refusal);
     reason_ = !settings_.variant.empty() ? "asked for by name"
               : best->variant->family == Family::kReference
