@@ -94,9 +94,17 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
             if (block == 1) {
                 x.dim(0).set_stride(Expr());
                 x.dim(4).set_stride(1);
-                p.split(c1, c1, ci, lanes, TailStrategy::GuardWithIf)
-                    .reorder({ci, c0, w, c1, h, d, g, n})
-                    .vectorize(ci);
+                // Of 16 lanes a vector is put together from single loads faster than taken apart into single stores: 1.5
+                // times on 24 channels with AVX-512; with AVX2 it is 1.3 times slower.
+                if (get_target().has_feature(Target::AVX512)) {
+                    p.split(w, w, wi, lanes, TailStrategy::GuardWithIf)
+                        .reorder({wi, c0, c1, w, h, d, g, n})
+                        .vectorize(wi);
+                } else {
+                    p.split(c1, c1, ci, lanes, TailStrategy::GuardWithIf)
+                        .reorder({ci, c0, w, c1, h, d, g, n})
+                        .vectorize(ci);
+                }
                 break;
             }
             // Positions by sixteens: what is read of a cache line of x is still there when its next block is due.

@@ -147,7 +147,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
         const double k_step =
-            std::max(step(vectors, positions), vectors * load * (panel > kSecondLevelCache ? 2 : 1) + 2 * v.tile_qh);
+            std::max(step(vectors, positions), vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
         total = tiles * (ic * taps * k_step + residues * (30 + store) + taps * 6);
         break;
     }
@@ -181,7 +181,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
                              rest_w * shared_h * load_step(stride_h * v.tile_oc) +
                              shared_w * rest_h * load_step(stride_w * v.tile_oc) +
                              rest_w * rest_h * load_step(v.tile_oc);
-        const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 12;
+        const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
         const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
         total = tiles * (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
                          residues * (10 + vectors * v.tile_oc * interleave));
