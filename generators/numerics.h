@@ -68,10 +68,10 @@ struct Numerics {
 
   private:
     Halide::Expr round_to_y(const Halide::Expr &e) const {
-        const Halide::Expr rounded = Halide::cast(y, e);
         if (y.bits() > 16) {
-            return rounded;
+            return Halide::cast(y, e);
         }
+        const Halide::Expr rounded = Halide::cast(y, e);
         // Halide's own rounding of an f32 NaN can end in an infinity (f16) or a zero (bf16).
         const Halide::Expr bits = Halide::reinterpret(Halide::UInt(32), e) & Halide::cast<uint32_t>(0x7fffffff);
         const Halide::Expr nan = Halide::cast<uint16_t>(y.is_bfloat() ? 0x7fc0 : 0x7e00);

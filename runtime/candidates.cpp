@@ -273,7 +273,7 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
             c.copies_x = !reads_x_in_place(v, problem);
             c.cost = cost(v, problem, c.copies_x);
         }
-        list.push_back(std::move(c));
+        list.push_back(c);
     }
     return list;
 }

@@ -60,8 +60,10 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
         if (status) status = check_scale("y_scale", v.y_scale);
         if (status) status = check_zero_point("y_zero_point", v.y_zero_point, geometry.y_dtype);
     }
-    v.y_least = q.y_range ? q.y_range[0] : -kInfinity;
-    v.y_most = q.y_range ? q.y_range[1] : kInfinity;
+    if (q.y_range) {
+        v.y_least = q.y_range[0];
+        v.y_most = q.y_range[1];
+    }
     if (status && !(v.y_least <= v.y_most)) { // a NaN is in no order
         status = invalid("y_range = (", v.y_least, ", ", v.y_most, ") must be (min, max)");
     }

@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_QUANTIZATION_H_
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "geometry.h"
@@ -17,7 +18,7 @@ struct QuantizationValues {
     std::vector<std::int32_t> w_zero_point; // likewise
     float y_scale = 1;
     std::int32_t y_zero_point = 0;
-    float y_least, y_most; // real bounds of y, maybe infinite
+    float y_least = -std::numeric_limits<float>::infinity(), y_most = -y_least; // real bounds of y
 
     float w_scale_of(std::int64_t m) const { return w_scale[w_scale.size() == 1 ? 0 : static_cast<std::size_t>(m)]; }
     std::int32_t w_zero_point_of(std::int64_t m) const {

@@ -126,7 +126,7 @@ Inputs spoilt_inputs(const Problem &problem, const Poke &poke, std::uint64_t see
 // Weights that arrive with the run are not known when a variant is chosen.
 Status run_with_run_time_weights(const Problem &problem, const Inputs &inputs, const Options &options, Tensor *y) {
     Plan plan;
-    const Status status = Plan::create(problem, options, nullptr, nullptr, &plan);
+    Status status = Plan::create(problem, options, nullptr, nullptr, &plan);
     if (!status) return status;
     *y = Tensor(problem.dtype, plan.y_shape());
     const ConstTensorView b = inputs.b ? inputs.b->view() : ConstTensorView();
@@ -135,6 +135,7 @@ Status run_with_run_time_weights(const Problem &problem, const Inputs &inputs, c
 
 std::vector<Problem> problems(convt_dtype dtype, convt_layout layout) {
     std::vector<Problem> all;
+    all.reserve(kProblems.size());
     for (const std::string &text : kProblems) {
         all.push_back(parse_problem(std::string(convt_dtype_name(dtype)) +
                                     (layout == CONVT_CHANNELS_FIRST ? " nchw " : " nhwc ") + text));

@@ -128,7 +128,7 @@ TEST(CreateErrorCases, NullPointers) {
     convt_tensor no_shape = w;
     no_shape.shape = nullptr;
     EXPECT_EQ(convt_plan_create(&problem, &no_shape, &b, nullptr, &plan), CONVT_INVALID_ARGUMENT);
-    EXPECT_NE(std::string(convt_last_error()).find("w"), std::string::npos) << convt_last_error();
+    EXPECT_NE(std::string(convt_last_error()).find('w'), std::string::npos) << convt_last_error();
     convt_plan_destroy(nullptr);
 }
 

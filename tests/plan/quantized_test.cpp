@@ -240,7 +240,7 @@ TEST(Quantized, CropsAreReadAndWrittenWhereTheyAre) {
         for (const std::string rest :
              {" n2 ic8 oc20 i4x9 k2x2 s2x2 bias ys8 zx7", " n2 ic5 oc3 i4x9 k3x3 s2x2 p1x1_1x1 zx7",
               " n1 ic16 oc1 i6x33 k4x4 s2x2 p1x1_1x1 zx7"}) {
-            const Problem problem = parse_problem("u8 " + layout + rest);
+            const Problem problem = parse_problem(std::string("u8 ").append(layout).append(rest));
             SCOPED_TRACE(describe(problem));
             const Inputs inputs = draw(problem, 9);
             const auto spread = [](const Shape &shape) { // room for two more of each axis but the first

@@ -149,8 +149,8 @@ const std::vector<Case> kCases = {
 
 Status run_with(const Problem &problem, Arguments *a, bool constant_weights) {
     Plan plan;
-    const Status status = Plan::create(problem, Options{}, constant_weights ? a->inputs.w.data() : nullptr,
-                                       constant_weights ? a->inputs.b->data() : nullptr, &plan);
+    Status status = Plan::create(problem, Options{}, constant_weights ? a->inputs.w.data() : nullptr,
+                                 constant_weights ? a->inputs.b->data() : nullptr, &plan);
     if (!status) return status;
     const convt_tensor x = detail::view(a->x_view), w = detail::view(a->w_view), b = detail::view(a->b_view);
     const convt_tensor y = detail::view(a->y_view);
@@ -209,7 +209,7 @@ TEST(RunErrorCases, BiasThatTheProblemDoesNotHave) {
     Arguments arguments(with_bias);
     const Status status = run_with(problem, &arguments, false);
     EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT);
-    EXPECT_NE(status.message().find("b"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find('b'), std::string::npos) << status.message();
 }
 
 // Strides so large that the last element has no address.

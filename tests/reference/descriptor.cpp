@@ -147,7 +147,8 @@ Problem parse_problem(const std::string &line) {
                 throw std::invalid_argument(token);
             }
         } catch (const std::logic_error &) { // also what std::stoll throws
-            throw std::invalid_argument("\"" + token + "\" in the problem \"" + line + "\"");
+            throw std::invalid_argument(std::string("\"").append(token).append("\" in the problem \"").append(line) +
+                                        '"');
         }
     }
     if (in.empty() || kernel.size() != in.size()) {

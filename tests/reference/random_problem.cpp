@@ -75,7 +75,7 @@ Problem propose(Random *random) {
 
 Problem random_problem(Random *random) {
     for (;;) {
-        const Problem problem = propose(random);
+        Problem problem = propose(random);
         Geometry geometry;
         if (!resolve(detail::view(problem), &geometry)) continue; // more is cropped than there is
         if (count_macs(geometry) > kMaxMacs || element_count(geometry.y_shape) > 300000) continue;
