@@ -177,14 +177,14 @@ void Core::plan_strips(int threads) {
             const std::int64_t wanted =
                 std::max(kStripsPerThread * threads, ceil_div(image_bytes, strip_bytes) * batch);
             if (batch >= wanted) {
-                images_ = batch / wanted;
+                images_ = std::min(batch / wanted, std::max<std::int64_t>(strip_bytes / image_bytes, 1));
                 workers_ = threads;
             } else {
                 strips_ = std::min(ceil_div(wanted, batch), at_least(3 * halo));
                 // So few that some thread would get one more than another are so many fewer.
-                if (strips_ * batch < kStripsPerThread * threads) strips_ = strips_ / threads * threads;
+                if (batch == 1 && strips_ < kStripsPerThread * threads) strips_ = strips_ / threads * threads;
                 images_ = 1;
-                workers_ = strips_ >= threads || (strips_ > 0 && batch >= threads) ? threads : 1;
+                workers_ = strips_ * batch >= threads ? threads : 1;
             }
         }
         if (workers_ == 1) {
