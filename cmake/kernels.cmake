@@ -1,6 +1,6 @@
-# Turns the table of variants.cmake into object files and a C++ table of them. One command and one object for each row and
-# ISA: the dispatcher picks by CPU, so no wrapper is needed, and neither is a Halide runtime, as kernels allocate nothing,
-# check nothing that the dispatcher has not checked, and call nothing.
+# Turns the table of variants.cmake into object files and a C++ table of them for each component of the library, float and
+# quantized. One command and one object for each row and ISA: the dispatcher picks by CPU, so no wrapper is needed, and neither
+# is a Halide runtime, as kernels allocate nothing, check nothing that the dispatcher has not checked, and call nothing.
 string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" processor)
 if(APPLE AND CMAKE_OSX_ARCHITECTURES)
     set(processor ${CMAKE_OSX_ARCHITECTURES})
@@ -36,8 +36,17 @@ set(enum_isa_avx512 kAvx512)
 set(enum_isa_avx2 kAvx2)
 set(enum_isa_x86_64 kX86_64)
 
-# _kernel(name isa generator params...): one object file by one generator.
-function(_convtranspose_kernel name isa generator)
+# The component that has the kernels of a type of the table.
+function(_convtranspose_component dtype component)
+    if(dtype MATCHES "^i")
+        set(${component} quantized PARENT_SCOPE)
+    else()
+        set(${component} float PARENT_SCOPE)
+    endif()
+endfunction()
+
+# _kernel(component name isa generator params...): one object file by one generator.
+function(_convtranspose_kernel component name isa generator)
     set(target ${target_${isa}})
     if(generator STREQUAL copy_input AND isa STREQUAL avx512_vnni) # whose compiler would choose AMD's own for them
         set(target ${target_avx512})
@@ -58,7 +67,7 @@ function(_convtranspose_kernel name isa generator)
         DEPENDS ${generator_depends_${generator}}
         COMMENT "Kernel ${name} for ${isa}"
         VERBATIM)
-    set_property(DIRECTORY APPEND PROPERTY CONVTRANSPOSE_OBJECTS ${object})
+    set_property(DIRECTORY APPEND PROPERTY CONVTRANSPOSE_OBJECTS_${component} ${object})
 endfunction()
 
 function(convtranspose_copies)
@@ -70,6 +79,7 @@ function(convtranspose_copies)
     _convtranspose_built(arg_ISAS arg_DTYPES)
     foreach(isa IN LISTS arg_ISAS)
         foreach(dtype IN LISTS arg_DTYPES)
+            _convtranspose_component(${dtype} component)
             if(dtype MATCHES "^i")
                 _convtranspose_integer(${dtype} arithmetic enum y_type y_enum)
                 set(x_type uint8)
@@ -82,12 +92,12 @@ function(convtranspose_copies)
             endif()
             foreach(order IN LISTS arg_ORDERS)
                 set(name copy_${dtype}_${order}_${arg_BLOCK})
-                _convtranspose_kernel(${name} ${isa} copy_input arithmetic=${arithmetic} x_type=${x_type} order=${order}
+                _convtranspose_kernel(${component} ${name} ${isa} copy_input arithmetic=${arithmetic} x_type=${x_type} order=${order}
                                       block=${arg_BLOCK})
                 set(function convt_${name}_${isa})
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS
+                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component}
                              "int ${function}(halide_buffer_t *, std::int32_t, std::int32_t, halide_buffer_t *);\n")
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_COPIES
+                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_COPIES_${component}
                     "    {Isa::${enum_isa_${isa}}, CopyOrder::${order_${order}}, Arithmetic::${enum}, ${x_enum}, ${arg_BLOCK}, ${function}},\n")
             endforeach()
         endforeach()
@@ -129,6 +139,7 @@ function(convtranspose_variants)
     _convtranspose_built(arg_ISAS arg_DTYPES)
     foreach(isa IN LISTS arg_ISAS)
         foreach(dtype IN LISTS arg_DTYPES)
+            _convtranspose_component(${dtype} component)
             set(lanes ${lanes_${isa}})
             if(dtype STREQUAL f64)
                 math(EXPR lanes "${lanes} / 2")
@@ -169,16 +180,16 @@ function(convtranspose_variants)
                         if(NOT arg_FAMILY STREQUAL reference AND NOT dtype STREQUAL f64)
                             set(x_type float32)
                         endif()
-                        _convtranspose_kernel(${name} ${isa} ${arg_FAMILY} store=${store} arithmetic=${arithmetic}
+                        _convtranspose_kernel(${component} ${name} ${isa} ${arg_FAMILY} store=${store} arithmetic=${arithmetic}
                                               x_type=${x_type} y_type=${y_type} stride_w=${stride_w} stride_h=${stride_h}
                                               tile_oc=${tile_oc} tile_q=${tile_q} tile_qh=${tile_qh})
                         set(function convt_${name}_${isa})
-                        set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS
+                        set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component}
                                      "ConvSignature ${function};\n")
                         string(CONCAT row "    {\"${name}\", Isa::${enum_isa_${isa}}, Family::${enum_family}, "
                                "Store::${enum_store_${store}}, Arithmetic::${enum_arithmetic}, ${y_enum}, ${stride_w}, ${stride_h}, ${tile_oc}, "
                                "${tile_q}, ${tile_qh}, ${lanes}, ${function}},\n")
-                        set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_ROWS "${row}")
+                        set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_ROWS_${component} "${row}")
                     endforeach()
                 endforeach()
             endforeach()
@@ -186,8 +197,9 @@ function(convtranspose_variants)
     endforeach()
 endfunction()
 
-# convtranspose_kernels(objects table): builds the table; sets the object files, and the C++ source that lists them.
-function(convtranspose_kernels objects_variable table_variable)
+# convtranspose_kernels(components): builds the table. Sets the list of components that have kernels, and for each of them
+# kernel_objects_<component> and kernel_table_<component>, the C++ source that lists them.
+function(convtranspose_kernels components_variable)
     foreach(generator reference channels wide few depthwise copy_input)
         if(CONVTRANSPOSE_GENERATORS_DIR)
             # What runs is of this machine, whatever is built.
@@ -204,14 +216,25 @@ function(convtranspose_kernels objects_variable table_variable)
         file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa})
     endforeach()
     convtranspose_table()
-    get_property(objects DIRECTORY PROPERTY CONVTRANSPOSE_OBJECTS)
-    get_property(declarations DIRECTORY PROPERTY CONVTRANSPOSE_DECLARATIONS)
-    get_property(rows DIRECTORY PROPERTY CONVTRANSPOSE_ROWS)
-    get_property(copies DIRECTORY PROPERTY CONVTRANSPOSE_COPIES)
-    list(JOIN objects "\n" lines)
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/kernels.txt "${lines}\n") # for tests/kernels
-    set(table ${CMAKE_CURRENT_BINARY_DIR}/variant_table.cpp)
-    configure_file(${PROJECT_SOURCE_DIR}/cmake/variant_table.cpp.in ${table} @ONLY)
-    set(${objects_variable} ${objects} PARENT_SCOPE)
-    set(${table_variable} ${table} PARENT_SCOPE)
+    set(components)
+    set(lines)
+    foreach(component float quantized)
+        get_property(objects DIRECTORY PROPERTY CONVTRANSPOSE_OBJECTS_${component})
+        if(NOT objects)
+            continue()
+        endif()
+        list(APPEND components ${component})
+        foreach(object IN LISTS objects)
+            string(APPEND lines "${object}\n")
+        endforeach()
+        get_property(declarations DIRECTORY PROPERTY CONVTRANSPOSE_DECLARATIONS_${component})
+        get_property(rows DIRECTORY PROPERTY CONVTRANSPOSE_ROWS_${component})
+        get_property(copies DIRECTORY PROPERTY CONVTRANSPOSE_COPIES_${component})
+        set(table ${CMAKE_CURRENT_BINARY_DIR}/${component}_kernels.cpp)
+        configure_file(${PROJECT_SOURCE_DIR}/cmake/kernel_table.cpp.in ${table} @ONLY)
+        set(kernel_objects_${component} ${objects} PARENT_SCOPE)
+        set(kernel_table_${component} ${table} PARENT_SCOPE)
+    endforeach()
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/kernels.txt "${lines}") # for tests/kernels
+    set(${components_variable} ${components} PARENT_SCOPE)
 endfunction()

@@ -65,8 +65,8 @@ convt_status guarded(const Body &body) noexcept {
 }
 
 bool built_in(Isa isa) {
-    for (std::size_t i = 0; i < convtranspose::kVariantCount; i++) {
-        if (convtranspose::kVariants[i].isa == isa) return true;
+    for (std::size_t i = 0; i < convtranspose::variant_count(); i++) {
+        if (convtranspose::variant_at(i).isa == isa) return true;
     }
     return false;
 }
@@ -80,8 +80,8 @@ std::vector<Isa> isas_built_in() {
 const std::vector<const char *> &variant_names() {
     static const std::vector<const char *> names = [] {
         std::vector<const char *> list;
-        for (std::size_t i = 0; i < convtranspose::kVariantCount; i++) {
-            const char *name = convtranspose::kVariants[i].name;
+        for (std::size_t i = 0; i < convtranspose::variant_count(); i++) {
+            const char *name = convtranspose::variant_at(i).name;
             const auto same = [&](const char *other) { return std::strcmp(name, other) == 0; };
             if (std::none_of(list.begin(), list.end(), same)) list.push_back(name);
         }

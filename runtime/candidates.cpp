@@ -263,8 +263,8 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool sin
 
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
     std::vector<Candidate> list;
-    for (std::size_t i = 0; i < kVariantCount; i++) {
-        const Variant &v = kVariants[i];
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        const Variant &v = variant_at(i);
         if (!belongs_to(v, isa)) continue;
         Candidate c;
         c.variant = &v;

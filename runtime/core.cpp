@@ -91,8 +91,9 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
     const convt_dtype x_bits = v.arithmetic == Arithmetic::kFloat ? problem.x_dtype : CONVT_U8;
-    for (std::size_t i = 0; i < kCopyVariantCount; i++) {
-        const CopyVariant &copy = kCopyVariants[i];
+    const KernelTable &kernels = v.arithmetic == Arithmetic::kFloat ? convt_float_kernels : convt_quantized_kernels;
+    for (std::size_t i = 0; i < kernels.copy_count; i++) {
+        const CopyVariant &copy = kernels.copies[i];
         if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.dtype == x_bits &&
             copy.block == packed_.block) {
             copy_ = copy.run;

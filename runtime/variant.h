@@ -75,10 +75,22 @@ struct CopyVariant {
     CopyFunction run;
 };
 
-extern const Variant kVariants[];
-extern const std::size_t kVariantCount;
-extern const CopyVariant kCopyVariants[];
-extern const std::size_t kCopyVariantCount;
+// The kernels of a component of the library, float or quantized. A program links those that it needs, and an empty table
+// stands in for the other (runtime/CMakeLists.txt).
+struct KernelTable {
+    const Variant *variants;
+    std::size_t variant_count;
+    const CopyVariant *copies;
+    std::size_t copy_count;
+};
+
+extern "C" const KernelTable convt_float_kernels, convt_quantized_kernels;
+
+inline std::size_t variant_count() { return convt_float_kernels.variant_count + convt_quantized_kernels.variant_count; }
+inline const Variant &variant_at(std::size_t i) {
+    const std::size_t floats = convt_float_kernels.variant_count;
+    return i < floats ? convt_float_kernels.variants[i] : convt_quantized_kernels.variants[i - floats];
+}
 
 inline convt_dtype sum_dtype(convt_dtype dtype) { return dtype == CONVT_F64 ? CONVT_F64 : CONVT_F32; }
 

@@ -9,7 +9,7 @@ cd "$root"
 need_packages \
     ca-certificates g++ python3 python3-venv \
     libprotobuf-dev protobuf-compiler nlohmann-json3-dev libcli11-dev \
-    libgtest-dev
+    libgtest-dev pkgconf
 
 # Written last, so an environment without it was left half-made. An environment holds its own path, so it also goes stale
 # when the repository is moved.

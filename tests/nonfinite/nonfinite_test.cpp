@@ -234,8 +234,8 @@ class Families : public testing::TestWithParam<std::string> {
 TEST_P(Families, ReachWhatTheyMust) {
     for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
         std::vector<Row> rows;
-        for (std::size_t i = 0; i < kVariantCount; ++i) {
-            const Variant &variant = kVariants[i];
+        for (std::size_t i = 0; i < variant_count(); ++i) {
+            const Variant &variant = variant_at(i);
             if (isa_and_family(variant) != GetParam() || variant.dtype != dtype) continue;
             if (variant.arithmetic != Arithmetic::kFloat) continue; // integers are finite
             if (!isa_supported(variant.isa)) GTEST_SKIP() << "this CPU does not run " << isa_name(variant.isa);
@@ -248,9 +248,9 @@ TEST_P(Families, ReachWhatTheyMust) {
 
 std::vector<std::string> families() {
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < kVariantCount; ++i) {
-        if (kVariants[i].arithmetic != Arithmetic::kFloat) continue;
-        const std::string name = isa_and_family(kVariants[i]);
+    for (std::size_t i = 0; i < variant_count(); ++i) {
+        if (variant_at(i).arithmetic != Arithmetic::kFloat) continue;
+        const std::string name = isa_and_family(variant_at(i));
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     return names;

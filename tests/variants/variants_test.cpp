@@ -62,10 +62,10 @@ void PrintTo(const Rows &rows, std::ostream *stream) {
 
 std::vector<Rows> rows_of_the_table() {
     std::vector<Rows> all;
-    for (std::size_t i = 0; i < kVariantCount; ++i) {
-        const std::string name = kVariants[i].name;
+    for (std::size_t i = 0; i < variant_count(); ++i) {
+        const std::string name = variant_at(i).name;
         const Rows key{
-            kVariants[i].isa, kVariants[i].arithmetic, kVariants[i].dtype, name.substr(0, name.find('_')), {}};
+            variant_at(i).isa, variant_at(i).arithmetic, variant_at(i).dtype, name.substr(0, name.find('_')), {}};
         const auto found =
             std::find_if(all.begin(), all.end(), [&](const Rows &rows) { return name_of(rows) == name_of(key); });
         Rows &rows = found == all.end() ? all.emplace_back(key) : *found;
@@ -152,9 +152,9 @@ INSTANTIATE_TEST_SUITE_P(Table, DefaultChoice,
 
 TEST(Table, IsWhatTheInterfaceLists) {
     std::set<std::string> rows, listed, isas, listed_isas;
-    for (std::size_t i = 0; i < kVariantCount; ++i) {
-        rows.insert(kVariants[i].name);
-        isas.insert(isa_name(kVariants[i].isa));
+    for (std::size_t i = 0; i < variant_count(); ++i) {
+        rows.insert(variant_at(i).name);
+        isas.insert(isa_name(variant_at(i).isa));
     }
     for (std::size_t i = 0; i < convt_variant_count(); ++i) listed.insert(convt_variant_name(i));
     for (std::size_t i = 0; i < convt_isa_count(); ++i) listed_isas.insert(convt_isa_name(i));
@@ -164,12 +164,12 @@ TEST(Table, IsWhatTheInterfaceLists) {
 
 TEST(Table, EveryIsaAndTypeHasAReference) {
     std::set<Isa> isas;
-    for (std::size_t i = 0; i < kVariantCount; ++i) isas.insert(kVariants[i].isa);
+    for (std::size_t i = 0; i < variant_count(); ++i) isas.insert(variant_at(i).isa);
     for (const Isa isa : isas) {
         const auto expect_reference = [&](Arithmetic arithmetic, convt_dtype dtype) {
             int count = 0;
-            for (std::size_t i = 0; i < kVariantCount; ++i) {
-                const Variant &v = kVariants[i];
+            for (std::size_t i = 0; i < variant_count(); ++i) {
+                const Variant &v = variant_at(i);
                 count += belongs_to(v, isa) && v.family == Family::kReference && v.arithmetic == arithmetic &&
                          v.dtype == dtype;
             }

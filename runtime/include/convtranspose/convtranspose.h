@@ -28,6 +28,17 @@
 
 #define CONVT_VERSION "0.1.0"
 
+/* CONVT_SHARED: the library is a shared one (its CMake package and pkg-config file define it). */
+#ifndef CONVT_SHARED
+#define CONVT_API
+#elif !defined(_WIN32)
+#define CONVT_API __attribute__((visibility("default")))
+#elif defined(convtranspose_EXPORTS)
+#define CONVT_API __declspec(dllexport)
+#else
+#define CONVT_API __declspec(dllimport)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -138,62 +149,63 @@ typedef struct convt_options {
 typedef struct convt_plan convt_plan;
 
 /* The message of the calling thread's last failed call: which value broke which rule. Never NULL. */
-const char *convt_last_error(void);
-const char *convt_status_name(convt_status status);
-const char *convt_dtype_name(convt_dtype dtype); /* "f16", "bf16", "f32", "f64", "u8", "s8", "s32" */
-size_t convt_dtype_size(convt_dtype dtype);      /* in bytes */
+CONVT_API const char *convt_last_error(void);
+CONVT_API const char *convt_status_name(convt_status status);
+CONVT_API const char *convt_dtype_name(convt_dtype dtype); /* "f16", "bf16", "f32", "f64", "u8", "s8", "s32" */
+CONVT_API size_t convt_dtype_size(convt_dtype dtype);      /* in bytes */
 
 /* The shape of y, by the attributes and shapes alone. Writes at most `capacity` extents to y_shape and the rank to
  * *rank (the rank of x). Fails where convt_plan_create would for attributes and shapes. */
-convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank);
+CONVT_API convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank);
 
 /* Validates everything, packs the weights and chooses a variant.
  * w: dense weights, packed here once and not referred to afterwards; NULL: they arrive with each run.
  * b: dense bias, likewise; must be given with w if the problem has a bias, and only then.
  * options: NULL for the defaults. On success *plan is to be released with convt_plan_destroy. */
-convt_status convt_plan_create(const convt_problem *problem, const convt_tensor *w, const convt_tensor *b,
-                               const convt_options *options, convt_plan **plan);
+CONVT_API convt_status convt_plan_create(const convt_problem *problem, const convt_tensor *w, const convt_tensor *b,
+                                         const convt_options *options, convt_plan **plan);
 
 /* A plan for another shape of x (same rank and channels, other batch and spatial extents), sharing the packed weights
  * of `plan`, which remains valid; each is destroyed on its own, in any order. */
-convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, convt_plan **reshaped);
+CONVT_API convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, convt_plan **reshaped);
 
-void convt_plan_destroy(convt_plan *plan); /* NULL is allowed */
+CONVT_API void convt_plan_destroy(convt_plan *plan); /* NULL is allowed */
 
 /* Computes y. w and b: NULL if they were given to convt_plan_create, required (b if the problem has a bias) if not.
  * workspace: at least convt_plan_workspace_bytes(plan) bytes aligned to 64, for this run alone; NULL: the plan allocates
  * one when it has none free, and keeps it for its next runs. */
-convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
-                            const convt_tensor *y, void *workspace);
+CONVT_API convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
+                                      const convt_tensor *b, const convt_tensor *y, void *workspace);
 
 /* The same with scales, zero points and range of this run alone. With constant weights w_zero_point must be what was planned:
  * it is packed with them. A problem without `quantization` is always run through this. */
-convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
-                                      const convt_tensor *b, const convt_tensor *y,
-                                      const convt_quantization *quantization, void *workspace);
+CONVT_API convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
+                                                const convt_tensor *b, const convt_tensor *y,
+                                                const convt_quantization *quantization, void *workspace);
 
 /* What was planned. Strings live as long as the plan. */
-size_t convt_plan_workspace_bytes(const convt_plan *plan);
-size_t convt_plan_packed_bytes(const convt_plan *plan);    /* packed weights and bias */
-size_t convt_plan_rank(const convt_plan *plan);            /* of x and y, N and C included */
-const int64_t *convt_plan_x_shape(const convt_plan *plan); /* in the problem's layout order */
-const int64_t *convt_plan_y_shape(const convt_plan *plan); /* likewise */
-double convt_plan_macs(const convt_plan *plan);            /* multiply-adds of the definition, cropped ones left out */
-int convt_plan_threads(const convt_plan *plan);            /* as asked for */
-const char *convt_plan_variant(const convt_plan *plan);    /* name of the chosen variant */
-const char *convt_plan_isa(const convt_plan *plan);        /* name of the ISA it runs on */
-const char *convt_plan_explain(const convt_plan *plan);    /* geometry, taps, candidates, choice and reason, as text */
+CONVT_API size_t convt_plan_workspace_bytes(const convt_plan *plan);
+CONVT_API size_t convt_plan_packed_bytes(const convt_plan *plan);    /* packed weights and bias */
+CONVT_API size_t convt_plan_rank(const convt_plan *plan);            /* of x and y, N and C included */
+CONVT_API const int64_t *convt_plan_x_shape(const convt_plan *plan); /* in the problem's layout order */
+CONVT_API const int64_t *convt_plan_y_shape(const convt_plan *plan); /* likewise */
+CONVT_API double convt_plan_macs(const convt_plan *plan); /* multiply-adds of the definition, cropped ones left out */
+CONVT_API int convt_plan_threads(const convt_plan *plan); /* as asked for */
+CONVT_API const char *convt_plan_variant(const convt_plan *plan); /* name of the chosen variant */
+CONVT_API const char *convt_plan_isa(const convt_plan *plan);     /* name of the ISA it runs on */
+CONVT_API const char *
+convt_plan_explain(const convt_plan *plan); /* geometry, taps, candidates, choice and reason, as text */
 
 /* ISAs built in, best first, and whether this CPU runs them. Names: "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod",
  * "neon". Floats have no use for dot products of integers: asked for avx512_vnni or neon_dotprod, they run, and say that they
  * run, on avx512 or neon. */
-size_t convt_isa_count(void);
-const char *convt_isa_name(size_t i);
-int convt_isa_supported(size_t i);
+CONVT_API size_t convt_isa_count(void);
+CONVT_API const char *convt_isa_name(size_t i);
+CONVT_API int convt_isa_supported(size_t i);
 
 /* Variants built in, in table order. */
-size_t convt_variant_count(void);
-const char *convt_variant_name(size_t i);
+CONVT_API size_t convt_variant_count(void);
+CONVT_API const char *convt_variant_name(size_t i);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,0 +1,7 @@
+#include "variant.h"
+
+namespace convtranspose {
+
+const KernelTable convt_float_kernels = {};
+
+} // namespace convtranspose
