@@ -35,6 +35,7 @@ struct RunOptions {
 struct ExplainOptions {
     std::vector<std::string> paths;
     std::optional<convt_layout> layout; // none: as the operator has it
+    bool size = false;                  // of the kernels, instead
     PlanOptions plan;
 };
 

@@ -10,13 +10,15 @@
 #include "job.h"
 #include "layer.h"
 #include "node_quantization.h"
+#include "size_report.h"
 #include "text.h"
 
 namespace convtranspose::tools {
 
 namespace {
 
-std::string explain(const Layer &layer, const Model &model, const ExplainOptions &options) {
+// Of --size, the selection of kernels is told instead.
+std::string explain(const Layer &layer, const Model &model, const ExplainOptions &options, Selection *selection) {
     Problem problem = layer.problem;
     const Node &node = layer.node;
     // With the model's own constants where it has them: constant weights are planned otherwise than run-time ones.
@@ -41,6 +43,8 @@ std::string explain(const Layer &layer, const Model &model, const ExplainOptions
     };
     Plan plan;
     throw_unless(Plan::create(problem, options.plan.view(), data(node.w), data(node.b), &plan));
+    selection->add(plan.variant());
+    if (options.size) return "";
     std::string text = node.label + ": " + convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) +
                        ", x " + to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) +
                        (constant ? " (constant)" : " (run-time)") +
@@ -53,7 +57,13 @@ std::string explain(const Layer &layer, const Model &model, const ExplainOptions
 } // namespace
 
 int explain_command(const ExplainOptions &options) {
+    if (options.paths.empty() && !options.size) throw UsageError("PATH is required, or --size");
+    if (options.paths.empty()) {
+        std::printf("%s", size_report().c_str());
+        return kSuccess;
+    }
     const std::vector<Job> jobs = jobs_from(options.paths);
+    Selection selection;
     int printed = 0, failed = 0;
     for (const Job &job : jobs) {
         try {
@@ -62,9 +72,9 @@ int explain_command(const ExplainOptions &options) {
             const int printed_before = printed;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {
-                    const std::string text = explain(layer_of(model, i, options.layout), model, options);
-                    if (printed++ > 0) std::printf("\n");
-                    if (jobs.size() > 1) std::printf("%s: ", job.name.c_str());
+                    const std::string text = explain(layer_of(model, i, options.layout), model, options, &selection);
+                    if (printed++ > 0 && !options.size) std::printf("\n");
+                    if (jobs.size() > 1 && !options.size) std::printf("%s: ", job.name.c_str());
                     std::printf("%s", text.c_str());
                 } catch (const UnknownShape &e) {
                     std::fprintf(stderr, "note: %s: %s skipped: %s\n", job.name.c_str(), model.label(i).c_str(),
@@ -80,6 +90,7 @@ int explain_command(const ExplainOptions &options) {
             failed++;
         }
     }
+    if (options.size && printed > 0) std::printf("%s", size_report(selection).c_str());
     return failed == 0 ? kSuccess : kFailure;
 }
 

@@ -50,7 +50,10 @@ Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 constexpr const char *kExplainHelp = R"(
 Prints the plan of every ConvTranspose and QLinearConvTranspose node whose shapes the model tells: extents, taps,
 candidates, choice and why. Where weights, bias, scales and zero points are all constant they are planned with;
-else the plan is one that takes them with each run.)";
+else the plan is one that takes them with each run.
+
+--size prints what the kernels cost instead, in bytes of code: all that are built in, or with models what a
+build for these layers needs, as planned here.)";
 
 void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--threads", options->threads, "Threads to compute with")
@@ -60,8 +63,8 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
 }
 
-void add_paths(CLI::App *command, std::vector<std::string> *paths, const char *description) {
-    command->add_option("PATH", *paths, description)->required();
+CLI::Option *add_paths(CLI::App *command, std::vector<std::string> *paths, const char *description) {
+    return command->add_option("PATH", *paths, description)->required();
 }
 
 void add_layout(CLI::App *command, std::optional<convt_layout> *layout) {
@@ -90,7 +93,8 @@ int run_main(int argc, char **argv) {
 
     ExplainOptions explain;
     CLI::App *const explain_app = app.add_subcommand("explain", "Print how models would be computed, and why so");
-    add_paths(explain_app, &explain.paths, "Models, or folders with a model.onnx");
+    add_paths(explain_app, &explain.paths, "Models, or folders with a model.onnx")->required(false);
+    explain_app->add_flag("--size", explain.size, "Print the bytes that kernels take");
     add_layout(explain_app, &explain.layout);
     add_plan_options(explain_app, &explain.plan);
     explain_app->footer(kExplainHelp);

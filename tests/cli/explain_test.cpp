@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "convtranspose/convtranspose.h"
 #include "files.h"
 #include "models.h"
 #include "process.h"
@@ -23,6 +24,51 @@ TEST(Explain, PrintsShapesAndThePlan) {
     outcome = convtranspose({"explain", file, "--layout", "nhwc", "--threads", "2"});
     EXPECT_EQ(outcome.status, 0) << outcome;
     EXPECT_NE(outcome.out.find("x 1x2x3x2, w 2x3x2x2 (constant), b 3, y 1x4x6x3\n"), std::string::npos) << outcome;
+}
+
+// The number behind `label`, on the line that starts with it.
+double figure(const std::string &text, const std::string &label) {
+    const std::size_t at = text.find("\n" + label);
+    if (at == std::string::npos) return 0;
+    const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+    return std::stod(line.substr(line.find_last_of(' ')));
+}
+
+TEST(Explain, SizesOfAllKernels) {
+    const Outcome outcome = convtranspose({"explain", "--size"});
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    double sum = figure(outcome.out, "dispatcher");
+    EXPECT_GT(sum, 50) << outcome;
+    for (std::size_t i = 0; i < convt_isa_count(); i++) {
+        for (const char *type : {"bf16", "f16", "f32", "f64", "quantized"}) {
+            std::string label = convt_isa_name(i);
+            label.resize(13, ' ');
+            sum += figure(outcome.out, label + type);
+        }
+    }
+    EXPECT_GT(sum, 1000) << outcome;
+    EXPECT_NEAR(figure(outcome.out, "all"), sum, 2) << outcome; // each is rounded
+}
+
+TEST(Explain, SizeOfWhatModelsNeed) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    write(file, model());
+    const Outcome outcome = convtranspose({"explain", "--size", file, "--variant", "reference_f32"});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+    EXPECT_NE(outcome.out.find("CONVTRANSPOSE_TYPES=\"f32\" CONVTRANSPOSE_FAMILIES=\"\""), std::string::npos)
+        << outcome;
+    const Outcome chosen = convtranspose({"explain", "--size", file});
+    EXPECT_EQ(chosen.out.find("CONVTRANSPOSE_FAMILIES=\"\""), std::string::npos) << chosen;
+    std::string isa = convt_isa_name(convt_isa_count() - 1);
+    isa.resize(13, ' ');
+    EXPECT_GT(figure(chosen.out, "  " + isa), figure(outcome.out, "  " + isa)) << chosen;
+}
+
+TEST(Explain, NeedsAModelUnlessSizesAreAsked) {
+    const Outcome outcome = convtranspose({"explain"});
+    EXPECT_EQ(outcome.status, 2) << outcome;
+    EXPECT_NE(outcome.err.find("error: PATH is required, or --size"), std::string::npos) << outcome;
 }
 
 TEST(Explain, TakesWeightsThatAreInputs) {

@@ -1,0 +1,124 @@
+#include "size_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "convtranspose/convtranspose.hpp"
+#include "error.h"
+#include "kernel_sizes.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+constexpr std::array<const char *, 6> kFamilies = {"channels", "wide", "few", "depthwise", "reference", "copy"};
+
+struct Kernel {
+    std::string family, type, isa;
+    std::size_t bytes;
+};
+
+std::string first_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
+
+// family_type..., where types that begin with i are the arithmetic of quantized layers.
+std::pair<std::string, std::string> family_and_type(const std::string &name) {
+    const std::string family = first_of(name);
+    const std::string type = first_of(std::string_view(name).substr(family.size() + 1));
+    return {family, type[0] == 'i' ? "quantized" : type};
+}
+
+std::string isa_of(const std::string &name) {
+    for (std::size_t i = 0; i < convt_isa_count(); i++) {
+        const std::string isa = convt_isa_name(i), end = "_" + isa;
+        if (name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0) return isa;
+    }
+    throw Error("no ISA that is built in has the kernel " + name);
+}
+
+std::vector<Kernel> kernels() {
+    if (kernel_sizes().empty()) throw Error("the size of kernels is not known: this system's symbols have none");
+    std::vector<Kernel> list;
+    for (const KernelSize &kernel : kernel_sizes()) {
+        const auto [family, type] = family_and_type(kernel.name);
+        list.push_back({family, type, isa_of(kernel.name), kernel.bytes});
+    }
+    return list;
+}
+
+std::string kilobytes(std::size_t bytes) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%9.1f", static_cast<double>(bytes) / 1000);
+    return text;
+}
+
+std::string padded(std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text;
+}
+
+std::string list_of(const std::set<std::string> &words) {
+    std::string list;
+    for (const std::string &word : words) list += (list.empty() ? "" : ";") + word;
+    return list;
+}
+
+} // namespace
+
+void Selection::add(const std::string &variant) {
+    const auto [family, type] = family_and_type(variant);
+    types.insert(type);
+    if (family != "reference") families.insert(family); // which is always built
+}
+
+std::string size_report() {
+    std::map<std::pair<std::string, std::string>, std::map<std::string, std::size_t>> rows; // ISA and type
+    std::size_t total = kRuntimeSize;
+    for (const Kernel &kernel : kernels()) {
+        rows[{kernel.isa, kernel.type}][kernel.family] += kernel.bytes;
+        total += kernel.bytes;
+    }
+    std::string text = "kB of code           ";
+    for (const char *family : kFamilies) text += std::string(10 - std::string_view(family).size(), ' ') + family;
+    text += "       sum\n";
+    for (std::size_t i = 0; i < convt_isa_count(); i++) {
+        for (const auto &[key, bytes] : rows) {
+            if (key.first != convt_isa_name(i)) continue;
+            text += padded(key.first, 13) + padded(key.second, 9);
+            std::size_t sum = 0;
+            for (const char *family : kFamilies) {
+                const auto found = bytes.find(family);
+                text += found == bytes.end() ? "        -" : kilobytes(found->second);
+                text += ' ';
+                if (found != bytes.end()) sum += found->second;
+            }
+            text += kilobytes(sum) + "\n";
+        }
+    }
+    text += padded("dispatcher", 82) + kilobytes(kRuntimeSize) + "\n";
+    text += padded("all", 82) + kilobytes(total) + "\n";
+    return text + "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
+                  "reference and copy. avx512_vnni adds to avx512, and neon_dotprod to neon.\n";
+}
+
+std::string size_report(const Selection &selection) {
+    std::map<std::string, std::size_t> by_isa;
+    for (const Kernel &kernel : kernels()) {
+        const bool always = kernel.family == "reference" || kernel.family == "copy";
+        if (selection.types.count(kernel.type) == 0 || (!always && selection.families.count(kernel.family) == 0))
+            continue;
+        by_isa[kernel.isa] += kernel.bytes;
+    }
+    std::string text = "These layers need CONVTRANSPOSE_TYPES=\"" + list_of(selection.types) +
+                       "\" CONVTRANSPOSE_FAMILIES=\"" + list_of(selection.families) + "\",\nkB of code for each ISA:\n";
+    for (std::size_t i = 0; i < convt_isa_count(); i++) {
+        const std::string isa = convt_isa_name(i);
+        if (by_isa.count(isa) != 0) text += "  " + padded(isa, 13) + kilobytes(by_isa[isa]) + "\n";
+    }
+    return text + "  " + padded("dispatcher", 13) + kilobytes(kRuntimeSize) + "\n";
+}
+
+} // namespace convtranspose::tools
