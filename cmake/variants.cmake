@@ -48,7 +48,7 @@ set(target_neon arm-64-${os})
 # Conversions between f16 and f32 are part of plain NEON, which Halide takes for a part of arm_fp16. Kernels that store f16 one
 # by one would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
 set(target_f16_neon arm-64-${os}-arm_fp16)
-set(with_f16_neon "^((copy|wide|few|depthwise)_f16|channels_f16_(channels|planar_s))")
+set(with_f16_neon "^((copy|post|wide|few|depthwise)_f16|channels_f16_(channels|planar_s))")
 set(lanes_avx512_vnni 16)
 set(lanes_avx512 16)
 set(lanes_avx2 8)
@@ -65,6 +65,9 @@ function(convtranspose_table)
     if(NOT int16_block EQUAL 1) # for the reference
         convtranspose_copies(ISAS ${int16_isas} DTYPES i16 BLOCK 1 ORDERS planar channels)
     endif()
+
+    # What may follow the convolution.
+    convtranspose_post_ops(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 ACTIVATIONS clip leaky_relu sigmoid tanh)
 
     convtranspose_architecture_table()
 

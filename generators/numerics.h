@@ -32,6 +32,19 @@ inline int block_of(Arithmetic arithmetic, const Halide::Target &target) {
 // Columns of the table of factors that turn an integer sum into y.
 enum FactorColumn { kFactor = 0, kAddend = 1, kFactorColumns = 2 };
 
+// A float, rounded to a type of as many bits or fewer.
+inline Halide::Expr round_to(const Halide::Type &type, const Halide::Expr &e) {
+    if (type.bits() > 16) {
+        return Halide::cast(type, e);
+    }
+    const Halide::Expr rounded = Halide::cast(type, e);
+    // Halide's own rounding of an f32 NaN can end in an infinity (f16) or a zero (bf16).
+    const Halide::Expr bits = Halide::reinterpret(Halide::UInt(32), e) & Halide::cast<uint32_t>(0x7fffffff);
+    const Halide::Expr nan = Halide::cast<uint16_t>(type.is_bfloat() ? 0x7fc0 : 0x7e00);
+    return Halide::reinterpret(type, Halide::select(bits > Halide::cast<uint32_t>(0x7f800000), nan,
+                                                    Halide::reinterpret(Halide::UInt(16), rounded)));
+}
+
 // x and w are widened to `sum` before they are multiplied, the sum starts from the bias, which is held in `sum`, and the
 // result is rounded once, to `y`.
 //
@@ -52,7 +65,7 @@ struct Numerics {
 
     Halide::Expr finish(const Halide::Expr &e, const Halide::Expr &oc, const Halide::Expr &g) const {
         if (arithmetic == Arithmetic::kFloat) {
-            return round_to_y(e);
+            return round_to(y, e);
         }
         if (y == Halide::Int(32)) {
             return Halide::cast(y, e);
@@ -64,19 +77,6 @@ struct Numerics {
         // Numbers from 2^23 to 2^24 are whole: adding 1.5 * 2^23 rounds, ties to even, and leaves the result in the low bits.
         const Halide::Expr whole = Halide::clamp(product, y_min, y_max) + 12582912.0f;
         return Halide::cast(y, Halide::reinterpret<int32_t>(whole) + y_zero_point);
-    }
-
-  private:
-    Halide::Expr round_to_y(const Halide::Expr &e) const {
-        if (y.bits() > 16) {
-            return Halide::cast(y, e);
-        }
-        const Halide::Expr rounded = Halide::cast(y, e);
-        // Halide's own rounding of an f32 NaN can end in an infinity (f16) or a zero (bf16).
-        const Halide::Expr bits = Halide::reinterpret(Halide::UInt(32), e) & Halide::cast<uint32_t>(0x7fffffff);
-        const Halide::Expr nan = Halide::cast<uint16_t>(y.is_bfloat() ? 0x7fc0 : 0x7e00);
-        return Halide::reinterpret(y, Halide::select(bits > Halide::cast<uint32_t>(0x7f800000), nan,
-                                                     Halide::reinterpret(Halide::UInt(16), rounded)));
     }
 };
 

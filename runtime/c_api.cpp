@@ -220,6 +220,7 @@ convtranspose::Problem copy_of(const convt_problem &p) {
     c.x_shape = ints(p.x_shape).value_or(Shape());
     c.w_shape = ints(p.w_shape).value_or(Shape());
     c.b_shape = ints(p.b_shape);
+    c.post_ops = p.post_ops;
     return c;
 }
 
@@ -235,8 +236,8 @@ Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
-Status run_plan(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
-                const convt_tensor *y, const convt_quantization *quantization, void *workspace) {
+Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
+    const auto &[x, w, b, residual, y, quantization, workspace] = arguments;
     if (!plan || !x || !y) return invalid("plan, x and y must not be null");
     const LayerPlan &p = *plan->plan;
     const Geometry &g = p.geometry();
@@ -246,6 +247,14 @@ Status run_plan(const convt_plan *plan, const convt_tensor *x, const convt_tenso
     if (status) status = check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t.y_strides);
     if (status && y->strides) status = check_no_overlap("y", g.y_shape, t.y_strides);
     if (!status) return status;
+    if (g.post_ops.adds_residual) {
+        if (!residual) return invalid("residual is missing: the problem's post_ops add one");
+        status = check_tensor("residual", *residual, g.y_dtype, g.y_shape, false, &t.residual_strides);
+        if (!status) return status;
+        t.residual = residual->data;
+    } else if (residual) {
+        return invalid("residual is given, but the problem's post_ops add none");
+    }
     if (p.weights_at_run_time()) {
         if (!w) return invalid("w is missing: the plan was made without weights");
         status = check_tensor("w", *w, g.w_dtype, g.w_shape, true, &strides);
@@ -411,7 +420,7 @@ void convt_plan_destroy(convt_plan *plan) { delete plan; }
 
 convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
                             const convt_tensor *y, void *workspace) {
-    return guarded([&] { return run_plan(plan, x, w, b, y, nullptr, workspace); });
+    return guarded([&] { return run_plan(plan, {x, w, b, nullptr, y, nullptr, workspace}); });
 }
 
 convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
@@ -419,7 +428,14 @@ convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor
                                       const convt_quantization *quantization, void *workspace) {
     return guarded([&]() -> Status {
         if (!quantization) return invalid("quantization must not be null");
-        return run_plan(plan, x, w, b, y, quantization, workspace);
+        return run_plan(plan, {x, w, b, nullptr, y, quantization, workspace});
+    });
+}
+
+convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *arguments) {
+    return guarded([&]() -> Status {
+        if (!arguments) return invalid("arguments must not be null");
+        return run_plan(plan, *arguments);
     });
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <tuple>
+#include <utility>
 
 #include "core_parts.h"
 
@@ -64,6 +66,8 @@ constexpr std::int64_t kCacheLine = 64;
 // What a strip of x may take: it is read once per tile of output channels, so it should stay in the second-level cache;
 // but every strip reads all weights, so it should not be much smaller than those.
 constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
+// Of y, so that what follows finds it in that cache still.
+constexpr std::int64_t kPieceBytes = 512 << 10;
 // Weights that every thread may read for itself, strip by strip; strips enough that none waits long for the last.
 constexpr std::int64_t kSharedWeightsBytes = 256 << 10, kStripsPerThread = 4, kDwarfs = 16;
 
@@ -277,7 +281,8 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
     const Variant &v = *variant_;
 
     // About four tasks a thread, by groups, then tiles of output channels, then positions of the strip axis.
-    const std::int64_t wanted = parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1;
+    const std::int64_t wanted = std::max<std::int64_t>(
+        parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1, pieces(s, o));
     const std::int64_t group_tiles =
         overlaps_groups(v) ? packed_.group / packed_.group_tile : ceil_div(packed_.group, packed_.group_tile);
     const std::int64_t group_parts = std::min(group_tiles, wanted);
@@ -289,12 +294,15 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
     const std::int64_t q_parts =
         std::clamp<std::int64_t>((q_end - q_begin) / (2 * tile), 1, ceil_div(wanted, group_parts * tile_parts));
 
-    // Tasks in an order that keeps the weights of a tile in use: positions, groups and tiles, boxes.
-    const auto boxes_of_part = [&](std::int64_t part) {
+    const auto positions_of_part = [&](std::int64_t part) {
         // Parts end on whole tiles, so that residues with one position less still fill one.
         const std::int64_t tiles = (q_end - q_begin) / tile;
         const std::int64_t from = q_begin + tiles * part / q_parts * tile;
-        const std::int64_t to = part + 1 == q_parts ? q_end : q_begin + tiles * (part + 1) / q_parts * tile;
+        return std::pair(from, part + 1 == q_parts ? q_end : q_begin + tiles * (part + 1) / q_parts * tile);
+    };
+    // Tasks in an order that keeps the weights of a tile in use: positions, groups and tiles, boxes.
+    const auto boxes_of_part = [&](std::int64_t part) {
+        const auto [from, to] = positions_of_part(part);
         std::array<Boxes, 3> boxes;
         for (int a = 0; a < 3; a++) {
             const bool strip_axis = a == strip_axis_;
@@ -309,22 +317,64 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
         for (std::size_t a = 0; a < 3; a++) most[a] = std::max(most[a], boxes[a].count);
     }
     const std::size_t per_part = most[0] * most[1] * most[2];
-    const auto tasks = static_cast<std::size_t>(q_parts * group_parts * tile_parts) * per_part;
-    parallel.for_each(tasks, [&](std::size_t i) {
-        const std::size_t b = i % per_part, bw = b % most[0], bh = b / most[0] % most[1], bd = b / most[0] / most[1];
-        const auto rest = static_cast<std::int64_t>(i / per_part);
+    // What follows wants all boxes of a part: between them lie no gaps.
+    const std::size_t per_task = o.post_ops ? per_part : 1;
+    const auto tasks = static_cast<std::size_t>(q_parts * group_parts * tile_parts) * (per_part / per_task);
+    parallel.for_each(tasks, [&](std::size_t task) {
+        const std::size_t first = task * per_task;
+        const auto rest = static_cast<std::int64_t>(first / per_part);
         const std::int64_t tp = rest % tile_parts, gp = rest / tile_parts % group_parts,
                            part = rest / tile_parts / group_parts;
         const std::array<Boxes, 3> boxes = boxes_of_part(part);
-        if (bw >= boxes[0].count || bh >= boxes[1].count || bd >= boxes[2].count) return;
         Call c;
-        c.box = {boxes[0].box[bw], boxes[1].box[bh], boxes[2].box[bd]};
+        std::tie(c.q_begin, c.q_end) = positions_of_part(part);
         c.group_begin = group_tiles * gp / group_parts * packed_.group_tile;
         c.group_end = gp + 1 == group_parts ? packed_.group : group_tiles * (gp + 1) / group_parts * packed_.group_tile;
         c.oc_tile_begin = packed_.tiles() * tp / tile_parts;
         c.oc_tile_end = packed_.tiles() * (tp + 1) / tile_parts;
-        call(s, c, o);
+        for (std::size_t b = first % per_part; b < first % per_part + per_task; b++) {
+            const std::size_t bw = b % most[0], bh = b / most[0] % most[1], bd = b / most[0] / most[1];
+            if (bw >= boxes[0].count || bh >= boxes[1].count || bd >= boxes[2].count) continue;
+            c.box = {boxes[0].box[bw], boxes[1].box[bh], boxes[2].box[bd]};
+            call(s, c, o);
+        }
+        if (o.post_ops) finish(s, c, o);
     });
+}
+
+// Pieces of the strip's y that fit into the second-level cache, for what follows to find them there.
+std::int64_t Core::pieces(const Strip &s, const Operands &o) const {
+    if (!o.post_ops) return 1;
+    std::int64_t elements = s.images * problem_.geometry.out_channels;
+    for (int a = 0; a < 3; a++) {
+        const AxisGeometry &axis = axes_[a].geometry;
+        elements *= a == strip_axis_ ? std::min((s.q_end - s.q_begin) * axis.stride, axis.out) : axis.out;
+    }
+    return ceil_div(elements * static_cast<std::int64_t>(convt_dtype_size(o.post_ops->dtype)), kPieceBytes);
+}
+
+// What follows, on the y of a task: its channels, and along the strip axis its positions.
+void Core::finish(const Strip &s, const Call &c, const Operands &o) const {
+    const std::int64_t tile = std::max<std::int64_t>(packed_.oc_tile, 1);
+    const std::int64_t oc_begin = c.oc_tile_begin * tile, oc_end = std::min(c.oc_tile_end * tile, packed_.oc);
+    const std::int64_t channel = c.group_begin * packed_.oc + oc_begin;
+    const TensorStrides &y = o.y_strides, &r = o.residual ? o.residual_strides : o.y_strides;
+    std::int64_t y_offset = s.first_image * y.n + channel * y.c, r_offset = s.first_image * r.n + channel * r.c;
+    PostOpsBox box;
+    box.add(s.images, y.n, r.n);
+    box.add(c.group_end - c.group_begin, packed_.oc * y.c, packed_.oc * r.c);
+    box.add(oc_end - oc_begin, y.c, r.c);
+    for (int a = 0; a < 3; a++) {
+        const AxisGeometry &axis = axes_[a].geometry;
+        const std::int64_t begin = a == strip_axis_ ? c.q_begin * axis.stride : 0,
+                           end = a == strip_axis_ ? std::min(c.q_end * axis.stride, axis.out) : axis.out;
+        box.add(end - begin, y.axes[a], r.axes[a]);
+        y_offset += begin * y.axes[a];
+        r_offset += begin * r.axes[a];
+    }
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(o.post_ops->dtype));
+    run_post_ops(*o.post_ops, box, static_cast<char *>(o.y) + y_offset * size,
+                 o.residual ? static_cast<const char *>(o.residual) + r_offset * size : nullptr);
 }
 
 void Core::call(const Strip &s, const Call &c, const Operands &o) const {

@@ -10,6 +10,7 @@
 #include "candidates.h"
 #include "packed_weights.h"
 #include "parallel.h"
+#include "post_ops.h"
 
 namespace convtranspose {
 
@@ -51,6 +52,9 @@ class Core {
         OutputRange range;
         void *y = nullptr;
         TensorStrides y_strides;
+        const PostOpsCall *post_ops = nullptr; // null: none
+        const void *residual = nullptr;        // y's type and shape; null: none
+        TensorStrides residual_strides;
         void *workspace = nullptr; // workspace_bytes() bytes aligned to 64
     };
     void run(const Operands &operands, const Parallel &parallel) const;
@@ -73,6 +77,8 @@ class Core {
                      const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
     void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
+    void finish(const Strip &s, const Call &call, const Operands &o) const;
+    std::int64_t pieces(const Strip &s, const Operands &o) const;
     void lay_out_copy(Strip *s) const;
     std::int64_t copied_channels() const; // with those that fill blocks and vectors
     bool copies_channels_inside() const;  // whether the copy of x has its channels dense, not w

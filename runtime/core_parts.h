@@ -61,6 +61,7 @@ struct Box {
 
 // One call of the pipeline.
 struct Core::Call {
+    std::int64_t q_begin = 0, q_end = 0; // of the strip axis, which its boxes, one a call, make up
     std::array<Box, 3> box;
     std::int64_t oc_tile_begin = 0, oc_tile_end = 1;
     std::int64_t group_begin = 0, group_end = 1;

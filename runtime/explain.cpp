@@ -87,6 +87,20 @@ void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
          << (facts->fits_int8 ? "fit" : "do not fit") << " in 8 bits less their zero points\n";
 }
 
+void explain_post_ops(const convt_post_ops &p, std::ostringstream *out) {
+    if (!has_post_ops(p)) return;
+    *out << "then" << (p.adds_residual ? " + residual" : "");
+    switch (p.activation) {
+    case CONVT_NO_ACTIVATION: break;
+    case CONVT_RELU: *out << " relu"; break;
+    case CONVT_LEAKY_RELU: *out << " leaky relu of slope " << p.alpha; break;
+    case CONVT_CLIP: *out << " clip to " << p.alpha << " .. " << p.beta; break;
+    case CONVT_SIGMOID: *out << " sigmoid"; break;
+    case CONVT_TANH: *out << " tanh"; break;
+    }
+    *out << ", on pieces of y that are still in the cache\n";
+}
+
 } // namespace
 
 std::string explain(const LayerPlan &plan) {
@@ -101,6 +115,7 @@ std::string explain(const LayerPlan &plan) {
         << "  -> y " << to_string(g.y_shape) << "\n";
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
     if (g.quantized()) explain_quantization(plan, &out);
+    explain_post_ops(g.post_ops, &out);
     const double macs = count_macs(g), x = volume(g.x_shape) * size(g.dtype), w = volume(g.w_shape) * size(g.w_dtype),
                  y = volume(g.y_shape) * size(g.y_dtype);
     char text[64];

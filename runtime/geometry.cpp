@@ -1,6 +1,7 @@
 #include "geometry.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -333,6 +334,29 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
     return Status();
 }
 
+Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
+    switch (p.activation) {
+    case CONVT_NO_ACTIVATION:
+    case CONVT_RELU:
+    case CONVT_SIGMOID:
+    case CONVT_TANH: break;
+    case CONVT_LEAKY_RELU:
+        if (!std::isfinite(p.alpha)) return invalid("post_ops.alpha = ", p.alpha, " must be finite: it is a slope");
+        break;
+    case CONVT_CLIP:
+        if (p.alpha <= p.beta) break;
+        return invalid("post_ops.alpha = ", p.alpha, " must be at most post_ops.beta = ", p.beta);
+    default: return invalid("post_ops.activation = ", static_cast<int>(p.activation), " is not a convt_activation");
+    }
+    const bool any = p.adds_residual || p.activation != CONVT_NO_ACTIVATION;
+    if (any && (geometry->y_dtype == CONVT_U8 || geometry->y_dtype == CONVT_S8)) {
+        return invalid("post_ops are given, but y is ", convt_dtype_name(geometry->y_dtype),
+                       ": an 8-bit y is clamped by its y_range");
+    }
+    geometry->post_ops = p;
+    return Status();
+}
+
 } // namespace
 
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
@@ -363,6 +387,7 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
     y.insert(resolved.layout == CONVT_CHANNELS_FIRST ? y.begin() + 1 : y.end(), resolved.out_channels);
     if (Status status = check_bytes("y", y, resolved.y_dtype); !status) return status;
 
+    if (Status status = resolve_post_ops(problem.post_ops, &resolved); !status) return status;
     *geometry = std::move(resolved);
     return Status();
 }

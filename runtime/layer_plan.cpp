@@ -179,6 +179,7 @@ void LayerPlan::plan_fallbacks() {
 }
 
 Status LayerPlan::finish_planning() {
+    if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
     plan_fallbacks();
     std::size_t core_bytes = core_.workspace_bytes(), core_packed = core_.packed_bytes(),
                 core_epilogue = core_.epilogue_bytes();
@@ -419,8 +420,14 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
         operands.range = output_range(*q, geometry_);
     }
 
+    if (post_ops_.run && !leading_) {
+        operands.post_ops = &post_ops_;
+        operands.residual = t.residual;
+        if (t.residual) operands.residual_strides = core_strides(t.residual_strides);
+    }
     if (leading_) {
         run_leading(*core, t, operands, core_workspace + core_workspace_bytes_);
+        if (post_ops_.run) finish_leading(t);
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 &&
                geometry_.y_shape[geometry_.y_shape.size() - 2] > 1) {
         operands.y = core_workspace + core_workspace_bytes_;
@@ -436,6 +443,29 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
         free_workspaces_.push_back(std::move(block));
     }
     return Status();
+}
+
+// What follows a layer with leading axes, whose cores compute parts of sums.
+void LayerPlan::finish_leading(const RunTensors &t) const {
+    const Shape &shape = geometry_.y_shape;
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    // As many axes at a time as a box has: the others are gone through one by one.
+    const std::size_t others =
+        shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;
+    const std::vector<std::int64_t> extents(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(others));
+    std::vector<std::int64_t> at(others, 0);
+    do {
+        std::int64_t y_offset = 0, residual_offset = 0;
+        const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
+        for (std::size_t i = 0; i < others; i++) {
+            y_offset += at[i] * t.y_strides[i];
+            residual_offset += at[i] * residual_stride(i);
+        }
+        PostOpsBox box;
+        for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
+        run_post_ops(post_ops_, box, static_cast<char *>(t.y) + y_offset * size,
+                     t.residual ? static_cast<const char *>(t.residual) + residual_offset * size : nullptr);
+    } while (next(extents, &at));
 }
 
 // Each position of the leading axes is the sum, over the taps of those, of a core's results. operands: those of the whole

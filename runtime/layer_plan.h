@@ -41,6 +41,8 @@ struct RunTensors {
     void *y = nullptr;
     Strides y_strides;
     const QuantizationValues *quantization = nullptr;
+    const void *residual = nullptr; // null: none is added
+    Strides residual_strides;
 };
 
 class LayerPlan {
@@ -80,6 +82,7 @@ class LayerPlan {
     void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,
                  void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;
+    void finish_leading(const RunTensors &tensors) const;
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
     TensorStrides core_strides(const Strides &strides) const;
 
@@ -93,6 +96,7 @@ class LayerPlan {
     mutable std::once_flag explained_;
     mutable std::string explanation_;
     std::optional<QuantizationValues> quantization_;
+    PostOpsCall post_ops_;
     Core core_;
     // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.

@@ -75,6 +75,19 @@ struct CopyVariant {
     CopyFunction run;
 };
 
+// generators/post_ops_generator.cpp
+enum class PostKernel { kClip, kLeakyRelu, kSigmoid, kTanh };
+using PostOpsFunction = int (*)(halide_buffer_t *convolution, halide_buffer_t *residual, float alpha, float beta,
+                                halide_buffer_t *y);
+
+struct PostOpsVariant {
+    Isa isa;
+    convt_dtype dtype; // of y and the residual
+    PostKernel kernel;
+    bool adds_residual;
+    PostOpsFunction run;
+};
+
 // The kernels of a component of the library, float or quantized. A program links those that it needs, and an empty table
 // stands in for the other (runtime/CMakeLists.txt).
 struct KernelTable {
@@ -82,6 +95,8 @@ struct KernelTable {
     std::size_t variant_count;
     const CopyVariant *copies;
     std::size_t copy_count;
+    const PostOpsVariant *post_ops;
+    std::size_t post_ops_count;
 };
 
 extern "C" const KernelTable convt_float_kernels, convt_quantized_kernels;

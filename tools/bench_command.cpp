@@ -104,6 +104,7 @@ Quantization random_quantization(const Problem &problem, double terms, std::mt19
 
 Measurement measure(const Layer &layer, const BenchOptions &options) {
     Problem problem = layer.problem;
+    problem.post_ops = options.post_ops;
     std::mt19937 generator(20220);
     // Scaled so that y is of order 1 whatever the number of terms, which f16 needs.
     const std::size_t weights = element_count(problem.w_shape);
@@ -128,18 +129,25 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     const Tensor x = random_tensor(problem.dtype, problem.x_shape, 1.0, &generator);
     Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
     Buffer workspace(plan.workspace_bytes());
-    const ConstTensorView x_view = x.view();
-    const TensorView y_view = y.view();
-    for (int warm_up = 0; warm_up < 2; warm_up++) throw_unless(plan.run(x_view, y_view, workspace.data()));
+    Arguments arguments;
+    arguments.x = x.view();
+    arguments.y = y.view();
+    arguments.workspace = workspace.data();
+    Tensor residual;
+    if (problem.post_ops.adds_residual) {
+        residual = random_tensor(y.dtype, plan.y_shape(), 1.0, &generator);
+        arguments.residual = residual.view();
+    }
+    for (int warm_up = 0; warm_up < 2; warm_up++) throw_unless(plan.run(arguments));
     require_plausible(y);
 
     m.peak_gflops = peak_gflops(plan.isa(), problem.dtype, options.plan.threads);
-    throw_unless(plan.run(x_view, y_view, workspace.data())); // the peak may have idled caches and plan threads
+    throw_unless(plan.run(arguments)); // the peak may have idled caches and plan threads
     std::vector<double> times;
     const double begin = now();
     for (double last = begin; times.size() < kFewestRuns || last - begin < options.min_time;) {
         const double run_begin = now();
-        const Status status = plan.run(x_view, y_view, workspace.data());
+        const Status status = plan.run(arguments);
         last = now();
         throw_unless(status);
         times.push_back(last - run_begin);

@@ -43,6 +43,7 @@ struct BenchOptions {
     std::vector<std::string> paths;
     std::optional<convt_layout> layout; // none: as the operator has it
     double min_time = 0.5;              // seconds per node
+    PostOps post_ops = {};              // added to every node
     bool json = false;
     PlanOptions plan;
 };

@@ -1,6 +1,7 @@
 // The command line: options in, one of the commands called, its exit status out.
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 
 namespace {
 
+using convtranspose::PostOps;
 using namespace convtranspose::tools;
 
 constexpr const char *kRunHelp = R"(
@@ -78,6 +80,27 @@ void add_layout(CLI::App *command, std::optional<convt_layout> *layout) {
         ->check(CLI::IsMember({"nchw", "nhwc"}));
 }
 
+void add_post_ops(CLI::App *command, PostOps *post_ops) {
+    static const std::map<std::string, PostOps> kActivations = {
+        {"relu", {0, CONVT_RELU, 0, 0}}, {"leaky_relu", {0, CONVT_LEAKY_RELU, 0.01f, 0}},
+        {"clip", {0, CONVT_CLIP, 0, 6}}, {"sigmoid", {0, CONVT_SIGMOID, 0, 0}},
+        {"tanh", {0, CONVT_TANH, 0, 0}},
+    };
+    command
+        ->add_option_function<std::string>(
+            "--activation",
+            [post_ops](const std::string &name) {
+                const int adds_residual = post_ops->adds_residual;
+                *post_ops = kActivations.at(name);
+                post_ops->adds_residual = adds_residual;
+            },
+            "Fuse an activation into every layer (leaky_relu: of slope 0.01; clip: to 0 .. 6)")
+        ->check(CLI::IsMember(kActivations));
+    command->add_flag_callback(
+        "--residual", [post_ops] { post_ops->adds_residual = 1; },
+        "Add a residual in every layer, before the activation");
+}
+
 int run_main(int argc, char **argv) {
     CLI::App app("Transposed convolution (ConvTranspose, QLinearConvTranspose) from the command line", "convtranspose");
     app.set_version_flag("--version", CONVT_VERSION);
@@ -107,6 +130,7 @@ int run_main(int argc, char **argv) {
         ->capture_default_str();
     bench_app->add_flag("--json", bench.json, "Print a JSON array instead of a table");
     add_layout(bench_app, &bench.layout);
+    add_post_ops(bench_app, &bench.post_ops);
     add_plan_options(bench_app, &bench.plan);
     bench_app->footer(kBenchHelp);
 

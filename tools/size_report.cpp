@@ -15,7 +15,9 @@ namespace convtranspose::tools {
 
 namespace {
 
-constexpr std::array<const char *, 6> kFamilies = {"channels", "wide", "few", "depthwise", "reference", "copy"};
+constexpr std::array<const char *, 7> kFamilies = {"channels", "wide", "few", "depthwise", "reference", "copy", "post"};
+
+constexpr std::size_t kBeforeSum = 22 + 10 * kFamilies.size();
 
 struct Kernel {
     std::string family, type, isa;
@@ -98,16 +100,16 @@ std::string size_report() {
             text += kilobytes(sum) + "\n";
         }
     }
-    text += padded("dispatcher", 82) + kilobytes(kRuntimeSize) + "\n";
-    text += padded("all", 82) + kilobytes(total) + "\n";
+    text += padded("dispatcher", kBeforeSum) + kilobytes(kRuntimeSize) + "\n";
+    text += padded("all", kBeforeSum) + kilobytes(total) + "\n";
     return text + "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
-                  "reference and copy. avx512_vnni adds to avx512, and neon_dotprod to neon.\n";
+                  "reference, copy and post. avx512_vnni adds to avx512, and neon_dotprod to neon.\n";
 }
 
 std::string size_report(const Selection &selection) {
     std::map<std::string, std::size_t> by_isa;
     for (const Kernel &kernel : kernels()) {
-        const bool always = kernel.family == "reference" || kernel.family == "copy";
+        const bool always = kernel.family == "reference" || kernel.family == "copy" || kernel.family == "post";
         if (selection.types.count(kernel.type) == 0 || (!always && selection.families.count(kernel.family) == 0))
             continue;
         by_isa[kernel.isa] += kernel.bytes;

@@ -48,6 +48,20 @@ TEST_F(Bench, PrintsJson) {
     }
 }
 
+TEST_F(Bench, FusesWhatItIsTold) {
+    write(file("layer.onnx"), model());
+    for (const char *const activation : {"relu", "leaky_relu", "clip", "sigmoid", "tanh"}) {
+        Outcome outcome =
+            convtranspose({"bench", "--json", "--min-time", "0", "--activation", activation, file("layer.onnx")});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+        outcome = convtranspose(
+            {"bench", "--json", "--min-time", "0", "--residual", "--activation", activation, file("layer.onnx")});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+    }
+    const Outcome outcome = convtranspose({"bench", "--activation", "softmax", file("layer.onnx")});
+    EXPECT_EQ(outcome.status, 2) << outcome;
+}
+
 TEST_F(Bench, PrintsATable) {
     write(file("layer.onnx"), model());
     const Outcome outcome = convtranspose({"bench", "--min-time", "0", "--layout", "nhwc", file("layer.onnx")});

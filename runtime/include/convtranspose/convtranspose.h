@@ -99,6 +99,25 @@ typedef struct convt_quantization {
         *y_range; /* {min, max}, real: y is clamped to it. Relu: {0, INFINITY}, Relu6: {0, 6}. NULL: it is not. */
 } convt_quantization;
 
+typedef enum convt_activation {
+    CONVT_NO_ACTIVATION = 0,
+    CONVT_RELU = 1,
+    CONVT_LEAKY_RELU = 2, /* alpha: the slope below 0 */
+    CONVT_CLIP = 3,       /* to alpha .. beta */
+    CONVT_SIGMOID = 4,
+    CONVT_TANH = 5
+} convt_activation;
+
+/* What follows, done while y is still in the cache: y = activation(convolution + residual). The convolution is first rounded
+ * to y's type; what follows is computed in f32 (f64 for f64) and rounded again. Sigmoid and tanh are exact to 4 units in the
+ * last place of that type, and sigmoid may be 0 below twice its least normal number. A NaN stays one. Float y only: an 8-bit y is
+ * clamped by its quantization's y_range. */
+typedef struct convt_post_ops {
+    int adds_residual; /* nonzero: a tensor like y, which comes with each run, is added */
+    convt_activation activation;
+    float alpha, beta;
+} convt_post_ops;
+
 /* What is computed: the node, its types and its shapes. */
 typedef struct convt_problem {
     int opset; /* version of the operator: 1, 11 or 22 (any opset of a model: the version in force is derived) */
@@ -107,9 +126,10 @@ typedef struct convt_problem {
     convt_quantization quantization; /* x is u8 or s8 only; all zero: it arrives with each run, as w and b then do */
     convt_layout layout;
     convt_attributes attributes;
-    convt_ints x_shape; /* in `layout` order */
-    convt_ints w_shape; /* (C, M/group, K1..Kn) */
-    convt_ints b_shape; /* (M); absent: no bias */
+    convt_ints x_shape;      /* in `layout` order */
+    convt_ints w_shape;      /* (C, M/group, K1..Kn) */
+    convt_ints b_shape;      /* (M); absent: no bias */
+    convt_post_ops post_ops; /* all zero: none */
 } convt_problem;
 
 /* A tensor in the caller's memory. strides: one per axis in elements, NULL for dense C order. A crop of a larger tensor
@@ -182,6 +202,17 @@ CONVT_API convt_status convt_plan_run(const convt_plan *plan, const convt_tensor
 CONVT_API convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
                                                 const convt_tensor *b, const convt_tensor *y,
                                                 const convt_quantization *quantization, void *workspace);
+
+/* Everything that a run can take, where the two functions above do not do: the residual, above all. */
+typedef struct convt_arguments {
+    const convt_tensor *x, *w, *b; /* as for convt_plan_run */
+    const convt_tensor *residual;  /* y's type and shape, not overlapping y; if and only if the problem adds one */
+    const convt_tensor *y;
+    const convt_quantization *quantization; /* NULL: as planned */
+    void *workspace;
+} convt_arguments;
+
+CONVT_API convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *arguments);
 
 /* What was planned. Strings live as long as the plan. */
 CONVT_API size_t convt_plan_workspace_bytes(const convt_plan *plan);

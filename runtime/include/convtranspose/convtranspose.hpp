@@ -71,6 +71,9 @@ struct Quantization {
     std::optional<std::array<float, 2>> y_range;
 };
 
+// See convt_post_ops.
+using PostOps = convt_post_ops;
+
 // A layer. x of type u8 or s8 makes it quantized.
 struct Problem {
     int opset = 22;
@@ -82,6 +85,7 @@ struct Problem {
     Shape x_shape;
     Shape w_shape;
     Ints b_shape; // assigned: the layer has a bias
+    PostOps post_ops = {};
 };
 
 // Of the bias: that of x, or for quantized layers s32, or f32 with an f32 y.
@@ -111,6 +115,15 @@ struct ConstTensorView {
 };
 
 using Options = convt_options;
+
+// See convt_arguments.
+struct Arguments {
+    ConstTensorView x;
+    std::optional<ConstTensorView> w, b, residual;
+    TensorView y;
+    std::optional<Quantization> quantization;
+    void *workspace = nullptr;
+};
 
 namespace detail {
 
@@ -147,6 +160,7 @@ inline convt_problem view(const Problem &p) {
     c.x_shape = view(p.x_shape);
     c.w_shape = view(p.w_shape);
     c.b_shape = view(p.b_shape);
+    c.post_ops = p.post_ops;
     return c;
 }
 
@@ -203,6 +217,35 @@ class Plan {
         const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank};
         const convt_tensor cy = {y, y_dtype_, convt_plan_y_shape(plan_.get()), nullptr, rank};
         return Status::from(convt_plan_run(plan_.get(), &cx, nullptr, nullptr, &cy, nullptr));
+    }
+
+    // Likewise, and a dense residual of y's type and shape.
+    Status run(const void *x, const void *residual, void *y) const {
+        const std::size_t rank = convt_plan_rank(plan_.get());
+        const std::int64_t *const y_shape = convt_plan_y_shape(plan_.get());
+        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank};
+        const convt_tensor cr = {const_cast<void *>(residual), y_dtype_, y_shape, nullptr, rank};
+        const convt_tensor cy = {y, y_dtype_, y_shape, nullptr, rank};
+        const convt_arguments arguments = {&cx, nullptr, nullptr, &cr, &cy, nullptr, nullptr};
+        return Status::from(convt_plan_run_with(plan_.get(), &arguments));
+    }
+
+    Status run(const Arguments &a) const {
+        const convt_tensor x = detail::view(a.x), y = detail::view(a.y);
+        convt_tensor w{}, b{}, residual{};
+        if (a.w) w = detail::view(*a.w);
+        if (a.b) b = detail::view(*a.b);
+        if (a.residual) residual = detail::view(*a.residual);
+        convt_quantization q{};
+        if (a.quantization) q = detail::view(*a.quantization);
+        const convt_arguments arguments = {&x,
+                                           a.w ? &w : nullptr,
+                                           a.b ? &b : nullptr,
+                                           a.residual ? &residual : nullptr,
+                                           &y,
+                                           a.quantization ? &q : nullptr,
+                                           a.workspace};
+        return Status::from(convt_plan_run_with(plan_.get(), &arguments));
     }
 
     Status run(const ConstTensorView &x, const TensorView &y, void *workspace = nullptr) const {

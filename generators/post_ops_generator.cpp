@@ -1,0 +1,68 @@
+// What follows the convolution while its result is still in the cache: y = activation(y + residual), in place.
+#include <Halide.h>
+
+#include "elementary.h"
+#include "numerics.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+
+enum class Activation { kClip, kLeakyRelu, kSigmoid, kTanh };
+
+class PostOpsGenerator : public Generator<PostOpsGenerator> {
+  public:
+    GeneratorParam<Activation> activation{"activation",
+                                          Activation::kClip,
+                                          {{"clip", Activation::kClip},
+                                           {"leaky_relu", Activation::kLeakyRelu},
+                                           {"sigmoid", Activation::kSigmoid},
+                                           {"tanh", Activation::kTanh}}};
+    GeneratorParam<Type> y_type{"y_type", Float(32)};
+    GeneratorParam<bool> adds_residual{"adds_residual", false};
+
+    // (element, row) of y as the convolution left it, and of the residual, which is not looked at unless it is added.
+    Input<Buffer<void, 2>> convolution{"convolution"}, residual{"residual"};
+    Input<float> alpha{"alpha"}; // clip: least; leaky_relu: slope
+    Input<float> beta{"beta"};   // clip: most
+    Output<Buffer<void, 2>> y{"y"};
+
+    void configure() {
+        convolution.set_type(y_type);
+        residual.set_type(y_type);
+        y.set_type(y_type);
+    }
+
+    void generate() {
+        const Type type = compute_type();
+        Expr v = cast(type, convolution(i, row));
+        if (adds_residual) v += cast(type, residual(i, row));
+        switch (activation) {
+        case Activation::kClip: {
+            // A NaN is neither less nor more: it stays.
+            const Expr least = cast(type, alpha), most = cast(type, beta);
+            v = select(v < least, least, v);
+            v = select(v > most, most, v);
+            break;
+        }
+        case Activation::kLeakyRelu: v = select(v < 0, v * cast(type, alpha), v); break;
+        case Activation::kSigmoid: v = sigmoid(v); break;
+        case Activation::kTanh: v = tanh_of(v); break;
+        }
+        y(i, row) = round_to(y_type, v);
+    }
+
+    void schedule() {
+        // Each element once: a vector that overlapped the one before would add and activate what it has already.
+        y.vectorize(i, natural_vector_size(compute_type()), TailStrategy::GuardWithIf);
+    }
+
+  private:
+    Type compute_type() const { return sum_type(y_type); }
+
+    Var i{"i"}, row{"row"};
+};
+
+} // namespace convtranspose
+
+HALIDE_REGISTER_GENERATOR(convtranspose::PostOpsGenerator, post_ops)
