@@ -40,6 +40,14 @@ inline std::vector<Halide::VarOrRVar> inner_to_outer(const Update &k, const std:
     return order;
 }
 
+// Makes registers of the sums of a stage: all loops of the tile, innermost first, are unrolled, the first of them in vectors.
+inline void keep_in_registers(Halide::Stage stage, const std::vector<Halide::Var> &tile, int lanes) {
+    stage.vectorize(tile.front(), lanes);
+    for (const Halide::Var &v : tile) {
+        stage.unroll(v);
+    }
+}
+
 // Where input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.
 inline void reduce_blocks(const ConvTranspose &c, const Update &k, Halide::Stage update) {
     if (c.block > 1) {

@@ -57,11 +57,8 @@ void schedule_built_in_stride(const ConvTranspose &c, const Tile &tile) {
         .bound_extent(w.r, stride)
         .bound_extent(h.q, tile.qh)
         .reorder_storage({c.oi, w.r, w.q, h.q})
-        .reorder({c.oi, w.q, h.q, w.r})
-        .vectorize(c.oi, tile.lanes)
-        .unroll(c.oi)
-        .unroll(w.q)
-        .unroll(h.q);
+        .reorder({c.oi, w.q, h.q, w.r});
+    keep_in_registers(parked, {c.oi, w.q, h.q}, tile.lanes);
     sum.compute_at(parked, w.r);
 }
 
@@ -74,23 +71,17 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
     // The register tile: per input channel and tap, tile.oc / lanes vectors of weights times tile.q * tile.qh broadcast x.
     const AxisVars &w = c.axes[0], &h = c.axes[1];
     const Update &k = c.updates[0];
+    const std::vector<Var> registers = {c.oi, w.q, h.q};
     Func sum = c.sum;
     sum.bound_extent(c.oi, tile.oc)
         .bound_extent(c.oo, 1)
         .bound_extent(w.q, tile.q)
         .bound_extent(h.q, tile.qh)
-        .reorder({c.oi, w.q, h.q})
-        .vectorize(c.oi, tile.lanes)
-        .unroll(c.oi)
-        .unroll(w.q)
-        .unroll(h.q);
+        .reorder({c.oi, w.q, h.q});
+    keep_in_registers(sum, registers, tile.lanes);
     reduce_blocks(c, k, sum.update());
-    sum.update()
-        .reorder(inner_to_outer(k, {c.oi, w.q, h.q}))
-        .vectorize(c.oi, tile.lanes)
-        .unroll(c.oi)
-        .unroll(w.q)
-        .unroll(h.q);
+    sum.update().reorder(inner_to_outer(k, registers));
+    keep_in_registers(sum.update(), registers, tile.lanes);
 }
 
 } // namespace

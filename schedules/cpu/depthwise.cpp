@@ -34,13 +34,12 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
         .bound_extent(w.q, tile.q)
         .bound_extent(c.g, tile.oc * tile.lanes)
         .reorder_storage({c.g, w.q})
-        .reorder({c.g, w.q})
-        .vectorize(c.g, tile.lanes)
-        .unroll(c.g)
-        .unroll(w.q);
+        .reorder({c.g, w.q});
+    keep_in_registers(sum, {c.g, w.q}, tile.lanes);
     const Update &k = c.updates[0];
     reduce_blocks(c, k, sum.update());
-    sum.update().reorder(inner_to_outer(k, {c.g, w.q})).vectorize(c.g, tile.lanes).unroll(c.g).unroll(w.q);
+    sum.update().reorder(inner_to_outer(k, {c.g, w.q}));
+    keep_in_registers(sum.update(), {c.g, w.q}, tile.lanes);
 }
 
 } // namespace

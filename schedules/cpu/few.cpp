@@ -15,7 +15,7 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
     Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), rw("rw"), qh("qh"), rh("rh");
-    const int stride_w = c.stride[0], stride_h = c.stride[1], lanes = tile.lanes;
+    const int stride_w = c.stride[0], stride_h = c.stride[1];
 
     y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
         .split(w.o, qo, qi, tile.q * stride_w, TailStrategy::GuardWithIf)
@@ -33,12 +33,8 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
         .bound_extent(h.q, 1)
         .bound_extent(h.r, stride_h)
         .reorder_storage({w.q, w.r, h.r, c.oi})
-        .reorder({w.q, w.r, h.r, c.oi})
-        .vectorize(w.q, tile.lanes)
-        .unroll(w.q)
-        .unroll(w.r)
-        .unroll(h.r)
-        .unroll(c.oi);
+        .reorder({w.q, w.r, h.r, c.oi});
+    keep_in_registers(sum, {w.q, w.r, h.r, c.oi}, tile.lanes);
     // What is shared is unrolled, so that a load of x feeds it all; residues that are not are outer loops.
     for (int u = 0; u < 4; u++) {
         const bool shares_w = u % 2 == 0, shares_h = u < 2;
@@ -48,10 +44,8 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
         inner.push_back(c.oi);
         Stage update = sum.update(u);
         reduce_blocks(c, c.updates[u], update);
-        update.reorder(inner_to_outer(c.updates[u], inner, outer)).vectorize(w.q, lanes);
-        for (const Var &v : inner) {
-            update.unroll(v);
-        }
+        update.reorder(inner_to_outer(c.updates[u], inner, outer));
+        keep_in_registers(update, inner, tile.lanes);
     }
 }
 

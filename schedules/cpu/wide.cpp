@@ -33,11 +33,9 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
         .bound_extent(w.r, stride)
         .bound_extent(h.q, tile.qh)
         .reorder({w.q, h.q, c.oi, w.r})
-        .reorder_storage({w.q, w.r, h.q, c.oi})
-        .vectorize(w.q, tile.lanes)
-        .unroll(w.q)
-        .unroll(h.q)
-        .unroll(c.oi);
+        .reorder_storage({w.q, w.r, h.q, c.oi});
+    const std::vector<Var> registers = {w.q, h.q, c.oi};
+    keep_in_registers(parked, registers, tile.lanes);
 
     const Update &k = c.updates[0];
     sum.compute_at(parked, w.r)
@@ -46,18 +44,11 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
         .bound_extent(w.q, tile.q)
         .bound_extent(h.q, tile.qh)
         .reorder_storage({w.q, h.q, c.oi})
-        .reorder({w.q, h.q, c.oi})
-        .vectorize(w.q, tile.lanes)
-        .unroll(w.q)
-        .unroll(h.q)
-        .unroll(c.oi);
+        .reorder({w.q, h.q, c.oi});
+    keep_in_registers(sum, registers, tile.lanes);
     reduce_blocks(c, k, sum.update());
-    sum.update()
-        .reorder(inner_to_outer(k, {w.q, h.q, c.oi}))
-        .vectorize(w.q, tile.lanes)
-        .unroll(w.q)
-        .unroll(h.q)
-        .unroll(c.oi);
+    sum.update().reorder(inner_to_outer(k, registers));
+    keep_in_registers(sum.update(), registers, tile.lanes);
 }
 
 } // namespace
