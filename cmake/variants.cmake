@@ -8,7 +8,7 @@
 #   wide, few         oc             x  vectors along w    [x  positions along h, not few]
 #   depthwise planar  1              x  vectors along w;   depthwise channels: vectors of g  x  positions along w
 #
-# DTYPES: of y, and of x and w too. i8 and i16 are integer arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32
+# DTYPES: of y, and of x and w too. h16 is f16 whose sums are f16. i8 and i16 are integer arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32
 # f32 y; i8_s32 and i16_s32 the bare sums.
 #
 # Name of a variant: family_dtype_store[_sSTRIDES]_tile. Tiles leave a register or two for operands: AVX-512 has 32 vector
@@ -17,18 +17,19 @@
 # Set before: architecture (x86, arm) and os, as Halide calls it.
 
 # How Halide calls the ISAs (behind the operating system), and the lanes of an f32 vector there. neon_dotprod adds integer
-# arithmetic to neon, and avx512_vnni to avx512: float_isas are what is left without them. int16_isas have 16-bit integer
+# arithmetic to neon_fp16, that sums in f16 to neon, and avx512_vnni integer arithmetic to avx512: float_isas are what is left
+# without them. int16_isas have 16-bit integer
 # arithmetic of their own, in blocks of so many input channels. _of_32: those of each with 32 vector registers.
 # Of isas_added, each adds to the one of isas_base.
 if(architecture STREQUAL arm)
-    set(isas neon_dotprod neon)
+    set(isas neon_dotprod neon_fp16 neon)
     set(float_isas neon)
     set(float_isas_of_32 neon)
     set(int16_isas neon)
     set(int16_isas_of_32 neon)
     set(int16_block 1)
-    set(isas_added neon_dotprod)
-    set(isas_base neon)
+    set(isas_added neon_dotprod neon_fp16)
+    set(isas_base neon neon)
 else()
     set(isas avx512_vnni avx512 avx2 x86_64)
     set(float_isas avx512 avx2 x86_64)
@@ -44,6 +45,7 @@ set(target_avx512 x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake)
 set(target_avx2 x86-64-${os}-sse41-avx-avx2-f16c-fma)
 set(target_x86_64 x86-64-${os})
 set(target_neon_dotprod arm-64-${os}-arm_dot_prod)
+set(target_neon_fp16 arm-64-${os}-arm_fp16)
 set(target_neon arm-64-${os})
 # Conversions between f16 and f32 are part of plain NEON, which Halide takes for a part of arm_fp16. Kernels that store f16 one
 # by one would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
@@ -54,6 +56,7 @@ set(lanes_avx512 16)
 set(lanes_avx2 8)
 set(lanes_x86_64 4)
 set(lanes_neon_dotprod 4)
+set(lanes_neon_fp16 4)
 set(lanes_neon 4)
 
 include(variants_${architecture}) # convtranspose_architecture_table: the families that tile channels and rows

@@ -8,6 +8,17 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES f16 bf16 STORES channels planar STRIDES 0 TILES 4x6 2x8 2x2 1x1)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES f16 bf16 STORES planar STRIDES 1 2 4 TILES 2x8)
 
+    # Sums in f16, where they are asked for.
+    convtranspose_copies(ISAS neon_fp16 DTYPES h16 BLOCK 1 ORDERS planar channels transposed)
+    convtranspose_variants(FAMILY channels ISAS neon_fp16 DTYPES h16 STORES channels STRIDES 0 TILES 4x6 2x12 2x8 2x4x2 2x1 1x8 1x1)
+    convtranspose_variants(FAMILY channels ISAS neon_fp16 DTYPES h16 STORES planar STRIDES 0 TILES 2x8 1x1)
+    convtranspose_variants(FAMILY channels ISAS neon_fp16 DTYPES h16 STORES planar STRIDES 1 2 4 TILES 2x12 2x4x2)
+    convtranspose_variants(FAMILY wide ISAS neon_fp16 DTYPES h16 STORES planar STRIDES 1 2 4 TILES 8x3 8x1)
+    convtranspose_variants(FAMILY few ISAS neon_fp16 DTYPES h16 STORES planar STRIDES 2x2 TILES 1x5)
+    convtranspose_variants(FAMILY depthwise ISAS neon_fp16 DTYPES h16 STORES planar STRIDES 1 2 4 TILES 1x2 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS neon_fp16 DTYPES h16 STORES channels STRIDES 0 TILES 1x8 1x1)
+    convtranspose_variants(FAMILY reference ISAS neon_fp16 DTYPES h16 STORES channels STRIDES 0 TILES 1x1)
+
     # Wide rows of planar images; few output channels of any.
     convtranspose_variants(FAMILY wide ISAS neon DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 8x3 12x2 8x2 8x1 3x4)
     convtranspose_variants(FAMILY wide ISAS neon DTYPES f16 bf16 STORES planar STRIDES 1 2 4 TILES 8x3 8x1)

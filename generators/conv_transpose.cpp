@@ -102,7 +102,7 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     sum_args.insert(sum_args.end(), {c.g, c.n});
 
     std::vector<Expr> bias_at = {c.oo * in.oc_tile + c.oi, c.g};
-    for (int a = 0; a < 3 && in.numerics.arithmetic != Arithmetic::kFloat; a++) {
+    for (int a = 0; a < 3 && !is_float(in.numerics.arithmetic); a++) {
         const Expr tap_class = in.axes[a].taps(c.axes[a].r, kTapClass);
         bias_at.push_back(unsafe_promise_clamped(tap_class, 0, in.classes[a] - 1));
     }

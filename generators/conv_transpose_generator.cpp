@@ -17,10 +17,12 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
 
     GeneratorParam<Store> store{
         "store", Store::kChannels, {{"channels", Store::kChannels}, {"planar", Store::kPlanar}}};
-    GeneratorParam<Arithmetic> arithmetic{
-        "arithmetic",
-        Arithmetic::kFloat,
-        {{"float", Arithmetic::kFloat}, {"int8", Arithmetic::kInt8}, {"int16", Arithmetic::kInt16}}};
+    GeneratorParam<Arithmetic> arithmetic{"arithmetic",
+                                          Arithmetic::kFloat,
+                                          {{"float", Arithmetic::kFloat},
+                                           {"half", Arithmetic::kHalf},
+                                           {"int8", Arithmetic::kInt8},
+                                           {"int16", Arithmetic::kInt16}}};
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<int> stride_w{"stride_w", 0};
@@ -50,6 +52,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             w.set_type(sum_of(y_type));
             bias.set_type(sum_of(y_type));
             break;
+        case Arithmetic::kHalf:
+            x.set_type(Float(16));
+            w.set_type(Float(16));
+            bias.set_type(Float(16));
+            break;
         case Arithmetic::kInt8:
             x.set_type(byte_x_type(get_target()));
             w.set_type(Int(8));
@@ -63,7 +70,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
         x.set_dimensions(6 + first());
         w.set_dimensions(7 + first());
-        bias.set_dimensions(arithmetic == Arithmetic::kFloat ? 2 : 5);
+        bias.set_dimensions(is_float(arithmetic) ? 2 : 5);
         y.set_type(y_type);
         y.set_dimensions(9 - (stride_w > 0) - (stride_h > 0));
     }
@@ -94,7 +101,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         in.axes[0].shared_count = shared_count_w;
         in.axes[1].shared_first = shared_first_h;
         in.axes[1].shared_count = shared_count_h;
-        for (int a = 0; a < 3 && arithmetic != Arithmetic::kFloat; a++) {
+        for (int a = 0; a < 3 && !is_float(arithmetic); a++) {
             in.classes[a] = bias.dim(2 + a).extent();
         }
         in.ic_extent = family.depthwise ? Expr(1) : x.dim(first() + 3).extent();
@@ -108,7 +115,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
 
     void schedule() {
         // Integers are summed in 32 bits, whatever the reference takes to be sure.
-        const int lanes = natural_vector_size(arithmetic == Arithmetic::kFloat ? sum_of(y_type) : Type(Int(32)));
+        const int lanes = natural_vector_size(is_float(arithmetic) ? sum_of(y_type) : Type(Int(32)));
         const Tile tile{tile_oc, tile_q, tile_qh, lanes, get_target().has_feature(Target::AVX512)};
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
@@ -167,6 +174,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     Type sum_of(const Type &y_storage) const {
         if (arithmetic == Arithmetic::kFloat) {
             return sum_type(y_storage);
+        }
+        if (arithmetic == Arithmetic::kHalf) {
+            return Float(16);
         }
         return Int(family.outside == Outside::kSkipped ? 64 : 32); // the reference is for sums of any size
     }

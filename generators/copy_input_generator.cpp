@@ -25,10 +25,12 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
                                      {"channels", CopyOrder::kChannels},
                                      {"transposed", CopyOrder::kTransposed},
                                      {"tochannels", CopyOrder::kToChannels}}};
-    GeneratorParam<Arithmetic> arithmetic{
-        "arithmetic",
-        Arithmetic::kFloat,
-        {{"float", Arithmetic::kFloat}, {"int8", Arithmetic::kInt8}, {"int16", Arithmetic::kInt16}}};
+    GeneratorParam<Arithmetic> arithmetic{"arithmetic",
+                                          Arithmetic::kFloat,
+                                          {{"float", Arithmetic::kFloat},
+                                           {"half", Arithmetic::kHalf},
+                                           {"int8", Arithmetic::kInt8},
+                                           {"int16", Arithmetic::kInt16}}};
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
     GeneratorParam<int> block{"block", 1};            // extent of c0 where it is a block
 
@@ -43,6 +45,10 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
             x.set_type(x_type);
             copy.set_type(sum_type(x_type));
             break;
+        case Arithmetic::kHalf:
+            x.set_type(Float(16));
+            copy.set_type(Float(16));
+            break;
         case Arithmetic::kInt8:
             x.set_type(UInt(8));
             copy.set_type(byte_x_type(get_target()));
@@ -56,6 +62,10 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
 
     void generate() {
         const Expr element = x(c0, w, h, d, c1, g, n);
+        if (arithmetic == Arithmetic::kHalf) {
+            copy(c0, w, h, d, c1, g, n) = element;
+            return;
+        }
         if (arithmetic == Arithmetic::kFloat) {
             copy(c0, w, h, d, c1, g, n) = cast(sum_type(x_type), element);
             return;
@@ -68,6 +78,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
 
     void schedule() {
         const Type type = arithmetic == Arithmetic::kFloat  ? sum_type(x_type)
+                          : arithmetic == Arithmetic::kHalf ? Float(16)
                           : arithmetic == Arithmetic::kInt8 ? UInt(8)
                                                             : Int(16);
         const int lanes = natural_vector_size(type);

@@ -9,10 +9,13 @@ namespace convtranspose {
 // What x and w are when they are multiplied.
 enum class Arithmetic {
     kFloat, // the type of the sums
+    kHalf,  // f16, and so are the sums: twice as many in a vector of a CPU that computes with them, and far less exact
     kInt8, // 8-bit x, s8 w, four neighbouring input channels at a time: what vpdpbusd (u8 x) and sdot (s8 x) multiply. x has
            // its zero point in it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
     kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
 };
+
+inline bool is_float(Arithmetic a) { return a == Arithmetic::kFloat || a == Arithmetic::kHalf; }
 
 // x of kInt8.
 inline Halide::Type byte_x_type(const Halide::Target &target) {
@@ -22,7 +25,8 @@ inline Halide::Type byte_x_type(const Halide::Target &target) {
 // Neighbouring input channels that lie side by side in the packed weights and, for each position, in x.
 inline int block_of(Arithmetic arithmetic, const Halide::Target &target) {
     switch (arithmetic) {
-    case Arithmetic::kFloat: return 1;
+    case Arithmetic::kFloat:
+    case Arithmetic::kHalf: return 1;
     case Arithmetic::kInt8: return 4;
     case Arithmetic::kInt16: return target.arch == Halide::Target::ARM ? 1 : 2;
     }
@@ -34,7 +38,7 @@ enum FactorColumn { kFactor = 0, kAddend = 1, kFactorColumns = 2 };
 
 // A float, rounded to a type of as many bits or fewer.
 inline Halide::Expr round_to(const Halide::Type &type, const Halide::Expr &e) {
-    if (type.bits() > 16) {
+    if (type.bits() > 16 || type == e.type()) {
         return Halide::cast(type, e);
     }
     const Halide::Expr rounded = Halide::cast(type, e);
@@ -64,7 +68,7 @@ struct Numerics {
     Halide::Expr widen(const Halide::Expr &e) const { return Halide::cast(sum, e); }
 
     Halide::Expr finish(const Halide::Expr &e, const Halide::Expr &oc, const Halide::Expr &g) const {
-        if (arithmetic == Arithmetic::kFloat) {
+        if (is_float(arithmetic)) {
             return round_to(y, e);
         }
         if (y == Halide::Int(32)) {

@@ -36,8 +36,8 @@ using convtranspose::isa_name;
 using convtranspose::Strides;
 using convtranspose::to_string;
 
-constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512,      Isa::kAvx2,
-                         Isa::kX86_64,     Isa::kNeonDotprod, Isa::kNeon}; // best first
+constexpr Isa kIsas[] = {Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2, Isa::kX86_64,
+                         Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon}; // best first
 
 thread_local std::string last_error;
 thread_local const char *last_literal = ""; // instead of last_error where there was no memory for one
@@ -97,6 +97,7 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
     if (o.threads > 4096) return invalid("threads = ", o.threads, " must be at most 4096");
     if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
     settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
+    settings->sums_in_f16 = o.sums_in_f16 != 0;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
     if (o.variant) {
         settings->variant = o.variant;

@@ -20,10 +20,11 @@ double ceil_div(std::int64_t a, std::int64_t b) {
 // What stands against the variant, or nothing.
 Refusal refusal(const Variant &v, const CoreProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
-    if ((v.arithmetic == Arithmetic::kFloat) == p.geometry.quantized()) {
+    if (is_float(v.arithmetic) == p.geometry.quantized()) {
         return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
     }
     if (v.dtype != p.y_dtype) return {"computes another type"};
+    if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
     if (v.family == Family::kReference) return {};
     if (!p.fits_int32) return {"sums may not fit in 32 bits"};
     if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8)
@@ -77,13 +78,13 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
 
 // Whether the variant can read x where it is.
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
-    if (v.arithmetic != Arithmetic::kFloat) {
+    if (!is_float(v.arithmetic)) {
         return v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX && v.family == Family::kChannels &&
                p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % block_of(v) == 0 && !p.reads_outside() &&
                (v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0);
     }
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
-    if (p.x_dtype != sum_dtype(p.x_dtype) || p.reads_outside()) return false;
+    if (p.x_dtype != sum_dtype(v) || p.reads_outside()) return false;
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
     if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
@@ -127,7 +128,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         return std::max({product * vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
-    const double interleave = v.arithmetic == Arithmetic::kFloat ? 3 : 3 + 1.5 * v.stride_w;
+    const double interleave = is_float(v.arithmetic) ? 3 : 3 + 1.5 * v.stride_w;
     double total = 0;
     switch (v.family) {
     case Family::kReference: break;
@@ -137,7 +138,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
                              static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
         double store = positions * vectors * 2;
-        if (v.arithmetic != Arithmetic::kFloat) {
+        if (!is_float(v.arithmetic)) {
             // Requantization; masked, where the tile is not full, it takes a few times as long.
             const double tiles_of_oc = ceil_div(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
             store = positions * vectors * (4 + 8 * partial / tiles_of_oc);

@@ -25,11 +25,12 @@ halide_type_t type_of(convt_dtype dtype) {
 OperandTypes types_of(const Variant &v) {
     const halide_type_t s32(halide_type_int, 32), s16(halide_type_int, 16);
     switch (v.arithmetic) {
-    case Arithmetic::kFloat: break;
+    case Arithmetic::kFloat:
+    case Arithmetic::kHalf: break;
     case Arithmetic::kInt8: return {type_of(CONVT_S8), type_of(kByteX), s32};
     case Arithmetic::kInt16: return {s16, s16, s32};
     }
-    const halide_type_t sum = type_of(sum_dtype(v.dtype));
+    const halide_type_t sum = type_of(sum_dtype(v));
     return {sum, sum, sum};
 }
 
@@ -94,8 +95,8 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     packed_.oc = problem.oc();
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
-    const convt_dtype x_bits = v.arithmetic == Arithmetic::kFloat ? problem.x_dtype : CONVT_U8;
-    const KernelTable &kernels = v.arithmetic == Arithmetic::kFloat ? convt_float_kernels : convt_quantized_kernels;
+    const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
+    const KernelTable &kernels = is_float(v.arithmetic) ? convt_float_kernels : convt_quantized_kernels;
     for (std::size_t i = 0; i < kernels.copy_count; i++) {
         const CopyVariant &copy = kernels.copies[i];
         if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.dtype == x_bits &&
@@ -118,7 +119,7 @@ std::size_t Core::packed_bytes() const {
 }
 
 std::size_t Core::epilogue_bytes() const {
-    if (packed_.arithmetic == Arithmetic::kFloat) return 0;
+    if (is_float(packed_.arithmetic)) return 0;
     return static_cast<std::size_t>(ceil_div(epilogue_of(packed_, axes_).bytes(), kCacheLine) * kCacheLine);
 }
 
@@ -423,7 +424,7 @@ void Core::call(const Strip &s, const Call &c, const Operands &o) const {
     const std::int64_t oc_padded = packed_.biases() / packed_.groups();
     const std::int64_t oc_extent = (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t first_bias = c.group_begin * oc_padded + oc_begin;
-    const bool quantized = v.arithmetic != Arithmetic::kFloat;
+    const bool quantized = !is_float(v.arithmetic);
     const char *const biases = quantized ? static_cast<const char *>(o.epilogue) : w_data + weight_bytes();
     Buffer<5> bias(biases + first_bias * (types.bias.bits / 8), types.bias);
     bias.set(0, 0, oc_extent, 1);

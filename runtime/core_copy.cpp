@@ -128,7 +128,7 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
     }
     if (inside[1] * inside[2] == 0) return;
 
-    const bool quantized = packed_.arithmetic != Arithmetic::kFloat;
+    const bool quantized = !is_float(packed_.arithmetic);
     const halide_type_t x_type = type_of(quantized ? CONVT_U8 : problem_.x_dtype);
     const CopyParts parts = copy_parts(s, o, begin, inside);
     for (std::size_t k = 0; k < parts.count; k++) {

@@ -134,7 +134,7 @@ std::string explain(const LayerPlan &plan) {
     const Variant *chosen = &plan.core().variant();
     std::vector<const Candidate *> able, unable;
     for (const Candidate &c : plan.candidates()) {
-        const bool floats = c.variant->arithmetic == Arithmetic::kFloat;
+        const bool floats = is_float(c.variant->arithmetic);
         if (c.variant->dtype != chosen->dtype || floats == g.quantized()) continue;
         (!c.refusal.text ? able : unable).push_back(&c);
     }

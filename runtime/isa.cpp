@@ -20,6 +20,7 @@ const char *isa_name(Isa isa) {
     case Isa::kAvx512: return "avx512";
     case Isa::kAvx512Vnni: return "avx512_vnni";
     case Isa::kNeon: return "neon";
+    case Isa::kNeonFp16: return "neon_fp16";
     case Isa::kNeonDotprod: return "neon_dotprod";
     }
     return "unknown";
@@ -29,19 +30,29 @@ namespace {
 
 #if defined(__aarch64__) || defined(_M_ARM64)
 // The kernel's word for it: user programs cannot read the registers that say so.
-bool has_dotprod() {
+struct ArmFeatures {
+    bool fp16 = false, dotprod = false;
+};
+
+ArmFeatures arm_features() {
+    ArmFeatures has;
 #if defined(__linux__)
-    return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+    const unsigned long bits = getauxval(AT_HWCAP);
+    has = {(bits & HWCAP_ASIMDHP) != 0, (bits & HWCAP_ASIMDDP) != 0};
 #elif defined(__APPLE__)
-    int has = 0;
-    std::size_t size = sizeof has;
-    return sysctlbyname("hw.optional.arm.FEAT_DotProd", &has, &size, nullptr, 0) == 0 && has;
+    const auto feature = [](const char *name) {
+        int value = 0;
+        std::size_t size = sizeof value;
+        return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value;
+    };
+    has = {feature("hw.optional.arm.FEAT_FP16"), feature("hw.optional.arm.FEAT_DotProd")};
 #elif defined(_M_ARM64)
-    constexpr DWORD kDotProduct = 43; // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which older headers lack
-    return IsProcessorFeaturePresent(kDotProduct);
-#else
-    return false;
+    // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which older headers lack. Windows has no word for f16: every CPU with dot products
+    // that it runs on has that too.
+    constexpr DWORD kDotProduct = 43;
+    has.dotprod = has.fp16 = IsProcessorFeaturePresent(kDotProduct);
 #endif
+    return has;
 }
 #endif
 
@@ -50,7 +61,9 @@ bool has_dotprod() {
 // The features are those that cmake/variants.cmake compiles each ISA for.
 bool isa_supported(Isa isa) {
 #if defined(__aarch64__) || defined(_M_ARM64)
-    return isa == Isa::kNeon || (isa == Isa::kNeonDotprod && has_dotprod());
+    const ArmFeatures has = arm_features();
+    return isa == Isa::kNeon || (isa == Isa::kNeonFp16 && has.fp16) ||
+           (isa == Isa::kNeonDotprod && has.fp16 && has.dotprod);
 #elif defined(__x86_64__) && defined(__GNUC__)
     // __builtin_cpu_supports also asks whether the operating system saves the registers.
     __builtin_cpu_init();
@@ -72,6 +85,7 @@ bool isa_supported(Isa isa) {
                __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
                __builtin_cpu_supports("avx512bitalg");
     case Isa::kNeon:
+    case Isa::kNeonFp16:
     case Isa::kNeonDotprod: return false;
     }
     return false;

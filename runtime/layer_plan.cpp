@@ -108,20 +108,22 @@ const Candidate *LayerPlan::cheapest(const std::vector<Candidate> &candidates) c
 }
 
 Status LayerPlan::choose(const Packed *packed) {
+    problem_.sums_in_f16 = settings_.sums_in_f16;
     problem_.may_be_infinite = packed && !packed->finite;
     if (packed) {
         problem_.fits_int8 = packed->facts.fits_int8;
         problem_.fits_int32 = packed->facts.fits_int32;
     }
     candidates_ = convtranspose::candidates(problem_, settings_.isa);
-    // The reference of floats reads any packing.
-    const bool any_packing = !geometry_.quantized();
     std::string refusal;
     bool built = settings_.variant.empty();
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
-        if (!c.refusal.text && packed_otherwise && !(any_packing && v.family == Family::kReference)) {
+        // The reference of floats reads any packing of its operands.
+        const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
+                               v.arithmetic == packed->layout.arithmetic;
+        if (!c.refusal.text && packed_otherwise && !reads_any) {
             c.refusal = {"weights are packed otherwise"};
         }
         if (!settings_.variant.empty() && settings_.variant == v.name) {
@@ -158,7 +160,8 @@ void LayerPlan::plan_fallbacks() {
     if (!geometry_.quantized()) {
         if (!problem_.reads_outside()) return;
         for (const Candidate &c : candidates_) {
-            if (!c.refusal.text && c.variant->family == Family::kReference) {
+            const bool reads_it = c.variant->arithmetic == chosen.arithmetic;
+            if (!c.refusal.text && c.variant->family == Family::kReference && reads_it) {
                 fallbacks_.emplace_back(problem_, c, threads, &core_.packed_layout());
             }
         }

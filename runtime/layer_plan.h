@@ -21,6 +21,7 @@ struct PlanSettings {
     Allocator allocator;
     Isa isa = Isa::kX86_64;
     std::string variant; // forced; empty: by cost
+    bool sums_in_f16 = false;
 };
 
 // Weights as one or more cores read them: one block for each kernel element of the leading axes (beyond three), so one

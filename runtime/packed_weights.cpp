@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "half.h"
@@ -19,7 +20,9 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     const std::int64_t tap_stride = p.oc_tile ? p.ic * tile : p.groups();
     const std::int64_t tile_stride = p.taps_volume() * tap_stride;
     const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : 1;
-    Sum not_finite = 0; // becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other
+    // F16 is a type to store: zero is all its bits zero, and whether it is finite shows in f32.
+    using Computed = std::conditional_t<std::is_same_v<Sum, F16>, float, Sum>;
+    Computed not_finite = 0; // becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
             Sum *const to_tile = w_out + g * group_stride + t * tile_stride;
@@ -35,10 +38,10 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
                                 from + (g * p.ic + ic) * w.c + t * tile * w.m + at_dh + axes[0].elements[v] * w.k[0];
                             for (std::int64_t i = 0; i < filled; i++) {
                                 const Sum value = static_cast<Sum>(source[i * w.m]);
-                                not_finite += value * 0;
+                                not_finite += static_cast<Computed>(value) * 0;
                                 to[i] = value;
                             }
-                            for (std::int64_t i = filled; i < tile; i++) to[i] = 0;
+                            for (std::int64_t i = filled; i < tile; i++) to[i] = Sum();
                         }
                     }
                 }
@@ -50,7 +53,7 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t i = 0; i < per_group; i++) {
             const bool exists = b && g < p.group && i < p.oc;
-            bias_out[g * per_group + i] = exists ? static_cast<Sum>(b[g * p.oc + i]) : Sum(0);
+            bias_out[g * per_group + i] = exists ? static_cast<Sum>(b[g * p.oc + i]) : Sum();
         }
     }
     return not_finite == 0;
@@ -129,6 +132,9 @@ bool same_packing(const PackedLayout &a, const PackedLayout &b) {
 
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                   const WeightsView &w, const void *bias, void *w_out, void *bias_out) {
+    if (layout.arithmetic == Arithmetic::kHalf) {
+        return pack<F16>(layout, axes, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
+    }
     switch (dtype) {
     case CONVT_F16:
         return pack<F16>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));

@@ -11,7 +11,7 @@ struct halide_buffer_t;
 
 namespace convtranspose {
 
-enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonDotprod };
+enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonFp16, kNeonDotprod };
 
 enum class Family { kReference, kChannels, kWide, kFew, kDepthwise };
 
@@ -21,9 +21,12 @@ enum class Store { kChannels, kPlanar };
 // What x and w are when they are multiplied (generators/numerics.h).
 enum class Arithmetic {
     kFloat, // the type of the sums
+    kHalf,  // f16, and so are the sums
     kInt8,  // x of type kByteX with its zero point in it, s8 w
     kInt16, // both s16, less their zero points
 };
+
+inline bool is_float(Arithmetic a) { return a == Arithmetic::kFloat || a == Arithmetic::kHalf; }
 
 // Operands of integer arithmetic that differ by architecture: the type of x of kInt8, and the input channels that kInt16
 // multiplies at a time (generators/numerics.h).
@@ -108,6 +111,9 @@ inline const Variant &variant_at(std::size_t i) {
 }
 
 inline convt_dtype sum_dtype(convt_dtype dtype) { return dtype == CONVT_F64 ? CONVT_F64 : CONVT_F32; }
+inline convt_dtype sum_dtype(const Variant &v) { // of floats
+    return v.arithmetic == Arithmetic::kHalf ? CONVT_F16 : sum_dtype(v.dtype);
+}
 
 // Input channels that lie side by side for instructions that multiply and add several at once; taps, if pairs_taps().
 inline int block_of(const Variant &v) {
@@ -129,16 +135,17 @@ inline bool overlaps_groups(const Variant &v) {
 
 // Bytes of an element of the packed weights, and of the copy of x.
 inline std::int64_t operand_size(const Variant &v) {
-    if (v.arithmetic == Arithmetic::kFloat) return sum_dtype(v.dtype) == CONVT_F64 ? 8 : 4;
+    if (is_float(v.arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v)));
     return v.arithmetic == Arithmetic::kInt8 ? 1 : 2;
 }
 
-// Whether the variant can be used where `isa` is asked for. ISAs that add dot products have variants of their own for the
-// arithmetic that gains by them, and the rest is that of the ISA that they add to.
+// Whether the variant can be used where `isa` is asked for. ISAs that add dot products or f16 arithmetic have variants of
+// their own for what gains by them, and the rest is that of the ISA that they add to.
 inline bool belongs_to(const Variant &v, Isa isa) {
     if (v.isa == isa) return true;
     if (isa == Isa::kAvx512Vnni) return v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat;
-    return isa == Isa::kNeonDotprod && v.isa == Isa::kNeon;
+    if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true;
+    return (isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16) && v.isa == Isa::kNeon;
 }
 
 const char *isa_name(Isa isa);

@@ -26,11 +26,12 @@ struct Kernel {
 
 std::string first_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
 
-// family_type..., where types that begin with i are the arithmetic of quantized layers.
+// family_type..., where types that begin with i are the arithmetic of quantized layers, and h16 is f16 summed in f16.
 std::pair<std::string, std::string> family_and_type(const std::string &name) {
     const std::string family = first_of(name);
     const std::string type = first_of(std::string_view(name).substr(family.size() + 1));
-    return {family, type[0] == 'i' ? "quantized" : type};
+    if (type[0] == 'i') return {family, "quantized"};
+    return {family, type == "h16" ? "f16" : type};
 }
 
 std::string isa_of(const std::string &name) {

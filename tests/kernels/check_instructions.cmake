@@ -1,20 +1,22 @@
-# Fails if a kernel holds an instruction that its ISA does not promise, or if none holds the dot products that an ISA is there
-# for. What is looked for is what the compiler could take from the CPU that it is told:
+# Fails if a kernel holds an instruction that its ISA does not promise, or if none holds the instruction that an ISA is there
+# for, a dot product or a multiply-add of f16. What is looked for is what the compiler could take from the CPU that it is told:
 #   avx512_vnni   Zen 4: SSE4A, AVX512-BF16, AVX512-FP16, AVX-VNNI (the VEX forms), GFNI, AMX
 #   neon          f16 arithmetic, which kernels of f16 are compiled with for its conversions; dot products
-#   neon_dotprod  the same f16 arithmetic
+#   neon_dotprod  the same f16 arithmetic;  neon_fp16  dot products
 set(half_arithmetic "[ \t]f(mov|cmp|ccmp|add|sub|mul|nmul|madd|msub|mla|mls|div|neg|abs|max|min|maxnm|minnm|sqrt|csel|rint[a-z0-9]*|cm[a-z]+)[ \t][^\n]*(h[0-9]+|v[0-9]+[.][48]h)")
 set(forbidden_avx512_vnni
     "[ \t](insertq|extrq|movntss|movntsd|vdpbf16ps|vcvtne[a-z0-9]*bf16|vmovw|v[a-z0-9]*ph|vgf2p8[a-z]*|t[a-z]*tile[a-z]*|tdp[a-z]*)[ \t]|vex} vpdp")
 set(forbidden_neon "${half_arithmetic}|[ \t]([us]dot|usdot|[us]mmla|bf[a-z]+)[ \t][^\n]*v[0-9]")
 set(forbidden_neon_dotprod "${half_arithmetic}")
-set(dot_product_avx512_vnni "[ \t]vpdpbusd[ \t]")
-set(dot_product_neon_dotprod "[ \t]sdot[ \t]")
+set(forbidden_neon_fp16 "[ \t]([us]dot|usdot|[us]mmla|bf[a-z]+|fmlal2?)[ \t][^\n]*v[0-9]")
+set(purpose_of_avx512_vnni "[ \t]vpdpbusd[ \t]")
+set(purpose_of_neon_dotprod "[ \t]sdot[ \t]")
+set(purpose_of_neon_fp16 "[ \t]fmla[ \t]+v[0-9]+[.]8h")
 
 file(STRINGS ${LIST} objects)
 set(checked 0)
-foreach(isa avx512_vnni neon neon_dotprod)
-    set(dot_products_${isa} 0)
+foreach(isa avx512_vnni neon neon_fp16 neon_dotprod)
+    set(users_of_${isa} 0)
 endforeach()
 foreach(object IN LISTS objects)
     get_filename_component(folder ${object} DIRECTORY)
@@ -30,19 +32,19 @@ foreach(object IN LISTS objects)
     if(code MATCHES "${forbidden_${isa}}")
         message(SEND_ERROR "${object}: ${CMAKE_MATCH_0}")
     endif()
-    if(DEFINED dot_product_${isa} AND code MATCHES "${dot_product_${isa}}")
-        math(EXPR dot_products_${isa} "${dot_products_${isa}} + 1")
+    if(DEFINED purpose_of_${isa} AND code MATCHES "${purpose_of_${isa}}")
+        math(EXPR users_of_${isa} "${users_of_${isa}} + 1")
     endif()
     set(seen_${isa} TRUE)
 endforeach()
 if(checked EQUAL 0)
     message(FATAL_ERROR "${LIST} lists no kernel that there is a rule for")
 endif()
-foreach(isa avx512_vnni neon_dotprod)
-    if(seen_${isa} AND dot_products_${isa} EQUAL 0)
-        message(SEND_ERROR "no kernel of ${isa} holds the dot product that 8-bit arithmetic is there for")
+foreach(isa avx512_vnni neon_fp16 neon_dotprod)
+    if(seen_${isa} AND users_of_${isa} EQUAL 0)
+        message(SEND_ERROR "no kernel of ${isa} holds the instruction that the ISA is there for")
     elseif(seen_${isa})
-        message("${isa}: ${dot_products_${isa}} kernels with its dot product")
+        message("${isa}: ${users_of_${isa}} kernels with what it is there for")
     endif()
 endforeach()
 message("${checked} kernels checked")

@@ -62,7 +62,7 @@ struct Indexer {
 };
 
 template<typename T>
-Expected scatter(const Geometry &geometry, const Inputs &inputs) {
+Expected scatter(const Geometry &geometry, const Inputs &inputs, bool sums_in_f16) {
     Shape in, out, kernel;
     for (const AxisGeometry &axis : geometry.axes) {
         in.push_back(axis.in);
@@ -125,7 +125,8 @@ Expected scatter(const Geometry &geometry, const Inputs &inputs) {
     expected.value.resize(size);
     expected.tolerance.resize(size);
     const Format format = format_of(geometry.dtype);
-    const long double u_sum = std::ldexp(1.0L, geometry.dtype == CONVT_F64 ? -53 : -24);
+    const long double u_sum = std::ldexp(1.0L, sums_in_f16 ? -11 : geometry.dtype == CONVT_F64 ? -53 : -24);
+    const long double least_of_sums = sums_in_f16 ? std::ldexp(1.0L, -25) : 0;
     const long double u_y = std::ldexp(1.0L, -format.significand_bits);
     for (std::int64_t n = 0; n < geometry.batch; ++n) {
         for (std::int64_t oc = 0; oc < geometry.out_channels; ++oc) {
@@ -135,7 +136,7 @@ Expected scatter(const Geometry &geometry, const Inputs &inputs) {
                 const long double value = y[at] + bias, total = magnitude[at] + std::fabs(bias);
                 const std::int64_t terms = taps[static_cast<std::size_t>(position)] * ic_per_group + 1;
                 expected.value[at] = value;
-                expected.tolerance[at] = static_cast<long double>(terms + 4) * u_sum * total +
+                expected.tolerance[at] = static_cast<long double>(terms + 4) * (u_sum * total + least_of_sums) +
                                          4 * u_y * std::fabs(value) + std::ldexp(1.0L, format.least_exponent);
                 if (integers && total <= std::ldexp(1.0L, format.significand_bits)) expected.tolerance[at] = 0;
             }
@@ -153,10 +154,11 @@ Geometry geometry_of(const Problem &problem) {
     return geometry;
 }
 
-Expected reference(const Problem &problem, const Inputs &inputs) {
+Expected reference(const Problem &problem, const Inputs &inputs, bool sums_in_f16) {
     if (is_quantized(problem.dtype)) return quantized_reference(problem, inputs);
     const Geometry geometry = geometry_of(problem);
-    return geometry.dtype == CONVT_F64 ? scatter<long double>(geometry, inputs) : scatter<double>(geometry, inputs);
+    return geometry.dtype == CONVT_F64 ? scatter<long double>(geometry, inputs, sums_in_f16)
+                                       : scatter<double>(geometry, inputs, sums_in_f16);
 }
 
 ::testing::AssertionResult agrees(const Tensor &y, const Expected &expected) {
@@ -211,7 +213,7 @@ void expect_agreement(const Problem &problem, std::uint64_t seed, Values values,
     Tensor y;
     const Status status = run(problem, inputs, options, &y);
     ASSERT_TRUE(status) << status.message();
-    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    EXPECT_TRUE(agrees(y, reference(problem, inputs, options.sums_in_f16 != 0)));
 }
 
 } // namespace convtranspose::test

@@ -20,7 +20,8 @@ Geometry geometry_of(const Problem &problem);
 //     (terms + 4) * u_sum * sum(|x * w|, |b|)  +  4 * u_y * |y|  +  the least subnormal number of y's type
 //
 // where terms is the number of products that meet there (plus the bias), u_sum the unit roundoff of the accumulator
-// (2^-24 for f16, bf16 and f32; 2^-53 for f64) and u_y that of y's type, 2^-(bits of its significand, the hidden one
+// (2^-24 for f16, bf16 and f32; 2^-53 for f64; 2^-11 for sums_in_f16, where also 2^-25 is lost at a time below its normal
+// numbers) and u_y that of y's type, 2^-(bits of its significand, the hidden one
 // included): the usual bound of a sum in any order, then of the rounding to y. It is 0 where x, w and b are integers
 // and the sum of magnitudes fits in the significand of y: then every order of summation is exact.
 struct Expected {
@@ -30,7 +31,7 @@ struct Expected {
     std::vector<long double> tolerance;
 };
 
-Expected reference(const Problem &problem, const Inputs &inputs);
+Expected reference(const Problem &problem, const Inputs &inputs, bool sums_in_f16 = false);
 
 // Whether y is what is expected; NaN and infinities must be where they are expected. The message names the worst
 // element.

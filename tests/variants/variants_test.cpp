@@ -32,6 +32,7 @@ struct Rows {
 
 std::string name_of(const Rows &rows) {
     const std::string arithmetic = rows.arithmetic == Arithmetic::kFloat  ? ""
+                                   : rows.arithmetic == Arithmetic::kHalf ? "sums_in_"
                                    : rows.arithmetic == Arithmetic::kInt8 ? "i8_"
                                                                           : "i16_";
     return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + arithmetic + convt_dtype_name(rows.dtype);
@@ -39,7 +40,7 @@ std::string name_of(const Rows &rows) {
 
 // The problems that such rows are for. Quantized ones are of all types and zero points in turn.
 std::vector<Problem> problems_of(const Rows &rows, convt_layout layout) {
-    if (rows.arithmetic == Arithmetic::kFloat) return variant_problems(rows.dtype, layout);
+    if (is_float(rows.arithmetic)) return variant_problems(rows.dtype, layout);
     std::vector<Problem> problems;
     Random random(static_cast<std::uint64_t>(rows.dtype) * 100 + static_cast<std::uint64_t>(layout));
     for (Problem &problem : variant_problems(CONVT_U8, layout)) {
@@ -80,6 +81,7 @@ TEST_P(Variants, Agree) {
     const Rows &rows = GetParam();
     if (!isa_supported(rows.isa)) GTEST_SKIP() << "this CPU does not run " << isa_name(rows.isa);
     std::vector<std::size_t> done(rows.names.size(), 0);
+    const bool sums_in_f16 = rows.arithmetic == Arithmetic::kHalf;
     for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
         std::uint64_t seed = 0;
         for (const Problem &problem : problems_of(rows, layout)) {
@@ -92,6 +94,7 @@ TEST_P(Variants, Agree) {
                 options.threads = 1;
                 options.isa = isa_name(rows.isa);
                 options.variant = rows.names[i].c_str();
+                options.sums_in_f16 = sums_in_f16;
                 SCOPED_TRACE(describe(problem, seed, options));
                 Plan plan;
                 Status status =
@@ -104,7 +107,7 @@ TEST_P(Variants, Agree) {
                 ASSERT_EQ(plan.variant(), options.variant);
                 ASSERT_EQ(plan.isa(), options.isa);
                 ++done[i];
-                if (expected.shape.empty()) expected = reference(problem, inputs);
+                if (expected.shape.empty()) expected = reference(problem, inputs, sums_in_f16);
                 Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
                 status = plan.run(inputs.x.data(), y.data());
                 ASSERT_TRUE(status) << status.message();
