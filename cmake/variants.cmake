@@ -48,9 +48,9 @@ set(target_neon_dotprod arm-64-${os}-arm_dot_prod)
 set(target_neon_fp16 arm-64-${os}-arm_fp16)
 set(target_neon arm-64-${os})
 # Conversions between f16 and f32 are part of plain NEON, which Halide takes for a part of arm_fp16. Kernels that store f16 one
-# by one would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
+# by one, or compare what they load, would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
 set(target_f16_neon arm-64-${os}-arm_fp16)
-set(with_f16_neon "^((copy|post|wide|few|depthwise)_f16|channels_f16_(channels|planar_s))")
+set(with_f16_neon "^((copy|wide|few|depthwise)_f16|post_f16_(clip|.*_residual)|channels_f16_(channels|planar_s))")
 set(lanes_avx512_vnni 16)
 set(lanes_avx512 16)
 set(lanes_avx2 8)
