@@ -112,8 +112,11 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // part.
     if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
     const auto ic = ceil_div(p.ic(), block_of(v));
-    const double product =
-        v.arithmetic == Arithmetic::kInt16 && block_of(v) == 2 && v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
+    // On ARM smlal multiplies half a vector; a broadcast operand of sdot takes the slot of a product, as it is loaded by ld1r,
+    // while that of fmla is an element of a register (bench/mca).
+    double product = 1, broadcast = 0;
+    if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
+    if (v.isa == Isa::kNeonDotprod) broadcast = 1;
     const double groups = static_cast<double>(g.group), images = static_cast<double>(g.batch);
     if (v.family == Family::kReference) {
         return images * groups * static_cast<double>(p.oc()) *
@@ -125,7 +128,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // 32 bytes a cycle.
     const double load = lanes * size / 32;
     const auto step = [&](double vectors, double broadcasts) {
-        return std::max({product * vectors * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
+        return std::max(
+            {(product * vectors + broadcast) * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
     const double interleave = is_float(v.arithmetic) ? 3 : 3 + 1.5 * v.stride_w;
