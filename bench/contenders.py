@@ -90,15 +90,17 @@ class Ours:
 
 class Peer:
     def __init__(self, module, setting, threads, log):
-        self.name, self.note = setting, ""
+        self.name, self.note, self.process = setting, "", None
+        self.line = [sys.executable, "-m", "peers.worker", module, setting, str(threads)]
+        self.log = log
         # Freed memory is kept: without that, each large result of a peer that allocates it costs page faults anew.
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS="1", TF_CPP_MIN_LOG_LEVEL="3",
-                           MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 34))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "peers.worker", module, setting, str(threads)], cwd=HERE, env=environment,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS="1",
+                                TF_CPP_MIN_LOG_LEVEL="3", MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 34))
 
     def prepare(self, folder):
+        if self.process is None:  # not yet, or the last layer ended it
+            self.process = subprocess.Popen(self.line, cwd=HERE, env=self.environment, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.times, self.medians = [], []
         answer = self._ask({"prepare": str(folder)})
         self.note = answer["note"]
@@ -114,8 +116,9 @@ class Peer:
         return {**result, "kernel": self.note} if self.note else result
 
     def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
 
     def _ask(self, request):
         try:
@@ -124,7 +127,8 @@ class Peer:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise Failed(f"its process ended with {self.process.wait()}")
+            status, self.process = self.process.wait(), None
+            raise Failed(f"its process ended with {status}")
         answer = json.loads(line)
         if "unsupported" in answer:
             raise Refused(answer["unsupported"])

@@ -48,10 +48,12 @@ def load_average():
     return os.getloadavg()[0]
 
 
-def copy_bandwidth(threads, mebibytes=64, rounds=20):
-    """GB/s read and written (both counted) by so many threads together, each copying an array larger than the caches: the
-    sum of each thread's best round, as the multiply-add peak is measured too.
+def copy_bandwidth(threads, rounds=20):
+    """GB/s read and written (both counted) by so many threads together, each copying an array, which are larger than the
+    caches: the sum of each thread's best round, as the multiply-add peak is measured too.
     """
+    largest = max((int(size[:-1]) >> 10 for size in _caches().values() if size.endswith("K")), default=0)  # MiB
+    mebibytes = max(64, 4 * largest // threads)
     best = [float("inf")] * threads
     barrier = threading.Barrier(threads)
 
