@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {
     "ort": ("onnxruntime", "onnxruntime", ["ort"]),
     "pytorch": ("torch", "torch", ["pytorch", "pytorch nhwc", "pytorch packed", "pytorch gemm"]),
-    "openvino_cpu": ("openvino", "openvino", ["openvino", "openvino nhwc"]),
+    "openvino": ("openvino", "openvino", ["openvino", "openvino nhwc"]),
     "litert": ("ai_edge_litert", "ai-edge-litert", ["litert"]),
 }
 
