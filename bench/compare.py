@@ -13,7 +13,6 @@ channels last, whichever is faster; ours channels first, which is what the model
 """
 import argparse
 import json
-import math
 import os
 import pathlib
 import subprocess
@@ -134,7 +133,9 @@ def run_layers(layers, threads, peers, arguments, log):
     for taker in takers:
         taker.close()
     peaks = [row["convtranspose"]["peak_gflops"] for row in rows if "best_ms" in row["convtranspose"]]
-    return rows, {"threads": threads, "fma_gflops": max(peaks, default=math.nan),
+    if not peaks:
+        sys.exit(f"{arguments.convtranspose} ran none of the layers")
+    return rows, {"threads": threads, "fma_gflops": max(peaks),
                   "copy_gb_per_s": machine.copy_bandwidth(threads), "microseconds_of_a_call": calls,
                   "load_average_after": machine.load_average()}
 
@@ -155,18 +156,20 @@ def main():
     parser.add_argument("--convtranspose", metavar="FILE", type=pathlib.Path,
                         default=ROOT / "build" / "bin" / "convtranspose", help="ours (default: the one in build/)")
     arguments = parser.parse_args()
-    if not arguments.convtranspose.is_file():
-        sys.exit(f"there is no {arguments.convtranspose}")
+    for file in [arguments.convtranspose, *(arguments.workload or [])]:
+        if not file.is_file():
+            sys.exit(f"there is no {file}")
     arguments.convtranspose = arguments.convtranspose.resolve()
     peers = choose_peers(arguments.peers)
     threads = arguments.threads or sorted({1, os.cpu_count()})
 
-    failed = False
+    failed, none = False, True
     for workload in arguments.workload or sorted((HERE / "workloads").glob("*.json")):
         layers = [layer for layer in read_workload(workload) if arguments.only in layer["name"]]
         if not layers:
             print(f"{workload.name}: no such layer", file=sys.stderr)
             continue
+        none = False
         out = arguments.out / workload.stem
         out.mkdir(parents=True, exist_ok=True)
         print(f"\n{workload.name}: {len(layers)} layers", flush=True)
@@ -186,7 +189,7 @@ def main():
         print(table.summary(results))
         print(f"written to {out}")
         failed = failed or any("best_ms" not in row["convtranspose"] for row in results["rows"])
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if failed or none else 0)
 
 
 if __name__ == "__main__":
