@@ -5,7 +5,7 @@ zero points in the middle, s8 weights with a scale for each output channel.
 
 A layer is an object with name, n (batch), c (input channels), spatial (input extents), m (output channels), k (kernel
 extents), and s, p, op, g, d: stride, pad at begin and end, output_padding, group, dilation. Each of s, p, op and d is
-one number for all axes, or a list with one per axis.
+one number for all axes, or a list with one per axis. A source may say where its figures are from.
 """
 import argparse
 import json

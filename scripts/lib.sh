@@ -72,3 +72,37 @@ need_packages() {
     logged apt-update "apt-get update" "${apt[@]}" update || true
     logged apt-install "apt-get install ${missing[*]}" "${apt[@]}" install --no-install-recommends -y "${missing[@]}"
 }
+
+# make_environment FOLDER REQUIREMENTS: a Python environment with exactly those packages; nothing if it is there.
+make_environment() {
+    local folder=$1 requirements=$2 name stamp wanted python packages
+    name=$(basename "$folder")
+    # Written last, so an environment without it was left half-made. An environment holds its own path, so it also goes
+    # stale when the repository is moved.
+    stamp=$root/$folder/.complete
+    wanted="$root $(cat "$root/$requirements" "$root/scripts/lib.sh" | sha256sum)"
+    if [[ -x $root/$folder/bin/python && -f $stamp && $(<"$stamp") == "$wanted" ]]; then
+        return 0
+    fi
+
+    # Debian's own Python first: one that a version manager puts on PATH may be any version, or lack its shared library.
+    python=/usr/bin/python3
+    [[ -x $python ]] || python=$(command -v python3) || die "there is no python3"
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$python is too old: 3.11 or later is needed"
+
+    # A complete environment is brought up to date in place, which keeps the files (and so the build) that did not change.
+    if [[ ! -x $root/$folder/bin/python || ! -f $stamp || $(<"$stamp") != "$root "* ]]; then
+        rm -rf "${root:?}/$folder"
+        logged "$name" "Python environment in $folder ($("$python" --version))" "$python" -m venv "$root/$folder"
+    fi
+    rm -f "$stamp"
+    logged "$name-pip" "pip install -r $requirements" \
+        "$root/$folder/bin/python" -m pip install --no-input --disable-pip-version-check --progress-bar off \
+        --only-binary :all: --requirement "$root/$requirements"
+
+    # A path without the Python version in it, for CMakePresets.json.
+    packages=$("$root/$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+    ln -sfn "${packages#"$root/$folder/"}" "$root/$folder/site-packages"
+    echo "$wanted" >"$stamp"
+    say "$folder is complete"
+}

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Times layers in `convtranspose` and in every installed peer, layer by layer and in turns, with the same number of threads,
+after comparing each result with the definition. Writes for each workload file NAME.json of bench/workloads, into OUT/NAME:
+
+    results.json    everything, with the machine, its peaks, versions and date
+    table.md        the same to read
+    ratio-T.png     time of the best peer, and of ONNX Runtime, over ours, for each layer; T: threads
+    roofline-T.png  GFLOP/s over arithmetic intensity, under the machine's multiply-add peak and copy bandwidth
+
+f32; inputs, constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many
+runs in several rounds. GFLOP/s count the multiply-adds of the definition, two operations each. Peers run channels first and
+channels last, whichever is faster; ours channels first, which is what the models say.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import contenders
+import machine
+import plots
+import table
+from layers import bytes_touched, expected, judge, read_workload, shape_text
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+PAUSE = 0.02  # seconds for the last one's threads to stop spinning
+
+# Its time is that of a call: what of a small layer's time is not the layer.
+SMALLEST = {"name": "smallest", "n": 1, "c": 1, "spatial": [1, 1], "m": 1, "k": [1, 1], "s": 1, "p": 0, "op": 0, "g": 1,
+            "d": 1}
+
+
+def measure(layer, takers, folder, rounds, seconds):
+    """What each taker made of it, by name."""
+    x, w, b = contenders.write_layer(layer, folder)
+    exact = {None: expected(layer, x, w, b)}
+    results, racing = {}, []
+    for taker in takers:
+        try:
+            y, begin = taker.prepare(folder)
+            begin = begin and tuple(begin)
+            if begin not in exact:
+                exact[begin] = expected(layer, x, w, b, begin)
+            wrong = judge(y, exact[begin])
+            if wrong:
+                results[taker.name] = {"wrong": wrong}
+            else:
+                racing.append(taker)
+        except contenders.Refused as e:
+            results[taker.name] = {"refused": str(e)}
+        except contenders.Failed as e:
+            results[taker.name] = {"failed": str(e)}
+    for turn in range(rounds):
+        for taker in racing[:]:
+            time.sleep(PAUSE)
+            try:
+                taker.time(seconds / rounds)
+            except contenders.Failed as e:
+                results[taker.name] = {"failed": str(e)}
+                racing.remove(taker)
+    for taker in racing:
+        results[taker.name] = taker.result()
+    return results
+
+
+def row_of(layer, threads, results):
+    ours = results.pop("convtranspose")
+    figures = {key: value for key, value in layer.items() if key != "name"}
+    row = {"layer": layer["name"], "shape": shape_text(layer), "figures": figures, "threads": threads,
+           "convtranspose": ours, "peers": results}
+    if "best_ms" not in ours:
+        return row
+    ours["peak_percent"] = 100 * ours["gflops"] / ours["peak_gflops"]
+    row["flops_per_byte"] = ours["gflops"] * ours["best_ms"] * 1e6 / bytes_touched(layer)
+    timed = {name: result["best_ms"] for name, result in results.items() if "best_ms" in result}
+    if timed:
+        row["best_peer"] = min(timed, key=timed.get)
+        row["ratio_best_peer"] = timed[row["best_peer"]] / ours["best_ms"]
+    if "ort" in timed:
+        row["ratio_ort"] = timed["ort"] / ours["best_ms"]
+    return row
+
+
+def print_row(row):
+    ours = row["convtranspose"]
+    if "best_ms" not in ours:
+        print(f"{row['layer']}: {ours}", file=sys.stderr, flush=True)
+        return
+    text = f"{row['layer']:<28} {row['threads']} {ours['best_ms']:9.4f} ms {ours['gflops']:7.1f} GFLOP/s {ours['variant']}"
+    if "best_peer" in row:
+        text += f"; {row['best_peer']} {row['ratio_best_peer']:.2f}"
+    if "ratio_ort" in row and row["best_peer"] != "ort":
+        text += f", ort {row['ratio_ort']:.2f}"
+    print(text, flush=True)
+
+
+def our_version():
+    described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True).stdout.strip()
+    return described or "not in git"
+
+
+def choose_peers(asked):
+    unknown = set(asked or []) - set(contenders.PEERS)
+    if unknown:
+        sys.exit(f"no peer {', '.join(sorted(unknown))}: there are {', '.join(contenders.PEERS)}")
+    missing = [peer for peer in asked or contenders.PEERS if not contenders.installed(peer)]
+    if missing and asked:
+        sys.exit(f"not installed: {', '.join(missing)}")
+    for peer in missing:
+        print(f"not installed, so left out: {peer}", file=sys.stderr)
+    return [peer for peer in asked or contenders.PEERS if peer not in missing]
+
+
+def run_layers(layers, threads, peers, arguments, log):
+    """Rows, and what was measured of the machine with so many threads."""
+    takers = [contenders.Ours(arguments.convtranspose, threads)]
+    takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in contenders.PEERS[peer][2]]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        calls = measure(SMALLEST, takers, folder / "smallest", arguments.rounds, arguments.seconds)
+        calls = {name: result["best_ms"] * 1e3 for name, result in calls.items() if "best_ms" in result}
+        rows = []
+        for layer in layers:
+            results = measure(layer, takers, folder / "layer", arguments.rounds, arguments.seconds)
+            rows.append(row_of(layer, threads, results))
+            print_row(rows[-1])
+    for taker in takers:
+        taker.close()
+    peaks = [row["convtranspose"]["peak_gflops"] for row in rows if "best_ms" in row["convtranspose"]]
+    if not peaks:
+        sys.exit(f"{arguments.convtranspose} ran none of the layers")
+    return rows, {"threads": threads, "fma_gflops": max(peaks),
+                  "copy_gb_per_s": machine.copy_bandwidth(threads), "microseconds_of_a_call": calls,
+                  "load_average_after": machine.load_average()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workload", metavar="FILE", type=pathlib.Path, action="append",
+                        help="this one; may be repeated (default: all of bench/workloads)")
+    parser.add_argument("--peers", metavar="LIST", type=lambda text: text.split(","),
+                        help=f"of {','.join(contenders.PEERS)} (default: all that are installed)")
+    parser.add_argument("--only", metavar="TEXT", default="", help="only layers whose name contains this")
+    parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
+    parser.add_argument("--rounds", type=int, default=3, help="turns that each takes per layer (default: 3)")
+    parser.add_argument("--seconds", type=float, default=0.6,
+                        help="to run each layer for in each library, over all rounds (default: 0.6)")
+    parser.add_argument("--out", metavar="OUT", type=pathlib.Path, default=ROOT / "build" / "bench",
+                        help="folder for the results (default: build/bench)")
+    parser.add_argument("--convtranspose", metavar="FILE", type=pathlib.Path,
+                        default=ROOT / "build" / "bin" / "convtranspose", help="ours (default: the one in build/)")
+    arguments = parser.parse_args()
+    for file in [arguments.convtranspose, *(arguments.workload or [])]:
+        if not file.is_file():
+            sys.exit(f"there is no {file}")
+    arguments.convtranspose = arguments.convtranspose.resolve()
+    peers = choose_peers(arguments.peers)
+    threads = arguments.threads or sorted({1, os.cpu_count()})
+
+    failed, none = False, True
+    for workload in arguments.workload or sorted((HERE / "workloads").glob("*.json")):
+        layers = [layer for layer in read_workload(workload) if arguments.only in layer["name"]]
+        if not layers:
+            print(f"{workload.name}: no such layer", file=sys.stderr)
+            continue
+        none = False
+        out = arguments.out / workload.stem
+        out.mkdir(parents=True, exist_ok=True)
+        print(f"\n{workload.name}: {len(layers)} layers", flush=True)
+        results = {"workload": workload.name, "machine": machine.describe(),
+                   "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
+                                "python": sys.version.split()[0]},
+                   "dtype": "f32", "rounds": arguments.rounds, "seconds": arguments.seconds, "measured": [], "rows": []}
+        with open(out / "peers.log", "w") as log:
+            for count in threads:
+                rows, measured = run_layers(layers, count, peers, arguments, log)
+                results["rows"] += rows
+                results["measured"].append(measured)
+        (out / "results.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
+        (out / "table.md").write_text(table.markdown(results))
+        plots.draw(results, out)
+        print()
+        print(table.summary(results))
+        print(f"written to {out}")
+        failed = failed or any("best_ms" not in row["convtranspose"] for row in results["rows"])
+    sys.exit(1 if failed or none else 0)
+
+
+if __name__ == "__main__":
+    main()

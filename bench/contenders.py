@@ -1,0 +1,137 @@
+"""Who takes part: `convtranspose`, and each setting of each peer."""
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from layers import output_extents, per_axis, tensors
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# Module in peers/: the package to import, that of the package index, and its settings. Said here too because only the
+# worker imports a peer: their thread pools get on badly in one process.
+PEERS = {
+    "ort": ("onnxruntime", "onnxruntime", ["ort"]),
+    "pytorch": ("torch", "torch", ["pytorch", "pytorch nhwc", "pytorch packed", "pytorch gemm"]),
+    "openvino": ("openvino", "openvino", ["openvino", "openvino nhwc"]),
+    "litert": ("ai_edge_litert", "ai-edge-litert", ["litert"]),
+}
+
+
+class Refused(Exception):
+    """Not able to run a layer."""
+
+
+class Failed(Exception):
+    """Ended with an error."""
+
+
+def installed(peer):
+    return importlib.util.find_spec(PEERS[peer][0]) is not None
+
+
+def version(peer):
+    return importlib.metadata.version(PEERS[peer][1])
+
+
+def write_layer(layer, folder):
+    """The files that a contender prepares from; gives x, w and b."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model, x, w, b = tensors(layer)
+    onnx.save(model, folder / "model.onnx")
+    for name, array in (("x", x), ("w", w), ("b", b)):
+        np.save(folder / f"{name}.npy", array)
+    geometry = {"out": output_extents(layer), "strides": per_axis(layer, "s"), "pads": per_axis(layer, "p"),
+                "output_padding": per_axis(layer, "op"), "dilations": per_axis(layer, "d"), "group": layer["g"]}
+    (folder / "geometry.json").write_text(json.dumps(geometry))
+    return x, w, b
+
+
+class Ours:
+    name = "convtranspose"
+
+    def __init__(self, command, threads):
+        self.command, self.threads = command, threads
+
+    def prepare(self, folder):
+        """y, and where it begins if not as the layer says."""
+        self.model, self.rows = folder / "model.onnx", []
+        self._call("run", self.model, folder / "x.npy", "--output-dir", folder)
+        return numpy_helper.to_array(onnx.load_tensor(folder / "model" / "output_0.pb")), None
+
+    def time(self, seconds):
+        self.rows += json.loads(self._call("bench", "--json", "--min-time", str(seconds), self.model))
+
+    def result(self):
+        best = min(self.rows, key=lambda row: row["best_ms"])
+        return {"best_ms": best["best_ms"], "median_ms": statistics.median(row["median_ms"] for row in self.rows),
+                "runs": sum(row["runs"] for row in self.rows), "gflops": best["gflops"],
+                "peak_gflops": max(row["peak_gflops"] for row in self.rows),
+                **{key: best[key] for key in ("variant", "isa", "workspace_bytes", "packed_bytes", "plan_ms")}}
+
+    def close(self):
+        pass
+
+    def _call(self, command, *arguments):
+        line = [self.command, command, "--threads", str(self.threads), *arguments]
+        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise Failed(done.stderr.strip() or f"{command} ended with {done.returncode}")
+        return done.stdout
+
+
+class Peer:
+    def __init__(self, module, setting, threads, log):
+        self.name, self.note, self.process = setting, "", None
+        self.line = [sys.executable, "-m", "peers.worker", module, setting, str(threads)]
+        self.log = log
+        # Freed memory is kept: without that, each large result of a peer that allocates it costs page faults anew.
+        self.environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS="1",
+                                TF_CPP_MIN_LOG_LEVEL="3", MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 34))
+
+    def prepare(self, folder):
+        if self.process is None:  # not yet, or the last layer ended it
+            self.process = subprocess.Popen(self.line, cwd=HERE, env=self.environment, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.times, self.medians = [], []
+        answer = self._ask({"prepare": str(folder)})
+        self.note = answer["note"]
+        return np.load(folder / "y.npy"), answer["begin"]
+
+    def time(self, seconds):
+        times = self._ask({"time": seconds})["times_ms"]
+        self.times += times
+        self.medians.append(statistics.median(times))
+
+    def result(self):
+        result = {"best_ms": min(self.times), "median_ms": statistics.median(self.medians), "runs": len(self.times)}
+        return {**result, "kernel": self.note} if self.note else result
+
+    def close(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+
+    def _ask(self, request):
+        try:
+            print(json.dumps(request), file=self.process.stdin, flush=True)
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            status, self.process = self.process.wait(), None
+            raise Failed(f"its process ended with {status}")
+        answer = json.loads(line)
+        if "unsupported" in answer:
+            raise Refused(answer["unsupported"])
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer

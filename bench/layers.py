@@ -1,0 +1,94 @@
+"""Layers of workload files (make_models.py says what is in one): their geometry, values, and exact results."""
+import json
+import math
+import pathlib
+import zlib
+
+import numpy as np
+from onnx import numpy_helper
+
+from make_models import make_model, output_extents, per_axis
+
+
+def read_workload(file):
+    layers = json.loads(pathlib.Path(file).read_text())
+    names = [layer["name"] for layer in layers]
+    if len(set(names)) != len(names):
+        raise ValueError(f"{file} has layers of the same name")
+    return layers
+
+
+def tensors(layer):
+    """The model of one f32 layer, its constant w and b, and an x."""
+    model = make_model(layer, "f32")
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    random = np.random.default_rng([zlib.crc32(layer["name"].encode()), 1])
+    x = random.random((layer["n"], layer["c"], *layer["spatial"]), dtype=np.float32) - np.float32(0.5)
+    return model, x, constants["w"], constants["b"]
+
+
+def bytes_touched(layer):
+    """Of x, w, b and y in f32, each once: the least that any kernel moves."""
+    x = layer["n"] * layer["c"] * math.prod(layer["spatial"])
+    w = layer["c"] * layer["m"] // layer["g"] * math.prod(layer["k"])
+    y = layer["n"] * layer["m"] * math.prod(output_extents(layer))
+    return 4 * (x + w + layer["m"] + y)
+
+
+def shape_text(layer):
+    """In a few words, for tables: 1x64x32x32 -> 3, k 4x4, s 2, p 1."""
+    def of(key):
+        value = per_axis(layer, key)
+        return "x".join(map(str, value[:1] if len(set(value)) == 1 else value))
+
+    text = "x".join(map(str, [layer["n"], layer["c"], *layer["spatial"]])) + f" → {layer['m']}"
+    text += ", k " + "x".join(map(str, layer["k"])) + f", s {of('s')}"
+    for key, usual in (("p", 0), ("op", 0), ("d", 1)):
+        if set(per_axis(layer, key)) != {usual}:
+            text += f", {key} {of(key)}"
+    return text + (f", g {layer['g']}" if layer["g"] != 1 else "")
+
+
+def expected(layer, x, w, b, begin=None):
+    """y in f64 by the definition, one kernel element at a time, and how far an f32 kernel may be from it.
+
+    begin: what is cut off before the first output, of each axis; the layer's pads, if not given.
+    The tolerance is that of `convtranspose run --verify`: (terms + 4) * 2^-24 * max|y| + 4 * 2^-24 * |y|.
+    """
+    n, c, m, g = layer["n"], layer["c"], layer["m"], layer["g"]
+    extents, out = layer["spatial"], output_extents(layer)
+    strides, dilations = per_axis(layer, "s"), per_axis(layer, "d")
+    begin = per_axis(layer, "p") if begin is None else begin
+    x, w = x.astype(np.float64), w.astype(np.float64)
+    y = np.zeros((n, m, *out))
+    y += b.astype(np.float64).reshape(-1, *[1] * len(out))
+    for k in np.ndindex(*layer["k"]):
+        reads, writes = [], []
+        for i, o, s, d, cut, at in zip(extents, out, strides, dilations, begin, k):
+            shift = at * d - cut  # input i goes to output i * s + shift
+            first = max(0, -(shift // s))
+            end = max(first, min(i, (o - 1 - shift) // s + 1))
+            reads.append(slice(first, end))
+            writes.append(slice(first * s + shift, (end - 1) * s + shift + 1, s) if end > first else slice(0, 0))
+        part = x[(..., *reads)]
+        if not part.size:
+            continue
+        weights = w[(..., *k)].reshape(g, c // g, m // g).swapaxes(1, 2)
+        sums = weights @ part.reshape(n, g, c // g, -1)
+        y[(..., *writes)] += sums.reshape(n, m, *part.shape[2:])
+    terms = c // g * math.prod(-(-k // s) for k, s in zip(layer["k"], strides)) + 1
+    unit = 2.0 ** -24
+    return y, (terms + 4) * unit * np.abs(y).max() + 4 * unit * np.abs(y)
+
+
+def judge(y, wanted):
+    """None, or what is wrong; wanted: what expected() gave."""
+    value, tolerance = wanted
+    if y.shape != value.shape:
+        return f"shape {y.shape}, not {value.shape}"
+    excess = np.abs(y.astype(np.float64) - value) - tolerance
+    worst = int(np.nanargmax(np.where(np.isfinite(y), excess, np.inf)))
+    if excess.flat[worst] <= 0:
+        return None
+    return f"{np.count_nonzero(~(excess <= 0))} of {y.size} elements are wrong, the worst {y.flat[worst]:.9g}, " \
+           f"not {value.flat[worst]:.9g}"

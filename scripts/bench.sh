@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Times layers of real networks in this library, PyTorch (oneDNN), ONNX Runtime, OpenVINO and LiteRT (XNNPACK), in turns, after
+# comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and plots go to
+# build/bench/. Everything takes about half an hour; nothing else should run on the machine meanwhile.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$root"
+
+# Asked for --help only, or with a binary of its own, it need not build.
+build=true
+for option in "$@"; do
+    [[ $option != -h && $option != --help && $option != --convtranspose* ]] || build=false
+done
+if $build; then
+    scripts/setup.sh
+    scripts/build.sh
+fi
+need_packages ca-certificates python3 python3-venv
+make_environment build/bench-venv bench/requirements.txt
+"$root/build/bench-venv/bin/python" bench/compare.py "$@"
