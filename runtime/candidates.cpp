@@ -34,7 +34,7 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     if (p.may_be_infinite && p.reads_outside()) {
         return {"a weight is inf or NaN, which the zeros around x must not meet"};
     }
-    const Store dense = p.geometry.layout == CONVT_CHANNELS_LAST ? Store::kChannels : Store::kPlanar;
+    const Store dense = p.geometry.y_channels_last() ? Store::kChannels : Store::kPlanar;
     switch (v.family) {
     case Family::kReference: break;
     case Family::kChannels:

@@ -44,6 +44,7 @@ struct Geometry {
     convt_dtype dtype = CONVT_F32; // of x
     convt_dtype w_dtype = CONVT_F32, b_dtype = CONVT_F32, y_dtype = CONVT_F32;
     convt_layout layout = CONVT_CHANNELS_FIRST;
+    bool channels_dense = false; // of y, whatever the layout: see residue_layers.h
     bool has_bias = false;
     std::int64_t batch = 0;        // N, may be 0
     std::int64_t in_channels = 0;  // C, may be 0
@@ -53,6 +54,7 @@ struct Geometry {
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
 
+    bool y_channels_last() const { return channels_dense || layout == CONVT_CHANNELS_LAST; }
     bool quantized() const { return dtype == CONVT_U8 || dtype == CONVT_S8; }
     std::int64_t in_channels_per_group() const { return in_channels / group; }
     std::int64_t out_channels_per_group() const { return out_channels / group; }

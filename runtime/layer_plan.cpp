@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "half.h"
+#include "residue_layers.h"
 #include "shape.h"
 
 namespace convtranspose {
@@ -83,6 +84,10 @@ const char *family_rule(Family family) {
 
 } // namespace
 
+LayerPlan::~LayerPlan() = default;
+
+const Core &LayerPlan::core() const { return residue_layers_ ? residue_layers_->first().core() : core_; }
+
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     : geometry_(geometry), settings_(settings) {
     leading_ = geometry.axes.size() > 3 ? geometry.axes.size() - 3 : 0;
@@ -148,6 +153,7 @@ Status LayerPlan::choose(const Packed *packed) {
               : best->variant->family == Family::kReference
                   ? "no other variant can"
                   : concat("least estimated cost; ", family_rule(best->variant->family));
+    cost_ = best->cost;
     core_ = Core(problem_, *best, settings_.parallel.threads, packed && packed->block ? &packed->layout : nullptr);
     return Status();
 }
@@ -183,6 +189,17 @@ void LayerPlan::plan_fallbacks() {
 
 Status LayerPlan::finish_planning() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
+    if (residue_layers_) {
+        reason_ = concat("residues of w as output channels, of ", residue_layers_->count(),
+                         " layers of stride 1: least estimated cost");
+        packed_bytes_ = residue_layers_->packed_bytes();
+        core_workspace_bytes_ = round_up(residue_layers_->workspace_bytes());
+        if (geometry_.layout == CONVT_CHANNELS_LAST) {
+            dense_y_bytes_ = round_up(count(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));
+        }
+        workspace_bytes_ = core_workspace_bytes_ + dense_y_bytes_;
+        return Status();
+    }
     plan_fallbacks();
     std::size_t core_bytes = core_.workspace_bytes(), core_packed = core_.packed_bytes(),
                 core_epilogue = core_.epilogue_bytes();
@@ -210,7 +227,7 @@ Status LayerPlan::finish_planning() {
     }
     const bool planar = core_.variant().family != Family::kReference && core_.variant().store == Store::kPlanar;
     dense_y_bytes_ = 0;
-    if (!leading_ && planar && geometry_.layout == CONVT_CHANNELS_LAST) {
+    if (!leading_ && planar && geometry_.y_channels_last()) {
         dense_y_bytes_ = round_up(count(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));
     }
     partial_bytes_ = 0;
@@ -235,7 +252,11 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     if (w && geometry.quantized()) packed->facts = examine_weights(geometry, *quantization, w, b);
     Status status = p->choose(packed.get());
     if (!status) return status;
-    if (w) {
+    if (w && settings.variant.empty()) {
+        status = ResidueLayers::create(geometry, settings, w, b, p->cost_, &p->residue_layers_);
+        if (!status) return status;
+    }
+    if (w && !p->residue_layers_) {
         packed->layout = p->core_.packed_layout();
         const std::size_t bytes = p->core_.packed_bytes() * static_cast<std::size_t>(p->leading_elements());
         packed->block = Block(settings.allocator, bytes);
@@ -263,6 +284,13 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
 Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings_));
     p->quantization_ = quantization_;
+    if (residue_layers_) {
+        Status status = p->choose(nullptr);
+        if (status) status = residue_layers_->reshape(geometry, &p->residue_layers_);
+        if (status) status = p->finish_planning();
+        if (status) *plan = std::move(p);
+        return status;
+    }
     // The variant that fits best may be another now, if it reads the weights as they are packed.
     Status status = p->choose(packed_.get());
     if (!status || p->core_.variant().family == Family::kReference) {
@@ -399,6 +427,11 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
         }
         workspace = block.data();
     }
+    if (residue_layers_) {
+        Status status = run_residue_layers(t, static_cast<char *>(workspace));
+        give_back(std::move(block));
+        return status;
+    }
     char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
                 *const core_workspace = run_epilogue + run_epilogue_bytes_;
     const Core *core = &core_for(t);
@@ -430,7 +463,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     }
     if (leading_) {
         run_leading(*core, t, operands, core_workspace + core_workspace_bytes_);
-        if (post_ops_.run) finish_leading(t);
+        if (post_ops_.run) finish_whole(t);
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 &&
                geometry_.y_shape[geometry_.y_shape.size() - 2] > 1) {
         operands.y = core_workspace + core_workspace_bytes_;
@@ -441,15 +474,36 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     } else {
         core->run(operands, settings_.parallel);
     }
-    if (block) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        free_workspaces_.push_back(std::move(block));
-    }
+    give_back(std::move(block));
     return Status();
 }
 
-// What follows a layer with leading axes, whose cores compute parts of sums.
-void LayerPlan::finish_leading(const RunTensors &t) const {
+void LayerPlan::give_back(Block workspace) const {
+    if (!workspace) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_workspaces_.push_back(std::move(workspace));
+}
+
+Status LayerPlan::run_residue_layers(const RunTensors &t, char *workspace) const {
+    RunTensors own = t;
+    const Strides dense = dense_strides(geometry_.y_shape);
+    const std::size_t w = geometry_.y_shape.size() - 2; // where channels are last
+    const bool crop = dense_y_bytes_ && t.y_strides[w] != dense[w];
+    if (crop) {
+        own.y = workspace + core_workspace_bytes_;
+        own.y_strides = dense;
+    }
+    if (Status status = residue_layers_->run(own, workspace); !status) return status;
+    if (crop) {
+        copy(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), static_cast<const char *>(own.y), t.y,
+             t.y_strides);
+    }
+    if (post_ops_.run) finish_whole(t);
+    return Status();
+}
+
+// What follows a layer whose cores do not compute y piece by piece.
+void LayerPlan::finish_whole(const RunTensors &t) const {
     const Shape &shape = geometry_.y_shape;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     // As many axes at a time as a box has: the others are gone through one by one.

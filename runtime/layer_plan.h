@@ -46,8 +46,12 @@ struct RunTensors {
     Strides residual_strides;
 };
 
+class ResidueLayers;
+
 class LayerPlan {
   public:
+    ~LayerPlan();
+
     // w: null if it arrives with each run. b: null if there is none, or likewise. quantization: null likewise, or if the
     // problem is not quantized; w comes with it.
     static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
@@ -58,10 +62,10 @@ class LayerPlan {
 
     const Geometry &geometry() const { return geometry_; }
     const PlanSettings &settings() const { return settings_; }
-    bool weights_at_run_time() const { return packed_ == nullptr; }
+    bool weights_at_run_time() const { return packed_ == nullptr && residue_layers_ == nullptr; }
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
-    const Core &core() const { return core_; }
+    const Core &core() const;
     std::size_t workspace_bytes() const { return workspace_bytes_; }
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
@@ -83,7 +87,9 @@ class LayerPlan {
     void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,
                  void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;
-    void finish_leading(const RunTensors &tensors) const;
+    void finish_whole(const RunTensors &tensors) const;
+    Status run_residue_layers(const RunTensors &tensors, char *workspace) const;
+    void give_back(Block workspace) const; // that it was run in
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
     TensorStrides core_strides(const Strides &strides) const;
 
@@ -99,6 +105,8 @@ class LayerPlan {
     std::optional<QuantizationValues> quantization_;
     PostOpsCall post_ops_;
     Core core_;
+    double cost_ = 0;                               // its estimate
+    std::unique_ptr<ResidueLayers> residue_layers_; // null: core_ computes
     // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.
     std::vector<Core> fallbacks_;

@@ -1,0 +1,265 @@
+#include "residue_layers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "candidates.h"
+#include "error.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Output channels that are each layers of their own: more would only be overhead.
+constexpr std::int64_t kMostChannels = 16;
+// Estimates are not that exact; what is estimated to take as long is not worth the trouble.
+constexpr double kGain = 0.8;
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
+std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+
+double least_cost(const Geometry &geometry, Isa isa) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Candidate &c : candidates(core_problem(geometry, geometry.y_dtype, true), isa)) {
+        if (!c.refusal.text) least = std::min(least, c.cost);
+    }
+    return least;
+}
+
+} // namespace
+
+std::vector<ResidueLayers::Residues> ResidueLayers::residues_of(const AxisGeometry &w) {
+    const std::int64_t taps = w.kernel / w.stride, more = w.kernel % w.stride;
+    if (more == 0) return {{0, w.stride, taps}};
+    return {{0, more, taps + 1}, {more, w.stride - more, taps}};
+}
+
+Geometry ResidueLayers::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
+    Geometry g = geometry_;
+    g.post_ops = {};
+    g.channels_dense = true;
+    g.group = 1;
+    g.in_channels = geometry_.in_channels_per_group();
+    g.out_channels = residues.count * (folds() ? geometry_.out_channels : 1);
+    AxisGeometry &w = g.axes.back();
+    w.out = q_count;
+    w.kernel = residues.taps;
+    w.stride = w.dilation = 1;
+    w.output_padding = 0;
+    w.pad_begin = q_begin;
+    w.pad_end = w.in - 1 + w.kernel - w.out - w.pad_begin;
+    w.kernel_step = -1;
+    w.offset_step = 1;
+    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    g.x_shape[last ? g.x_shape.size() - 1 : 1] = g.in_channels;
+    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
+    g.y_shape[last ? g.y_shape.size() - 2 : g.y_shape.size() - 1] = q_count;
+    g.w_shape[0] = g.in_channels;
+    g.w_shape[1] = g.out_channels;
+    g.w_shape.back() = residues.taps;
+    return g;
+}
+
+std::vector<ResidueLayers::Piece> ResidueLayers::pieces_of(const Residues &r) const {
+    const AxisGeometry &w = geometry_.axes.back();
+    const std::int64_t last = r.first + r.count - 1;
+    // Positions with any residue inside y, and of those the ones with all.
+    const std::int64_t begin = ceil_of(w.pad_begin - last, w.stride),
+                       end = floor_div(w.out - 1 + w.pad_begin - r.first, w.stride) + 1;
+    const std::int64_t whole_begin = std::min(ceil_of(w.pad_begin - r.first, w.stride), end),
+                       whole_end = std::max(floor_div(w.out - 1 + w.pad_begin - last, w.stride) + 1, whole_begin);
+    std::vector<Piece> pieces;
+    if (whole_end > whole_begin) pieces.push_back({nullptr, r, 0, whole_begin, whole_end - whole_begin, false, false});
+    for (std::int64_t q = begin; q < end; q++) {
+        if (q >= whole_begin && q < whole_end) {
+            q = whole_end - 1;
+        } else {
+            pieces.push_back({nullptr, r, 0, q, 1, true, false});
+        }
+    }
+    return pieces;
+}
+
+void ResidueLayers::gather(const Residues &r, std::int64_t channel, const void *w, const void *b, char *w_out,
+                           char *b_out) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+    const Shape &shape = geometry_.w_shape; // (C, M/group, K1..Kn)
+    const std::int64_t kernel = shape.back(), stride = geometry_.axes.back().stride;
+    std::int64_t rows = 1; // of kernel elements along w, for one pair of channels
+    for (std::size_t i = 2; i + 1 < shape.size(); i++) rows *= shape[i];
+    const std::int64_t oc = geometry_.out_channels_per_group(), ic = geometry_.in_channels_per_group();
+    const std::int64_t folded = folds() ? oc : 1, first_m = folds() ? 0 : channel % oc;
+    const auto *const from = static_cast<const char *>(w) + channel / oc * ic * oc * rows * kernel * size;
+    for (std::int64_t c = 0; c < ic; c++) {
+        for (std::int64_t i = 0; i < r.count; i++) {
+            for (std::int64_t m = first_m; m < first_m + folded; m++) {
+                for (std::int64_t row = 0; row < rows; row++) {
+                    const char *element = from + (((c * oc + m) * rows + row) * kernel + r.first + i) * size;
+                    for (std::int64_t t = 0; t < r.taps; t++, element += stride * size, w_out += size) {
+                        std::memcpy(w_out, element, static_cast<std::size_t>(size));
+                    }
+                }
+            }
+        }
+    }
+    if (!b) return;
+    const auto b_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.b_dtype));
+    for (std::int64_t i = 0; i < r.count; i++, b_out += folded * b_size) {
+        std::memcpy(b_out, static_cast<const char *>(b) + (folds() ? 0 : channel) * b_size,
+                    static_cast<std::size_t>(folded * b_size));
+    }
+}
+
+Status ResidueLayers::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
+                             double cost, std::unique_ptr<ResidueLayers> *layers) {
+    layers->reset();
+    const AxisGeometry &axis = geometry.axes.back();
+    const bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && axis.stride > 1 && axis.dilation == 1 &&
+                      axis.kernel >= axis.stride && axis.in > 0 && geometry.batch > 0 && geometry.in_channels > 0 &&
+                      geometry.out_channels > 0 && geometry.out_channels <= kMostChannels &&
+                      (geometry.layout == CONVT_CHANNELS_FIRST || geometry.group == 1);
+    if (!fits) return Status();
+    std::unique_ptr<ResidueLayers> made(new ResidueLayers(geometry));
+    double own_cost = 0;
+    const std::vector<Residues> residues = residues_of(axis);
+    for (const Residues &r : residues) {
+        for (const Piece &piece : made->pieces_of(r)) {
+            own_cost += static_cast<double>(made->channels()) *
+                        least_cost(made->layer(r, piece.q_begin, piece.q_count), settings.isa);
+        }
+    }
+    if (!(own_cost < kGain * cost)) return Status();
+
+    for (std::int64_t channel = 0; channel < made->channels(); channel++) {
+        for (const Residues &r : residues) {
+            const LayerPlan *base = nullptr;
+            for (Piece &piece : made->pieces_of(r)) {
+                const Geometry sub = made->layer(r, piece.q_begin, piece.q_count);
+                Status status;
+                if (base) {
+                    status = base->reshape(sub, &piece.plan);
+                } else {
+                    std::size_t weights = convt_dtype_size(sub.w_dtype), biases = 0;
+                    for (const std::int64_t extent : sub.w_shape) weights *= static_cast<std::size_t>(extent);
+                    if (b) biases = static_cast<std::size_t>(sub.out_channels) * convt_dtype_size(sub.b_dtype);
+                    std::vector<char> gathered(weights + biases);
+                    made->gather(r, channel, w, b, gathered.data(), gathered.data() + weights);
+                    status = LayerPlan::create(sub, settings, nullptr, gathered.data(),
+                                               b ? gathered.data() + weights : nullptr, &piece.plan);
+                    piece.owns_weights = true;
+                }
+                if (!status) return status;
+                piece.channel = channel;
+                if (!base) base = piece.plan.get();
+                made->pieces_.push_back(std::move(piece));
+            }
+        }
+    }
+    made->plan_workspace();
+    *layers = std::move(made);
+    return Status();
+}
+
+Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<ResidueLayers> *layers) const {
+    std::unique_ptr<ResidueLayers> made(new ResidueLayers(geometry));
+    for (const Piece &from : pieces_) {
+        if (!from.owns_weights) continue;
+        bool owns = true;
+        for (Piece &piece : made->pieces_of(from.residues)) {
+            const Geometry sub = made->layer(from.residues, piece.q_begin, piece.q_count);
+            if (Status status = from.plan->reshape(sub, &piece.plan); !status) return status;
+            piece.channel = from.channel;
+            piece.owns_weights = owns;
+            owns = false;
+            made->pieces_.push_back(std::move(piece));
+        }
+    }
+    made->plan_workspace();
+    *layers = std::move(made);
+    return Status();
+}
+
+std::size_t ResidueLayers::packed_bytes() const {
+    std::size_t bytes = 0;
+    for (const Piece &piece : pieces_) {
+        if (piece.owns_weights) bytes += piece.plan->packed_bytes();
+    }
+    return bytes;
+}
+
+void ResidueLayers::plan_workspace() {
+    for (const Piece &piece : pieces_) {
+        layer_bytes_ = std::max(layer_bytes_, round_up(piece.plan->workspace_bytes()));
+        if (!piece.aside) continue;
+        std::size_t bytes = convt_dtype_size(geometry_.y_dtype);
+        for (const std::int64_t extent : piece.plan->geometry().y_shape) bytes *= static_cast<std::size_t>(extent);
+        aside_bytes_ = std::max(aside_bytes_, round_up(bytes));
+    }
+}
+
+Status ResidueLayers::run(const RunTensors &tensors, void *workspace) const {
+    for (const Piece &piece : pieces_) {
+        if (Status status = run_piece(piece, tensors, workspace); !status) return status;
+    }
+    return Status();
+}
+
+Status ResidueLayers::run_piece(const Piece &piece, const RunTensors &t, void *workspace) const {
+    const AxisGeometry &axis = geometry_.axes.back();
+    const std::size_t rank = t.y_strides.size(), c_at = folds() ? rank - 1 : 1, w_at = folds() ? rank - 2 : rank - 1;
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
+               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const std::int64_t group = folds() ? 0 : piece.channel / geometry_.out_channels_per_group();
+    const std::int64_t first =
+        piece.q_begin * axis.stride + piece.residues.first - axis.pad_begin; // in y, or before it
+    const std::int64_t w_stride = t.y_strides[w_at], channel_offset = folds() ? 0 : piece.channel * t.y_strides[1];
+
+    RunTensors own;
+    own.x = static_cast<const char *>(t.x) + group * geometry_.in_channels_per_group() * t.x_strides[c_at] * x_size;
+    own.x_strides = t.x_strides;
+    own.y_strides = t.y_strides;
+    if (!piece.aside) {
+        own.y = static_cast<char *>(t.y) + (channel_offset + first * w_stride) * y_size;
+        own.y_strides[c_at] = 1;
+        own.y_strides[w_at] = axis.stride * w_stride;
+        return piece.plan->run(own, workspace);
+    }
+
+    // One position, dense: (n, outer axes, residues).
+    const Shape &shape = piece.plan->geometry().y_shape;
+    const std::int64_t channels = shape[c_at], folded = channels / piece.residues.count;
+    char *const aside = static_cast<char *>(workspace) + layer_bytes_;
+    own.y = aside;
+    own.y_strides[c_at] = 1;
+    std::int64_t stride = channels;
+    for (std::size_t i = rank; i-- > 0;) {
+        if (i == c_at) continue;
+        own.y_strides[i] = stride;
+        stride *= shape[i]; // 1 of w
+    }
+    if (Status status = piece.plan->run(own, workspace); !status) return status;
+    const std::int64_t begin = std::max<std::int64_t>(-first, 0),
+                       end = std::min(piece.residues.count, axis.out - first);
+    std::vector<std::int64_t> at(rank, 0);
+    for (;;) {
+        std::int64_t from = 0, to = channel_offset + first * w_stride;
+        for (std::size_t i = 0; i < rank; i++) {
+            from += at[i] * own.y_strides[i];
+            to += at[i] * t.y_strides[i];
+        }
+        for (std::int64_t r = begin; r < end; r++) {
+            std::memcpy(static_cast<char *>(t.y) + (to + r * w_stride) * y_size, aside + (from + r * folded) * y_size,
+                        static_cast<std::size_t>(folded * y_size));
+        }
+        std::size_t i = rank;
+        while (i-- > 0) {
+            if (i == c_at || i == w_at) continue;
+            if (++at[i] < shape[i]) break;
+            at[i] = 0;
+        }
+        if (i == static_cast<std::size_t>(-1)) return Status();
+    }
+}
+
+} // namespace convtranspose

@@ -1,0 +1,68 @@
+// Layers of few output channels and a large stride along w, whose kernels would leave vectors of channels empty. With
+// r = (o + pad) % stride and q = (o + pad) / stride
+//
+//     y[m][q * stride + r - pad] = sum over t, c of x[c][q - t] * w[c][m][r + t * stride]
+//
+// is a layer of stride 1 whose output channels are the residues r: they are dense in y, and have the same taps, so that kernels
+// that vectorise along output channels fit. Residues below kernel % stride have one tap more than the rest: they are a layer of
+// their own. Positions q at either end, some of whose residues are cropped, are computed aside.
+#ifndef CONVTRANSPOSE_RUNTIME_RESIDUE_LAYERS_H_
+#define CONVTRANSPOSE_RUNTIME_RESIDUE_LAYERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "layer_plan.h"
+
+namespace convtranspose {
+
+class ResidueLayers {
+  public:
+    // *layers is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles.
+    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
+                         double cost, std::unique_ptr<ResidueLayers> *layers);
+    Status reshape(const Geometry &geometry, std::unique_ptr<ResidueLayers> *layers) const;
+
+    // y: where channels are last they and w must be dense. The workspace is aligned to 64.
+    Status run(const RunTensors &tensors, void *workspace) const;
+
+    const LayerPlan &first() const { return *pieces_.front().plan; }
+    std::size_t count() const { return pieces_.size(); }
+    std::size_t workspace_bytes() const { return layer_bytes_ + aside_bytes_; }
+    std::size_t packed_bytes() const;
+
+  private:
+    // Residues first..first+count-1, each with that many taps.
+    struct Residues {
+        std::int64_t first, count, taps;
+    };
+    struct Piece {
+        std::unique_ptr<LayerPlan> plan;
+        Residues residues;
+        std::int64_t channel;          // of y, if channels are first
+        std::int64_t q_begin, q_count; // positions
+        bool aside;                    // some residues of its one position are cropped
+        bool owns_weights;             // others share those of a piece before
+    };
+
+    explicit ResidueLayers(const Geometry &geometry) : geometry_(geometry) {}
+    static std::vector<Residues> residues_of(const AxisGeometry &w);
+    bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; } // output channels into residues
+    std::int64_t channels() const { return folds() ? 1 : geometry_.out_channels; }
+    Geometry layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const;
+    // What is to be computed of some residues: q_begin and q_count of each piece, and whether it is computed aside.
+    std::vector<Piece> pieces_of(const Residues &residues) const;
+    void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
+                char *b_out) const;
+    void plan_workspace();
+    Status run_piece(const Piece &piece, const RunTensors &tensors, void *workspace) const;
+
+    Geometry geometry_;
+    std::vector<Piece> pieces_;
+    std::size_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_RESIDUE_LAYERS_H_

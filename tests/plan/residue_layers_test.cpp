@@ -1,0 +1,145 @@
+// Layers of few output channels and a large stride, whose residues along w are computed as output channels.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+bool is_chosen(const Plan &plan) {
+    return plan.explain().find("residues of w as output channels") != std::string::npos;
+}
+
+// Kernels that are multiples of the stride and not; pads that are, and not, and that crop more than a stride; outputs that end
+// within a position, or beyond all taps; several output channels, groups, axes.
+const std::vector<std::string> kProblems = {
+    "f32 nchw n1 g1 ic40 oc1 i50 k64 s16",
+    "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 p32_32 bias",
+    "f32 nchw n2 g1 ic40 oc1 i50 k64 s16 p13_29 bias",
+    "f32 nchw n1 g1 ic40 oc1 i50 k70 s16 p13_29 bias",
+    "f32 nchw n1 g1 ic40 oc1 i50 k70 s16 p90_3 op9 bias",
+    "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 os900 bias",
+    "f32 nchw n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
+    "f32 nhwc n2 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
+    "f32 nhwc n2 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
+    "f32 nchw n1 g2 ic80 oc4 i30 k40 s16 p7_5 bias",
+    "f32 nchw n1 g1 ic64 oc1 i7x30 k10x18 s5x8 p3x5_1x2 bias",
+    "f32 nhwc n1 g1 ic64 oc1 i7x30 k10x18 s5x8 p3x5_1x2",
+    "f32 nchw n1 g1 ic64 oc1 i3x4x20 k2x3x33 s2x1x16 p0x1x6_0x1x2 bias",
+    "f64 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
+    "f16 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
+    "bf16 nhwc n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
+};
+
+TEST(ResidueLayers, AreChosenAndAgree) {
+    for (const std::string &line : kProblems) {
+        const Problem problem = parse_problem(line);
+        for (const int threads : {1, 3}) {
+            Options options{};
+            options.threads = threads;
+            SCOPED_TRACE(describe(problem, 3, options));
+            const Inputs inputs = draw(problem, 3);
+            Plan plan;
+            const Status status =
+                Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_TRUE(is_chosen(plan)) << plan.explain();
+            Tensor y(problem.dtype, plan.y_shape());
+            ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+            EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        }
+    }
+}
+
+// Infinities and NaNs reach what the definition says, in x and in w.
+TEST(ResidueLayers, InfinitiesReachWhatTheyMust) {
+    for (const std::string &line : kProblems) {
+        const Problem problem = parse_problem(line);
+        SCOPED_TRACE(line);
+        Inputs inputs = draw(problem, 5);
+        inputs.x.set(inputs.x.size() / 2, INFINITY);
+        inputs.x.set(3, NAN);
+        for (const bool in_w : {false, true}) {
+            if (in_w) inputs.w.set(inputs.w.size() / 3, -INFINITY);
+            Tensor y;
+            const Status status = run(problem, inputs, Options{}, &y);
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        }
+    }
+}
+
+TEST(ResidueLayers, OtherSizesOfX) {
+    for (const std::string &line : kProblems) {
+        Problem problem = parse_problem(line);
+        if (problem.attributes.output_shape) continue;
+        const Inputs inputs = draw(problem, 7);
+        Plan from;
+        ASSERT_TRUE(Plan::create(problem, Options{}, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &from));
+        const std::size_t axis =
+            problem.layout == CONVT_CHANNELS_LAST ? problem.x_shape.size() - 2 : problem.x_shape.size() - 1;
+        for (const std::int64_t extent : {1, 2, 9, 77}) {
+            problem.x_shape[axis] = extent;
+            problem.x_shape[0] = 2;
+            SCOPED_TRACE(describe(problem));
+            Plan plan;
+            const Status status = from.reshape(problem.x_shape, &plan);
+            if (status.code() == CONVT_INVALID_ARGUMENT) continue; // cropped to nothing
+            ASSERT_TRUE(status) << status.message();
+            Inputs other = draw(problem, 9);
+            other.w = inputs.w;
+            other.b = inputs.b;
+            Tensor y(problem.dtype, plan.y_shape());
+            ASSERT_TRUE(plan.run(other.x.data(), y.data()));
+            EXPECT_TRUE(agrees(y, reference(problem, other)));
+        }
+    }
+}
+
+// y as a crop of something larger, with post-ops and a workspace of the caller's.
+TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {
+    for (const std::string &line : {kProblems[3], kProblems[7], kProblems[8], kProblems[10]}) {
+        Problem problem = parse_problem(line);
+        SCOPED_TRACE(line);
+        const Inputs inputs = draw(problem, 11);
+        Tensor plain;
+        ASSERT_TRUE(run(problem, inputs, Options{}, &plain));
+        problem.post_ops = {0, CONVT_RELU, 0, 0};
+        Plan plan;
+        ASSERT_TRUE(Plan::create(problem, {}, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan));
+        const Shape shape = plan.y_shape();
+        Shape larger = shape, strides(shape.size(), 1);
+        for (std::size_t i = 1; i < shape.size(); i++) larger[i] += 3;
+        for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * larger[i + 1];
+        Tensor parent(problem.dtype, larger);
+        std::vector<char> memory(plan.workspace_bytes() + 64);
+        void *const workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
+        const TensorView y = {parent.data(), problem.dtype, shape, strides};
+        const Status status = plan.run(inputs.x.view(), y, workspace);
+        ASSERT_TRUE(status) << status.message();
+        std::int64_t written = 0;
+        for (std::int64_t i = 0; i < parent.size(); i++) written += !std::isnan(parent.get(i));
+        EXPECT_EQ(written, plain.size());
+        for (std::int64_t i = 0; i < plain.size(); i++) {
+            std::int64_t rest = i, at = 0;
+            for (std::size_t d = shape.size(); d-- > 0; rest /= shape[d]) at += rest % shape[d] * strides[d];
+            ASSERT_EQ(parent.get(at), std::fmax(plain.get(i), 0)) << i;
+        }
+    }
+}
+
+TEST(ResidueLayers, AreNotForLayersOfManyChannels) {
+    const Problem problem = parse_problem("f32 nchw n1 g1 ic40 oc64 i50 k64 s16 p32_32 bias");
+    const Inputs inputs = draw(problem, 3);
+    Plan plan;
+    ASSERT_TRUE(Plan::create(problem, {}, inputs.w.data(), inputs.b->data(), &plan));
+    EXPECT_FALSE(is_chosen(plan));
+}
+
+} // namespace
+} // namespace convtranspose::test
