@@ -464,8 +464,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (leading_) {
         run_leading(*core, t, operands, core_workspace + core_workspace_bytes_);
         if (post_ops_.run) finish_whole(t);
-    } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 &&
-               geometry_.y_shape[geometry_.y_shape.size() - 2] > 1) {
+    } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
         operands.y = core_workspace + core_workspace_bytes_;
         operands.y_strides = core_strides(dense_strides(geometry_.y_shape));
         core->run(operands, settings_.parallel);

@@ -24,6 +24,8 @@ const std::vector<std::string> kProblems = {
     "f32 nchw n1 g1 ic40 oc1 i50 k70 s16 p13_29 bias",
     "f32 nchw n1 g1 ic40 oc1 i50 k70 s16 p90_3 op9 bias",
     "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 os900 bias",
+    "f32 nchw n4 g1 ic40 oc1 i200 k81 s16 p11_11 op1 bias", // one residue by itself
+    "f32 nhwc n4 g1 ic40 oc1 i200 k79 s16 p11_11 op1 bias",
     "f32 nchw n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
     "f32 nhwc n2 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
     "f32 nhwc n2 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
