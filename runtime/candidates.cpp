@@ -56,7 +56,7 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
         if (p.ic() != 1) return {"# input channels per group", p.ic()};
         if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return {"x has one column, each tap a residue"};
         if (v.store == Store::kChannels) {
-            if (dense != Store::kChannels) return {"y is channels first"};
+            if (p.geometry.layout != CONVT_CHANNELS_LAST) return {"x or y is channels first"};
             if (p.oc() != 1) return {"# output channels per group", p.oc()};
             if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
                 return {"# groups, the tile #", p.geometry.group, packing_of(v).group_tile};

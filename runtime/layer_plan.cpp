@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "depth_to_space.h"
 #include "error.h"
 #include "half.h"
 #include "residue_layers.h"
@@ -86,7 +87,10 @@ const char *family_rule(Family family) {
 
 LayerPlan::~LayerPlan() = default;
 
-const Core &LayerPlan::core() const { return residue_layers_ ? residue_layers_->first().core() : core_; }
+const Core &LayerPlan::core() const {
+    if (residue_layers_) return residue_layers_->first().core();
+    return depth_to_space_ ? depth_to_space_->first().core() : core_;
+}
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     : geometry_(geometry), settings_(settings) {
@@ -189,6 +193,13 @@ void LayerPlan::plan_fallbacks() {
 
 Status LayerPlan::finish_planning() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
+    if (depth_to_space_) {
+        reason_ = concat("residues of all axes as output channels, of ", depth_to_space_->count(),
+                         " layers of stride 1, rearranged: least estimated cost");
+        packed_bytes_ = depth_to_space_->packed_bytes();
+        workspace_bytes_ = depth_to_space_->workspace_bytes();
+        return Status();
+    }
     if (residue_layers_) {
         reason_ = concat("residues of w as output channels, of ", residue_layers_->count(),
                          " layers of stride 1: least estimated cost");
@@ -255,8 +266,12 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     if (w && settings.variant.empty()) {
         status = ResidueLayers::create(geometry, settings, w, b, p->cost_, &p->residue_layers_);
         if (!status) return status;
+        const double cost = p->residue_layers_ ? p->residue_layers_->cost() : p->cost_;
+        status = DepthToSpace::create(geometry, settings, w, b, cost, &p->depth_to_space_);
+        if (!status) return status;
+        if (p->depth_to_space_) p->residue_layers_.reset();
     }
-    if (w && !p->residue_layers_) {
+    if (w && !p->is_of_layers()) {
         packed->layout = p->core_.packed_layout();
         const std::size_t bytes = p->core_.packed_bytes() * static_cast<std::size_t>(p->leading_elements());
         packed->block = Block(settings.allocator, bytes);
@@ -284,9 +299,10 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
 Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings_));
     p->quantization_ = quantization_;
-    if (residue_layers_) {
+    if (is_of_layers()) {
         Status status = p->choose(nullptr);
-        if (status) status = residue_layers_->reshape(geometry, &p->residue_layers_);
+        if (status && residue_layers_) status = residue_layers_->reshape(geometry, &p->residue_layers_);
+        if (status && depth_to_space_) status = depth_to_space_->reshape(geometry, &p->depth_to_space_);
         if (status) status = p->finish_planning();
         if (status) *plan = std::move(p);
         return status;
@@ -427,8 +443,8 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
         }
         workspace = block.data();
     }
-    if (residue_layers_) {
-        Status status = run_residue_layers(t, static_cast<char *>(workspace));
+    if (is_of_layers()) {
+        Status status = run_layers(t, static_cast<char *>(workspace));
         give_back(std::move(block));
         return status;
     }
@@ -483,7 +499,12 @@ void LayerPlan::give_back(Block workspace) const {
     free_workspaces_.push_back(std::move(workspace));
 }
 
-Status LayerPlan::run_residue_layers(const RunTensors &t, char *workspace) const {
+Status LayerPlan::run_layers(const RunTensors &t, char *workspace) const {
+    if (depth_to_space_) {
+        Status status = depth_to_space_->run(t, workspace);
+        if (status && post_ops_.run) finish_whole(t);
+        return status;
+    }
     RunTensors own = t;
     const Strides dense = dense_strides(geometry_.y_shape);
     const std::size_t w = geometry_.y_shape.size() - 2; // where channels are last

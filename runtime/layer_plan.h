@@ -46,6 +46,7 @@ struct RunTensors {
     Strides residual_strides;
 };
 
+class DepthToSpace;
 class ResidueLayers;
 
 class LayerPlan {
@@ -62,10 +63,11 @@ class LayerPlan {
 
     const Geometry &geometry() const { return geometry_; }
     const PlanSettings &settings() const { return settings_; }
-    bool weights_at_run_time() const { return packed_ == nullptr && residue_layers_ == nullptr; }
+    bool weights_at_run_time() const { return packed_ == nullptr && !is_of_layers(); }
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
-    const Core &core() const;
+    const Core &core() const; // the first, if layers of other shapes compute this one
+    bool is_of_layers() const { return residue_layers_ || depth_to_space_; }
     std::size_t workspace_bytes() const { return workspace_bytes_; }
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
@@ -88,7 +90,7 @@ class LayerPlan {
                  void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;
     void finish_whole(const RunTensors &tensors) const;
-    Status run_residue_layers(const RunTensors &tensors, char *workspace) const;
+    Status run_layers(const RunTensors &tensors, char *workspace) const;
     void give_back(Block workspace) const; // that it was run in
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
     TensorStrides core_strides(const Strides &strides) const;
@@ -105,8 +107,10 @@ class LayerPlan {
     std::optional<QuantizationValues> quantization_;
     PostOpsCall post_ops_;
     Core core_;
-    double cost_ = 0;                               // its estimate
-    std::unique_ptr<ResidueLayers> residue_layers_; // null: core_ computes
+    double cost_ = 0; // its estimate
+    // At most one of these; null both: core_ computes.
+    std::unique_ptr<ResidueLayers> residue_layers_;
+    std::unique_ptr<DepthToSpace> depth_to_space_;
     // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.
     std::vector<Core> fallbacks_;

@@ -19,6 +19,8 @@ constexpr double kGain = 0.8;
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
+} // namespace
+
 double least_cost(const Geometry &geometry, Isa isa) {
     double least = std::numeric_limits<double>::infinity();
     for (const Candidate &c : candidates(core_problem(geometry, geometry.y_dtype, true), isa)) {
@@ -26,8 +28,6 @@ double least_cost(const Geometry &geometry, Isa isa) {
     }
     return least;
 }
-
-} // namespace
 
 std::vector<ResidueLayers::Residues> ResidueLayers::residues_of(const AxisGeometry &w) {
     const std::int64_t taps = w.kernel / w.stride, more = w.kernel % w.stride;
@@ -78,6 +78,7 @@ std::vector<ResidueLayers::Piece> ResidueLayers::pieces_of(const Residues &r) co
             pieces.push_back({nullptr, r, 0, q, 1, true, false});
         }
     }
+    if (pieces.empty()) pieces.push_back({nullptr, r, 0, begin, 1, true, false}); // y of another size may have some
     return pieces;
 }
 
@@ -130,6 +131,7 @@ Status ResidueLayers::create(const Geometry &geometry, const PlanSettings &setti
         }
     }
     if (!(own_cost < kGain * cost)) return Status();
+    made->cost_ = own_cost;
 
     for (std::int64_t channel = 0; channel < made->channels(); channel++) {
         for (const Residues &r : residues) {
@@ -163,6 +165,7 @@ Status ResidueLayers::create(const Geometry &geometry, const PlanSettings &setti
 
 Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<ResidueLayers> *layers) const {
     std::unique_ptr<ResidueLayers> made(new ResidueLayers(geometry));
+    made->cost_ = cost_;
     for (const Piece &from : pieces_) {
         if (!from.owns_weights) continue;
         bool owns = true;

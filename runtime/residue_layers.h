@@ -17,6 +17,9 @@
 
 namespace convtranspose {
 
+// Estimated cycles of a layer by the best variant for it.
+double least_cost(const Geometry &geometry, Isa isa);
+
 class ResidueLayers {
   public:
     // *layers is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles.
@@ -31,6 +34,7 @@ class ResidueLayers {
     std::size_t count() const { return pieces_.size(); }
     std::size_t workspace_bytes() const { return layer_bytes_ + aside_bytes_; }
     std::size_t packed_bytes() const;
+    double cost() const { return cost_; }
 
   private:
     // Residues first..first+count-1, each with that many taps.
@@ -60,6 +64,7 @@ class ResidueLayers {
 
     Geometry geometry_;
     std::vector<Piece> pieces_;
+    double cost_ = 0;
     std::size_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
 };
 

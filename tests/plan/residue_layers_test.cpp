@@ -1,4 +1,4 @@
-// Layers of few output channels and a large stride, whose residues along w are computed as output channels.
+// Layers of few output channels, whose residues, along w or along all axes, are computed as output channels.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -12,7 +12,8 @@ namespace convtranspose::test {
 namespace {
 
 bool is_chosen(const Plan &plan) {
-    return plan.explain().find("residues of w as output channels") != std::string::npos;
+    return plan.explain().find("residues of w as output channels") != std::string::npos ||
+           plan.explain().find("residues of all axes as output channels") != std::string::npos;
 }
 
 // Kernels that are multiples of the stride and not; pads that are, and not, and that crop more than a stride; outputs that end
@@ -36,6 +37,19 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
     "f16 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
     "bf16 nhwc n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
+    // Small, of two and three axes, groups; kernels smaller than the stride, which leave gaps of bias.
+    "f32 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
+    "f32 nhwc n2 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
+    "f32 nchw n1 g1 ic96 oc3 i7x5 k10x9 s5x4 p3x2_1x0 op1x2 bias",
+    "f32 nchw n1 g1 ic96 oc2 i4x5x4 k4x4x4 s2x2x2 p1x1x1_1x1x1",
+    "f32 nhwc n1 g1 ic96 oc2 i3x5x4 k5x4x3 s3x2x2 p1x1x1_1x0x1 bias",
+    "f32 nchw n2 g4 ic128 oc8 i5x6 k8x8 s8x8 bias",
+    "f32 nchw n1 g1 ic64 oc4 i8x8 k3x3 s6x6 bias",
+    "f32 nhwc n1 g1 ic64 oc4 i8x8 k3x7 s6x4 p1x1_2x0 bias",
+    "f32 nchw n3 g64 ic64 oc64 i22x6 k1x1 s6x6 op1x0 bias", // one input channel, one residue
+    "f64 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
+    "f16 nhwc n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2",
+    "bf16 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
 };
 
 TEST(ResidueLayers, AreChosenAndAgree) {
@@ -105,7 +119,8 @@ TEST(ResidueLayers, OtherSizesOfX) {
 
 // y as a crop of something larger, with post-ops and a workspace of the caller's.
 TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {
-    for (const std::string &line : {kProblems[3], kProblems[7], kProblems[8], kProblems[10]}) {
+    for (const std::string &line :
+         {kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19], kProblems[24]}) {
         Problem problem = parse_problem(line);
         SCOPED_TRACE(line);
         const Inputs inputs = draw(problem, 11);

@@ -1,0 +1,324 @@
+#include "depth_to_space.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "candidates.h"
+#include "error.h"
+#include "residue_layers.h"
+
+namespace convtranspose {
+
+namespace {
+
+constexpr std::int64_t kMostChannels = 16;                   // output channels of a group
+constexpr std::int64_t kMostBytes = 4 << 20;                 // of what is rearranged, which should not leave the cache
+constexpr double kGain = 0.8;                                // estimates are not that exact
+constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
+std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+
+std::int64_t volume(const Shape &shape) {
+    std::int64_t n = 1;
+    for (const std::int64_t extent : shape) n *= extent;
+    return n;
+}
+
+// Runs of `count` elements to places `to_step` apart; those of one run `to_stride` apart.
+template<typename T>
+void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t to_step, std::int64_t to_stride,
+               std::int64_t runs, std::int64_t count) {
+    const auto *source = reinterpret_cast<const T *>(from);
+    auto *target = reinterpret_cast<T *>(to);
+    for (std::int64_t q = 0; q < runs; q++, source += from_step, target += to_step) {
+        for (std::int64_t i = 0; i < count; i++) target[i * to_stride] = source[i];
+    }
+}
+
+} // namespace
+
+std::vector<DepthToSpace::Layer> DepthToSpace::layers() const {
+    std::vector<Layer> all(1);
+    for (const AxisGeometry &axis : geometry_.axes) {
+        const std::int64_t taps = axis.kernel / axis.stride, more = axis.kernel % axis.stride;
+        std::vector<Residues> sets;
+        if (more) sets.push_back({0, more, taps + 1});
+        if (taps) sets.push_back({more, axis.stride - more, taps});
+        std::vector<Layer> longer;
+        for (Residues &r : sets) {
+            r.q_begin = ceil_of(axis.pad_begin - (r.first + r.count - 1), axis.stride);
+            r.q_count = floor_div(axis.out - 1 + axis.pad_begin - r.first, axis.stride) + 1 - r.q_begin;
+            r.q_count = std::max<std::int64_t>(r.q_count, 1); // none: y of another size may have some
+            for (const Layer &layer : all) {
+                Layer with;
+                with.axes = layer.axes;
+                with.axes.push_back(r);
+                longer.push_back(std::move(with));
+            }
+        }
+        all = std::move(longer);
+    }
+    return all;
+}
+
+Geometry DepthToSpace::geometry_of(const Layer &layer) const {
+    Geometry g = geometry_;
+    g.post_ops = {};
+    g.channels_dense = true;
+    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    for (std::size_t a = 0; a < g.axes.size(); a++) {
+        const Residues &r = layer.axes[a];
+        AxisGeometry &axis = g.axes[a];
+        axis.out = r.q_count;
+        axis.kernel = r.taps;
+        axis.stride = axis.dilation = 1;
+        axis.output_padding = 0;
+        axis.pad_begin = r.q_begin;
+        axis.pad_end = axis.in - 1 + axis.kernel - axis.out - axis.pad_begin;
+        axis.kernel_step = -1;
+        axis.offset_step = 1;
+        g.out_channels *= r.count;
+        g.w_shape[2 + a] = r.taps;
+        g.w_shape[1] *= r.count;
+        g.y_shape[(last ? 1 : 2) + a] = r.q_count;
+    }
+    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
+    return g;
+}
+
+// Weights (C, M/group * residues, taps...), the residues of the last axis innermost.
+std::vector<char> DepthToSpace::gather(const Layer &layer, const void *w) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+    const Shape to_shape = geometry_of(layer).w_shape;
+    const std::size_t axes = geometry_.axes.size();
+    std::vector<char> gathered(static_cast<std::size_t>(std::max<std::int64_t>(volume(to_shape) * size, 1)));
+    std::int64_t kernel = 1, residues = 1, taps = 1;
+    for (std::size_t a = 0; a < axes; a++) {
+        kernel *= geometry_.axes[a].kernel;
+        residues *= layer.axes[a].count;
+        taps *= layer.axes[a].taps;
+    }
+    char *to = gathered.data();
+    const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // of channels
+    for (std::int64_t pair = 0; pair < pairs; pair++) {
+        for (std::int64_t r = 0; r < residues; r++) {
+            for (std::int64_t t = 0; t < taps; t++, to += size) {
+                std::int64_t element = 0, stride = 1, rest_r = r, rest_t = t;
+                for (std::size_t a = axes; a-- > 0;) {
+                    const Residues &axis = layer.axes[a];
+                    element +=
+                        (axis.first + rest_r % axis.count + rest_t % axis.taps * geometry_.axes[a].stride) * stride;
+                    stride *= geometry_.axes[a].kernel;
+                    rest_r /= axis.count;
+                    rest_t /= axis.taps;
+                }
+                std::memcpy(to, static_cast<const char *>(w) + (pair * kernel + element) * size,
+                            static_cast<std::size_t>(size));
+            }
+        }
+    }
+    return gathered;
+}
+
+Status DepthToSpace::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
+                            double cost, std::unique_ptr<DepthToSpace> *made) {
+    made->reset();
+    const auto y_size = static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
+    bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && geometry.batch > 0 && geometry.in_channels > 0 &&
+                geometry.out_channels > 0 && geometry.out_channels_per_group() <= kMostChannels &&
+                volume(geometry.y_shape) * y_size <= kMostBytes;
+    std::int64_t residues = 1;
+    for (const AxisGeometry &axis : geometry.axes) {
+        fits = fits && axis.dilation == 1 && axis.in > 0 && axis.stride <= kMostBytes;
+        residues *= fits ? axis.stride : 1;
+        fits = fits && residues <= kMostBytes;
+    }
+    if (!fits || residues == 1) return Status();
+    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings));
+    own->layers_ = own->layers();
+    const auto elements = static_cast<double>(volume(geometry.y_shape));
+    own->cost_ = elements * (kCyclesPerElement + kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
+    for (const Layer &layer : own->layers_) own->cost_ += least_cost(own->geometry_of(layer), settings.isa);
+    if (!(own->cost_ < kGain * cost)) return Status();
+    for (Layer &layer : own->layers_) {
+        const Geometry g = own->geometry_of(layer);
+        const std::vector<char> weights = own->gather(layer, w);
+        std::vector<char> biases;
+        if (b) {
+            const std::size_t size = convt_dtype_size(geometry.b_dtype);
+            const std::int64_t copies = g.out_channels / geometry.out_channels;
+            for (std::int64_t i = 0; i < g.out_channels; i++) {
+                const char *const from = static_cast<const char *>(b) + i / copies * static_cast<std::int64_t>(size);
+                biases.insert(biases.end(), from, from + size);
+            }
+            const auto *const bytes = static_cast<const char *>(b);
+            own->bias_.assign(bytes, bytes + static_cast<std::size_t>(geometry.out_channels) * size);
+        }
+        const Status status =
+            LayerPlan::create(g, settings, nullptr, weights.data(), b ? biases.data() : nullptr, &layer.plan);
+        if (!status) return status;
+    }
+    own->plan_workspace();
+    *made = std::move(own);
+    return Status();
+}
+
+Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<DepthToSpace> *made) const {
+    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings_));
+    own->bias_ = bias_;
+    own->cost_ = cost_;
+    own->layers_ = own->layers();
+    for (Layer &layer : own->layers_) {
+        const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // of the same residues
+        if (Status status = from.plan->reshape(own->geometry_of(layer), &layer.plan); !status) return status;
+    }
+    own->plan_workspace();
+    *made = std::move(own);
+    return Status();
+}
+
+std::size_t DepthToSpace::packed_bytes() const {
+    std::size_t bytes = 0;
+    for (const Layer &layer : layers_) bytes += layer.plan->packed_bytes();
+    return bytes;
+}
+
+void DepthToSpace::plan_workspace() {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    for (const Layer &layer : layers_) {
+        layer_bytes_ = std::max(layer_bytes_, round_up(layer.plan->workspace_bytes()));
+        const auto bytes = static_cast<std::size_t>(volume(layer.plan->geometry().y_shape) * size);
+        depth_bytes_ = std::max(depth_bytes_, round_up(bytes));
+    }
+}
+
+Status DepthToSpace::run(const RunTensors &t, void *workspace) const {
+    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
+    char *const depth = static_cast<char *>(workspace) + layer_bytes_;
+    for (const AxisGeometry &axis : geometry_.axes) {
+        if (axis.kernel >= axis.stride) continue;
+        fill_with_bias(t);
+        break;
+    }
+    for (const Layer &layer : layers_) {
+        const Geometry &g = layer.plan->geometry();
+        RunTensors own;
+        own.x = t.x;
+        own.x_strides = t.x_strides;
+        own.y = depth;
+        own.y_strides = t.y_strides; // of the same rank
+        const std::size_t c_at = last ? g.y_shape.size() - 1 : 1;
+        std::int64_t stride = g.out_channels;
+        own.y_strides[c_at] = 1;
+        for (std::size_t i = g.y_shape.size(); i-- > 0;) {
+            if (i == c_at) continue;
+            own.y_strides[i] = stride;
+            stride *= g.y_shape[i];
+        }
+        if (Status status = layer.plan->run(own, workspace); !status) return status;
+        rearrange(layer, depth, t);
+    }
+    return Status();
+}
+
+void DepthToSpace::fill_with_bias(const RunTensors &t) const {
+    const std::size_t size = convt_dtype_size(geometry_.y_dtype), rank = geometry_.y_shape.size();
+    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
+    // Rows along the last axis, which is dense: all channels, or one of them over and over.
+    const auto extent = static_cast<std::size_t>(geometry_.y_shape.back());
+    const std::size_t row_bytes = extent * size;
+    std::vector<char> row(row_bytes, 0);
+    if (last && !bias_.empty()) std::memcpy(row.data(), bias_.data(), row_bytes);
+    std::vector<std::int64_t> at(rank, 0);
+    std::int64_t channel = -1;
+    for (;;) {
+        if (!last && !bias_.empty() && at[1] != channel) {
+            channel = at[1];
+            for (std::size_t i = 0; i < extent; i++) {
+                std::memcpy(row.data() + i * size, bias_.data() + static_cast<std::size_t>(channel) * size, size);
+            }
+        }
+        std::int64_t to = 0;
+        for (std::size_t i = 0; i + 1 < rank; i++) to += at[i] * t.y_strides[i];
+        std::memcpy(static_cast<char *>(t.y) + to * static_cast<std::int64_t>(size), row.data(), row_bytes);
+        std::size_t i = rank - 1;
+        while (i-- > 0) {
+            if (++at[i] < geometry_.y_shape[i]) break;
+            at[i] = 0;
+        }
+        if (i == static_cast<std::size_t>(-1)) return;
+    }
+}
+
+// depth is (n, q of each axis, channel, residue of each axis), dense.
+void DepthToSpace::rearrange(const Layer &layer, const char *depth, const RunTensors &t) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
+    const std::size_t rank = geometry_.y_shape.size(), axes = geometry_.axes.size(), first = last ? 1 : 2;
+    // Of the axes outside of w, the two that there may be, outermost first.
+    struct Outer {
+        std::int64_t q_begin = 0, q_count = 1, first = 0, count = 1, stride = 1, pad = 0, out = 1, y_stride = 0;
+    };
+    std::array<Outer, 2> outer;
+    for (std::size_t a = 0; a + 1 < axes; a++) {
+        const Residues &r = layer.axes[a];
+        const AxisGeometry &axis = geometry_.axes[a];
+        outer[a + 3 - axes] = {r.q_begin,   r.q_count,      r.first,  r.count,
+                               axis.stride, axis.pad_begin, axis.out, t.y_strides[first + a]};
+    }
+    const Residues &w = layer.axes.back();
+    const AxisGeometry &w_axis = geometry_.axes.back();
+    const std::int64_t w_stride = t.y_strides[first + axes - 1], c_stride = t.y_strides[last ? rank - 1 : 1];
+    const std::int64_t residues = outer[0].count * outer[1].count * w.count,
+                       channels = geometry_.out_channels * residues;
+    const auto rows = static_cast<std::size_t>(geometry_.batch * outer[0].q_count * outer[1].q_count);
+    const auto copy_run = [&](const char *from, std::int64_t to, std::int64_t runs, std::int64_t count) {
+        char *const target = static_cast<char *>(t.y) + to * size;
+        const std::int64_t step = w_axis.stride * w_stride;
+        switch (size) {
+        case 2: copy_runs<std::uint16_t>(from, channels, target, step, w_stride, runs, count); break;
+        case 4: copy_runs<std::uint32_t>(from, channels, target, step, w_stride, runs, count); break;
+        default: copy_runs<std::uint64_t>(from, channels, target, step, w_stride, runs, count); break;
+        }
+    };
+    // Positions whose residues are all inside y, between those that are cropped.
+    const std::int64_t start = w.q_begin * w_axis.stride + w.first - w_axis.pad_begin; // in y, or before it
+    const std::int64_t whole_begin = std::clamp<std::int64_t>(ceil_of(-start, w_axis.stride), 0, w.q_count);
+    const std::int64_t whole_end =
+        std::clamp<std::int64_t>(floor_div(w_axis.out - start - w.count, w_axis.stride) + 1, whole_begin, w.q_count);
+    settings_.parallel.for_each(rows, [&](std::size_t row) {
+        const auto index = static_cast<std::int64_t>(row);
+        const std::int64_t qh = index % outer[1].q_count, qd = index / outer[1].q_count % outer[0].q_count,
+                           n = index / outer[1].q_count / outer[0].q_count;
+        const char *const from_row = depth + index * w.q_count * channels * size;
+        for (std::int64_t c = 0; c < geometry_.out_channels; c++) {
+            for (std::int64_t rd = 0; rd < outer[0].count; rd++) {
+                const std::int64_t od = (outer[0].q_begin + qd) * outer[0].stride + outer[0].first + rd - outer[0].pad;
+                if (od < 0 || od >= outer[0].out) continue;
+                for (std::int64_t rh = 0; rh < outer[1].count; rh++) {
+                    const std::int64_t oh =
+                        (outer[1].q_begin + qh) * outer[1].stride + outer[1].first + rh - outer[1].pad;
+                    if (oh < 0 || oh >= outer[1].out) continue;
+                    const std::int64_t y_row =
+                        n * t.y_strides[0] + c * c_stride + od * outer[0].y_stride + oh * outer[1].y_stride;
+                    const char *const from =
+                        from_row + ((c * outer[0].count + rd) * outer[1].count + rh) * w.count * size;
+                    copy_run(from + whole_begin * channels * size,
+                             y_row + (start + whole_begin * w_axis.stride) * w_stride, whole_end - whole_begin,
+                             w.count);
+                    for (std::int64_t q = 0; q < w.q_count; q++) {
+                        if (q == whole_begin) q = whole_end;
+                        if (q >= w.q_count) break;
+                        const std::int64_t o = start + q * w_axis.stride, skip = std::max<std::int64_t>(-o, 0),
+                                           end = std::min(w.count, w_axis.out - o);
+                        if (skip >= end) continue;
+                        copy_run(from + (q * channels + skip) * size, y_row + (o + skip) * w_stride, 1, end - skip);
+                    }
+                }
+            }
+        }
+    });
+}
+
+} // namespace convtranspose

@@ -1,0 +1,60 @@
+// Layers of few output channels whose kernels would leave vectors empty, along w too: small images, three axes, groups. As in
+// residue_layers.h, but with the residues of all axes as output channels of layers of stride 1, which write a tensor of their
+// own; that is then rearranged into y, as ONNX DepthToSpace does.
+#ifndef CONVTRANSPOSE_RUNTIME_DEPTH_TO_SPACE_H_
+#define CONVTRANSPOSE_RUNTIME_DEPTH_TO_SPACE_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "layer_plan.h"
+
+namespace convtranspose {
+
+class DepthToSpace {
+  public:
+    // *made is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles.
+    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
+                         double cost, std::unique_ptr<DepthToSpace> *made);
+    Status reshape(const Geometry &geometry, std::unique_ptr<DepthToSpace> *made) const;
+
+    Status run(const RunTensors &tensors, void *workspace) const; // which is aligned to 64
+
+    const LayerPlan &first() const { return *layers_.front().plan; }
+    std::size_t count() const { return layers_.size(); }
+    std::size_t workspace_bytes() const { return layer_bytes_ + depth_bytes_; }
+    std::size_t packed_bytes() const;
+    double cost() const { return cost_; }
+
+  private:
+    // Of an axis: residues first..first+count-1, each with that many taps; the positions with one of them inside y, at least one.
+    struct Residues {
+        std::int64_t first, count, taps;
+        std::int64_t q_begin = 0, q_count = 0;
+    };
+    struct Layer {
+        std::vector<Residues> axes; // outermost first, as in geometry_
+        std::unique_ptr<LayerPlan> plan;
+    };
+
+    DepthToSpace(const Geometry &geometry, const PlanSettings &settings) : geometry_(geometry), settings_(settings) {}
+    std::vector<Layer> layers() const; // without their plans
+    Geometry geometry_of(const Layer &layer) const;
+    std::vector<char> gather(const Layer &layer, const void *w) const;
+    void plan_workspace();
+    void fill_with_bias(const RunTensors &tensors) const;
+    void rearrange(const Layer &layer, const char *depth, const RunTensors &tensors) const;
+
+    Geometry geometry_;
+    PlanSettings settings_;
+    std::vector<Layer> layers_;
+    std::vector<char> bias_; // as given; of residues that no tap reaches it is all there is
+    double cost_ = 0;
+    std::size_t layer_bytes_ = 0, depth_bytes_ = 0;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_DEPTH_TO_SPACE_H_
