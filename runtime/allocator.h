@@ -3,7 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_ALLOCATOR_H_
 
 #include <cstddef>
-#include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "convtranspose/convtranspose.h"
@@ -21,13 +21,14 @@ struct Allocator {
 
     void *get(std::size_t size) const {
         if (allocate) return allocate(user, size, kAlignment);
-        return std::aligned_alloc(kAlignment, round_up(size));
+        // Not std::aligned_alloc, which Windows and older Android lack.
+        return ::operator new(size, std::align_val_t{kAlignment}, std::nothrow);
     }
     void release(void *p) const {
         if (deallocate) {
             deallocate(user, p);
         } else {
-            std::free(p);
+            ::operator delete(p, std::align_val_t{kAlignment});
         }
     }
 };
