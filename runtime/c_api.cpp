@@ -37,8 +37,8 @@ using convtranspose::isa_name;
 using convtranspose::Strides;
 using convtranspose::to_string;
 
-constexpr Isa kIsas[] = {Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2, Isa::kX86_64,
-                         Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon}; // best first
+constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2,   Isa::kX86_64,     Isa::kNeonDotprod,
+                         Isa::kNeonFp16,   Isa::kNeon,   Isa::kNeon32, Isa::kWasmSimd128}; // best first
 
 CONVTRANSPOSE_THREAD_LOCAL std::string last_error;
 CONVTRANSPOSE_THREAD_LOCAL const char *last_literal = ""; // instead of last_error where there was no memory for one

@@ -7,7 +7,7 @@
 #include <cpuid.h>
 #elif defined(_M_X64)
 #include <intrin.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
@@ -27,6 +27,8 @@ const char *isa_name(Isa isa) {
     case Isa::kNeon: return "neon";
     case Isa::kNeonFp16: return "neon_fp16";
     case Isa::kNeonDotprod: return "neon_dotprod";
+    case Isa::kNeon32: return "neon32";
+    case Isa::kWasmSimd128: return "wasm_simd128";
     }
     return "unknown";
 }
@@ -121,8 +123,8 @@ bool supported(Isa isa) {
 #else
     const bool zmm = has_all(saved, {5 /* masks */, 6 /* zmm 0..15 */, 7 /* zmm 16..31 */});
 #endif
-    const bool avx512 = avx2 && zmm &&
-                        has_all(extended.b, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */});
+    const bool avx512 =
+        avx2 && zmm && has_all(extended.b, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */});
     switch (isa) {
     case Isa::kX86_64: return true;
     case Isa::kAvx2: return avx2;
@@ -134,10 +136,25 @@ bool supported(Isa isa) {
                has_all(extended.c, {1 /* vbmi */, 6 /* vbmi2 */, 11 /* vnni */, 12 /* bitalg */});
     case Isa::kNeon:
     case Isa::kNeonFp16:
-    case Isa::kNeonDotprod: return false;
+    case Isa::kNeonDotprod:
+    case Isa::kNeon32:
+    case Isa::kWasmSimd128: return false;
     }
     return false;
 }
+
+#elif defined(__arm__)
+bool supported(Isa isa) {
+#if defined(__linux__)
+    return isa == Isa::kNeon32 && (getauxval(AT_HWCAP) & HWCAP_NEON);
+#else
+    return false;
+#endif
+}
+
+#elif defined(__wasm__)
+// An engine without these vectors refuses the whole program.
+bool supported(Isa isa) { return isa == Isa::kWasmSimd128; }
 #endif
 
 } // namespace

@@ -1,5 +1,5 @@
-# Included by toolchain files that have set zig_target, CMAKE_SYSTEM_NAME and CMAKE_SYSTEM_PROCESSOR: Clang, a linker and the
-# C++ library of any of those systems, as the wheel `ziglang` brings them (requirements.txt). The host has a POSIX shell.
+# Included by toolchain files that have set zig_target, zig_flags, CMAKE_SYSTEM_NAME and CMAKE_SYSTEM_PROCESSOR: Clang, a linker
+# and the C++ library of any of those systems, as the wheel `ziglang` brings them (requirements.txt). The host has a POSIX shell.
 set(CONVTRANSPOSE_ZIG "${CMAKE_CURRENT_LIST_DIR}/../../build/venv/site-packages/ziglang/zig" CACHE FILEPATH "The program zig")
 set(CONVTRANSPOSE_ZIG_CACHE "${CMAKE_CURRENT_LIST_DIR}/../../build/zig" CACHE PATH
     "Folder where zig keeps the C and C++ libraries that it compiles once for each target")
@@ -15,7 +15,7 @@ function(_zig_tool variable command)
     set(tool ${zig_cache}/${zig_target}/${command})
     set(script "#!/bin/sh\nZIG_GLOBAL_CACHE_DIR='${zig_cache}' ZIG_LOCAL_CACHE_DIR='${zig_cache}' exec '${zig_program}' ${command}")
     if(command MATCHES "^c")
-        string(APPEND script " -target ${zig_target}")
+        string(APPEND script " -target ${zig_target} ${zig_flags}")
     endif()
     string(APPEND script " \"$@\"\n")
     if(EXISTS ${tool})
