@@ -12,9 +12,9 @@
 # f32 y; i8_s32 and i16_s32 the bare sums.
 #
 # Name of a variant: family_dtype_store[_sSTRIDES]_tile. Tiles leave a register or two for operands: AVX-512 has 32 vector
-# registers, AVX2 and baseline x86-64 have 16, NEON 32.
+# registers, AVX2 and baseline x86-64 have 16, NEON 32, on 32-bit ARM 16; engines of WebAssembly map its own to those.
 #
-# Set before: architecture (x86, arm) and os, as Halide calls it.
+# Set before: architecture (x86, arm, arm32, wasm) and os, as Halide calls it.
 
 # How Halide calls the ISAs (behind the operating system), and the lanes of an f32 vector there. neon_dotprod adds integer
 # arithmetic to neon_fp16, that sums in f16 to neon, and avx512_vnni integer arithmetic to avx512: float_isas are what is left
@@ -30,6 +30,19 @@ if(architecture STREQUAL arm)
     set(int16_block 1)
     set(isas_added neon_dotprod neon_fp16)
     set(isas_base neon neon)
+elseif(architecture MATCHES "^(arm32|wasm)$")
+    set(isas_arm32 neon32)
+    set(isas_wasm wasm_simd128)
+    set(isas ${isas_${architecture}})
+    set(float_isas ${isas})
+    set(float_isas_of_32)
+    set(int16_isas ${isas})
+    set(int16_isas_of_32)
+    set(int16_block_arm32 1)
+    set(int16_block_wasm 2)
+    set(int16_block ${int16_block_${architecture}})
+    set(isas_added)
+    set(isas_base)
 else()
     set(isas avx512_vnni avx512 avx2 x86_64)
     set(float_isas avx512 avx2 x86_64)
@@ -47,6 +60,8 @@ set(target_x86_64 x86-64-${os})
 set(target_neon_dotprod arm-64-${os}-arm_dot_prod)
 set(target_neon_fp16 arm-64-${os}-arm_fp16)
 set(target_neon arm-64-${os})
+set(target_neon32 arm-32-${os})
+set(target_wasm_simd128 wasm-32-${os}-wasm_simd128)
 # Conversions between f16 and f32 are part of plain NEON, which Halide takes for a part of arm_fp16. Kernels that store f16 one
 # by one, or compare what they load, would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
 set(target_f16_neon arm-64-${os}-arm_fp16)
@@ -58,8 +73,14 @@ set(lanes_x86_64 4)
 set(lanes_neon_dotprod 4)
 set(lanes_neon_fp16 4)
 set(lanes_neon 4)
+set(lanes_neon32 4)
+set(lanes_wasm_simd128 4)
 
-include(variants_${architecture}) # convtranspose_architecture_table: the families that tile channels and rows
+set(table_x86 variants_x86)
+set(table_arm variants_arm)
+set(table_arm32 variants_of_16)
+set(table_wasm variants_of_16)
+include(${table_${architecture}}) # convtranspose_architecture_table: the families that tile channels and rows
 
 function(convtranspose_table)
     # x copied into the order that a family reads.

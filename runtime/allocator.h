@@ -3,7 +3,8 @@
 #define CONVTRANSPOSE_RUNTIME_ALLOCATOR_H_
 
 #include <cstddef>
-#include <cstdlib>
+#include <cstdint>
+#include <new>
 #include <utility>
 
 #include "convtranspose/convtranspose.h"
@@ -12,22 +13,27 @@ namespace convtranspose {
 
 constexpr std::size_t kAlignment = 64;
 
-inline std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+// Bytes are counted with 64 bits: what a plan needs may be more than an address space of 32 bits holds, and then is not to be had.
+// PTRDIFF_MAX is the most that any C library gives.
+inline std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 struct Allocator {
     convt_allocate allocate = nullptr;
     convt_deallocate deallocate = nullptr;
     void *user = nullptr;
 
-    void *get(std::size_t size) const {
+    void *get(std::uint64_t bytes) const {
+        if (bytes > static_cast<std::uint64_t>(PTRDIFF_MAX)) return nullptr;
+        const auto size = static_cast<std::size_t>(bytes);
         if (allocate) return allocate(user, size, kAlignment);
-        return std::aligned_alloc(kAlignment, round_up(size));
+        // Not std::aligned_alloc, which Windows and older Android lack.
+        return ::operator new (size, std::align_val_t{kAlignment}, std::nothrow);
     }
     void release(void *p) const {
         if (deallocate) {
             deallocate(user, p);
         } else {
-            std::free(p);
+            ::operator delete (p, std::align_val_t{kAlignment});
         }
     }
 };
@@ -36,8 +42,9 @@ struct Allocator {
 class Block {
   public:
     Block() = default;
-    Block(const Allocator &allocator, std::size_t size)
-        : allocator_(allocator), data_(allocator.get(size ? size : 1)), size_(size) {}
+    Block(const Allocator &allocator, std::uint64_t size)
+        : allocator_(allocator), data_(allocator.get(size ? size : 1)),
+          size_(data_ ? static_cast<std::size_t>(size) : 0) {}
     Block(Block &&other) noexcept { swap(other); }
     Block &operator=(Block &&other) noexcept {
         swap(other);

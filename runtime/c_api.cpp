@@ -14,6 +14,7 @@
 #include "geometry.h"
 #include "layer_plan.h"
 #include "shape.h"
+#include "threads.h"
 
 using convtranspose::Geometry;
 using convtranspose::Isa;
@@ -36,11 +37,11 @@ using convtranspose::isa_name;
 using convtranspose::Strides;
 using convtranspose::to_string;
 
-constexpr Isa kIsas[] = {Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2, Isa::kX86_64,
-                         Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon}; // best first
+constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2,   Isa::kX86_64,     Isa::kNeonDotprod,
+                         Isa::kNeonFp16,   Isa::kNeon,   Isa::kNeon32, Isa::kWasmSimd128}; // best first
 
-thread_local std::string last_error;
-thread_local const char *last_literal = ""; // instead of last_error where there was no memory for one
+CONVTRANSPOSE_THREAD_LOCAL std::string last_error;
+CONVTRANSPOSE_THREAD_LOCAL const char *last_literal = ""; // instead of last_error where there was no memory for one
 
 convt_status report(const Status &status) {
     if (!status) {
@@ -53,6 +54,9 @@ convt_status report(const Status &status) {
 // Runs body() and turns what it throws into a status: nothing may leave a C function but by return.
 template<typename Body>
 convt_status guarded(const Body &body) noexcept {
+#ifndef __cpp_exceptions
+    return report(body()); // what would be thrown ends the program
+#else
     try {
         return report(body());
     } catch (const std::bad_alloc &) {
@@ -62,6 +66,7 @@ convt_status guarded(const Body &body) noexcept {
         last_literal = "an exception inside the library";
         return CONVT_INTERNAL;
     }
+#endif
 }
 
 bool built_in(Isa isa) {

@@ -226,7 +226,8 @@ bool CoreProblem::reads_outside() const {
         if (a.low < 0) return true;
         for (std::int64_t r = 0; r < a.residues; r++) {
             const std::int64_t positions = (a.geometry.out - r + a.geometry.stride - 1) / a.geometry.stride;
-            const std::int64_t offset = a.table[kTapColumns * r], count = a.table[kTapColumns * r + 1];
+            const std::int32_t *const row = a.table.data() + kTapColumns * r;
+            const std::int64_t offset = row[0], count = row[1];
             if (count && positions - 1 + offset + (count - 1) * a.geometry.offset_step >= a.geometry.in) return true;
         }
     }

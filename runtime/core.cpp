@@ -107,20 +107,20 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     plan_strips(threads);
 }
 
-std::size_t Core::weight_bytes() const {
-    return static_cast<std::size_t>(ceil_div(packed_.weights() * operand_size(*variant_), kCacheLine) * kCacheLine);
+std::uint64_t Core::weight_bytes() const {
+    return static_cast<std::uint64_t>(ceil_div(packed_.weights() * operand_size(*variant_), kCacheLine) * kCacheLine);
 }
 
-std::size_t Core::packed_bytes() const {
+std::uint64_t Core::packed_bytes() const {
     std::int64_t bytes = packed_.biases() * operand_size(*variant_);
     if (packed_.arithmetic == Arithmetic::kInt8) bytes = packed_.biases() * packed_.taps_volume() * 4;
     if (packed_.arithmetic == Arithmetic::kInt16) bytes = 0;
-    return weight_bytes() + static_cast<std::size_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
+    return weight_bytes() + static_cast<std::uint64_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
 }
 
-std::size_t Core::epilogue_bytes() const {
+std::uint64_t Core::epilogue_bytes() const {
     if (is_float(packed_.arithmetic)) return 0;
-    return static_cast<std::size_t>(ceil_div(epilogue_of(packed_, axes_).bytes(), kCacheLine) * kCacheLine);
+    return static_cast<std::uint64_t>(ceil_div(epilogue_of(packed_, axes_).bytes(), kCacheLine) * kCacheLine);
 }
 
 bool Core::pack(const WeightsView &w, const void *bias, void *packed) const {
@@ -206,7 +206,7 @@ void Core::plan_strips(int threads) {
     // Tiles are read whole: past the last column of the last row there must be memory.
     const std::int64_t column = copies_channels_inside() ? channels : packed_.block;
     copy_bytes_ =
-        static_cast<std::size_t>(ceil_div((most + (v.tile_q + v.lanes) * column) * size, kCacheLine) * kCacheLine);
+        static_cast<std::uint64_t>(ceil_div((most + (v.tile_q + v.lanes) * column) * size, kCacheLine) * kCacheLine);
 }
 
 // Where the i-th strip of an image begins: they are of as many whole tiles each as can be, and the last has the rest.

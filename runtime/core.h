@@ -29,9 +29,9 @@ class Core {
     const Variant &variant() const { return *variant_; }
     const PackedLayout &packed_layout() const { return packed_; }
     const std::array<AxisPlan, 3> &axes() const { return axes_; }
-    std::size_t packed_bytes() const;   // weights, then biases; quantized: weights, then their sums
-    std::size_t epilogue_bytes() const; // quantized only, else 0
-    std::size_t workspace_bytes() const { return copy_bytes_ * static_cast<std::size_t>(workers_); }
+    std::uint64_t packed_bytes() const;   // weights, then biases; quantized: weights, then their sums
+    std::uint64_t epilogue_bytes() const; // quantized only, else 0
+    std::uint64_t workspace_bytes() const { return copy_bytes_ * static_cast<std::uint64_t>(workers_); }
     bool copies_x() const { return copies_x_; }
 
     // Packs into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
@@ -82,7 +82,7 @@ class Core {
     void lay_out_copy(Strip *s) const;
     std::int64_t copied_channels() const; // with those that fill blocks and vectors
     bool copies_channels_inside() const;  // whether the copy of x has its channels dense, not w
-    std::size_t weight_bytes() const;     // rounded up to where what follows begins
+    std::uint64_t weight_bytes() const;   // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;
     CopyFunction copy_ = nullptr;
@@ -97,7 +97,7 @@ class Core {
     std::int64_t strips_ = 1;     // that an image is cut into along that axis
     std::int64_t images_ = 1;     // images copied and computed at a time
     int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all share each strip
-    std::size_t copy_bytes_ = 0;
+    std::uint64_t copy_bytes_ = 0;
 };
 
 } // namespace convtranspose

@@ -24,7 +24,7 @@ class DepthToSpace {
 
     const LayerPlan &first() const { return *layers_.front().plan; }
     std::size_t count() const { return layers_.size(); }
-    std::size_t workspace_bytes() const { return layer_bytes_ + depth_bytes_; }
+    std::uint64_t workspace_bytes() const { return layer_bytes_ + depth_bytes_; }
     std::size_t packed_bytes() const;
     double cost() const { return cost_; }
 
@@ -52,7 +52,7 @@ class DepthToSpace {
     std::vector<Layer> layers_;
     std::vector<char> bias_; // as given; of residues that no tap reaches it is all there is
     double cost_ = 0;
-    std::size_t layer_bytes_ = 0, depth_bytes_ = 0;
+    std::uint64_t layer_bytes_ = 0, depth_bytes_ = 0;
 };
 
 } // namespace convtranspose

@@ -1,13 +1,18 @@
+#include <cstdint>
+#include <initializer_list>
+
 #include "variant.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#elif defined(_M_X64)
+#include <intrin.h>
+#elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
-#elif defined(_M_ARM64)
+#elif (defined(__aarch64__) || defined(_M_ARM64)) && defined(_WIN32)
 #include <windows.h>
 #endif
 
@@ -22,6 +27,8 @@ const char *isa_name(Isa isa) {
     case Isa::kNeon: return "neon";
     case Isa::kNeonFp16: return "neon_fp16";
     case Isa::kNeonDotprod: return "neon_dotprod";
+    case Isa::kNeon32: return "neon32";
+    case Isa::kWasmSimd128: return "wasm_simd128";
     }
     return "unknown";
 }
@@ -46,7 +53,7 @@ ArmFeatures arm_features() {
         return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value;
     };
     has = {feature("hw.optional.arm.FEAT_FP16"), feature("hw.optional.arm.FEAT_DotProd")};
-#elif defined(_M_ARM64)
+#elif defined(_WIN32)
     // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which older headers lack. Windows has no word for f16: every CPU with dot products
     // that it runs on has that too.
     constexpr DWORD kDotProduct = 43;
@@ -54,26 +61,70 @@ ArmFeatures arm_features() {
 #endif
     return has;
 }
-#endif
 
-} // namespace
-
-// The features are those that cmake/variants.cmake compiles each ISA for.
-bool isa_supported(Isa isa) {
-#if defined(__aarch64__) || defined(_M_ARM64)
+bool supported(Isa isa) {
     const ArmFeatures has = arm_features();
     return isa == Isa::kNeon || (isa == Isa::kNeonFp16 && has.fp16) ||
            (isa == Isa::kNeonDotprod && has.fp16 && has.dotprod);
-#elif defined(__x86_64__) && defined(__GNUC__)
-    // __builtin_cpu_supports also asks whether the operating system saves the registers.
-    __builtin_cpu_init();
+}
+
+#elif defined(__x86_64__) || defined(_M_X64)
+struct Registers {
     unsigned int a = 0, b = 0, c = 0, d = 0;
-    const bool f16c =
-        __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C); // not a name that every compiler's builtin knows
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
-    const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512vl");
+};
+
+// All zero for a leaf that the CPU does not know. Not by __builtin_cpu_supports, which some compilers lack, or lack the
+// library for.
+Registers cpuid(unsigned int leaf) {
+    Registers r;
+#if defined(__GNUC__)
+    __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);
+#else
+    int most[4], found[4];
+    __cpuid(most, 0);
+    if (leaf <= static_cast<unsigned int>(most[0])) {
+        __cpuidex(found, static_cast<int>(leaf), 0);
+        r.a = static_cast<unsigned int>(found[0]);
+        r.b = static_cast<unsigned int>(found[1]);
+        r.c = static_cast<unsigned int>(found[2]);
+        r.d = static_cast<unsigned int>(found[3]);
+    }
+#endif
+    return r;
+}
+
+// Which registers the operating system saves: XCR0, which can be read if it uses XSAVE.
+std::uint64_t saved_registers() {
+#if defined(__GNUC__)
+    std::uint32_t low = 0, high = 0;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return std::uint64_t{high} << 32 | low;
+#else
+    return _xgetbv(0);
+#endif
+}
+
+bool has_all(std::uint64_t flags, std::initializer_list<int> bits) {
+    for (const int bit : bits) {
+        if (!(flags >> bit & 1)) return false;
+    }
+    return true;
+}
+
+// Bits as Intel's manual numbers them (volume 2, CPUID).
+bool supported(Isa isa) {
+    const Registers basic = cpuid(1), extended = cpuid(7);
+    const std::uint64_t saved = has_all(basic.c, {27 /* osxsave */}) ? saved_registers() : 0;
+    const bool avx2 = has_all(saved, {1 /* xmm */, 2 /* ymm */}) &&
+                      has_all(basic.c, {12 /* fma */, 28 /* avx */, 29 /* f16c */}) &&
+                      has_all(extended.b, {5 /* avx2 */});
+#if defined(__APPLE__)
+    const bool zmm = true; // saved once a thread uses them, and only then said to be
+#else
+    const bool zmm = has_all(saved, {5 /* masks */, 6 /* zmm 0..15 */, 7 /* zmm 16..31 */});
+#endif
+    const bool avx512 =
+        avx2 && zmm && has_all(extended.b, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */});
     switch (isa) {
     case Isa::kX86_64: return true;
     case Isa::kAvx2: return avx2;
@@ -81,17 +132,34 @@ bool isa_supported(Isa isa) {
     case Isa::kAvx512Vnni:
         // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 and more too; tests/kernels sees to it that no kernel
         // holds an instruction that is not asked for here.
-        return avx512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512ifma") &&
-               __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-               __builtin_cpu_supports("avx512bitalg");
+        return avx512 && has_all(extended.b, {21 /* ifma */}) &&
+               has_all(extended.c, {1 /* vbmi */, 6 /* vbmi2 */, 11 /* vnni */, 12 /* bitalg */});
     case Isa::kNeon:
     case Isa::kNeonFp16:
-    case Isa::kNeonDotprod: return false;
+    case Isa::kNeonDotprod:
+    case Isa::kNeon32:
+    case Isa::kWasmSimd128: return false;
     }
     return false;
+}
+
+#elif defined(__arm__)
+bool supported(Isa isa) {
+#if defined(__linux__)
+    return isa == Isa::kNeon32 && (getauxval(AT_HWCAP) & HWCAP_NEON);
 #else
-    return isa == Isa::kX86_64;
+    return false;
 #endif
 }
+
+#elif defined(__wasm__)
+// An engine without these vectors refuses the whole program.
+bool supported(Isa isa) { return isa == Isa::kWasmSimd128; }
+#endif
+
+} // namespace
+
+// The features are those that cmake/variants.cmake compiles each ISA for.
+bool isa_supported(Isa isa) { return supported(isa); }
 
 } // namespace convtranspose

@@ -13,9 +13,9 @@ namespace convtranspose {
 
 namespace {
 
-std::size_t count(const Shape &shape) {
-    std::size_t n = 1;
-    for (const std::int64_t extent : shape) n *= static_cast<std::size_t>(extent);
+std::uint64_t count(const Shape &shape) {
+    std::uint64_t n = 1;
+    for (const std::int64_t extent : shape) n *= static_cast<std::uint64_t>(extent);
     return n;
 }
 
@@ -70,6 +70,11 @@ convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
     if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.dtype;
     if (leading) return CONVT_S32;
     return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
+}
+
+Status fits_in_memory(std::uint64_t workspace) {
+    if (workspace <= static_cast<std::uint64_t>(PTRDIFF_MAX)) return Status();
+    return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", workspace, " bytes does not fit in memory"));
 }
 
 const char *family_rule(Family family) {
@@ -198,7 +203,7 @@ Status LayerPlan::finish_planning() {
                          " layers of stride 1, rearranged: least estimated cost");
         packed_bytes_ = depth_to_space_->packed_bytes();
         workspace_bytes_ = depth_to_space_->workspace_bytes();
-        return Status();
+        return fits_in_memory(workspace_bytes_);
     }
     if (residue_layers_) {
         reason_ = concat("residues of w as output channels, of ", residue_layers_->count(),
@@ -209,17 +214,17 @@ Status LayerPlan::finish_planning() {
             dense_y_bytes_ = round_up(count(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));
         }
         workspace_bytes_ = core_workspace_bytes_ + dense_y_bytes_;
-        return Status();
+        return fits_in_memory(workspace_bytes_);
     }
     plan_fallbacks();
-    std::size_t core_bytes = core_.workspace_bytes(), core_packed = core_.packed_bytes(),
-                core_epilogue = core_.epilogue_bytes();
+    std::uint64_t core_bytes = core_.workspace_bytes(), core_packed = core_.packed_bytes(),
+                  core_epilogue = core_.epilogue_bytes();
     for (const Core &core : fallbacks_) {
         core_bytes = std::max(core_bytes, core.workspace_bytes());
         core_packed = std::max(core_packed, core.packed_bytes());
         core_epilogue = std::max(core_epilogue, core.epilogue_bytes());
     }
-    const auto elements = static_cast<std::size_t>(leading_elements());
+    const auto elements = static_cast<std::uint64_t>(leading_elements());
     run_packed_bytes_ = weights_at_run_time() ? round_up(core_packed * elements) : 0;
     run_epilogue_bytes_ =
         round_up(core_epilogue * elements); // scales may be those of a run even if weights are constant
@@ -252,7 +257,7 @@ Status LayerPlan::finish_planning() {
     core_workspace_bytes_ = round_up(core_bytes);
     workspace_bytes_ =
         run_packed_bytes_ + run_epilogue_bytes_ + core_workspace_bytes_ + partial_bytes_ + dense_y_bytes_;
-    return Status();
+    return fits_in_memory(workspace_bytes_);
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
@@ -273,7 +278,7 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     }
     if (w && !p->is_of_layers()) {
         packed->layout = p->core_.packed_layout();
-        const std::size_t bytes = p->core_.packed_bytes() * static_cast<std::size_t>(p->leading_elements());
+        const std::uint64_t bytes = p->core_.packed_bytes() * static_cast<std::uint64_t>(p->leading_elements());
         packed->block = Block(settings.allocator, bytes);
         if (!packed->block) {
             return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of packed weights"));
@@ -379,7 +384,7 @@ Status LayerPlan::repack(const LayerPlan &from) {
     if (!status) return status;
     packed->layout = core_.packed_layout();
     const Block dense(settings_.allocator, count(geometry_.w_shape));
-    packed->block = Block(settings_.allocator, core_.packed_bytes() * static_cast<std::size_t>(leading_elements()));
+    packed->block = Block(settings_.allocator, core_.packed_bytes() * static_cast<std::uint64_t>(leading_elements()));
     if (!dense || !packed->block) {
         return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", count(geometry_.w_shape), " bytes of weights"));
     }
@@ -431,7 +436,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     Block block;
     if (!workspace && workspace_bytes_) {
         {
-            const std::lock_guard<std::mutex> lock(mutex_);
+            const std::lock_guard<Mutex> lock(mutex_);
             if (!free_workspaces_.empty()) {
                 block = std::move(free_workspaces_.back());
                 free_workspaces_.pop_back();
@@ -495,7 +500,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
 
 void LayerPlan::give_back(Block workspace) const {
     if (!workspace) return;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     free_workspaces_.push_back(std::move(workspace));
 }
 
@@ -565,7 +570,8 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
     if (!channels_last) inner.push_back(core_geometry_.out_channels);
     for (const AxisGeometry &a : core_geometry_.axes) inner.push_back(a.out);
     if (channels_last) inner.push_back(core_geometry_.out_channels);
-    const std::size_t elements = count(inner), channel = channels_last ? inner.size() - 1 : 1;
+    const auto elements = static_cast<std::size_t>(count(inner));
+    const std::size_t channel = channels_last ? inner.size() - 1 : 1;
     char *const partial = workspace;
     auto *const total = reinterpret_cast<double *>(partial + round_up(elements * convt_dtype_size(problem_.y_dtype)));
     const char *const packed = static_cast<const char *>(operands.packed);

@@ -13,6 +13,7 @@
 #include "geometry.h"
 #include "parallel.h"
 #include "shape.h"
+#include "threads.h"
 
 namespace convtranspose {
 
@@ -68,7 +69,7 @@ class LayerPlan {
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
     const Core &core() const; // the first, if layers of other shapes compute this one
     bool is_of_layers() const { return residue_layers_ || depth_to_space_; }
-    std::size_t workspace_bytes() const { return workspace_bytes_; }
+    std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
     const std::string &reason() const { return reason_; }
@@ -118,13 +119,13 @@ class LayerPlan {
     Block epilogue_; // of constant weights: one for each element of the leading axes
     std::size_t packed_bytes_ = 0;
     // Workspace: packed weights and epilogue of the run, the core's, sums over leading axes, y.
-    std::size_t workspace_bytes_ = 0, core_workspace_bytes_ = 0, partial_bytes_ = 0, run_packed_bytes_ = 0,
-                run_epilogue_bytes_ = 0;
+    std::uint64_t workspace_bytes_ = 0, core_workspace_bytes_ = 0, partial_bytes_ = 0, run_packed_bytes_ = 0,
+                  run_epilogue_bytes_ = 0;
     // A single output channel that comes last leaves the columns of y apart if y is a crop, which kernels that store runs
     // of a row cannot do: they then write here.
-    std::size_t dense_y_bytes_ = 0;
+    std::uint64_t dense_y_bytes_ = 0;
 
-    mutable std::mutex mutex_;
+    mutable Mutex mutex_;
     mutable std::vector<Block> free_workspaces_;
 };
 

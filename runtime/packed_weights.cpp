@@ -32,10 +32,11 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
                 Sum *to = to_tile + ic * ic_stride;
                 for (std::int64_t d = 0; d < p.taps[2]; d++) {
                     for (std::int64_t h = 0; h < p.taps[1]; h++) {
-                        const std::int64_t at_dh = axes[2].elements[d] * w.k[2] + axes[1].elements[h] * w.k[1];
+                        const std::int64_t at_dh =
+                            axes[2].elements.data()[d] * w.k[2] + axes[1].elements.data()[h] * w.k[1];
                         for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride) {
-                            const Stored *const source =
-                                from + (g * p.ic + ic) * w.c + t * tile * w.m + at_dh + axes[0].elements[v] * w.k[0];
+                            const Stored *const source = from + (g * p.ic + ic) * w.c + t * tile * w.m + at_dh +
+                                                         axes[0].elements.data()[v] * w.k[0];
                             for (std::int64_t i = 0; i < filled; i++) {
                                 const Sum value = static_cast<Sum>(source[i * w.m]);
                                 not_finite += static_cast<Computed>(value) * 0;

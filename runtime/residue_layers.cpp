@@ -195,8 +195,8 @@ void ResidueLayers::plan_workspace() {
     for (const Piece &piece : pieces_) {
         layer_bytes_ = std::max(layer_bytes_, round_up(piece.plan->workspace_bytes()));
         if (!piece.aside) continue;
-        std::size_t bytes = convt_dtype_size(geometry_.y_dtype);
-        for (const std::int64_t extent : piece.plan->geometry().y_shape) bytes *= static_cast<std::size_t>(extent);
+        std::uint64_t bytes = convt_dtype_size(geometry_.y_dtype);
+        for (const std::int64_t extent : piece.plan->geometry().y_shape) bytes *= static_cast<std::uint64_t>(extent);
         aside_bytes_ = std::max(aside_bytes_, round_up(bytes));
     }
 }

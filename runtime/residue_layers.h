@@ -32,7 +32,7 @@ class ResidueLayers {
 
     const LayerPlan &first() const { return *pieces_.front().plan; }
     std::size_t count() const { return pieces_.size(); }
-    std::size_t workspace_bytes() const { return layer_bytes_ + aside_bytes_; }
+    std::uint64_t workspace_bytes() const { return layer_bytes_ + aside_bytes_; }
     std::size_t packed_bytes() const;
     double cost() const { return cost_; }
 
@@ -65,7 +65,7 @@ class ResidueLayers {
     Geometry geometry_;
     std::vector<Piece> pieces_;
     double cost_ = 0;
-    std::size_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
+    std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
 };
 
 } // namespace convtranspose

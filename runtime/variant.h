@@ -11,7 +11,7 @@ struct halide_buffer_t;
 
 namespace convtranspose {
 
-enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonFp16, kNeonDotprod };
+enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
 
 enum class Family { kReference, kChannels, kWide, kFew, kDepthwise };
 
@@ -30,7 +30,7 @@ inline bool is_float(Arithmetic a) { return a == Arithmetic::kFloat || a == Arit
 
 // Operands of integer arithmetic that differ by architecture: the type of x of kInt8, and the input channels that kInt16
 // multiplies at a time (generators/numerics.h).
-#if defined(__aarch64__) || defined(_M_ARM64)
+#if defined(__aarch64__) || defined(_M_ARM64) || defined(__arm__)
 inline constexpr convt_dtype kByteX = CONVT_S8;
 inline constexpr int kInt16Block = 1;
 #else

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configures if needed, and builds what is out of date: scripts/build.sh [PRESET] [NINJA OPTION OR TARGET...]
-# PRESET is one of CMakePresets.json: release (the default, in build/), asan-ubsan (in build-asan/), or linux-aarch64 (in
-# build-aarch64/, by the generators of release, which must have been built).
+# PRESET is one of CMakePresets.json: release (the default, in build/), asan-ubsan (in build-asan/), or, by the
+# generators of release, which must have been built, linux-aarch64 (in build-aarch64/), linux-armv7 or wasm32-wasi.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -16,7 +16,12 @@ linux-aarch64)
     folder=build-aarch64
     need_packages g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     ;;
-*) die "no preset '$preset': release, asan-ubsan or linux-aarch64" ;;
+linux-armv7)
+    folder=build-armv7
+    need_packages g++-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user
+    ;;
+wasm32-wasi) folder=build-wasm32-wasi ;;
+*) die "no preset '$preset': release, asan-ubsan, linux-aarch64, linux-armv7 or wasm32-wasi" ;;
 esac
 [[ -f $venv/.complete ]] || die "run scripts/setup.sh first"
 

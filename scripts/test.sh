@@ -2,6 +2,7 @@
 # Sets up, builds and runs the tests, on this machine and as 64-bit ARM under qemu:
 # scripts/test.sh [--preset PRESET | --sanitize] [CTEST OPTION...]
 #   --preset linux-aarch64  only those under qemu;  --preset release: only those on this machine
+#   --preset linux-armv7    as 32-bit ARM under qemu;  --preset wasm32-wasi: as WebAssembly, in wasmtime
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
 #   -L geometry             (as every other option) is passed on to ctest: only the tests with that label, on this machine
 #                           unless a preset is named
@@ -25,7 +26,7 @@ esac
 scripts/setup.sh
 status=0
 for preset in "${presets[@]}"; do
-    if [[ $preset == linux-* ]]; then scripts/build.sh release; fi # whose generators it takes
+    if [[ $preset == linux-* || $preset == wasm32-* ]]; then scripts/build.sh release; fi # whose generators it takes
     scripts/build.sh "$preset"
     say "running the tests ($preset)"
     "$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "$@" || status=1

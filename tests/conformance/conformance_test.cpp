@@ -1,8 +1,9 @@
 // The cases of cases.json through the public interface, in both layouts.
 #include <cmath>
 #include <cstdint>
-#include <fstream>
+#include <cstdio>
 #include <limits>
+#include <memory>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -27,10 +28,11 @@ struct Case {
 void PrintTo(const Case &c, std::ostream *stream) { *stream << c.json.dump(); }
 
 std::vector<Case> load_cases() {
-    std::ifstream file(CONVTRANSPOSE_CASES);
+    // Not a std::ifstream, which C++ libraries without a file system lack.
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(CONVTRANSPOSE_CASES, "rb"), std::fclose);
     if (!file) throw std::runtime_error("cannot open " CONVTRANSPOSE_CASES);
     std::vector<Case> cases;
-    const Json all = Json::parse(file);
+    const Json all = Json::parse(file.get());
     for (const Json &c : all.at("cases")) cases.push_back({c.at("name"), c});
     return cases;
 }

@@ -218,7 +218,7 @@ class Families : public testing::TestWithParam<std::string> {
             for (const Problem &problem : problems(dtype, layout)) {
                 ++seed;
                 // A third of the ways for each problem, so that each row meets all of them.
-                for (std::size_t i = seed % 3; i < kPokes.size(); i += 3) {
+                for (auto i = static_cast<std::size_t>(seed % 3); i < kPokes.size(); i += 3) {
                     const bool all_done =
                         std::all_of(rows->begin(), rows->end(), [](const Row &row) { return row.done > 0; });
                     if (all_done && (seed + i / 3) % kOneIn != 0) continue;

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include <gtest/gtest.h>
 
 #include "convtranspose/convtranspose.hpp"
+#include "threads.h"
 
 namespace convtranspose::test {
 
@@ -39,12 +39,12 @@ class CountingAllocator {
 
     // Only allocation number i from now on fails, counting from 0.
     void fail_at(std::size_t i) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<Mutex> lock(mutex_);
         until_failure_ = static_cast<std::ptrdiff_t>(i);
         failed_ = false;
     }
     void stop_failing() {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<Mutex> lock(mutex_);
         until_failure_ = -1;
     }
     bool failed() const { return failed_; }
@@ -58,7 +58,7 @@ class CountingAllocator {
     static constexpr unsigned char kFill = 0xa5;
 
     void *allocate(std::size_t size, std::size_t alignment) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<Mutex> lock(mutex_);
         EXPECT_LE(alignment, 64u);
         EXPECT_NE(alignment, 0u);
         EXPECT_EQ(alignment & (alignment - 1), 0u) << "a power of two";
@@ -78,7 +78,7 @@ class CountingAllocator {
     }
 
     void deallocate(void *pointer) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const std::lock_guard<Mutex> lock(mutex_);
         const auto found = sizes_.find(pointer);
         if (found == sizes_.end()) {
             ADD_FAILURE() << "deallocated what was not allocated, or twice";
@@ -95,7 +95,7 @@ class CountingAllocator {
         std::free(pointer);
     }
 
-    std::mutex mutex_;
+    Mutex mutex_;
     std::map<void *, std::size_t> sizes_;
     std::size_t allocations_ = 0, live_bytes_ = 0;
     std::ptrdiff_t until_failure_ = -1;

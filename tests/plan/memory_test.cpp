@@ -203,5 +203,20 @@ TEST(MemoryOfReshape, EveryAllocationMayFail) {
     EXPECT_EQ(allocator.live_blocks(), 0u);
 }
 
+// Weights that arrive at run time are packed into the workspace: here 2^30 of four bytes.
+TEST(AddressSpace, TooSmallForAWorkspace) {
+    Problem problem;
+    problem.x_shape = {1, 1 << 15, 1, 1};
+    problem.w_shape = {1 << 15, 1 << 15, 1, 1};
+    Plan plan;
+    const Status status = Plan::create(problem, Options{}, nullptr, nullptr, &plan);
+    if (sizeof(std::size_t) > 4) {
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_GE(plan.workspace_bytes(), std::uint64_t{1} << 32);
+    } else {
+        EXPECT_EQ(status.code(), CONVT_OUT_OF_MEMORY) << status.message();
+    }
+}
+
 } // namespace
 } // namespace convtranspose::test

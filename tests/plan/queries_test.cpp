@@ -1,7 +1,6 @@
 // What a plan and the library say of themselves.
 #include <set>
 #include <string>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -88,25 +87,6 @@ TEST(Queries, APlanRunsOnTheBestIsa) {
     ASSERT_TRUE(
         Plan::create(parse_problem("u8 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
     EXPECT_EQ(plan.isa(), best);
-}
-
-TEST(Queries, TheLastErrorIsOfItsThread) {
-    Problem problem = parse_problem("f32 nchw i3 k3");
-    problem.attributes.group = 0;
-    Shape y_shape;
-    ASSERT_FALSE(infer_shape(problem, &y_shape));
-    const std::string mine = convt_last_error();
-    EXPECT_EQ(mine, "group = 0 must be positive");
-    std::thread other([problem]() mutable {
-        EXPECT_NE(convt_last_error(), nullptr);
-        EXPECT_EQ(std::string(convt_last_error()), "") << "of another thread";
-        problem.attributes.group = -3;
-        Shape shape;
-        EXPECT_FALSE(infer_shape(problem, &shape));
-        EXPECT_EQ(std::string(convt_last_error()), "group = -3 must be positive");
-    });
-    other.join();
-    EXPECT_EQ(convt_last_error(), mine);
 }
 
 } // namespace
