@@ -188,7 +188,7 @@ void DepthToSpace::plan_workspace() {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     for (const Layer &layer : layers_) {
         layer_bytes_ = std::max(layer_bytes_, round_up(layer.plan->workspace_bytes()));
-        const auto bytes = static_cast<std::size_t>(volume(layer.plan->geometry().y_shape) * size);
+        const auto bytes = static_cast<std::uint64_t>(volume(layer.plan->geometry().y_shape) * size);
         depth_bytes_ = std::max(depth_bytes_, round_up(bytes));
     }
 }
