@@ -155,7 +155,7 @@ Status DepthToSpace::create(const Geometry &geometry, const PlanSettings &settin
             const auto *const bytes = static_cast<const char *>(b);
             own->bias_.assign(bytes, bytes + static_cast<std::size_t>(geometry.out_channels) * size);
         }
-        const Status status =
+        Status status =
             LayerPlan::create(g, settings, nullptr, weights.data(), b ? biases.data() : nullptr, &layer.plan);
         if (!status) return status;
     }

@@ -36,7 +36,8 @@ std::pair<std::string, std::string> family_and_type(const std::string &name) {
 
 std::string isa_of(const std::string &name) {
     for (std::size_t i = 0; i < convt_isa_count(); i++) {
-        const std::string isa = convt_isa_name(i), end = "_" + isa;
+        std::string isa = convt_isa_name(i);
+        const std::string end = "_" + isa;
         if (name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0) return isa;
     }
     throw Error("no ISA that is built in has the kernel " + name);

@@ -86,10 +86,10 @@ TEST(ResidueLayers, InfinitiesReachWhatTheyMust) {
         const Problem problem = parse_problem(line);
         SCOPED_TRACE(line);
         Inputs inputs = draw(problem, 5);
-        inputs.x.set(inputs.x.size() / 2, INFINITY);
+        inputs.x.set(inputs.x.size() / 2, static_cast<double>(INFINITY));
         inputs.x.set(3, NAN);
         for (const bool in_w : {false, true}) {
-            if (in_w) inputs.w.set(inputs.w.size() / 3, -INFINITY);
+            if (in_w) inputs.w.set(inputs.w.size() / 3, -static_cast<double>(INFINITY));
             Tensor y;
             const Status status = run(problem, inputs, Options{}, &y);
             ASSERT_TRUE(status) << status.message();
