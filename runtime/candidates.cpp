@@ -1,6 +1,7 @@
 #include "candidates.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "error.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to keep this much
 
-double ceil_div(std::int64_t a, std::int64_t b) {
+double parts_of(std::int64_t a, std::int64_t b) {
     const std::int64_t whole = (a + b - 1) / b;
     return static_cast<double>(whole);
 }
@@ -111,7 +112,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // Steps of the reduction. A pair of 16-bit products is added by an instruction of its own without VNNI, on other ports in
     // part.
     if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
-    const auto ic = ceil_div(p.ic(), block_of(v));
+    const auto ic = parts_of(p.ic(), block_of(v));
     // On ARM smlal multiplies half a vector; a broadcast operand of sdot takes the slot of a product, as it is loaded by ld1r,
     // while that of fmla is an element of a register (bench/mca).
     double product = 1, broadcast = 0;
@@ -138,13 +139,13 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     case Family::kReference: break;
     case Family::kChannels: {
         const double vectors = v.tile_oc / lanes, positions = static_cast<double>(v.tile_q) * v.tile_qh;
-        const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
-                             static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
+        const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
+                             static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
         double store = positions * vectors * 2;
         if (!is_float(v.arithmetic)) {
             // Requantization; masked, where the tile is not full, it takes a few times as long.
-            const double tiles_of_oc = ceil_div(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
+            const double tiles_of_oc = parts_of(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
             store = positions * vectors * (4 + 8 * partial / tiles_of_oc);
         }
         if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
@@ -160,13 +161,13 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     case Family::kDepthwise: {
         if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
             const double vectors = v.tile_oc;
-            const double tiles = ceil_div(g.group, packing_of(v).group_tile) * ceil_div(w.q_extent(), v.tile_q) * rows;
+            const double tiles = parts_of(g.group, packing_of(v).group_tile) * parts_of(w.q_extent(), v.tile_q) * rows;
             total = tiles * (taps * (step(vectors, v.tile_q) + 6) + residues * (20 + vectors * v.tile_q)) / groups;
             break;
         }
         const double vectors = v.tile_q / lanes * v.tile_qh;
-        const double tiles = ceil_div(w.q_extent(), v.tile_q) * ceil_div(h.q_extent(), v.tile_qh) *
-                             static_cast<double>(d.q_extent()) * ceil_div(p.oc(), v.tile_oc);
+        const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
+                             static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
         const double loop = v.family == Family::kDepthwise ? 3 : 6; // its only input channel makes no loop
         const double store = v.store == Store::kPlanar ? interleave : 1.5 * lanes; // of a vector
         total = tiles *
@@ -187,7 +188,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
                              shared_w * rest_h * load_step(stride_w * v.tile_oc) +
                              rest_w * rest_h * load_step(v.tile_oc);
         const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
-        const double tiles = ceil_div(w.q_extent(), v.tile_q) * rows * ceil_div(p.oc(), v.tile_oc);
+        const double tiles = parts_of(w.q_extent(), v.tile_q) * rows * parts_of(p.oc(), v.tile_oc);
         total = tiles * (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
                          residues * (10 + vectors * v.tile_oc * interleave));
         break;
@@ -282,6 +283,14 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
         list.push_back(c);
     }
     return list;
+}
+
+double least_cost(const Geometry &geometry, Isa isa) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Candidate &c : candidates(core_problem(geometry, geometry.y_dtype, true), isa)) {
+        if (!c.refusal.text) least = std::min(least, c.cost);
+    }
+    return least;
 }
 
 CopyOrder copy_order(const Variant &variant, convt_layout layout) {

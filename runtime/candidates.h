@@ -49,6 +49,9 @@ struct Candidate {
 // Tries every variant of the ISA; in table order, which ends in the reference, which never refuses.
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa);
 
+// The cost of the cheapest of them, for a layer whose axes are all the core's.
+double least_cost(const Geometry &geometry, Isa isa);
+
 // The order in which x has to be copied for a variant.
 CopyOrder copy_order(const Variant &variant, convt_layout layout);
 

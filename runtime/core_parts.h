@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core.h"
+#include "division.h"
 
 namespace convtranspose {
 
@@ -37,8 +38,6 @@ struct OperandTypes {
     halide_type_t w, x, bias;
 };
 OperandTypes types_of(const Variant &v);
-
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // What is computed at a time: some images, some positions along one axis, and the part of x that they read.
 struct Core::Strip {

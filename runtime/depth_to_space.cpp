@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "candidates.h"
+#include "division.h"
 #include "error.h"
-#include "residue_layers.h"
 
 namespace convtranspose {
 
@@ -15,9 +15,6 @@ constexpr std::int64_t kMostChannels = 16;                   // output channels 
 constexpr std::int64_t kMostBytes = 4 << 20;                 // of what is rearranged, which should not leave the cache
 constexpr double kGain = 0.8;                                // estimates are not that exact
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
-std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
 std::int64_t volume(const Shape &shape) {
     std::int64_t n = 1;
@@ -47,7 +44,7 @@ std::vector<DepthToSpace::Layer> DepthToSpace::layers() const {
         if (taps) sets.push_back({more, axis.stride - more, taps});
         std::vector<Layer> longer;
         for (Residues &r : sets) {
-            r.q_begin = ceil_of(axis.pad_begin - (r.first + r.count - 1), axis.stride);
+            r.q_begin = ceil_div(axis.pad_begin - (r.first + r.count - 1), axis.stride);
             r.q_count = floor_div(axis.out - 1 + axis.pad_begin - r.first, axis.stride) + 1 - r.q_begin;
             r.q_count = std::max<std::int64_t>(r.q_count, 1); // none: y of another size may have some
             for (const Layer &layer : all) {
@@ -284,7 +281,7 @@ void DepthToSpace::rearrange(const Layer &layer, const char *depth, const RunTen
     };
     // Positions whose residues are all inside y, between those that are cropped.
     const std::int64_t start = w.q_begin * w_axis.stride + w.first - w_axis.pad_begin; // in y, or before it
-    const std::int64_t whole_begin = std::clamp<std::int64_t>(ceil_of(-start, w_axis.stride), 0, w.q_count);
+    const std::int64_t whole_begin = std::clamp<std::int64_t>(ceil_div(-start, w_axis.stride), 0, w.q_count);
     const std::int64_t whole_end =
         std::clamp<std::int64_t>(floor_div(w_axis.out - start - w.count, w_axis.stride) + 1, whole_begin, w.q_count);
     settings_.parallel.for_each(rows, [&](std::size_t row) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "division.h"
 #include "error.h"
 
 namespace convtranspose {
@@ -20,8 +21,6 @@ constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 // Strides, dilations and pads stay below this, and so does the natural size: the sum of two of them, a residue and an
 // extent then fits in 64 bits wherever geometry is computed.
 constexpr std::int64_t kMaxAttribute = std::int64_t{1} << 61;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 // C may hand over any int as an enumerator, but to load one that the enumeration does not have is undefined in C++.
 template<typename Enum>

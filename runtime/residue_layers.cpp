@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "candidates.h"
+#include "division.h"
 #include "error.h"
 
 namespace convtranspose {
@@ -16,18 +16,7 @@ constexpr std::int64_t kMostChannels = 16;
 // Estimates are not that exact; what is estimated to take as long is not worth the trouble.
 constexpr double kGain = 0.8;
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0); }
-std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
-
 } // namespace
-
-double least_cost(const Geometry &geometry, Isa isa) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const Candidate &c : candidates(core_problem(geometry, geometry.y_dtype, true), isa)) {
-        if (!c.refusal.text) least = std::min(least, c.cost);
-    }
-    return least;
-}
 
 std::vector<ResidueLayers::Residues> ResidueLayers::residues_of(const AxisGeometry &w) {
     const std::int64_t taps = w.kernel / w.stride, more = w.kernel % w.stride;
@@ -65,9 +54,9 @@ std::vector<ResidueLayers::Piece> ResidueLayers::pieces_of(const Residues &r) co
     const AxisGeometry &w = geometry_.axes.back();
     const std::int64_t last = r.first + r.count - 1;
     // Positions with any residue inside y, and of those the ones with all.
-    const std::int64_t begin = ceil_of(w.pad_begin - last, w.stride),
+    const std::int64_t begin = ceil_div(w.pad_begin - last, w.stride),
                        end = floor_div(w.out - 1 + w.pad_begin - r.first, w.stride) + 1;
-    const std::int64_t whole_begin = std::min(ceil_of(w.pad_begin - r.first, w.stride), end),
+    const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
                        whole_end = std::max(floor_div(w.out - 1 + w.pad_begin - last, w.stride) + 1, whole_begin);
     std::vector<Piece> pieces;
     if (whole_end > whole_begin) pieces.push_back({nullptr, r, 0, whole_begin, whole_end - whole_begin, false, false});

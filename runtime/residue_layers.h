@@ -17,9 +17,6 @@
 
 namespace convtranspose {
 
-// Estimated cycles of a layer by the best variant for it.
-double least_cost(const Geometry &geometry, Isa isa);
-
 class ResidueLayers {
   public:
     // *layers is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles.
