@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "kernel_tables.h"
 #include "packed_weights.h"
 
 namespace convtranspose {
@@ -270,18 +271,20 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool sin
 
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
     std::vector<Candidate> list;
-    for (std::size_t i = 0; i < variant_count(); i++) {
-        const Variant &v = variant_at(i);
-        if (!belongs_to(v, isa)) continue;
-        Candidate c;
-        c.variant = &v;
-        c.refusal = refusal(v, problem);
-        if (!c.refusal.text) {
-            c.copies_x = !reads_x_in_place(v, problem);
-            c.cost = cost(v, problem, c.copies_x);
+    for_each_kernel_table([&](const KernelTable &table) {
+        for (std::size_t i = 0; i < table.variant_count; i++) {
+            const Variant &v = table.variants[i];
+            if (!belongs_to(v, isa)) continue;
+            Candidate c;
+            c.variant = &v;
+            c.refusal = refusal(v, problem);
+            if (!c.refusal.text) {
+                c.copies_x = !reads_x_in_place(v, problem);
+                c.cost = cost(v, problem, c.copies_x);
+            }
+            list.push_back(c);
         }
-        list.push_back(c);
-    }
+    });
     return list;
 }
 

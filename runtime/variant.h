@@ -91,19 +91,28 @@ struct PostOpsVariant {
     PostOpsFunction run;
 };
 
-// The kernels of a component of the library, float or quantized. A program links those that it needs, and an empty table
-// stands in for the other (runtime/CMakeLists.txt).
-struct KernelTable {
-    const Variant *variants;
+} // namespace convtranspose
+
+// Kernels of a component of the library, float or quantized, or some that a program adds (convt_add_kernels).
+struct convt_kernels {
+    const char *version; // convt_kernels_version() of the sources that they were made from; null: there are none
+    const convtranspose::Variant *variants;
     std::size_t variant_count;
-    const CopyVariant *copies;
+    const convtranspose::CopyVariant *copies;
     std::size_t copy_count;
-    const PostOpsVariant *post_ops;
+    const convtranspose::PostOpsVariant *post_ops;
     std::size_t post_ops_count;
+    const char *records; // tuning records (tuning.h) that come with them; null: none
 };
 
+namespace convtranspose {
+
+using KernelTable = ::convt_kernels;
+
+// A program links the components that it needs, and an empty table stands in for the other (runtime/CMakeLists.txt).
 extern "C" const KernelTable convt_float_kernels, convt_quantized_kernels;
 
+// The variants of both.
 inline std::size_t variant_count() { return convt_float_kernels.variant_count + convt_quantized_kernels.variant_count; }
 inline const Variant &variant_at(std::size_t i) {
     const std::size_t floats = convt_float_kernels.variant_count;
