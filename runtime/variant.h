@@ -154,6 +154,12 @@ inline bool pairs_taps(const Variant &v) {
     return v.family == Family::kDepthwise && v.arithmetic == Arithmetic::kInt16 && kInt16Block == 2;
 }
 
+// Whether the sum runs over input offsets (generators/conv_transpose.h: TapOrder::kByOffset).
+inline bool goes_by_offset(const Variant &v) {
+    const bool planar = v.family == Family::kFew || (v.family == Family::kDepthwise && v.store == Store::kPlanar);
+    return planar && v.built_in && v.built_in->axes[0].table && v.built_in->axes[1].table;
+}
+
 // Whether vectors along the groups never go past the last one: its tile overlaps the one before it (schedules/cpu/depthwise.cpp).
 inline bool overlaps_groups(const Variant &v) {
     const bool masked_stores = v.isa == Isa::kAvx512 || v.isa == Isa::kAvx512Vnni;
@@ -173,6 +179,21 @@ inline bool belongs_to(const Variant &v, Isa isa) {
     if (isa == Isa::kAvx512Vnni) return v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat;
     if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true;
     return (isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16) && v.isa == Isa::kNeon;
+}
+
+inline int vector_registers(Isa isa) {
+    switch (isa) {
+    case Isa::kAvx512:
+    case Isa::kAvx512Vnni:
+    case Isa::kNeon:
+    case Isa::kNeonFp16:
+    case Isa::kNeonDotprod: return 32;
+    case Isa::kX86_64:
+    case Isa::kAvx2:
+    case Isa::kNeon32:
+    case Isa::kWasmSimd128: break;
+    }
+    return 16;
 }
 
 const char *isa_name(Isa isa);
