@@ -79,6 +79,11 @@ std::string Arena::add(const std::string &shared_object, const json &rows) {
     return "";
 }
 
+json Arena::space() {
+    if (!worker_) start();
+    return ask({{"do", "space"}}, timeout_).at("candidates");
+}
+
 json Arena::kernels(const std::string &name) {
     if (!worker_) start();
     return ask({{"do", "kernels"}, {"variant", name}}, timeout_).at("kernels");

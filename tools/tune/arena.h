@@ -34,6 +34,9 @@ class Arena {
     // measured all the same.
     std::vector<Measured> measure(const std::vector<std::string> &names, double seconds);
 
+    // What could be made for the layer, best first: worker_main.cpp, "space".
+    nlohmann::json space();
+
     // Names of the kernels that run where that is the choice.
     nlohmann::json kernels(const std::string &name);
 

@@ -179,13 +179,14 @@ class Emitter {
         }
         if (!found) throw Error("the package has no kernel " + variant);
         add(of_package(*found));
-        add_company(variant, found->at("isa").get<std::string>());
+        add_company(type_of(variant), found->at("isa").get<std::string>());
     }
 
     void add_made(const json &record) {
         const json &row = record.at("row");
         Kernel k;
-        k.component = type_of(row.at("name").get<std::string>())[0] == 'i' ? "quantized" : "float";
+        const bool quantized = row.at("arithmetic").get<std::string>().rfind("int", 0) == 0;
+        k.component = quantized ? "quantized" : "float";
         k.kind = "variant";
         k.name = row.at("name").get<std::string>();
         k.generator = record.at("generator").get<std::string>();
@@ -196,12 +197,13 @@ class Emitter {
         k.in_front = declarations_as_cpp(row);
         k.parameters = record.at("parameters");
         add(k);
-        add_company(k.name, row.at("isa").get<std::string>());
+        const std::string dtype = row.at("arithmetic") == "half" ? "h16" : row.at("dtype").get<std::string>();
+        add_company(quantized ? "i8" : dtype, row.at("isa").get<std::string>());
     }
 
-    void add_company(const std::string &variant, const std::string &isa) {
+    void add_company(const std::string &type, const std::string &isa) {
         for (const json &kernel : toolbox_.kernels()) {
-            if (belongs_with(kernel, type_of(variant), isa)) add(of_package(kernel));
+            if (belongs_with(kernel, type, isa)) add(of_package(kernel));
         }
     }
 
@@ -265,7 +267,8 @@ class Emitter {
         if (rows.empty()) return "";
         std::string records;
         for (const TunedLayer &layer : layers_) {
-            if ((type_of(layer.record.at("runs").at(0))[0] == 'i') != (component == "quantized")) continue;
+            const convt_dtype dtype = problem_of_line(layer.record.at("problem").get<std::string>()).dtype;
+            if ((dtype == CONVT_U8 || dtype == CONVT_S8) != (component == "quantized")) continue;
             json record;
             for (const char *const key : {"package", "kernels", "isa", "threads", "problem", "variant", "ms"}) {
                 record[key] = layer.record.at(key);

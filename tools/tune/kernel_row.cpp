@@ -49,6 +49,14 @@ const Named<E> &named(const std::vector<Named<E>> &all, const nlohmann::json &js
     throw Error("there is no " + std::string(what) + " '" + name + "'");
 }
 
+template<typename E>
+const char *name_of(const std::vector<Named<E>> &all, E value) {
+    for (const Named<E> &one : all) {
+        if (one.value == value) return one.json;
+    }
+    throw Error("a value without a name");
+}
+
 constexpr std::pair<const char *, int Variant::*> kNumbers[] = {
     {"stride_w", &Variant::stride_w}, {"stride_h", &Variant::stride_h}, {"tile_oc", &Variant::tile_oc},
     {"tile_q", &Variant::tile_q},     {"tile_qh", &Variant::tile_qh},   {"lanes", &Variant::lanes}};
@@ -89,6 +97,32 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
     }
     v.built_in = &row->built_in;
 }
+
+nlohmann::json json_of(const Variant &v, const std::string &function) {
+    nlohmann::json json = {{"name", v.name},
+                           {"function", function},
+                           {"isa", name_of(kIsas, v.isa)},
+                           {"family", name_of(kFamilies, v.family)},
+                           {"store", name_of(kStores, v.store)},
+                           {"arithmetic", name_of(kArithmetics, v.arithmetic)},
+                           {"dtype", name_of(kDtypes, v.dtype)}};
+    for (const auto &[name, number] : kNumbers) json[name] = v.*number;
+    if (!v.built_in) return json;
+    nlohmann::json axes = nlohmann::json::array();
+    for (const BuiltInAxis &axis : v.built_in->axes) {
+        nlohmann::json to = {{"table", nlohmann::json::array()}};
+        for (std::int32_t i = 0; axis.table && i < 4 * axis.residues; i++) to["table"].push_back(axis.table[i]);
+        for (const auto &[name, number] : kAxisNumbers) to[name] = axis.*number;
+        axes.push_back(to);
+    }
+    json["built_in"] = {{"ic", v.built_in->ic},
+                        {"oc", v.built_in->oc},
+                        {"x_in_place", v.built_in->x_in_place},
+                        {"axes", axes}};
+    return json;
+}
+
+Isa isa_of(const std::string &name) { return named(kIsas, {{"isa", name}}, "isa").value; }
 
 std::string row_as_cpp(const nlohmann::json &json) {
     std::string text = "{\"" + json.at("name").get<std::string>() + "\", ";

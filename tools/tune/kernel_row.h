@@ -38,6 +38,10 @@ struct KernelRow {
 // Throws nlohmann::json::exception for what is missing, and Error for names that there are not.
 void read_kernel_row(const nlohmann::json &json, KernelRow *row);
 
+nlohmann::json json_of(const Variant &variant, const std::string &function);
+
+Isa isa_of(const std::string &name); // throws Error
+
 // As C++, for a table that is compiled: the row, "{"name", Isa::kAvx512, ..., function, &convt_built_in_function},", and what
 // goes in front of the table for it.
 std::string row_as_cpp(const nlohmann::json &json);

@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "error.h"
-#include "search_space.h"
 
 namespace convtranspose::tools {
 
@@ -117,26 +116,32 @@ void Tuner::select(double until) {
 std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
     const std::string folder = toolbox_.scratch().string();
     std::vector<Task> tasks;
+    std::vector<std::string> objects; // that the tasks make
     for (const Candidate &c : candidates) {
-        tasks.push_back(toolbox_.generate(c.generator, c.name, c.row.at("function").get<std::string>(), c.target,
+        const bool is_new = std::find(objects.begin(), objects.end(), c.object) == objects.end();
+        if (compiled_.count(c.object) || !is_new) continue;
+        objects.push_back(c.object);
+        tasks.push_back(toolbox_.generate(c.generator, c.object, c.row.at("function").get<std::string>(), c.target,
                                           c.parameters, folder));
     }
     const std::vector<std::string> failures = run_all(tasks, toolbox_.jobs(), options_.timeout);
     std::vector<Candidate> made;
-    std::vector<std::string> objects;
+    std::set<std::string> files;
     json rows = json::array();
-    for (std::size_t i = 0; i < candidates.size(); i++) {
-        if (!failures[i].empty()) {
-            note(candidates[i], {}, 0, failures[i]);
+    for (const Candidate &c : candidates) {
+        const auto at = std::find(objects.begin(), objects.end(), c.object);
+        if (at != objects.end() && !failures[static_cast<std::size_t>(at - objects.begin())].empty()) {
+            note(c, {}, 0, failures[static_cast<std::size_t>(at - objects.begin())]);
             continue;
         }
-        made.push_back(candidates[i]);
-        objects.push_back((std::filesystem::path(folder) / (candidates[i].name + ".o")).string());
-        rows.push_back(candidates[i].row);
+        compiled_.insert(c.object);
+        made.push_back(c);
+        files.insert((std::filesystem::path(folder) / (c.object + ".o")).string());
+        rows.push_back(c.row);
     }
     if (made.empty()) return made;
     const std::string shared = (std::filesystem::path(folder) / (made.front().name + ".so")).string();
-    std::string error = run_all({toolbox_.link(objects, shared)}, 1, options_.timeout).front();
+    std::string error = run_all({toolbox_.link({files.begin(), files.end()}, shared)}, 1, options_.timeout).front();
     if (error.empty()) error = arena_->add(shared, rows);
     if (error.empty()) {
         for (const Candidate &c : made) loaded_.insert(c.name);
@@ -156,7 +161,18 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
 
 // Kernels that are made for the layer, in the order of the search space.
 void Tuner::search(double until) {
-    const std::vector<Candidate> space = search_space(options_, toolbox_, arena_->layer());
+    std::vector<Candidate> space;
+    for (const json &item : arena_->space()) {
+        Candidate c;
+        c.row = item.at("row");
+        c.name = c.row.at("name").get<std::string>();
+        c.generator = item.at("generator").get<std::string>();
+        c.object = item.at("object").get<std::string>();
+        c.target = toolbox_.target(c.row.at("isa").get<std::string>());
+        c.parameters = item.at("parameters");
+        if (c.target.empty()) throw Error("the package has no kernels for " + c.row.at("isa").get<std::string>());
+        space.push_back(std::move(c));
+    }
     std::vector<Candidate> group;
     for (const Candidate &c : space) {
         known_[c.name] = c;

@@ -21,6 +21,7 @@ namespace convtranspose::tools {
 struct Candidate {
     std::string name;
     std::string generator; // empty: built in
+    std::string object;    // that it is in, which several may share
     std::string target;    // Halide's; empty: that of the ISA
     nlohmann::json parameters = nlohmann::json::array();
     nlohmann::json row; // kernel_row.h
@@ -62,7 +63,7 @@ class Tuner {
     double default_ms_ = 0; // the least so far
     std::map<std::string, Candidate> known_;
     std::map<std::string, Result> results_;
-    std::set<std::string> loaded_;
+    std::set<std::string> loaded_, compiled_; // names, and names of objects
     const Watch *watch_ = nullptr;
 };
 

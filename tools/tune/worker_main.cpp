@@ -7,6 +7,8 @@
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
 //     {"do": "time", "variants": ["" for the default choice, ...], "seconds": of each}
 //         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}
+//     {"do": "space"}  -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
+//         what could be made for the layer; several may share an object
 //     {"do": "kernels", "variant": "" or a name}  -> {"kernels": names of all variants that run then}
 // Any may answer {"error": ...} instead.
 #include <dlfcn.h>
@@ -31,6 +33,9 @@
 #include "kernel_row.h"
 #include "problem_line.h"
 #include "random_layer.h"
+#include "runtime/candidates.h"
+#include "runtime/geometry.h"
+#include "schedule_candidates.h"
 
 namespace convtranspose::tools {
 
@@ -163,6 +168,7 @@ class Worker {
         if (what == "load") return load(job);
         if (what == "time") return time(job);
         if (what == "kernels") return kernels(job);
+        if (what == "space") return space();
         throw Error("there is nothing to do called '" + what + "'");
     }
 
@@ -196,6 +202,41 @@ class Worker {
             names.push_back(convt_plan_kernel(plan.get(), i));
         }
         return {{"kernels", names}};
+    }
+
+    json space() const {
+        if (!contest_) throw Error("nothing is planned yet");
+        const Problem &problem = contest_->layer.problem;
+        Geometry geometry;
+        throw_unless(resolve(detail::view(problem), &geometry));
+        json list = json::array();
+        if (geometry.axes.size() > 3) return {{"candidates", list}}; // sums of such layers
+        // Floats run on the ISA that the others add to.
+        std::string name = contest_->plan("").isa();
+        if (geometry.quantized()) name = contest_->isa.empty() ? best_isa() : contest_->isa;
+        const CoreProblem core = core_problem(geometry, geometry.quantized() ? CONVT_U8 : geometry.y_dtype, true);
+        for (const ScheduleCandidate &c : schedule_candidates(core, isa_of(name))) {
+            Variant row;
+            BuiltIn built_in;
+            c.complete(&row, &built_in);
+            // The same kernel where only the dispatcher makes a difference.
+            std::string object = c.name;
+            constexpr const char kInPlace[] = "_in_place";
+            const std::size_t end = object.size() - (sizeof kInPlace - 1);
+            if (object.size() > sizeof kInPlace && object.compare(end, std::string::npos, kInPlace) == 0) object.resize(end);
+            list.push_back({{"generator", c.generator},
+                            {"object", object},
+                            {"parameters", c.parameters},
+                            {"row", json_of(row, "convt_" + object + "_" + name)}});
+        }
+        return {{"candidates", list}};
+    }
+
+    static std::string best_isa() {
+        for (std::size_t i = 0; i < convt_isa_count(); i++) {
+            if (convt_isa_supported(i)) return convt_isa_name(i);
+        }
+        throw Error("this CPU runs none of the ISAs that are built in");
     }
 
     json load(const json &job) {
