@@ -14,7 +14,7 @@ namespace convtranspose {
 
 namespace {
 
-// One line: an object whose values are strings, numbers, true, false or null. Strings and numbers are kept as text.
+// One line: an object. Its strings and numbers are kept as text; what an array or an object holds is passed over.
 class LineReader {
   public:
     explicit LineReader(std::string_view line) : rest_(line) {}
@@ -66,12 +66,32 @@ class LineReader {
     bool any_value(std::string *text) {
         skip_space();
         if (!rest_.empty() && rest_[0] == '"') return string(text);
+        if (!rest_.empty() && (rest_[0] == '{' || rest_[0] == '[')) return pass_over(text);
         while (!rest_.empty() && rest_[0] != ',' && rest_[0] != '}' && rest_[0] != ' ') {
-            if (rest_[0] == '{' || rest_[0] == '[' || rest_[0] == '"') return false;
+            if (rest_[0] == '{' || rest_[0] == '[' || rest_[0] == ']' || rest_[0] == '"') return false;
             text->push_back(rest_[0]);
             rest_.remove_prefix(1);
         }
         return !text->empty();
+    }
+
+    // To the bracket that closes the one that is next.
+    bool pass_over(std::string *text) {
+        int depth = 0;
+        do {
+            skip_space();
+            if (rest_.empty()) return false;
+            if (rest_[0] == '"') {
+                std::string unused;
+                if (!string(&unused)) return false;
+                continue;
+            }
+            depth += rest_[0] == '{' || rest_[0] == '[';
+            depth -= rest_[0] == '}' || rest_[0] == ']';
+            rest_.remove_prefix(1);
+        } while (depth > 0);
+        *text = "...";
+        return true;
     }
 
     std::string_view rest_;
@@ -167,6 +187,7 @@ const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry
         tuning = &environment.tuning;
         *why = environment.why;
     }
+    if (!geometry.quantized()) isa = isa_of_floats(isa);
     std::string key;
     const auto find = [&](const Tuning &records) -> const TuningRecord * {
         if (records.size() == 0) return nullptr;

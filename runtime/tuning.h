@@ -4,7 +4,7 @@
 //      "problem": "f32 nchw n1 g1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
 //      "variant": "channels_f32_planar_s2_2x8", "ms": 0.273}
 //
-// What else an object holds is for people. A record of another package or of other kernels is refused when it is read: what it
+// The ISA of floats is the one that those for integers add to: avx512, not avx512_vnni. What else an object holds is for people. A record of another package or of other kernels is refused when it is read: what it
 // says was measured of something else. One of another CPU, ISA or number of threads waits for those; the CPU "*" is any.
 #ifndef CONVTRANSPOSE_RUNTIME_TUNING_H_
 #define CONVTRANSPOSE_RUNTIME_TUNING_H_

@@ -35,6 +35,14 @@ struct Work {
     std::vector<std::string> names;
 };
 
+void require_identifier(const std::string &name) {
+    bool is_one = !name.empty() && !(name[0] >= '0' && name[0] <= '9');
+    for (const char c : name) {
+        is_one = is_one && (c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+    }
+    if (!is_one) throw UsageError("--emit-name: '" + name + "' is no C identifier");
+}
+
 struct InputShape {
     std::string name;
     Shape shape;
@@ -137,6 +145,7 @@ std::string report(const std::vector<TunedLayer> &layers) {
 
 int tune_command(const TuneOptions &options) {
     int failed = 0;
+    if (!options.emit.empty()) require_identifier(options.emit_name);
     const std::vector<Work> all = all_work(options, &failed);
     fs::create_directories(options.output);
     const Toolbox toolbox(options);

@@ -48,6 +48,9 @@ void Arena::start() {
     worker_ = toolbox_.start_worker();
     try {
         layer_ = ask(question_, 10 * timeout_); // weights are packed, and the peak is measured
+        for (const char *const key : {"cpu", "package", "kernels", "isa", "problem", "variant", "candidates"}) {
+            if (!layer_.contains(key)) throw Error(std::string("it gave an answer that is none: it has no ") + key);
+        }
     } catch (const Refused &) {
         throw;
     } catch (const Error &e) {

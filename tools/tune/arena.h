@@ -30,7 +30,7 @@ class Arena {
     // Kernels to be measured by name: a shared object, and its rows. Empty: they are there; else why not.
     std::string add(const std::string &shared_object, const nlohmann::json &rows);
 
-    // In turns, each for that long; "" is the default choice. One that crashes or hangs is told as failed, and the rest is
+    // In turns, each for that long. One that crashes or hangs is told as failed, and the rest is
     // measured all the same.
     std::vector<Measured> measure(const std::vector<std::string> &names, double seconds);
 

@@ -168,18 +168,21 @@ class Emitter {
         }
     }
 
-    // Kernels of floats that run where avx512_vnni was asked for are those of avx512, and so on: any that the record's CPU runs is
-    // right, and the last ISA of the list that has the name is the best of them.
+    // Kernels that an ISA has not are those of the one that it adds to.
     void add_built_in(const std::string &variant, const std::string &isa) {
-        const json *found = nullptr;
-        for (const json &kernel : toolbox_.kernels()) {
-            if (kernel.at("name") != variant) continue;
-            if (!found || kernel.at("isa") == isa) found = &kernel;
-            if (kernel.at("isa") == isa) break;
+        std::vector<std::string> isas = {isa};
+        if (isa == "avx512_vnni") isas.push_back("avx512");
+        if (isa == "neon_dotprod" || isa == "neon") isas.push_back("neon_fp16");
+        if (isa == "neon_dotprod") isas.push_back("neon");
+        for (const std::string &one : isas) {
+            for (const json &kernel : toolbox_.kernels()) {
+                if (kernel.at("name") != variant || kernel.at("isa") != one) continue;
+                add(of_package(kernel));
+                add_company(type_of(variant), one);
+                return;
+            }
         }
-        if (!found) throw Error("the package has no kernel " + variant);
-        add(of_package(*found));
-        add_company(type_of(variant), found->at("isa").get<std::string>());
+        throw Error("the package has no kernel " + variant + " for " + isa);
     }
 
     void add_made(const json &record) {

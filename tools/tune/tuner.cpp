@@ -66,7 +66,7 @@ void Tuner::note(const Candidate &candidate, const Result &result, double defaul
 
 // Beside the default choice, whose time is that of the moment.
 void Tuner::measure(const std::vector<Candidate> &candidates, double seconds) {
-    std::vector<std::string> names = {""};
+    std::vector<std::string> names = {default_};
     for (const Candidate &c : candidates) names.push_back(c.name);
     const std::vector<Measured> measured = arena_->measure(names, seconds);
     const double default_ms = measured.front().ms;
@@ -193,7 +193,7 @@ json Tuner::tune(const Watch &watch) {
     if (options_.search != "select") search(reserve);
 
     // The fastest again, for longer each time, and fewer. What is measured last decides.
-    double seconds = 4 * kFirstLook;
+    double seconds = std::min(4 * kFirstLook, budget_ / 100);
     std::string winner = default_;
     double ratio = 1;
     for (std::size_t most = kFinalists; most > 0; most /= 2, seconds *= 3) {

@@ -5,11 +5,11 @@
 //         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": ..., "problem": ..., "variant": the default choice,
 //             "candidates": [...], "macs": ..., "peak_gflops": ...}
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
-//     {"do": "time", "variants": ["" for the default choice, ...], "seconds": of each}
+//     {"do": "time", "variants": [names], "seconds": of each}
 //         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}
 //     {"do": "space"}  -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
 //         what could be made for the layer; several may share an object
-//     {"do": "kernels", "variant": "" or a name}  -> {"kernels": names of all variants that run then}
+//     {"do": "kernels", "variant": name}  -> {"kernels": names of all variants that run then}
 // Any may answer {"error": ...} instead.
 #include <dlfcn.h>
 #include <unistd.h>
@@ -92,7 +92,7 @@ struct Contest {
     // Computed by the reference, or for large layers by the default choice, which the library's tests check.
     const Tensor &expected() {
         if (!expected_) {
-            Plan by = plan("");
+            Plan by = plan(choice);
             if (by.macs() <= kMostReferenceMacs) {
                 for (std::size_t i = 0; i < convt_plan_candidate_count(by.get()); i++) {
                     const std::string name = convt_plan_candidate(by.get(), i);
@@ -108,7 +108,7 @@ struct Contest {
     }
 
     RandomLayer layer;
-    std::string isa;
+    std::string isa, choice; // the default one, by name: kernels that are loaded would be chosen too
     NoRecords records;
     Options options = {};
 
@@ -182,13 +182,13 @@ class Worker {
         }
         // A layer that is planned as others has the way to do so in front.
         const bool as_layers = candidates.front() == "residue_layers" || candidates.front() == "depth_to_space";
-        const std::string choice = as_layers ? candidates.front() : plan.variant();
+        contest_->choice = as_layers ? candidates.front() : plan.variant();
         return {{"cpu", convt_cpu_name()},
                 {"package", CONVT_VERSION},
                 {"kernels", convt_kernels_version()},
-                {"isa", plan.isa()},
+                {"isa", record_isa()},
                 {"problem", convt_plan_problem(plan.get())},
-                {"variant", choice},
+                {"variant", contest_->choice},
                 {"candidates", candidates},
                 {"macs", plan.macs()},
                 {"peak_gflops", fma_peak_gflops(plan.isa(), contest_->layer.problem.dtype, contest_->options.threads)}};
@@ -211,9 +211,7 @@ class Worker {
         throw_unless(resolve(detail::view(problem), &geometry));
         json list = json::array();
         if (geometry.axes.size() > 3) return {{"candidates", list}}; // sums of such layers
-        // Floats run on the ISA that the others add to.
-        std::string name = contest_->plan("").isa();
-        if (geometry.quantized()) name = contest_->isa.empty() ? best_isa() : contest_->isa;
+        const std::string name = record_isa();
         const CoreProblem core = core_problem(geometry, geometry.quantized() ? CONVT_U8 : geometry.y_dtype, true);
         for (const ScheduleCandidate &c : schedule_candidates(core, isa_of(name))) {
             Variant row;
@@ -230,6 +228,12 @@ class Worker {
                             {"row", json_of(row, "convt_" + object + "_" + name)}});
         }
         return {{"candidates", list}};
+    }
+
+    // As records have it.
+    std::string record_isa() const {
+        std::string name = contest_->isa.empty() ? best_isa() : contest_->isa;
+        return is_integer(contest_->layer.problem.dtype) ? name : isa_name(isa_of_floats(isa_of(name)));
     }
 
     static std::string best_isa() {

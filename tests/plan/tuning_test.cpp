@@ -1,0 +1,307 @@
+// Tuning records: what is read and what is refused, which record a plan uses, and what it says where it cannot.
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "convtranspose/convtranspose.hpp"
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+#include "variant.h"
+
+namespace convtranspose::test {
+namespace {
+
+struct Destroy {
+    void operator()(convt_tuning *t) const { convt_tuning_destroy(t); }
+};
+using TuningPointer = std::unique_ptr<convt_tuning, Destroy>;
+
+struct Fields {
+    std::string package = CONVT_VERSION, kernels = convt_kernels_version(), cpu = convt_cpu_name(), isa, problem, variant;
+    int threads = 1;
+};
+
+std::string record(const Fields &f) {
+    return "{\"package\": \"" + f.package + "\", \"kernels\": \"" + f.kernels + "\", \"cpu\": \"" + f.cpu +
+           "\", \"isa\": \"" + f.isa + "\", \"threads\": " + std::to_string(f.threads) + ", \"problem\": \"" +
+           f.problem + "\", \"variant\": \"" + f.variant + "\", \"ms\": 0.25}\n";
+}
+
+Status read(const std::string &text, TuningPointer *tuning = nullptr) {
+    convt_tuning *made = nullptr;
+    const Status status = Status::from(convt_tuning_read(text.data(), text.size(), &made));
+    TuningPointer owner(made);
+    if (tuning) *tuning = std::move(owner);
+    return status;
+}
+
+class Tuning : public testing::Test {
+  protected:
+    // Of a layer that several variants and residue layers can compute, with constant weights.
+    void SetUp() override {
+        problem_ = parse_problem("f32 nchw n1 g1 ic8 oc4 i12x12 k4x4 s4x4 bias");
+        inputs_ = draw(problem_, 7);
+        plan(nullptr, &plan_);
+        fields_.isa = best_isa();
+        fields_.problem = convt_plan_problem(plan_.get());
+        for (std::size_t i = 0; i < convt_plan_candidate_count(plan_.get()); i++) {
+            candidates_.emplace_back(convt_plan_candidate(plan_.get(), i));
+        }
+    }
+
+    // Of floats.
+    static std::string best_isa() {
+        for (std::size_t i = 0; i < variant_count(); i++) {
+            const Isa isa = variant_at(i).isa;
+            if (isa_supported(isa) && variant_at(i).dtype == CONVT_F32 && is_float(variant_at(i).arithmetic)) {
+                return isa_name(isa);
+            }
+        }
+        return "";
+    }
+
+    void plan(const convt_tuning *tuning, Plan *plan, int threads = 1, const char *variant = nullptr) {
+        Options options{};
+        options.threads = threads;
+        options.variant = variant;
+        options.tuning = tuning;
+        const Status status = Plan::create(problem_, options, inputs_.w.data(), inputs_.b->data(), plan);
+        ASSERT_TRUE(status) << status.message();
+    }
+
+    // One that is not what the plan chooses by itself, nor a way to plan it as other layers.
+    std::string other_variant() const {
+        for (auto name = candidates_.rbegin(); name != candidates_.rend(); ++name) {
+            if (*name != plan_.variant() && name->find('_') != std::string::npos && *name != "residue_layers" &&
+                *name != "depth_to_space")
+                return *name;
+        }
+        return "";
+    }
+
+    Problem problem_;
+    Inputs inputs_;
+    Plan plan_;
+    Fields fields_;
+    std::vector<std::string> candidates_;
+};
+
+TEST_F(Tuning, CandidatesAreAllThatCan) {
+    ASSERT_GT(candidates_.size(), 2u);
+    EXPECT_EQ(convt_plan_candidate(plan_.get(), candidates_.size()), nullptr);
+    for (const std::string &name : candidates_) {
+        Options options{};
+        options.variant = name.c_str();
+        Plan made;
+        const Status status = Plan::create(problem_, options, inputs_.w.data(), inputs_.b->data(), &made);
+        if (name == "residue_layers" || name == "depth_to_space") continue; // not each of which can
+        EXPECT_TRUE(status) << name << ": " << status.message();
+    }
+}
+
+TEST_F(Tuning, ARecordIsUsed) {
+    fields_.variant = other_variant();
+    ASSERT_FALSE(fields_.variant.empty());
+    TuningPointer tuning;
+    // What else it holds is for others.
+    const std::string more = record(fields_).insert(1, "\"more\": [1, {\"]\": \"}\"}, []], \"none\": null, ");
+    ASSERT_TRUE(read("\n" + more + "  \n", &tuning));
+    Plan tuned;
+    plan(tuning.get(), &tuned);
+    EXPECT_EQ(tuned.variant(), fields_.variant);
+    EXPECT_NE(tuned.explain().find("measured to be the fastest, says a tuning record: 0.25 ms"), std::string::npos)
+        << tuned.explain();
+    ASSERT_EQ(convt_plan_kernel_count(tuned.get()), 1u);
+    EXPECT_EQ(convt_plan_kernel(tuned.get(), 0), fields_.variant);
+    Plan forced; // a name that is given counts more
+    plan(tuning.get(), &forced, 1, plan_.variant().c_str());
+    EXPECT_EQ(forced.variant(), plan_.variant());
+}
+
+TEST_F(Tuning, TheLastOfSeveralIsUsed) {
+    Fields last = fields_;
+    last.variant = other_variant();
+    fields_.variant = plan_.variant();
+    TuningPointer tuning;
+    ASSERT_TRUE(read(record(fields_) + record(last), &tuning));
+    Plan tuned;
+    plan(tuning.get(), &tuned);
+    EXPECT_EQ(tuned.variant(), last.variant);
+}
+
+TEST_F(Tuning, RecordsOfOthersWait) {
+    const auto is_used = [this](Fields fields, int threads) {
+        fields.variant = other_variant();
+        TuningPointer tuning;
+        EXPECT_TRUE(read(record(fields), &tuning));
+        Plan tuned;
+        plan(tuning.get(), &tuned, threads);
+        return tuned.variant() == fields.variant;
+    };
+    EXPECT_TRUE(is_used(fields_, 1));
+    Fields any = fields_;
+    any.cpu = "*";
+    EXPECT_TRUE(is_used(any, 1));
+    Fields other = fields_;
+    other.cpu = "another CPU";
+    EXPECT_FALSE(is_used(other, 1));
+    other = fields_;
+    other.isa = "another";
+    EXPECT_FALSE(is_used(other, 1));
+    other = fields_;
+    other.problem += " ";
+    EXPECT_FALSE(is_used(other, 1));
+    EXPECT_FALSE(is_used(fields_, 2));
+    fields_.threads = 2;
+    EXPECT_TRUE(is_used(fields_, 2));
+}
+
+TEST_F(Tuning, WaysToPlanAsOtherLayersHaveNames) {
+    for (const char *const name : {"residue_layers", "depth_to_space"}) {
+        fields_.variant = name;
+        TuningPointer tuning;
+        ASSERT_TRUE(read(record(fields_), &tuning));
+        Plan tuned, asked_for;
+        plan(tuning.get(), &tuned);
+        EXPECT_NE(tuned.explain().find("says a tuning record"), std::string::npos) << tuned.explain();
+        plan(nullptr, &asked_for, 1, name);
+        EXPECT_NE(asked_for.explain().find("asked for by name"), std::string::npos) << asked_for.explain();
+        ASSERT_EQ(std::string(convt_plan_candidate(asked_for.get(), 0)), name);
+
+        const Expected expected = reference(problem_, inputs_);
+        for (const Plan *const made : {&tuned, &asked_for}) {
+            Tensor y(CONVT_F32, expected.shape);
+            ASSERT_TRUE(made->run(inputs_.x.data(), y.data()));
+            EXPECT_TRUE(agrees(y, expected)) << name;
+        }
+    }
+    // Run-time weights cannot be gathered.
+    Options options{};
+    options.variant = "residue_layers";
+    Plan made;
+    const Status status = Plan::create(problem_, options, nullptr, nullptr, &made);
+    EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+    EXPECT_EQ(status.message(), "residue_layers needs constant weights");
+}
+
+TEST_F(Tuning, WhatCannotBeUsedIsSaid) {
+    const auto explanation = [this](const std::string &variant) {
+        fields_.variant = variant;
+        TuningPointer tuning;
+        EXPECT_TRUE(read(record(fields_), &tuning));
+        Plan tuned;
+        plan(tuning.get(), &tuned);
+        EXPECT_EQ(tuned.variant(), plan_.variant());
+        return tuned.explain();
+    };
+    EXPECT_NE(explanation("no_such_kernel").find("a tuning record names no_such_kernel, which is not built for"),
+              std::string::npos);
+    std::string unable;
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        const Variant &v = variant_at(i);
+        if (belongs_to(v, Isa::kX86_64) || belongs_to(v, Isa::kNeon)) {
+            if (v.family == Family::kDepthwise && v.dtype == CONVT_F32 && is_float(v.arithmetic)) unable = v.name;
+        }
+    }
+    if (!unable.empty() && best_isa() != "wasm_simd128" && best_isa() != "neon32") {
+        EXPECT_NE(explanation(unable).find("a tuning record names " + unable + ", which"), std::string::npos);
+    }
+}
+
+TEST_F(Tuning, StaleRecordsAreRefusedWithTheReason) {
+    Fields stale = fields_;
+    stale.kernels = "0123456789ab";
+    Status status = read(record(fields_) + record(stale));
+    EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT);
+    EXPECT_EQ(status.message(), "line 2 of the tuning records: it is of kernels 0123456789ab, these are " +
+                                    std::string(convt_kernels_version()) + ": tune again");
+    stale = fields_;
+    stale.package = "0.0.1";
+    status = read(record(stale));
+    EXPECT_EQ(status.message(),
+              "line 1 of the tuning records: it is of version 0.0.1 of this library, which is " CONVT_VERSION
+              ": tune again");
+}
+
+TEST_F(Tuning, WhatIsNoRecordIsRefused) {
+    const std::string good = record(fields_);
+    for (const std::string &bad :
+         {std::string("{"), std::string("[]"), std::string("nonsense"), std::string("{}"), good.substr(0, good.size() / 2),
+          good.substr(0, good.size() - 1) + "x", std::string("{\"package\": {}}"), std::string("\0", 1)}) {
+        const Status status = read(bad);
+        EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << bad;
+        EXPECT_EQ(status.message().rfind("line 1 of the tuning records: ", 0), 0u) << status.message();
+    }
+    fields_.threads = 0;
+    EXPECT_EQ(read(record(fields_)).message(), "line 1 of the tuning records: threads = 0 must be a positive integer");
+    EXPECT_TRUE(read(""));
+    EXPECT_EQ(convt_tuning_read(nullptr, 3, nullptr), CONVT_INVALID_ARGUMENT);
+    convt_tuning_destroy(nullptr);
+}
+
+// A record's layer, asked of another size of x, keeps the weights as they are packed.
+TEST_F(Tuning, ReshapedPlansLookForTheirOwn) {
+    fields_.variant = other_variant();
+    TuningPointer tuning;
+    ASSERT_TRUE(read(record(fields_), &tuning));
+    Problem larger = problem_;
+    larger.x_shape = {1, 8, 13, 12};
+    Options options{};
+    options.tuning = tuning.get();
+    Plan other, back;
+    ASSERT_TRUE(Plan::create(larger, options, inputs_.w.data(), inputs_.b->data(), &other));
+    ASSERT_TRUE(other.reshape(problem_.x_shape, &back));
+    const bool is_used = back.variant() == fields_.variant;
+    const bool says_why_not = back.explain().find("a tuning record names") != std::string::npos;
+    EXPECT_NE(is_used, says_why_not) << back.explain();
+}
+
+TEST(AddedKernels, AreOfThisVersionAndFoundByName) {
+    EXPECT_EQ(convt_add_kernels(nullptr), CONVT_INVALID_ARGUMENT);
+    static convt_kernels table{};
+    table.version = "another";
+    EXPECT_EQ(convt_add_kernels(&table), CONVT_UNSUPPORTED);
+    EXPECT_NE(std::string(convt_last_error()).find("another"), std::string::npos);
+
+    const Problem problem = parse_problem("f32 nchw n1 g1 ic8 oc4 i12x12 k4x4 s4x4");
+    const Inputs inputs = draw(problem, 7);
+    Plan plan;
+    ASSERT_TRUE(Plan::create(problem, {}, inputs.w.data(), nullptr, &plan));
+    static Variant added;
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        const bool is_it = plan.variant() == variant_at(i).name && plan.isa() == isa_name(variant_at(i).isa);
+        if (is_it) added = variant_at(i);
+    }
+    ASSERT_NE(added.run, nullptr);
+    added.name = "added_kernel";
+    static const std::string records = record({CONVT_VERSION, convt_kernels_version(), "*", plan.isa(),
+                                               "f32 nchw n1 g1 ic8 oc4 i13x12 k4x4 s4x4 p0x0_0x0 op0x0 d1x1", added.name, 1});
+    table.version = convt_kernels_version();
+    table.variants = &added;
+    table.variant_count = 1;
+    table.records = records.c_str();
+    ASSERT_EQ(convt_add_kernels(&table), CONVT_OK) << convt_last_error();
+    ASSERT_EQ(convt_add_kernels(&table), CONVT_OK); // it is there already
+
+    Options options{};
+    options.variant = "added_kernel";
+    Plan by_name, by_record;
+    ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &by_name));
+    EXPECT_EQ(by_name.variant(), "added_kernel");
+    Tensor y(CONVT_F32, plan.y_shape()), same(CONVT_F32, plan.y_shape());
+    ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+    ASSERT_TRUE(by_name.run(inputs.x.data(), same.data()));
+    EXPECT_EQ(y, same);
+    // The records that come with it, of another layer that it can compute.
+    Problem recorded = problem;
+    recorded.x_shape = {1, 8, 13, 12};
+    const Inputs its = draw(recorded, 8);
+    ASSERT_TRUE(Plan::create(recorded, {}, its.w.data(), nullptr, &by_record));
+    EXPECT_EQ(by_record.variant(), "added_kernel") << by_record.explain();
+}
+
+} // namespace
+} // namespace convtranspose::test

@@ -1,0 +1,142 @@
+// Candidates that do not compile, hang, crash or compute something else cost themselves and nothing more.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "files.h"
+#include "process.h"
+
+namespace convtranspose::test {
+namespace {
+
+using nlohmann::json;
+
+// Only one family has kernels for it, so all candidates come from one generator.
+const std::string kLayer = "f32 nchw n1 g16 ic16 oc16 i9x40 k4x4 s2x2 p1x1_1x1 bias";
+
+class Failures : public testing::Test {
+  protected:
+    // Generators that, called in turn, do each of these: shell, where "$@" are the arguments, $f the function, $out the object.
+    // An empty one is the real generator.
+    void generators(const std::vector<std::string> &turns) const {
+        const std::filesystem::path folder = folder_.path() / "generators";
+        std::filesystem::create_directories(folder);
+        for (const char *const family : {"reference", "channels", "wide", "few", "depthwise"}) {
+            const std::string name = std::string(family) + "_generator";
+            std::string script = "#!/bin/sh\nreal=" + std::string(CONVTRANSPOSE_GENERATORS) + "/" + name +
+                                 "\nmake() { printf '%s\\n' \"$1\" > \"$out.c\"; " + CONVTRANSPOSE_COMPILER +
+                                 " -x c -fPIC -c \"$out.c\" -o \"$out\"; }\n"
+                                 "next=''\nfor word in \"$@\"; do\n"
+                                 "    case $next in -f) f=$word ;; -n) n=$word ;; -o) o=$word ;; esac\n    next=$word\ndone\n"
+                                 "out=$o/$n.o\n"
+                                 "while ! mkdir " +
+                                 (folder / "lock").string() + " 2>/dev/null; do sleep 0.01; done\n" + "count=" +
+                                 (folder / "count").string() +
+                                 "\nturn=$(cat $count 2>/dev/null || echo 0)\necho $((turn + 1)) > $count\nrmdir " +
+                                 (folder / "lock").string() + "\ncase $((turn % " + std::to_string(turns.size()) +
+                                 ")) in\n";
+            for (std::size_t i = 0; i < turns.size(); i++) {
+                script += std::to_string(i) + ") " + (turns[i].empty() ? "exec $real \"$@\"" : turns[i]) + " ;;\n";
+            }
+            write_text(folder / name, script + "esac\n");
+            std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+        }
+    }
+
+    std::vector<json> search(const std::string &budget) const {
+        const std::string out = (folder_.path() / "out").string();
+        outcome_ = convtranspose({"tune", kLayer, "--output", out, "--search", "schedule", "--budget", budget, "--timeout",
+                                  "2", "--generators", (folder_.path() / "generators").string(), "--compiler",
+                                  CONVTRANSPOSE_COMPILER});
+        std::vector<json> lines;
+        std::ifstream stream(out + "/search.jsonl");
+        for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
+        return lines;
+    }
+
+    static std::size_t count(const std::vector<json> &lines, const std::string &error) {
+        std::size_t n = 0;
+        for (const json &line : lines) n += line.value("error", "").find(error) != std::string::npos;
+        return n;
+    }
+
+    static std::size_t made(const std::vector<json> &lines) {
+        std::size_t n = 0;
+        for (const json &line : lines) n += line.contains("generator") && line.contains("ms");
+        return n;
+    }
+
+    TemporaryFolder folder_;
+    mutable Outcome outcome_;
+};
+
+TEST_F(Failures, ToCompile) {
+    generators({"echo this will not do >&2; exit 3", ""});
+    const std::vector<json> lines = search("6");
+    ASSERT_EQ(outcome_.status, 0) << outcome_;
+    EXPECT_GT(count(lines, "ended with status 3: this will not do"), 0u) << outcome_;
+    EXPECT_GT(made(lines), 0u) << outcome_;
+}
+
+TEST_F(Failures, ToEnd) {
+    generators({"exec sleep 100", ""});
+    const std::vector<json> lines = search("8");
+    ASSERT_EQ(outcome_.status, 0) << outcome_;
+    EXPECT_GT(count(lines, "took too long"), 0u) << outcome_;
+    EXPECT_GT(made(lines), 0u) << outcome_;
+}
+
+TEST_F(Failures, ToStayAlive) {
+    generators({"make \"void abort(void); int $f() { abort(); }\"", "", ""});
+    const std::vector<json> lines = search("8");
+    ASSERT_EQ(outcome_.status, 0) << outcome_;
+    EXPECT_GT(count(lines, "was ended by signal Aborted"), 0u) << outcome_;
+    EXPECT_GT(made(lines), 0u) << outcome_;
+}
+
+TEST_F(Failures, ToAnswer) {
+    generators({"make \"int $f() { for (;;) ; }\"", "", ""});
+    const std::vector<json> lines = search("12");
+    ASSERT_EQ(outcome_.status, 0) << outcome_;
+    EXPECT_GT(count(lines, "did not answer in"), 0u) << outcome_;
+}
+
+TEST_F(Failures, ToBeRight) {
+    generators({"make \"int $f() { return 0; }\"", ""});
+    const std::vector<json> lines = search("6");
+    ASSERT_EQ(outcome_.status, 0) << outcome_;
+    EXPECT_GT(count(lines, "wrong results: "), 0u) << outcome_;
+    EXPECT_GT(made(lines), 0u) << outcome_;
+    // What is wrong is never chosen, though it would be the fastest by far.
+    const json record = json::parse(read_text(folder_.path() / "out" / "tuning.jsonl"));
+    for (const json &line : lines) {
+        EXPECT_FALSE(line.contains("error") && line.at("name") == record.at("variant")) << outcome_;
+    }
+}
+
+TEST_F(Failures, OfAllOfThem) {
+    generators({"exit 1"});
+    const std::vector<json> lines = search("3");
+    ASSERT_EQ(outcome_.status, 0) << outcome_;
+    EXPECT_EQ(made(lines), 0u) << outcome_;
+    EXPECT_NE(outcome_.out.find("geometric mean"), std::string::npos) << outcome_;
+}
+
+TEST_F(Failures, OfTheWorker) {
+    for (const auto &[worker, message] : std::vector<std::pair<std::string, std::string>>{
+             {"/bin/false", "the worker: it ended with status 1"},
+             {"/bin/cat", "the worker: it gave an answer that is none"},
+             {"/nonexistent/worker", "cannot run /nonexistent/worker"}}) {
+        const Outcome outcome = convtranspose({"tune", kLayer, "--output", (folder_.path() / "out").string(), "--worker",
+                                               worker});
+        EXPECT_EQ(outcome.status, 1) << outcome;
+        EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome;
+    }
+}
+
+} // namespace
+} // namespace convtranspose::test

@@ -1,0 +1,165 @@
+// What `convtranspose tune` writes, that plans use it, and how a search goes on where it was ended.
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "convtranspose/convtranspose.h"
+#include "files.h"
+#include "process.h"
+
+namespace convtranspose::test {
+namespace {
+
+using nlohmann::json;
+
+const std::string kLayer = "f32 nchw n1 g1 ic8 oc3 i9x20 k4x4 s2x2 p1x1_1x1 bias";
+const std::string kWide = "f32 nchw n1 g1 ic32 oc16 i16x16 k4x4 s2x2 p1x1_1x1";
+const std::string kNetworks = CONVTRANSPOSE_NETWORKS;
+
+std::vector<json> lines_of(const std::string &file) {
+    std::ifstream stream(file);
+    std::vector<json> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
+    return lines;
+}
+
+class Tune : public testing::Test {
+  protected:
+    std::string file(const std::string &name) const { return (folder_.path() / name).string(); }
+
+    Outcome tune(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), {"tune", "--output", file("out"), "--budget", "0.2"});
+        return convtranspose(arguments);
+    }
+
+    TemporaryFolder folder_;
+};
+
+TEST_F(Tune, ANetworkGivesARecordForEachOfItsLayers) {
+    const Outcome outcome = tune({kNetworks + "/small_unet.onnx", kNetworks + "/small_generator.onnx"});
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    const std::vector<json> records = lines_of(file("out/tuning.jsonl"));
+    EXPECT_EQ(records.size(), 7u);
+    for (const json &record : records) {
+        EXPECT_EQ(record.at("package"), CONVT_VERSION);
+        EXPECT_EQ(record.at("kernels"), convt_kernels_version());
+        EXPECT_EQ(record.at("cpu"), convt_cpu_name());
+        EXPECT_GT(record.at("ms").get<double>(), 0);
+        EXPECT_LE(record.at("ms").get<double>(), record.at("default_ms").get<double>());
+    }
+    EXPECT_NE(outcome.out.find("small_unet: ConvTranspose"), std::string::npos) << outcome;
+    EXPECT_EQ(read_text(file("out/report.txt")), outcome.out);
+    // Every candidate that was tried is told, and none was wrong.
+    const std::vector<json> tried = lines_of(file("out/search.jsonl"));
+    EXPECT_GT(tried.size(), records.size());
+    for (const json &line : tried) {
+        const std::string error = line.value("error", "");
+        EXPECT_EQ(error.find("wrong results"), std::string::npos) << line;
+    }
+}
+
+TEST_F(Tune, TheEnvironmentVariableNamesRecordsThatPlansUse) {
+    ASSERT_EQ(tune({kNetworks + "/small_unet.onnx"}).status, 0);
+    const auto explain = [&] {
+        return convtranspose({"explain", kNetworks + "/small_unet.onnx"});
+    };
+    const auto occurrences = [](const std::string &text, const std::string &part) {
+        std::size_t n = 0;
+        for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at++) n++;
+        return n;
+    };
+    EXPECT_EQ(occurrences(explain().out, "says a tuning record"), 0u);
+    setenv("CONVTRANSPOSE_TUNING", file("out/tuning.jsonl").c_str(), 1);
+    EXPECT_EQ(occurrences(explain().out, "says a tuning record"), 4u) << explain();
+    // Of other kernels: not used, and that is said.
+    std::string text = read_text(file("out/tuning.jsonl"));
+    const std::string version = convt_kernels_version();
+    text.replace(text.find(version), version.size(), "0123456789ab");
+    write_text(file("stale.jsonl"), text);
+    setenv("CONVTRANSPOSE_TUNING", file("stale.jsonl").c_str(), 1);
+    const Outcome stale = explain();
+    setenv("CONVTRANSPOSE_TUNING", file("missing.jsonl").c_str(), 1);
+    const Outcome missing = explain();
+    unsetenv("CONVTRANSPOSE_TUNING");
+    EXPECT_EQ(occurrences(stale.out, "is not used: line 1 of the tuning records: it is of kernels 0123456789ab"), 4u)
+        << stale;
+    EXPECT_EQ(occurrences(missing.out, "is not used: it cannot be opened"), 4u) << missing;
+}
+
+TEST_F(Tune, ResumeMeasuresNothingAgain) {
+    ASSERT_EQ(tune({kLayer}).status, 0);
+    const std::string records = read_text(file("out/tuning.jsonl")), log = read_text(file("out/search.jsonl"));
+    const Outcome again = tune({"--resume", kLayer});
+    ASSERT_EQ(again.status, 0) << again;
+    EXPECT_EQ(read_text(file("out/tuning.jsonl")), records);
+    EXPECT_EQ(read_text(file("out/search.jsonl")), log);
+    // Ended in the middle of a line, before there was a record: what is whole counts.
+    write_text(file("out/tuning.jsonl"), "");
+    const std::size_t third = log.find('\n', log.find('\n', log.find('\n') + 1) + 1) + 1;
+    write_text(file("out/search.jsonl"), log.substr(0, third) + log.substr(third, 40));
+    const Outcome rest = tune({"--resume", kLayer});
+    ASSERT_EQ(rest.status, 0) << rest;
+    EXPECT_EQ(lines_of(file("out/tuning.jsonl")).size(), 1u);
+    EXPECT_EQ(read_text(file("out/search.jsonl")).substr(0, third), log.substr(0, third));
+    // Without --resume all begins anew.
+    ASSERT_EQ(tune({"f32 nchw n1 g1 ic4 oc4 i5x5 k2x2 s2x2"}).status, 0);
+    EXPECT_EQ(lines_of(file("out/tuning.jsonl")).size(), 1u);
+}
+
+TEST_F(Tune, ResumeRefusesWhatIsStale) {
+    ASSERT_EQ(tune({kLayer}).status, 0);
+    std::string text = read_text(file("out/tuning.jsonl"));
+    const std::string version = convt_kernels_version();
+    text.replace(text.find(version), version.size(), "0123456789ab");
+    write_text(file("out/tuning.jsonl"), text);
+    const Outcome outcome = tune({"--resume", kLayer});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("tuning.jsonl, line 1: it is stale, of version 0.1.0 and kernels 0123456789ab"),
+              std::string::npos)
+        << outcome;
+    EXPECT_EQ(read_text(file("out/tuning.jsonl")), text); // which is still there
+}
+
+TEST_F(Tune, SchedulesAreSearchedAndEmittedWithTheirLayer) {
+    const Outcome outcome = convtranspose({"tune", kWide, "u8 nhwc n1 g1 ic64 oc64 i16x16 k3x3 s2x2 ws8 yu8", "--output",
+                                           file("out"), "--search", "schedule", "--budget", "6", "--compiler",
+                                           CONVTRANSPOSE_COMPILER});
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    std::size_t made = 0, wrong = 0, failed = 0;
+    for (const json &line : lines_of(file("out/search.jsonl"))) {
+        if (!line.contains("generator")) continue;
+        const std::string error = line.value("error", "");
+        made += error.empty();
+        failed += !error.empty();
+        wrong += error.find("wrong results") != std::string::npos;
+    }
+    EXPECT_GT(made, 2u) << outcome;
+    EXPECT_EQ(wrong, 0u) << outcome;
+    EXPECT_LE(failed, made) << outcome;
+}
+
+TEST_F(Tune, WhatIsNoLayerIsRefused) {
+    const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+        {{"missing.onnx"}, "'missing.onnx' is neither a file nor a layer"},
+        {{"f32 nchw i5x5 k3"}, "i and k must have the same number of axes"},
+        {{kLayer, "--input-shape", "x=1xbx3"}, "--input-shape x=1xbx3 is not NAME=1x3x224x224"},
+        {{kLayer, "--input-shape", "x"}, "--input-shape x is not NAME=1x3x224x224"},
+        {{kLayer, "--emit", "/dev/null/my-layers"}, "--emit-name: 'my-layers' is no C identifier"},
+        {{kLayer, "--search", "luck"}, "--search"},
+    };
+    for (const auto &[arguments, message] : cases) {
+        const Outcome outcome = tune(arguments);
+        EXPECT_EQ(outcome.status, 2) << outcome;
+        EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome;
+    }
+    const Outcome rejected = tune({"f32 nchw n1 g1 ic4 oc4 i5x5 k2x2 s0x2"});
+    EXPECT_EQ(rejected.status, 1) << rejected;
+    EXPECT_NE(rejected.err.find("strides[0] = 0 must be positive"), std::string::npos) << rejected;
+}
+
+} // namespace
+} // namespace convtranspose::test
