@@ -468,6 +468,10 @@ size_t convt_plan_candidate_count(const convt_plan *plan) { return plan->plan->a
 const char *convt_plan_candidate(const convt_plan *plan, size_t i) {
     return i < plan->plan->able().size() ? plan->plan->able()[i] : nullptr;
 }
+size_t convt_plan_kernel_count(const convt_plan *plan) { return plan->plan->kernels().size(); }
+const char *convt_plan_kernel(const convt_plan *plan, size_t i) {
+    return i < plan->plan->kernels().size() ? plan->plan->kernels()[i] : nullptr;
+}
 const char *convt_plan_isa(const convt_plan *plan) { return convtranspose::isa_name(plan->plan->core().variant().isa); }
 const char *convt_plan_explain(const convt_plan *plan) {
     const char *text = "";

@@ -375,10 +375,9 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
         const bool leaves = problem.reads_outside() || !has_whole_tiles(variant, problem);
         c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
         const auto other_axis_leaves = [&] {
-            bool leaves = false;
-            for (std::size_t a = 0; a < 3; a++)
-                leaves = leaves || (a != problem.strip_axis() && problem.reads_outside(a));
-            return leaves;
+            bool any = false;
+            for (std::size_t a = 0; a < 3; a++) any = any || (a != problem.strip_axis() && problem.reads_outside(a));
+            return any;
         };
         c.copies_ends = c.copies_x && in_place && dares_in_place(variant) && !other_axis_leaves();
         c.cost = cost(variant, problem, c.copies_x);

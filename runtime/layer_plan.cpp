@@ -393,6 +393,17 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
 void LayerPlan::list() const {
     std::call_once(listed_, [this] {
         key_ = tuning_key(geometry_);
+        const auto add = [this](const char *name) {
+            const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
+            if (std::none_of(kernels_.begin(), kernels_.end(), same)) kernels_.push_back(name);
+        };
+        const auto add_all = [&](const LayerPlan &layer) {
+            for (const char *const name : layer.kernels()) add(name);
+        };
+        if (residue_layers_) residue_layers_->for_each(add_all);
+        if (depth_to_space_) depth_to_space_->for_each(add_all);
+        if (!is_of_layers()) add(core_.variant().name);
+        for (const Core &core : fallbacks_) add(core.variant().name);
         std::vector<const Candidate *> able;
         for (const Candidate &c : candidates_) {
             if (!c.refusal.text) able.push_back(&c);
@@ -401,15 +412,21 @@ void LayerPlan::list() const {
                          [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
         for (const Candidate *const c : able) able_.push_back(c->variant->name);
         if (weights_at_run_time() || geometry_.quantized()) return;
-        // In front if they are the estimate, else behind it: what they are estimated to cost is not kept.
+        // In front if one is the estimate, else behind it: what they are estimated to cost is not kept.
         const auto at = able_.begin() + (is_of_layers() || able_.empty() ? 0 : 1);
-        able_.insert(at, {kResidueLayers, kDepthToSpace});
+        able_.insert(at, {depth_to_space_ ? kDepthToSpace : kResidueLayers,
+                          depth_to_space_ ? kResidueLayers : kDepthToSpace});
     });
 }
 
 const std::vector<const char *> &LayerPlan::able() const {
     list();
     return able_;
+}
+
+const std::vector<const char *> &LayerPlan::kernels() const {
+    list();
+    return kernels_;
 }
 
 const std::string &LayerPlan::key() const {

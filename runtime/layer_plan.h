@@ -80,7 +80,8 @@ class LayerPlan {
     const std::vector<Candidate> &candidates() const { return candidates_; }
     const std::string &reason() const { return reason_; }
     const std::vector<const char *> &able() const; // names of what can, by cost
-    const std::string &key() const;                // tuning_key()
+    const std::vector<const char *> &kernels() const; // names of all variants that a run may call
+    const std::string &key() const;                   // tuning_key()
     const std::string &explanation() const;        // each of these made when first asked for
 
   private:
@@ -118,7 +119,7 @@ class LayerPlan {
     mutable std::once_flag explained_;
     mutable std::string explanation_;
     mutable std::once_flag listed_;
-    mutable std::vector<const char *> able_;
+    mutable std::vector<const char *> able_, kernels_;
     mutable std::string key_;
     const TuningRecord *record_ = nullptr; // for the problem; null: there is none, or a name was given
     std::string record_note_;              // why records could not be used

@@ -7,6 +7,9 @@
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
 //     {"do": "time", "variants": ["" for the default choice, ...], "seconds": of each}
 //         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}
+//     {"do": "space"}  -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
+//         what could be made for the layer; several may share an object
+//     {"do": "kernels", "variant": "" or a name}  -> {"kernels": names of all variants that run then}
 // Any may answer {"error": ...} instead.
 #include <dlfcn.h>
 #include <unistd.h>
@@ -30,6 +33,9 @@
 #include "kernel_row.h"
 #include "problem_line.h"
 #include "random_layer.h"
+#include "runtime/candidates.h"
+#include "runtime/geometry.h"
+#include "schedule_candidates.h"
 
 namespace convtranspose::tools {
 
@@ -161,6 +167,8 @@ class Worker {
         if (what == "plan") return plan(job);
         if (what == "load") return load(job);
         if (what == "time") return time(job);
+        if (what == "kernels") return kernels(job);
+        if (what == "space") return space();
         throw Error("there is nothing to do called '" + what + "'");
     }
 
@@ -172,25 +180,73 @@ class Worker {
         for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++) {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
         }
+        // A layer that is planned as others has the way to do so in front.
+        const bool as_layers = candidates.front() == "residue_layers" || candidates.front() == "depth_to_space";
+        const std::string choice = as_layers ? candidates.front() : plan.variant();
         return {{"cpu", convt_cpu_name()},
                 {"package", CONVT_VERSION},
                 {"kernels", convt_kernels_version()},
                 {"isa", plan.isa()},
                 {"problem", convt_plan_problem(plan.get())},
-                {"variant", plan.variant()},
+                {"variant", choice},
                 {"candidates", candidates},
                 {"macs", plan.macs()},
                 {"peak_gflops", fma_peak_gflops(plan.isa(), contest_->layer.problem.dtype, contest_->options.threads)}};
     }
 
+    json kernels(const json &job) const {
+        if (!contest_) throw Error("nothing is planned yet");
+        const Plan plan = contest_->plan(job.at("variant").get<std::string>());
+        json names = json::array();
+        for (std::size_t i = 0; i < convt_plan_kernel_count(plan.get()); i++) {
+            names.push_back(convt_plan_kernel(plan.get(), i));
+        }
+        return {{"kernels", names}};
+    }
+
+    json space() const {
+        if (!contest_) throw Error("nothing is planned yet");
+        const Problem &problem = contest_->layer.problem;
+        Geometry geometry;
+        throw_unless(resolve(detail::view(problem), &geometry));
+        json list = json::array();
+        if (geometry.axes.size() > 3) return {{"candidates", list}}; // sums of such layers
+        // Floats run on the ISA that the others add to.
+        std::string name = contest_->plan("").isa();
+        if (geometry.quantized()) name = contest_->isa.empty() ? best_isa() : contest_->isa;
+        const CoreProblem core = core_problem(geometry, geometry.quantized() ? CONVT_U8 : geometry.y_dtype, true);
+        for (const ScheduleCandidate &c : schedule_candidates(core, isa_of(name))) {
+            Variant row;
+            BuiltIn built_in;
+            c.complete(&row, &built_in);
+            // The same kernel where only the dispatcher makes a difference.
+            std::string object = c.name;
+            constexpr const char kInPlace[] = "_in_place";
+            const std::size_t end = object.size() - (sizeof kInPlace - 1);
+            if (object.size() > sizeof kInPlace && object.compare(end, std::string::npos, kInPlace) == 0) object.resize(end);
+            list.push_back({{"generator", c.generator},
+                            {"object", object},
+                            {"parameters", c.parameters},
+                            {"row", json_of(row, "convt_" + object + "_" + name)}});
+        }
+        return {{"candidates", list}};
+    }
+
+    static std::string best_isa() {
+        for (std::size_t i = 0; i < convt_isa_count(); i++) {
+            if (convt_isa_supported(i)) return convt_isa_name(i);
+        }
+        throw Error("this CPU runs none of the ISAs that are built in");
+    }
+
     json load(const json &job) {
         Loaded &loaded = loaded_.emplace_back();
         void *const library = open(from_base64(job.at("object").get<std::string>()));
-        for (const json &row : job.at("rows")) loaded.rows.push_back(kernel_row_of(row));
-        for (KernelRow &row : loaded.rows) {
+        for (const json &description : job.at("rows")) {
+            KernelRow &row = loaded.rows.emplace_back();
+            read_kernel_row(description, &row);
             void *const function = dlsym(library, row.function.c_str());
             if (!function) throw Error("the shared object has no " + row.function);
-            row.variant.name = row.name.c_str();
             row.variant.run = reinterpret_cast<ConvFunction>(function);
             loaded.variants.push_back(row.variant);
         }

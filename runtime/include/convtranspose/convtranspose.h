@@ -241,6 +241,11 @@ CONVT_API size_t convt_plan_candidate_count(const convt_plan *plan);
 CONVT_API const char *convt_plan_candidate(const convt_plan *plan, size_t i);
 CONVT_API const char *convt_plan_problem(const convt_plan *plan);
 
+/* Names of all variants that a run of the plan may call: one, or those of the layers that it is planned as, and for weights that
+ * arrive with each run those that take over where the chosen one must not be used. */
+CONVT_API size_t convt_plan_kernel_count(const convt_plan *plan);
+CONVT_API const char *convt_plan_kernel(const convt_plan *plan, size_t i);
+
 /* Tuning records: JSON lines, as `convtranspose tune` writes them. Those of another version of the library or of other
  * kernels are refused, with the line and the reason; those of other CPUs are kept and not used. */
 typedef struct convt_tuning convt_tuning;
