@@ -82,9 +82,9 @@ std::string Arena::add(const std::string &shared_object, const json &rows) {
     return "";
 }
 
-json Arena::space() {
+json Arena::space(const std::string &search) {
     if (!worker_) start();
-    return ask({{"do", "space"}}, timeout_).at("candidates");
+    return ask({{"do", "space"}, {"search", search}}, timeout_).at("candidates");
 }
 
 json Arena::kernels(const std::string &name) {

@@ -35,7 +35,7 @@ class Arena {
     std::vector<Measured> measure(const std::vector<std::string> &names, double seconds);
 
     // What could be made for the layer, best first: worker_main.cpp, "space".
-    nlohmann::json space();
+    nlohmann::json space(const std::string &search);
 
     // Names of the kernels that run where that is the choice.
     nlohmann::json kernels(const std::string &name);

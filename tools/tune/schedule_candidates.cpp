@@ -375,4 +375,26 @@ std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, I
     return list;
 }
 
+std::vector<std::string> auto_parameters(const CoreProblem &problem) {
+    const Geometry &g = problem.geometry;
+    if (g.quantized()) return {};
+    std::vector<std::string> list = {std::string("y_type=") + name_of(g.y_dtype)};
+    const auto add = [&](const std::string &name, std::int64_t value) {
+        list.push_back(name + "=" + std::to_string(value));
+    };
+    add("ic", problem.ic());
+    add("oc", problem.oc());
+    add("group", g.group);
+    add("batch", g.batch);
+    const char *const axes[] = {"w", "h", "d"};
+    for (std::size_t a = 0; a < 3; a++) {
+        const AxisPlan &axis = problem.plan[a];
+        if (axis.geometry.out % axis.residues != 0) return {};
+        add(std::string("x_") + axes[a], axis.geometry.in);
+        add(std::string("out_") + axes[a], axis.geometry.out);
+        list.push_back(std::string("table_") + axes[a] + "=" + text_of(axis));
+    }
+    return list;
+}
+
 } // namespace convtranspose

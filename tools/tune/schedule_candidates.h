@@ -32,6 +32,10 @@ struct ScheduleCandidate {
 // `most`, best first, by the estimate of runtime/candidates.cpp.
 std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, Isa isa, std::size_t most = 200);
 
+// What the generator of autoscheduled kernels needs of a layer of floats; empty: it has none for it. Its kernels are used as the
+// reference is, by calls that compute all residues, of which y must have as many of each.
+std::vector<std::string> auto_parameters(const CoreProblem &problem);
+
 } // namespace convtranspose
 
 #endif // CONVTRANSPOSE_TOOLS_TUNE_SCHEDULE_CANDIDATES_H_

@@ -1,6 +1,7 @@
 #include "toolbox.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -43,6 +44,7 @@ std::unique_ptr<Child> Toolbox::start_worker() const {
         worker = first_that_exists({package / "bin" / "convtranspose-worker"}, "worker (--worker names one)").string();
     }
     command.push_back(worker);
+    setenv("HL_NUM_THREADS", std::to_string(options_.plan.threads).c_str(), 1); // of Halide's runtime in autoscheduled kernels
     return std::make_unique<Child>(command, (scratch_ / "worker.log").string());
 }
 
@@ -116,6 +118,19 @@ Task Toolbox::generate(const std::string &generator, const std::string &name, co
     for (const nlohmann::json &parameter : parameters) task.command.push_back(parameter.get<std::string>());
     task.log = (fs::path(folder) / (name + ".log")).string();
     return task;
+}
+
+void Toolbox::schedule_automatically(const std::string &scheduler, int threads, nlohmann::json *parameters,
+                                     std::string *target) const {
+    std::string file = "libautoschedule_" + scheduler + ".so";
+    std::transform(file.begin(), file.end(), file.begin(), [](unsigned char c) { return std::tolower(c); });
+    const fs::path plugin = first_that_exists({generators() / file, fs::path(CONVTRANSPOSE_HALIDE_PLUGINS) / file},
+                                              "autoscheduler");
+    parameters->insert(parameters->end(), {"-p", plugin.string(), "autoscheduler=" + scheduler});
+    // Mullapudi2016 and Adams2019 would know the machine; Li2018 likewise. The rest is their own default.
+    parameters->push_back("autoscheduler.parallelism=" + std::to_string(threads));
+    const std::string without = "-no_runtime";
+    if (const std::size_t at = target->find(without); at != std::string::npos) target->erase(at, without.size());
 }
 
 std::vector<std::string> Toolbox::compiler() const { return words_of(options_.compiler); }

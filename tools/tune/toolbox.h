@@ -34,6 +34,11 @@ class Toolbox {
     Task link(const std::vector<std::string> &objects, const std::string &shared) const;
     std::vector<std::string> compiler() const;
 
+    // Makes parameters and a target into those of a kernel that one of Halide's autoschedulers schedules. Such kernels allocate, and
+    // run threads: Halide's runtime comes with them.
+    void schedule_automatically(const std::string &scheduler, int threads, nlohmann::json *parameters,
+                                std::string *target) const;
+
     // Halide's target for an ISA of the package; empty: it has none. What --target names is in it.
     std::string target(const std::string &isa) const;
 

@@ -162,7 +162,7 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
 // Kernels that are made for the layer, in the order of the search space.
 void Tuner::search(double until) {
     std::vector<Candidate> space;
-    for (const json &item : arena_->space()) {
+    for (const json &item : arena_->space(options_.search)) {
         Candidate c;
         c.row = item.at("row");
         c.name = c.row.at("name").get<std::string>();
@@ -170,6 +170,10 @@ void Tuner::search(double until) {
         c.object = item.at("object").get<std::string>();
         c.target = toolbox_.target(c.row.at("isa").get<std::string>());
         c.parameters = item.at("parameters");
+        if (item.contains("autoscheduler")) {
+            toolbox_.schedule_automatically(item.at("autoscheduler").get<std::string>(), options_.plan.threads,
+                                            &c.parameters, &c.target);
+        }
         if (c.target.empty()) throw Error("the package has no kernels for " + c.row.at("isa").get<std::string>());
         space.push_back(std::move(c));
     }

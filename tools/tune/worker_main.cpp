@@ -7,7 +7,7 @@
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
 //     {"do": "time", "variants": [names], "seconds": of each}
 //         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}
-//     {"do": "space"}  -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
+//     {"do": "space", "search": "schedule" or "auto"}  -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
 //         what could be made for the layer; several may share an object
 //     {"do": "kernels", "variant": name}  -> {"kernels": names of all variants that run then}
 // Any may answer {"error": ...} instead.
@@ -168,7 +168,7 @@ class Worker {
         if (what == "load") return load(job);
         if (what == "time") return time(job);
         if (what == "kernels") return kernels(job);
-        if (what == "space") return space();
+        if (what == "space") return space(job.value("search", "schedule"));
         throw Error("there is nothing to do called '" + what + "'");
     }
 
@@ -204,7 +204,7 @@ class Worker {
         return {{"kernels", names}};
     }
 
-    json space() const {
+    json space(const std::string &search) const {
         if (!contest_) throw Error("nothing is planned yet");
         const Problem &problem = contest_->layer.problem;
         Geometry geometry;
@@ -213,6 +213,7 @@ class Worker {
         if (geometry.axes.size() > 3) return {{"candidates", list}}; // sums of such layers
         const std::string name = record_isa();
         const CoreProblem core = core_problem(geometry, geometry.quantized() ? CONVT_U8 : geometry.y_dtype, true);
+        if (search == "auto") return {{"candidates", autoscheduled(core, name)}};
         for (const ScheduleCandidate &c : schedule_candidates(core, isa_of(name))) {
             Variant row;
             BuiltIn built_in;
@@ -228,6 +229,27 @@ class Worker {
                             {"row", json_of(row, "convt_" + object + "_" + name)}});
         }
         return {{"candidates", list}};
+    }
+
+    // One for each autoscheduler, which whoever compiles it names.
+    static json autoscheduled(const CoreProblem &problem, const std::string &isa) {
+        json list = json::array();
+        const std::vector<std::string> parameters = auto_parameters(problem);
+        if (parameters.empty()) return list;
+        Variant row = {};
+        for (const Candidate &c : candidates(problem, isa_of(isa))) {
+            if (c.variant->family == Family::kReference && !c.refusal.text) row = *c.variant;
+        }
+        for (const char *const scheduler : {"Adams2019", "Mullapudi2016", "Li2018"}) {
+            const std::string name = std::string("auto_") + convt_dtype_name(row.dtype) + "_" + scheduler;
+            row.name = name.c_str();
+            list.push_back({{"generator", "auto"},
+                            {"object", name},
+                            {"autoscheduler", scheduler},
+                            {"parameters", parameters},
+                            {"row", json_of(row, "convt_" + name)}});
+        }
+        return list;
     }
 
     // As records have it.
