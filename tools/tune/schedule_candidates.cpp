@@ -125,12 +125,17 @@ class Space {
 
     bool fits(std::int64_t extent, std::int64_t tile) const { return tile == 1 || waste(extent, tile) <= kMostWaste; }
 
+    // The same of vectors, of which one is the least that there is.
+    bool vectors_fit(std::int64_t extent, int vectors) const {
+        return waste(extent, std::int64_t{vectors} * lanes_) <= std::max(kMostWaste, waste(extent, lanes_));
+    }
+
     // All residues of w, and of h if they fit, are accumulators; all taps are unrolled.
     void by_offset(Family family) {
         if (!planar_ || !tables_[0] || !tables_[1]) return;
         const std::int64_t taps = static_cast<std::int64_t>(p_.plan[0].elements.size() * p_.plan[1].elements.size());
         for (const bool all_rows : {true, false}) {
-            if (!all_rows && stride(1) == 1) continue;
+            if (!all_rows && (stride(1) == 1 || p_.plan[1].geometry.out % stride(1) != 0)) continue;
             for (const int oc : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}) {
                 if (family == Family::kDepthwise && oc > 1) continue;
                 if (!fits(p_.oc(), oc)) continue;
@@ -138,8 +143,7 @@ class Space {
                     const std::int64_t sums = std::int64_t{oc} * q * stride(0) * (all_rows ? stride(1) : 1);
                     // A few sums that spill cost less than taps that are loops.
                     if (sums > accumulators_ + 4 && !(family == Family::kDepthwise && q == 1)) continue;
-                    if (oc * q * taps > kMostUnrolled || !fits(p_.plan[0].q_extent(), std::int64_t{q} * lanes_))
-                        continue;
+                    if (oc * q * taps > kMostUnrolled || !vectors_fit(p_.plan[0].q_extent(), q)) continue;
                     Choice c{family};
                     c.stride_w = stride(0);
                     c.stride_h = all_rows ? stride(1) : 0;
@@ -169,7 +173,7 @@ class Space {
         for (const int oc : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24}) {
             if (!fits(p_.oc(), oc)) continue;
             for (const int q : {1, 2, 3, 4, 6, 8}) {
-                if (!fits(p_.plan[0].q_extent(), std::int64_t{q} * lanes_)) continue;
+                if (!vectors_fit(p_.plan[0].q_extent(), q)) continue;
                 for (const int qh : {1, 2, 3, 4}) {
                     const int sums = oc * q * qh;
                     if (sums > accumulators_ || sums < accumulators_ / 3 || !fits(p_.plan[1].q_extent(), qh)) continue;
@@ -186,7 +190,7 @@ class Space {
 
     void channels() {
         for (const int oc : {1, 2, 3, 4, 8}) {
-            if (!fits(p_.oc(), std::int64_t{oc} * lanes_)) continue;
+            if (!vectors_fit(p_.oc(), oc)) continue;
             for (const int q : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28}) {
                 for (const int qh : {1, 2, 3, 4, 6}) {
                     const int sums = oc * q * qh;
@@ -207,17 +211,14 @@ class Space {
 
     void depthwise_channels() {
         if (planar_) return;
-        for (const int oc : {1, 2}) {
-            for (const int q : {1, 2, 4, 6, 8, 12, 16}) {
-                if (oc * q > accumulators_ || !fits(p_.plan[0].q_extent(), q)) continue;
-                Choice c{Family::kDepthwise};
-                c.oc = oc;
-                c.q = q;
+        for (const int q : {1, 2, 4, 6, 8, 12, 16}) {
+            if (q > accumulators_ || !fits(p_.plan[0].q_extent(), q)) continue;
+            Choice c{Family::kDepthwise};
+            c.q = q;
+            add(c);
+            for (int axes = 1; axes <= 2 && counts_[static_cast<std::size_t>(axes) - 1]; axes++) {
+                c.unrolled_axes = axes;
                 add(c);
-                for (int axes = 1; axes <= 2 && counts_[static_cast<std::size_t>(axes) - 1]; axes++) {
-                    c.unrolled_axes = axes;
-                    add(c);
-                }
             }
         }
     }
@@ -230,7 +231,7 @@ class Space {
             add(c);
             c.unrolled_ic = 1;
         }
-        const int sums = c.family == Family::kChannels ? c.oc * c.q * c.qh : c.oc * c.q * c.qh;
+        const int sums = c.oc * c.q * c.qh;
         const bool knows_w = counts_[0] || (c.stride_w && tables_[0]);
         if (knows_w && p_.plan[0].max_count > 1 && sums * p_.plan[0].max_count <= 256) {
             c.unrolled_axes = 1;
@@ -289,7 +290,7 @@ class Space {
         // y as it is, x as the families want it (cmake/kernels.cmake).
         std::vector<std::string> &list = made.parameters;
         const auto parameter = [&](const char *name, const std::string &value) {
-            list.push_back(name + ("=" + value));
+            list.push_back(std::string(name) + "=" + value);
         };
         const auto number = [&](const char *name, std::int64_t value, std::int64_t otherwise) {
             if (value != otherwise) parameter(name, std::to_string(value));
