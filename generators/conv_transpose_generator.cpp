@@ -116,7 +116,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     void schedule() {
         // Integers are summed in 32 bits, whatever the reference takes to be sure.
         const int lanes = natural_vector_size(is_float(arithmetic) ? sum_of(y_type) : Type(Int(32)));
-        const Tile tile{tile_oc, tile_q, tile_qh, lanes, get_target().has_feature(Target::AVX512)};
+        const bool arm = get_target().arch == Target::ARM && get_target().bits == 64;
+        const Tile tile{
+            tile_oc, tile_q, tile_qh, lanes, get_target().has_feature(Target::AVX512), arm && !family.depthwise};
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }
