@@ -30,6 +30,10 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x2)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
 
+    # One input channel per group: two vectors of groups to an address, where an addition for each would be as many instructions
+    # as there are multiply-adds.
+    convtranspose_variants(FAMILY depthwise ISAS neon DTYPES f16 bf16 f32 f64 i16 i16_f32 STORES channels STRIDES 0 TILES 2x8)
+
     # Quantized: sdot where there is one, else smlal.
     convtranspose_copies(ISAS neon_dotprod DTYPES i8 BLOCK 4 ORDERS planar channels transposed tochannels)
 
