@@ -24,9 +24,9 @@
 if(architecture STREQUAL arm)
     set(isas neon_dotprod neon_fp16 neon)
     set(float_isas neon)
-    set(float_isas_of_32 neon)
+    set(float_isas_of_32) # variants_arm has other tiles for those
     set(int16_isas neon)
-    set(int16_isas_of_32 neon)
+    set(int16_isas_of_32)
     set(int16_block 1)
     set(isas_added neon_dotprod neon_fp16)
     set(isas_base neon neon)

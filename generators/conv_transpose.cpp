@@ -9,6 +9,17 @@ using namespace Halide;
 
 namespace {
 
+// One of the two factors: its dimensions, what they are in the sum, and which element of the input it is.
+struct Operand {
+    std::vector<Var> args;
+    std::vector<Expr> in_sum, at;
+
+    void add(const Var &v, const Expr &value) {
+        args.push_back(v);
+        in_sum.push_back(value);
+    }
+};
+
 // Where one tap of an axis reads.
 struct Read {
     Expr x; // input position
@@ -46,18 +57,29 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
     RDom k(domain, shared[0] && shared[1] ? "shared" : shared[0] ? "shared_w" : shared[1] ? "shared_h" : "k");
     const int first = blocked ? 1 : 0;
     const RVar ic = k[first], taps[3] = {k[first + 1], k[first + 2], k[first + 3]};
-    c.updates.push_back({blocked ? k[0] : RVar(), ic, taps[0], taps[1], taps[2]});
+    Update u;
+    u.ib = blocked ? k[0] : RVar();
+    u.ic = ic;
+    u.tw = taps[0];
+    u.th = taps[1];
+    u.td = taps[2];
 
-    std::vector<Expr> x_at, w_at;
+    Operand x, w;
     if (blocked) {
-        x_at.emplace_back(k[0]);
-        w_at.emplace_back(k[0]);
+        for (Operand *o : {&x, &w}) {
+            o->add(u.op_ib, u.ib);
+            o->at.emplace_back(u.op_ib);
+        }
     }
-    w_at.insert(w_at.end(), {c.oi, ic});
+    x.add(u.op_ic, ic);
+    w.add(c.oi, c.oi);
+    w.add(u.op_ic, ic);
+    w.at.insert(w.at.end(), {c.oi, u.op_ic});
+    const Var tap_args[3] = {Var("tw"), Var("th"), Var("td")};
     for (int a = 0; a < 3; a++) {
         const Axis &axis = in.axes[a];
         const AxisVars &v = c.axes[a];
-        const Read read = read_tap(axis, v, taps[a], shared[a]);
+        const Read read = read_tap(axis, v, tap_args[a], shared[a]);
         const Expr x_max = axis.x_min + axis.x_extent - 1;
         if (axis.order == TapOrder::kByOffset) {
             const Expr beyond =
@@ -69,20 +91,35 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
             k.where(taps[a] < axis.taps(v.r, kTapCount));
         }
         if (!shared[a] && axis.order == TapOrder::kShared) {
-            const Expr u = axis.taps(v.r, kTapOffset) + taps[a] - axis.shared_first;
-            k.where(u < 0 || u >= axis.shared_count);
+            const Expr of_shared = axis.taps(v.r, kTapOffset) + taps[a] - axis.shared_first;
+            k.where(of_shared < 0 || of_shared >= axis.shared_count);
         }
         if (in.outside == Outside::kSkipped) {
-            k.where(read.x >= axis.x_min);
-            k.where(read.x <= x_max);
+            const Expr position = read_tap(axis, v, taps[a], shared[a]).x;
+            k.where(position >= axis.x_min);
+            k.where(position <= x_max);
         }
-        x_at.push_back(unsafe_promise_clamped(read.x, axis.x_min, x_max));
-        w_at.push_back(read.w);
+        x.add(v.q, v.q);
+        for (Operand *o : {&x, &w}) {
+            o->add(v.r, v.r);
+            o->add(tap_args[a], taps[a]);
+        }
+        x.at.push_back(unsafe_promise_clamped(read.x, axis.x_min, x_max));
+        w.at.push_back(read.w);
     }
-    x_at.insert(x_at.end(), {ic, c.g, c.n});
-    w_at.insert(w_at.end(), {c.oo, c.g});
-    std::vector<Expr> at(args.begin(), args.end());
-    c.sum(at) += in.numerics.widen(in.x(x_at)) * in.numerics.widen(in.w(w_at));
+    x.at.insert(x.at.end(), {u.op_ic, c.g, c.n});
+    x.add(c.g, c.g);
+    x.add(c.n, c.n);
+    w.at.insert(w.at.end(), {c.oo, c.g});
+    w.add(c.oo, c.oo);
+    w.add(c.g, c.g);
+    u.x = Func("x_of_sum");
+    u.x(x.args) = in.x(x.at);
+    u.w = Func("w_of_sum");
+    u.w(w.args) = in.w(w.at);
+    const std::vector<Expr> at(args.begin(), args.end());
+    c.sum(at) += in.numerics.widen(u.x(x.in_sum)) * in.numerics.widen(u.w(w.in_sum));
+    c.updates.push_back(u);
 }
 
 } // namespace

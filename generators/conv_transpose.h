@@ -74,6 +74,11 @@ struct AxisVars {
 struct Update {
     Halide::RVar ib;             // within a block of input channels; only where there are blocks
     Halide::RVar ic, tw, th, td; // input channel (or block of them), tap per axis
+    // What is multiplied, each a function of all that it depends on; inlined, unless a schedule loads it before its use.
+    // (rw, tw and so on: residue and tap, of w, h, d.)
+    Halide::Func x;                       // ([op_ib,] op_ic, qw, rw, tw, qh, rh, th, qd, rd, td, g, n)
+    Halide::Func w;                       // ([op_ib,] oi, op_ic, rw, tw, rh, th, rd, td, oo, g)
+    Halide::Var op_ib{"ib"}, op_ic{"ic"}; // their dimensions for ib and ic
 };
 
 struct ConvTranspose {

@@ -148,7 +148,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                           whole(oc, tile_oc),
                           whole(out_w, int(stride_w) * int(tile_q)),
                           whole(out_h, stride_h)};
-        const Tile tile{tile_oc, tile_q, tile_qh, lanes, get_target().has_feature(Target::AVX512), loops};
+        const bool by_element = get_target().arch == Target::ARM && get_target().bits == 64 && !family.depthwise &&
+                                unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
+        const bool masked_stores = get_target().has_feature(Target::AVX512);
+        const Tile tile{tile_oc, tile_q, tile_qh, lanes, masked_stores, by_element, loops};
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }

@@ -140,8 +140,9 @@ bool has_whole_tiles(const Variant &v, const CoreProblem &p) {
 // Whether the variant can read x where it is, but for taps that leave it, and for a last tile at the end of all strips.
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     if (!is_float(v.arithmetic)) {
+        const int loaded = block_of(v) * (kByElement ? 2 : 1); // input channels at once
         return v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX && v.family == Family::kChannels &&
-               p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % block_of(v) == 0 && has_whole_tiles(v, p);
+               p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % loaded == 0 && has_whole_tiles(v, p);
     }
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
     if (p.x_dtype != sum_dtype(v)) return false;
@@ -200,11 +201,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // part.
     if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
     const auto ic = parts_of(p.ic(), block_of(v));
-    // On ARM smlal multiplies half a vector; a broadcast operand of sdot takes the slot of a product, as it is loaded by ld1r,
-    // while that of fmla is an element of a register (bench/mca).
-    double product = 1, broadcast = 0;
+    // On ARM smlal multiplies half a vector; what is broadcast is an element of a vector that holds two or more (bench/mca).
+    double product = 1;
     if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
-    if (v.isa == Isa::kNeonDotprod) broadcast = 1;
+    const double loads = kByElement ? 0.5 : 1; // of a broadcast
     const double groups = static_cast<double>(g.group), images = static_cast<double>(g.batch);
     if (v.family == Family::kReference) {
         return images * groups * static_cast<double>(p.oc()) *
@@ -216,8 +216,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // 32 bytes a cycle.
     const double load = lanes * size / 32;
     const auto step = [&](double vectors, double broadcasts) {
-        return std::max(
-            {(product * vectors + broadcast) * broadcasts / 2, (vectors + broadcasts) / 2, vectors * load, 4.0});
+        return std::max({product * vectors * broadcasts / 2, (vectors + loads * broadcasts) / 2, vectors * load, 4.0});
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
     const double interleave = is_float(v.arithmetic) ? 3 : 3 + 1.5 * v.stride_w;

@@ -110,7 +110,10 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
 }
 
 std::uint64_t Core::weight_bytes() const {
-    return static_cast<std::uint64_t>(ceil_div(packed_.weights() * operand_size(*variant_), kCacheLine) * kCacheLine);
+    std::int64_t elements = packed_.weights();
+    if (kByElement)
+        elements += packed_.block * std::max<std::int64_t>(packed_.oc_tile, 1); // those of one more input channel
+    return static_cast<std::uint64_t>(ceil_div(elements * operand_size(*variant_), kCacheLine) * kCacheLine);
 }
 
 std::uint64_t Core::packed_bytes() const {

@@ -38,6 +38,14 @@ inline constexpr convt_dtype kByteX = CONVT_U8;
 inline constexpr int kInt16Block = 2;
 #endif
 
+// Whether kernels multiply by elements of vectors (schedules/schedule.h). Of an odd number of input channels, or blocks of them,
+// they may then load the weights of one more, and kInt8 the x.
+#if defined(__aarch64__) || defined(_M_ARM64)
+inline constexpr bool kByElement = true;
+#else
+inline constexpr bool kByElement = false;
+#endif
+
 // generators/conv_transpose_generator.cpp, its inputs in order and then y.
 using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *factors,
                              halide_buffer_t *taps_w, halide_buffer_t *taps_h, halide_buffer_t *taps_d,

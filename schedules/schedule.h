@@ -2,6 +2,8 @@
 #ifndef CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_
 #define CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_
 
+#include <vector>
+
 #include "conv_transpose.h"
 
 namespace convtranspose {
@@ -29,6 +31,7 @@ struct Tile {
     int qh = 1;                 // positions along h, of one residue
     int lanes = 1;              // of a vector of the sum's type on the target
     bool masked_stores = false; // whether the target stores a part of a vector of any type at once
+    bool by_element = false;    // whether it multiplies a vector by any element of another; not with unrolled loops
     Loops loops;
 };
 
@@ -43,9 +46,9 @@ struct ScheduleFamily {
 };
 
 // The loops of an update: those of the register tile, the reduction, those outside of it.
-inline std::vector<Halide::VarOrRVar> inner_to_outer(const Update &k, const std::vector<Halide::Var> &tile,
-                                                     const std::vector<Halide::Var> &outer = {},
-                                                     const Loops &loops = {}) {
+template<typename Registers = std::vector<Halide::Var>>
+std::vector<Halide::VarOrRVar> inner_to_outer(const Update &k, const Registers &tile,
+                                              const std::vector<Halide::Var> &outer = {}, const Loops &loops = {}) {
     std::vector<Halide::VarOrRVar> order(tile.begin(), tile.end()), taps = {k.tw, k.th, k.td};
     const auto outside = taps.begin() + loops.unrolled_axes;
     order.insert(order.end(), taps.begin(), outside);
@@ -83,6 +86,24 @@ inline void reduce_blocks(const ConvTranspose &c, const Update &k, Halide::Stage
     if (c.block > 1) {
         update.atomic().vectorize(k.ib);
     }
+}
+
+// Tile::by_element: a load that repeats an element takes a slot of the vector units, as a multiply-add does. So what a tile
+// repeats is loaded in vectors, of as many neighbours as divide its extent, and multiplied by element.
+inline int neighbours(int extent, int lanes) {
+    while (extent % lanes != 0) {
+        lanes /= 2;
+    }
+    return lanes;
+}
+
+// Where neighbours are to be input channels (or blocks of them): takes those of an update two at a time, and an odd last one
+// alone. What is loaded for both may lie past the last one then. Returns the update whose ic counts pairs.
+inline Update in_pairs(const Update &k, Halide::Stage update, const Halide::RVar &of_pair) {
+    Update pairs = k;
+    pairs.ic = Halide::RVar("pair");
+    update.split(k.ic, pairs.ic, of_pair, 2, Halide::TailStrategy::GuardWithIf).unroll(of_pair);
+    return pairs;
 }
 
 // Plain loops in the order of the definition: obviously right, for anything.

@@ -10,6 +10,26 @@ namespace {
 // wide; 8x2 91% on 3x3 stride 2 layers 64 and 128 wide, where three vectors would leave a tail; 3x8 55% on three output
 // channels, bound by its loads of x. The inner loop holds no store and no spill on AVX-512; on AVX2, with 16 registers, 4x3 is
 // the largest tile of which that is true.
+// Neighbours in w are output channels; of an odd number of them, those of two input channels.
+void schedule_by_element(const ConvTranspose &c, const Tile &tile) {
+    const AxisVars &q = c.axes[0], &h = c.axes[1];
+    const Update &k = c.updates[0];
+    Func w = k.w, sum = c.sum;
+    w.bound_extent(c.oi, tile.oc);
+    if (c.block > 1) {
+        w.vectorize(k.op_ib);
+    }
+    if (tile.oc % 2 == 0) {
+        sum.update().reorder(inner_to_outer(k, std::vector<Var>{q.q, h.q, c.oi}));
+        w.compute_at(sum, k.ic).vectorize(c.oi, neighbours(tile.oc, tile.lanes)).unroll(c.oi);
+    } else {
+        const RVar of_pair("of_pair");
+        const Update pairs = in_pairs(k, sum.update(), of_pair);
+        sum.update().reorder(inner_to_outer(pairs, std::vector<VarOrRVar>{q.q, h.q, c.oi, of_pair}));
+        w.compute_at(sum, pairs.ic).bound_extent(k.op_ic, 2).vectorize(c.oi).vectorize(k.op_ic);
+    }
+}
+
 void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     const int stride = c.stride[0];
@@ -50,7 +70,11 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
         .reorder({w.q, h.q, c.oi});
     keep_in_registers(sum, registers, tile.lanes);
     reduce_blocks(c, k, sum.update());
-    sum.update().reorder(inner_to_outer(k, registers, {}, tile.loops));
+    if (tile.by_element) {
+        schedule_by_element(c, tile);
+    } else {
+        sum.update().reorder(inner_to_outer(k, registers, {}, tile.loops));
+    }
     keep_in_registers(sum.update(), registers, tile.lanes);
     unroll_reduction(k, tile.loops, sum.update());
 }
