@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "col2im.h"
 #include "depth_to_space.h"
 #include "error.h"
 #include "half.h"
@@ -67,7 +68,7 @@ double load(convt_dtype dtype, const void *p) {
 
 // What kernels are to write: for sums over leading axes their own type.
 convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
-    if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.dtype;
+    if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.y_dtype;
     if (leading) return CONVT_S32;
     return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
 }
@@ -92,7 +93,12 @@ const char *family_rule(Family family) {
 
 LayerPlan::~LayerPlan() = default;
 
+bool LayerPlan::weights_at_run_time() const {
+    return col2im_ ? col2im_->weights_at_run_time() : packed_ == nullptr && !is_of_layers();
+}
+
 const Core &LayerPlan::core() const {
+    if (col2im_) return col2im_->first().core();
     if (residue_layers_) return residue_layers_->first().core();
     return depth_to_space_ ? depth_to_space_->first().core() : core_;
 }
@@ -198,6 +204,13 @@ void LayerPlan::plan_fallbacks() {
 
 Status LayerPlan::finish_planning() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
+    if (col2im_) {
+        reason_ = concat("kernel elements as output channels of a matrix product, added up (col2im), in ",
+                         col2im_->strips(), " strips: least estimated cost");
+        packed_bytes_ = col2im_->packed_bytes();
+        workspace_bytes_ = col2im_->workspace_bytes();
+        return fits_in_memory(workspace_bytes_);
+    }
     if (depth_to_space_) {
         reason_ = concat("residues of all axes as output channels, of ", depth_to_space_->count(),
                          " layers of stride 1, rearranged: least estimated cost");
@@ -276,6 +289,17 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
         if (!status) return status;
         if (p->depth_to_space_) p->residue_layers_.reset();
     }
+    if (settings.variant.empty() && p->core_.variant().arithmetic != Arithmetic::kHalf) {
+        const double cost = p->depth_to_space_   ? p->depth_to_space_->cost()
+                            : p->residue_layers_ ? p->residue_layers_->cost()
+                                                 : p->cost_;
+        status = Col2im::create(geometry, settings, w, b, cost, &p->col2im_);
+        if (!status) return status;
+        if (p->col2im_) {
+            p->residue_layers_.reset();
+            p->depth_to_space_.reset();
+        }
+    }
     if (w && !p->is_of_layers()) {
         packed->layout = p->core_.packed_layout();
         const std::uint64_t bytes = p->core_.packed_bytes() * static_cast<std::uint64_t>(p->leading_elements());
@@ -308,6 +332,7 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         Status status = p->choose(nullptr);
         if (status && residue_layers_) status = residue_layers_->reshape(geometry, &p->residue_layers_);
         if (status && depth_to_space_) status = depth_to_space_->reshape(geometry, &p->depth_to_space_);
+        if (status && col2im_) status = col2im_->reshape(geometry, &p->col2im_);
         if (status) status = p->finish_planning();
         if (status) *plan = std::move(p);
         return status;
@@ -505,8 +530,8 @@ void LayerPlan::give_back(Block workspace) const {
 }
 
 Status LayerPlan::run_layers(const RunTensors &t, char *workspace) const {
-    if (depth_to_space_) {
-        Status status = depth_to_space_->run(t, workspace);
+    if (depth_to_space_ || col2im_) {
+        Status status = col2im_ ? col2im_->run(t, workspace) : depth_to_space_->run(t, workspace);
         if (status && post_ops_.run) finish_whole(t);
         return status;
     }

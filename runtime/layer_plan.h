@@ -47,6 +47,7 @@ struct RunTensors {
     Strides residual_strides;
 };
 
+class Col2im;
 class DepthToSpace;
 class ResidueLayers;
 
@@ -64,11 +65,11 @@ class LayerPlan {
 
     const Geometry &geometry() const { return geometry_; }
     const PlanSettings &settings() const { return settings_; }
-    bool weights_at_run_time() const { return packed_ == nullptr && !is_of_layers(); }
+    bool weights_at_run_time() const;
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
     const Core &core() const; // the first, if layers of other shapes compute this one
-    bool is_of_layers() const { return residue_layers_ || depth_to_space_; }
+    bool is_of_layers() const { return residue_layers_ || depth_to_space_ || col2im_; }
     std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
@@ -112,6 +113,7 @@ class LayerPlan {
     // At most one of these; null both: core_ computes.
     std::unique_ptr<ResidueLayers> residue_layers_;
     std::unique_ptr<DepthToSpace> depth_to_space_;
+    std::unique_ptr<Col2im> col2im_;
     // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.
     std::vector<Core> fallbacks_;

@@ -10,12 +10,6 @@ namespace convtranspose {
 
 namespace {
 
-// Those of all floats: post-ops have no use for dot products, and compute in f32.
-Isa isa_of_floats(Isa isa) {
-    if (isa == Isa::kAvx512Vnni) return Isa::kAvx512;
-    return isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16 ? Isa::kNeon : isa;
-}
-
 // Axes that run on where the one inside them ends become one; the innermost one is dense.
 void merge(PostOpsBox *box) {
     PostOpsBox merged;

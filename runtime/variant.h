@@ -91,6 +91,21 @@ struct PostOpsVariant {
     PostOpsFunction run;
 };
 
+// generators/col2im_generator.cpp, its inputs in order and then y.
+using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, halide_buffer_t *taps_w,
+                               halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w,
+                               std::int32_t step_h, std::int32_t step_d, std::int32_t kernel_step_w,
+                               std::int32_t kernel_step_h, std::int32_t kernel_step_d, std::int32_t max_count_w,
+                               std::int32_t max_count_h, std::int32_t max_count_d, halide_buffer_t *y);
+
+struct Col2imVariant {
+    Isa isa;
+    convt_dtype dtype; // of y
+    int stride_w;      // 0: any
+    int lanes;         // of a vector of the sum type
+    Col2imFunction run;
+};
+
 // The kernels of a component of the library, float or quantized. A program links those that it needs, and an empty table
 // stands in for the other (runtime/CMakeLists.txt).
 struct KernelTable {
@@ -100,6 +115,8 @@ struct KernelTable {
     std::size_t copy_count;
     const PostOpsVariant *post_ops;
     std::size_t post_ops_count;
+    const Col2imVariant *col2im;
+    std::size_t col2im_count;
 };
 
 extern "C" const KernelTable convt_float_kernels, convt_quantized_kernels;
@@ -146,6 +163,12 @@ inline bool belongs_to(const Variant &v, Isa isa) {
     if (isa == Isa::kAvx512Vnni) return v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat;
     if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true;
     return (isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16) && v.isa == Isa::kNeon;
+}
+
+// The ISA whose kernels of floats, other than variants, serve another: those have no use for dot products, and compute in f32.
+inline Isa isa_of_floats(Isa isa) {
+    if (isa == Isa::kAvx512Vnni) return Isa::kAvx512;
+    return isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16 ? Isa::kNeon : isa;
 }
 
 const char *isa_name(Isa isa);
