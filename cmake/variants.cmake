@@ -95,6 +95,7 @@ function(convtranspose_table)
 
     # Products of positions with kernel elements, added up. STRIDES: of w.
     convtranspose_col2im(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STRIDES 0 2)
+    convtranspose_col2im(ISAS ${float_isas} DTYPES f32 STRIDES 3 4)
 
     convtranspose_architecture_table()
 

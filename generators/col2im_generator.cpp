@@ -59,7 +59,8 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
         sum(lane, vector, rw, oh, od, oc, n) +=
             select(i + lane >= begin && i + lane < end, column, cast(sum_type(y_type), 0));
         if (s) {
-            y(ow, oh, od, oc, n) = round_to(y_type, sum(ow / s % lanes, ow / s / lanes, ow % s, oh, od, oc, n));
+            row(ow, oh, od, oc, n) = sum(ow / s % lanes, ow / s / lanes, ow % s, oh, od, oc, n);
+            y(ow, oh, od, oc, n) = round_to(y_type, row(ow, oh, od, oc, n));
         } else {
             y(qw, rw, oh, od, oc, n) = round_to(y_type, sum(qw % lanes, qw / lanes, rw, oh, od, oc, n));
         }
@@ -81,9 +82,14 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
         Func out = y;
         Var outer("outer"), inner("inner"), residue("residue");
         if (stride_w) {
+            // The residues are interleaved on the stack, so that the end of a row is stored in one go too.
             out.split(ow, outer, inner, lanes * stride_w, TailStrategy::GuardWithIf)
-                .split(inner, inner, residue, stride_w)
-                .reorder({residue, inner, outer, oh, od, oc, n})
+                .reorder({inner, outer, oh, od, oc, n})
+                .vectorize(inner, lanes);
+            row.compute_at(out, outer)
+                .bound_extent(ow, lanes * stride_w)
+                .align_bounds(ow, lanes * stride_w)
+                .split(ow, inner, residue, stride_w)
                 .vectorize(inner)
                 .unroll(residue);
         } else {
@@ -93,7 +99,10 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
         }
         y.dim(0).set_stride(Expr());
         out.specialize(y.dim(0).stride() == 1);
-        sum.compute_at(out, outer).bound_extent(lane, lanes).bound_extent(vector, 1).vectorize(lane);
+        sum.compute_at(stride_w ? row : out, stride_w ? Var::outermost() : outer)
+            .bound_extent(lane, lanes)
+            .bound_extent(vector, 1)
+            .vectorize(lane);
         sum.update().reorder({lane, tap.x, tap.y, tap.z, vector, rw}).vectorize(lane);
         if (stride_w) {
             sum.bound_extent(rw, stride_w).unroll(rw);
@@ -105,7 +114,7 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
     Var lane{"lane"}, vector{"vector"}; // qw % lanes, qw / lanes
     Var ow{"ow"}, qw{"qw"}, rw{"rw"}, oh{"oh"}, od{"od"}, oc{"oc"}, n{"n"};
     RDom tap;
-    Func sum{"sum"};
+    Func sum{"sum"}, row{"row"};
 };
 
 } // namespace convtranspose

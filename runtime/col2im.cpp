@@ -11,7 +11,7 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kStripBytes = 512 << 10;  // of columns, which should stay in the second-level cache
+constexpr std::int64_t kStripBytes = 1 << 20;    // of columns, which should stay in the second-level cache
 constexpr std::int64_t kMostBytes = 4 << 20;     // of those of a single row and what it adds to
 constexpr std::int64_t kMostPositions = 1 << 16; // of y along h or d, each with a row in a table
 // Of adding up, for a vector of columns, and of y; of a single element of y, where its neighbours are of other residues.
