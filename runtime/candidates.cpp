@@ -142,6 +142,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
     const double interleave = is_float(v.arithmetic) ? 3 : 3 + 1.5 * v.stride_w;
+    // The last tile of a row, if it is not whole, where others of the family store it as fast as the rest.
+    const std::int64_t run = std::int64_t{v.tile_q} * std::max(v.stride_w, 1);
+    const bool ends_slowly = v.family == Family::kWide && for_whole_rows(v) && w.geometry.out % run != 0;
+    const double end = ends_slowly ? 0.5 * static_cast<double>(run) : 0;
     double total = 0;
     switch (v.family) {
     case Family::kReference: break;
@@ -180,6 +184,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double store = v.store == Store::kPlanar ? interleave : 1.5 * lanes; // of a vector
         total = tiles *
                 (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
+        total += end * rows * static_cast<double>(h.residues * d.residues * p.oc());
         break;
     }
     case Family::kFew: {
@@ -197,8 +202,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
                              rest_w * rest_h * load_step(v.tile_oc);
         const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
         const double tiles = parts_of(w.q_extent(), v.tile_q) * rows * parts_of(p.oc(), v.tile_oc);
-        // Measured, it takes a quarter more than that, as x is read again for each tile of output channels.
-        total = 1.25 * tiles *
+        // Measured, residues of two axes take a quarter more than that.
+        total = (v.stride_h > 1 ? 1.25 : 1) * tiles *
                 (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
                  residues * (10 + vectors * v.tile_oc * interleave));
         break;
