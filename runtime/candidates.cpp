@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "kernel_tables.h"
 #include "packed_weights.h"
 
 namespace convtranspose {
@@ -23,6 +24,54 @@ double taps_of(const AxisPlan &a) {
     double taps = 0;
     for (std::int64_t r = 0; r < a.residues; r++) taps += a.table[static_cast<std::size_t>(r * kTapColumns + 1)];
     return taps;
+}
+
+// What of the layer that is built into the variant differs, or nothing.
+Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreProblem &p) {
+    if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
+    if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, of which there are #", b.oc, p.oc()};
+    static constexpr const char *kOuts[3] = {"built for # columns of y, of which there are #",
+                                             "built for # rows of y, of which there are #",
+                                             "built for # planes of y, of which there are #"};
+    static constexpr const char *kCounts[3] = {"built for # taps along w, of which a residue has #",
+                                               "built for # taps along h, of which a residue has #",
+                                               "built for # taps along d, of which a residue has #"};
+    static constexpr const char *kResidues[3] = {"built for # residues of w, of which there are #",
+                                                 "built for # residues of h, of which there are #",
+                                                 "built for # residues of d, of which there are #"};
+    static constexpr const char *kTables[3] = {"built for other taps along w: of residue #, column #",
+                                               "built for other taps along h: of residue #, column #",
+                                               "built for other taps along d: of residue #, column #"};
+    static constexpr const char *kSteps[3] = {"built for taps # columns apart, which are # apart",
+                                              "built for taps # rows apart, which are # apart",
+                                              "built for taps # planes apart, which are # apart"};
+    static constexpr const char *kWhole[3] = {"built for columns of y that are a multiple of #, which # are not",
+                                              "built for rows of y that are a multiple of #, which # are not",
+                                              "built for planes of y that are a multiple of #, which # are not"};
+    for (std::size_t i = 0; i < 3; i++) {
+        const BuiltInAxis &a = b.axes[i];
+        const AxisPlan &plan = p.plan[i];
+        if (a.out && a.out != plan.geometry.out) return {kOuts[i], a.out, plan.geometry.out};
+        for (std::int64_t r = 0; a.count && r < plan.residues; r++) {
+            const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + 1)];
+            if (count != a.count) return {kCounts[i], a.count, count};
+        }
+        if (!a.table) continue;
+        if (a.residues != plan.residues || a.residues != plan.geometry.stride) {
+            return {kResidues[i], a.residues, std::min(plan.residues, plan.geometry.stride)};
+        }
+        // Residues that are a dimension of y make two calls where some have a position more than others.
+        if (strides[i] == 0 && plan.geometry.out % a.residues != 0) {
+            return {kWhole[i], a.residues, plan.geometry.out};
+        }
+        if (a.step != plan.step) return {kSteps[i], a.step, plan.step};
+        for (std::int64_t t = 0; t < kTapColumns * a.residues; t++) {
+            if (a.table[t] != plan.table[static_cast<std::size_t>(t)]) {
+                return {kTables[i], t / kTapColumns, t % kTapColumns};
+            }
+        }
+    }
+    return {};
 }
 
 // What stands against the variant, or nothing.
@@ -57,11 +106,13 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
         break;
     case Family::kFew:
         if (dense != Store::kPlanar && p.geometry.out_channels > 1) return {"y is channels last"};
-        if (w.geometry.offset_step != 1 || h.geometry.offset_step != 1) return {"dilation does not divide stride"};
-        if (h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
+        if (!goes_by_offset(v) && (w.geometry.offset_step != 1 || h.geometry.offset_step != 1))
+            return {"dilation does not divide stride"};
+        if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         break;
     case Family::kDepthwise:
         if (p.ic() != 1) return {"# input channels per group", p.ic()};
+        if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return {"x has one column, each tap a residue"};
         if (v.store == Store::kChannels) {
             if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != Store::kChannels)
@@ -82,18 +133,26 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
         return {"a residue has # rows, the tile #", h.least_q_extent(), v.tile_qh};
     }
     if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
+    if (v.built_in) return refusal(*v.built_in, {v.stride_w, v.stride_h, 0}, p);
     return {};
 }
 
-// Whether the variant can read x where it is.
+// Whether the variant is to read x where it is, even if that is estimated to be slower.
+bool dares_in_place(const Variant &v) { return v.built_in && v.built_in->x_in_place; }
+
+// Whether rows of y are made up of whole tiles, as a built-in stride reads them.
+bool has_whole_tiles(const Variant &v, const CoreProblem &p) {
+    return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
+}
+
+// Whether the variant can read x where it is, but for taps that leave it, and for a last tile at the end of all strips.
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     if (!is_float(v.arithmetic)) {
         return v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX && v.family == Family::kChannels &&
-               p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % block_of(v) == 0 && !p.reads_outside() &&
-               (v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0);
+               p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % block_of(v) == 0 && has_whole_tiles(v, p);
     }
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
-    if (p.x_dtype != sum_dtype(v) || p.reads_outside()) return false;
+    if (p.x_dtype != sum_dtype(v)) return false;
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
     if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
@@ -103,9 +162,37 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
     // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
     const auto plane = static_cast<double>(w.geometry.in * h.geometry.in * p.plan[2].geometry.in);
-    if (p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048) return false;
-    // A constant stride of w reads up to whole tiles.
-    return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
+    if (!dares_in_place(v) && p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048)
+        return false;
+    // A constant stride of h reads for all residues, also for those that are past the last row of y; one of w reads up to
+    // whole tiles.
+    if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
+    return has_whole_tiles(v, p) || (dares_in_place(v) && p.strip_axis() == 0);
+}
+
+// The same as below for kernels of TapOrder::kByOffset, per image and group: `interleave` cycles to store a vector of sums.
+double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
+    const AxisPlan &w = p.plan[0], &h = p.plan[1], &d = p.plan[2];
+    const double vectors = static_cast<double>(v.tile_q) / v.lanes;
+    const double residues_w = static_cast<double>(w.residues), residues_h = static_cast<double>(h.residues);
+    const double taps = static_cast<double>(w.elements.size() * h.elements.size());
+    const double rows = v.stride_h ? 1 : residues_h; // of residues that are computed one after the other
+    const double loads = vectors * static_cast<double>(w.high - w.low) *
+                         (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
+    const double accumulators = vectors * v.tile_oc * residues_w * (v.stride_h ? residues_h : 1);
+    const double registers = vector_registers(v.isa) - 3;
+    const double latency = 4 * static_cast<double>(w.max_count * h.max_count) * rows;
+    // Loads of x, all but one in sixteen of which cross a cache line, and broadcasts of weights; sums that do not fit into
+    // registers are loaded and stored for each input channel.
+    const double step = std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
+                        rows * std::max(0.0, accumulators - registers) * 2;
+    const double ic = parts_of(p.ic(), block_of(v));
+    const double tiles =
+        parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
+    const double planes = static_cast<double>(d.q_extent());
+    return tiles * planes *
+           (static_cast<double>(d.elements.size()) * (ic * step + 10 * rows) +
+            static_cast<double>(d.residues) * residues_w * residues_h * vectors * v.tile_oc * interleave);
 }
 
 // Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four.
@@ -171,6 +258,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     }
     case Family::kWide:
     case Family::kDepthwise: {
+        if (goes_by_offset(v)) {
+            total = by_offset(v, p, interleave);
+            break;
+        }
         if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
             const double vectors = v.tile_oc;
             const double tiles = parts_of(g.group, packing_of(v).group_tile) * parts_of(w.q_extent(), v.tile_q) * rows;
@@ -188,6 +279,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         break;
     }
     case Family::kFew: {
+        if (goes_by_offset(v)) {
+            total = by_offset(v, p, interleave);
+            break;
+        }
         // Taps, over the residues, that all residues of an axis share, and the rest: a load of x feeds what is shared.
         const double vectors = v.tile_q / lanes;
         const double all_w = static_cast<double>(w.elements.size()), all_h = static_cast<double>(h.elements.size());
@@ -235,20 +330,23 @@ std::string to_string(const Refusal &refusal) {
     return text;
 }
 
-bool CoreProblem::reads_outside() const {
-    for (const AxisPlan &a : plan) {
-        if (a.low == a.high) continue;
-        // The last position differs by residue, so look at each.
-        if (a.low < 0) return true;
-        for (std::int64_t r = 0; r < a.residues; r++) {
-            const std::int64_t positions = (a.geometry.out - r + a.geometry.stride - 1) / a.geometry.stride;
-            const std::int32_t *const row = a.table.data() + kTapColumns * r;
-            const std::int64_t offset = row[0], count = row[1];
-            if (count && positions - 1 + offset + (count - 1) * a.geometry.offset_step >= a.geometry.in) return true;
-        }
+bool CoreProblem::reads_outside(std::size_t axis) const {
+    const AxisPlan &a = plan[axis];
+    if (a.low == a.high) return false;
+    if (a.low < 0) return true;
+    // The last position differs by residue, so look at each.
+    for (std::int64_t r = 0; r < a.residues; r++) {
+        const std::int64_t positions = (a.geometry.out - r + a.geometry.stride - 1) / a.geometry.stride;
+        const std::int32_t *const row = a.table.data() + kTapColumns * r;
+        const std::int64_t offset = row[0], count = row[1];
+        if (count && positions - 1 + offset + (count - 1) * a.geometry.offset_step >= a.geometry.in) return true;
     }
     return false;
 }
+
+bool CoreProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
+
+std::size_t CoreProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 : plan[1].q_extent() > 1 ? 1 : 0; }
 
 namespace {
 
@@ -283,20 +381,35 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool sin
     return p;
 }
 
+Candidate candidate(const Variant &variant, const CoreProblem &problem) {
+    Candidate c;
+    c.variant = &variant;
+    c.refusal = refusal(variant, problem);
+    if (!c.refusal.text) {
+        const bool in_place = reads_x_in_place(variant, problem);
+        const bool leaves = problem.reads_outside() || !has_whole_tiles(variant, problem);
+        c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
+        const auto other_axis_leaves = [&] {
+            bool any = false;
+            for (std::size_t a = 0; a < 3; a++)
+                any = any || (a != problem.strip_axis() && problem.reads_outside(a));
+            return any;
+        };
+        c.copies_ends = c.copies_x && in_place && dares_in_place(variant) && !other_axis_leaves();
+        c.cost = cost(variant, problem, c.copies_x);
+    }
+    return c;
+}
+
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
     std::vector<Candidate> list;
-    for (std::size_t i = 0; i < variant_count(); i++) {
-        const Variant &v = variant_at(i);
-        if (!belongs_to(v, isa)) continue;
-        Candidate c;
-        c.variant = &v;
-        c.refusal = refusal(v, problem);
-        if (!c.refusal.text) {
-            c.copies_x = !reads_x_in_place(v, problem);
-            c.cost = cost(v, problem, c.copies_x);
+    for_each_kernel_table([&](const KernelTable &table) {
+        for (std::size_t i = 0; i < table.variant_count; i++) {
+            const Variant &v = table.variants[i];
+            if (!belongs_to(v, isa)) continue;
+            list.push_back(candidate(v, problem));
         }
-        list.push_back(c);
-    }
+    });
     return list;
 }
 

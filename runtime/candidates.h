@@ -26,7 +26,9 @@ struct CoreProblem {
 
     std::int64_t ic() const { return geometry.in_channels_per_group(); }
     std::int64_t oc() const { return geometry.out_channels_per_group(); }
-    bool reads_outside() const; // whether a tap of some output leaves x
+    bool reads_outside() const;                 // whether a tap of some output leaves x
+    bool reads_outside(std::size_t axis) const; // along that one
+    std::size_t strip_axis() const; // along which x is copied and computed in strips: the outermost that has an extent
 };
 
 // single_positions: whether axes on which x has one position are made residues only (see the source).
@@ -44,7 +46,10 @@ struct Candidate {
     Refusal refusal;
     double cost = 0; // estimated cycles on one thread
     bool copies_x = false;
+    bool copies_ends = false; // but strips of x that no tap leaves are read in place
 };
+
+Candidate candidate(const Variant &variant, const CoreProblem &problem);
 
 // Tries every variant of the ISA; in table order, which ends in the reference, which never refuses.
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa);

@@ -29,6 +29,12 @@ class Col2im {
     Status run(const RunTensors &tensors, void *workspace) const; // which is aligned to 64
 
     const LayerPlan &first() const { return *whole_; }
+    template<typename F>
+    void for_each(const F &f) const { // plan of a matrix product
+        for (const auto *plan : {&whole_, &last_, &single_}) {
+            if (*plan) f(**plan);
+        }
+    }
     bool weights_at_run_time() const { return whole_->weights_at_run_time(); }
     std::int64_t strips() const;
     std::uint64_t workspace_bytes() const { return layer_bytes_ + columns_bytes_ + bias_bytes_; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core_parts.h"
+#include "kernel_tables.h"
 
 namespace convtranspose {
 
@@ -68,7 +69,7 @@ Boxes boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int6
 }
 
 Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
-    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x) {
+    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x), copies_ends_(choice.copies_ends) {
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
@@ -89,14 +90,15 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
-    const KernelTable &kernels = is_float(v.arithmetic) ? convt_float_kernels : convt_quantized_kernels;
-    for (std::size_t i = 0; i < kernels.copy_count; i++) {
-        const CopyVariant &copy = kernels.copies[i];
-        if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.dtype == x_bits &&
-            copy.block == packed_.block) {
-            copy_ = copy.run;
+    for_each_kernel_table([&](const KernelTable &kernels) {
+        for (std::size_t i = 0; i < kernels.copy_count; i++) {
+            const CopyVariant &copy = kernels.copies[i];
+            if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.dtype == x_bits &&
+                copy.block == packed_.block) {
+                copy_ = copy.run;
+            }
         }
-    }
+    });
     plan_strips(threads);
 }
 
@@ -144,7 +146,7 @@ bool Core::copies_channels_inside() const {
 void Core::plan_strips(int threads) {
     const Variant &v = *variant_;
     const std::array<std::int64_t, 3> q = {axes_[0].q_extent(), axes_[1].q_extent(), axes_[2].q_extent()};
-    strip_axis_ = q[2] > 1 ? 2 : q[1] > 1 ? 1 : 0;
+    strip_axis_ = static_cast<int>(problem_.strip_axis());
     strip_tile_ = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
     const std::int64_t batch = std::max<std::int64_t>(problem_.geometry.batch, 1);
     images_ = batch;
@@ -248,13 +250,24 @@ void Core::run(const Operands &o, const Parallel &parallel) const {
     });
 }
 
+// Whole tiles, too, where the kernel reads such.
+bool Core::is_inside(const Strip &s) const {
+    for (std::size_t a = 0; a < 3; a++) {
+        std::int64_t end = s.x_min[a] + s.x_extent[a];
+        if (a == 0 && strip_axis_ == 0 && whole_[0])
+            end += ceil_div(s.q_end - s.q_begin, strip_tile_) * strip_tile_ - (s.q_end - s.q_begin);
+        if (s.x_min[a] < 0 || end > axes_[a].geometry.in) return false;
+    }
+    return true;
+}
+
 void Core::run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const {
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     const std::int64_t first = static_cast<std::int64_t>(i) / strips_ * images_,
                        at = static_cast<std::int64_t>(i) % strips_;
     Strip s = strip(std::min(images_, problem_.geometry.batch - first), strip_begin(at), strip_begin(at + 1));
     s.first_image = first;
-    if (copies_x_) {
+    if (copies_x_ && !(copies_ends_ && is_inside(s))) {
         s.x = static_cast<const char *>(o.workspace);
         lay_out_copy(&s);
         copy_strip(s, o, parallel);

@@ -67,6 +67,7 @@ class Core {
     std::int64_t strip_begin(std::int64_t i) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     std::int64_t strip_count() const;
+    bool is_inside(const Strip &s) const; // whether no tap leaves x
     void run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     struct CopyPart;
@@ -91,7 +92,7 @@ class Core {
     std::array<AxisPlan, 3> axes_;
     std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
     PackedLayout packed_;
-    bool copies_x_ = false;
+    bool copies_x_ = false, copies_ends_ = false;
     int strip_axis_ = 0;
     std::int64_t strip_tile_ = 1; // of the variant's tile, the extent along that axis
     std::int64_t strips_ = 1;     // that an image is cut into along that axis

@@ -23,6 +23,10 @@ class DepthToSpace {
     Status run(const RunTensors &tensors, void *workspace) const; // which is aligned to 64
 
     const LayerPlan &first() const { return *layers_.front().plan; }
+    template<typename F>
+    void for_each(const F &f) const { // plan of a layer
+        for (const auto &layer : layers_) f(*layer.plan);
+    }
     std::size_t count() const { return layers_.size(); }
     std::uint64_t workspace_bytes() const { return layer_bytes_ + depth_bytes_; }
     std::size_t packed_bytes() const;

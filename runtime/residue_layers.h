@@ -28,6 +28,10 @@ class ResidueLayers {
     Status run(const RunTensors &tensors, void *workspace) const;
 
     const LayerPlan &first() const { return *pieces_.front().plan; }
+    template<typename F>
+    void for_each(const F &f) const { // plan of a layer
+        for (const auto &layer : pieces_) f(*layer.plan);
+    }
     std::size_t count() const { return pieces_.size(); }
     std::uint64_t workspace_bytes() const { return layer_bytes_ + aside_bytes_; }
     std::size_t packed_bytes() const;

@@ -1,6 +1,7 @@
 // The command line: options in, one of the commands called, its exit status out.
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -56,6 +57,24 @@ else the plan is one that takes them with each run.
 
 --size prints what the kernels cost instead, in bytes of code: all that are built in, or with models what a
 build for these layers needs, as planned here.)";
+
+constexpr const char *kTuneHelp = R"(
+Each PATH is a model, whose ConvTranspose and QLinearConvTranspose nodes of known shapes are tuned, or a layer as
+a line, "f32 nchw n1 g1 ic64 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias" (tools/problem_line.h).
+
+--search select times the kernels that are built in: seconds, and nothing else is needed. schedule makes kernels
+for each layer, with its shape built in, by the generators and a linker. auto makes them by Halide's own
+autoschedulers, to compare with. Each candidate must compute what the reference computes before it is timed; one
+that does not compile, crashes or hangs costs only itself.
+
+DIR gets tuning.jsonl, the records: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read; search.jsonl,
+every candidate's result; report.txt. --resume goes on where a search was ended, and refuses what other kernels
+were measured for. --emit makes a library of exactly these layers: archive, header, CMake package, example.
+
+A device is tuned by the worker built for it: --package names that build, --runner what runs its programs here
+(qemu-aarch64 -L /usr/aarch64-linux-gnu; adb shell; ssh phone), --worker where the worker is on the device.
+
+Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--threads", options->threads, "Threads to compute with")
@@ -134,6 +153,34 @@ int run_main(int argc, char **argv) {
     add_plan_options(bench_app, &bench.plan);
     bench_app->footer(kBenchHelp);
 
+    TuneOptions tune;
+    CLI::App *const tune_app = app.add_subcommand("tune", "Find the fastest kernels for layers, on this machine or another");
+    add_paths(tune_app, &tune.paths, "Models, folders with a model.onnx, and layers as lines");
+    tune_app->add_option("--output", tune.output, "Folder for records, results and what is made")->type_name("DIR")->required();
+    tune_app->add_option("--search", tune.search, "What is tried")
+        ->check(CLI::IsMember({"select", "schedule", "auto"}))
+        ->capture_default_str();
+    tune_app->add_option("--budget", tune.budget, "Seconds for each layer; default: 2 to select, else 60")
+        ->check(CLI::Range(0.1, 1e6));
+    tune_app->add_option("--timeout", tune.timeout, "Seconds that a candidate may take to compile, or to answer")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    tune_app->add_flag("--resume", tune.resume, "Go on with the search that DIR holds");
+    tune_app->add_option("--emit", tune.emit, "Make a library of these layers in a folder")->type_name("DIR");
+    tune_app->add_option("--emit-name", tune.emit_name, "Its name, a C identifier; default: that of the folder")->needs("--emit");
+    tune_app->add_option("--input-shape", tune.input_shapes, "Shape of a value that the model does not tell")
+        ->type_name("NAME=1x3x224x224");
+    tune_app->add_option("--package", tune.package, "The library for the device, built or installed; default: this one")->type_name("DIR");
+    tune_app->add_option("--runner", tune.runner, "Command that runs programs of the device")->type_name("CMD");
+    tune_app->add_option("--worker", tune.worker, "convtranspose-worker, as the runner finds it; default: the package's");
+    tune_app->add_option("--generators", tune.generators, "Folder of the generators; default: those of this program")->type_name("DIR");
+    tune_app->add_option("--compiler", tune.compiler, "C++ compiler and linker for the device")->capture_default_str();
+    tune_app->add_option("--archiver", tune.archiver, "ar for the device")->capture_default_str();
+    tune_app->add_option("--target", tune.target, "Halide's arch-bits-os, such as arm-64-android; default: the package's");
+    add_layout(tune_app, &tune.layout);
+    add_plan_options(tune_app, &tune.plan);
+    tune_app->footer(kTuneHelp);
+
     CLI::App *const targets_app = app.add_subcommand("targets", "List the ISAs and variants that are built in");
 
     try {
@@ -144,6 +191,10 @@ int run_main(int argc, char **argv) {
     if (run_app->parsed()) return run_command(run);
     if (explain_app->parsed()) return explain_command(explain);
     if (bench_app->parsed()) return bench_command(bench);
+    if (tune_app->parsed()) {
+        if (tune.emit_name.empty()) tune.emit_name = std::filesystem::path(tune.emit).filename().string();
+        return tune_command(tune);
+    }
     if (targets_app->parsed()) return targets_command();
     return kUsage;
 }

@@ -254,6 +254,8 @@ Tensor Model::constant(const std::string &value) const {
     return tensor_from_proto(*found->second, folder_);
 }
 
+void Model::set_shape(const std::string &value, const Shape &shape) { types_[value].shape = shape; }
+
 ValueType Model::type_of(const std::string &value) const {
     const auto found = types_.find(value);
     return found == types_.end() ? ValueType() : found->second;

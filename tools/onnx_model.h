@@ -58,6 +58,7 @@ class Model {
     bool is_constant(const std::string &value) const { return constants_.count(value) != 0; }
     Tensor constant(const std::string &value) const;
     ValueType type_of(const std::string &value) const;
+    void set_shape(const std::string &value, const Shape &shape); // for one that the model does not tell
 
   private:
     void add_constant_node(const onnx::NodeProto &node);

@@ -69,6 +69,10 @@ Progress::~Progress() { clear(); }
 
 void Progress::step(const std::string &what) {
     done_++;
+    detail(what);
+}
+
+void Progress::detail(const std::string &what) {
     if (!visible_) return;
     std::fprintf(stderr, "\r\033[K[%zu/%zu] %s", done_, total_, what.c_str());
     std::fflush(stderr);

@@ -29,6 +29,7 @@ class Progress {
     Progress &operator=(const Progress &) = delete;
 
     void step(const std::string &what);
+    void detail(const std::string &what); // of the same step
     void clear(); // before something else is printed
 
   private:

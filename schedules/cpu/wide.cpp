@@ -16,12 +16,12 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
     Func y = c.y, sum = c.sum, parked = sum.in();
     Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), r("r"), qho("qho"), qhi("qhi");
 
-    y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
-        .split(w.o, qo, qi, tile.q * stride, TailStrategy::GuardWithIf)
+    y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
+        .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards);
     // What has no end is stored faster without: one tile of each kind is for rows of whole tiles (runtime/variant.h knows).
     const int vectors = tile.q / tile.lanes;
-    const bool for_whole_rows = tile.oc == 1 ? vectors == 4 : vectors == 2 && stride == 2;
+    const bool for_whole_rows = tile.loops.whole_w || (tile.oc == 1 ? vectors == 4 : vectors == 2 && stride == 2);
     if (stride > 1 && tile.masked_stores && store == Store::kPlanar && !for_whole_rows) {
         store_rows(c, tile, y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}), qi, qhi);
     } else {
@@ -43,6 +43,9 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
         .reorder_storage({w.q, w.r, h.q, c.oi});
     const std::vector<Var> registers = {w.q, h.q, c.oi};
     keep_in_registers(parked, registers, tile.lanes);
+    if (tile.loops.unrolled_axes > 0) { // which residues differ in
+        parked.unroll(w.r);
+    }
 
     const Update &k = c.updates[0];
     sum.compute_at(parked, w.r)
@@ -54,8 +57,9 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
         .reorder({w.q, h.q, c.oi});
     keep_in_registers(sum, registers, tile.lanes);
     reduce_blocks(c, k, sum.update());
-    sum.update().reorder(inner_to_outer(k, registers));
+    sum.update().reorder(inner_to_outer(k, registers, {}, tile.loops));
     keep_in_registers(sum.update(), registers, tile.lanes);
+    unroll_reduction(k, tile.loops, sum.update());
 }
 
 } // namespace

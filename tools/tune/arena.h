@@ -1,0 +1,54 @@
+// Where candidates for one layer are checked and timed against each other, on the device.
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_ARENA_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_ARENA_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "child.h"
+#include "toolbox.h"
+
+namespace convtranspose::tools {
+
+struct Measured {
+    std::string name;
+    double ms = 0;     // the best; 0: it failed
+    std::string error; // why
+};
+
+class Arena {
+  public:
+    // isa: empty: the best of the device.
+    Arena(const Toolbox &toolbox, const std::string &problem, const std::string &isa, int threads, double timeout);
+
+    // What the worker says of the layer: worker_main.cpp, "plan".
+    const nlohmann::json &layer() const { return layer_; }
+
+    // Kernels to be measured by name: a shared object, and its rows. Empty: they are there; else why not.
+    std::string add(const std::string &shared_object, const nlohmann::json &rows);
+
+    // In turns, each for that long; "" is the default choice. One that crashes or hangs is told as failed, and the rest is
+    // measured all the same.
+    std::vector<Measured> measure(const std::vector<std::string> &names, double seconds);
+
+    // Names of the kernels that run where that is the choice.
+    nlohmann::json kernels(const std::string &name);
+
+  private:
+    nlohmann::json ask(const nlohmann::json &question, double seconds);
+    void start();
+    void load(const nlohmann::json &kernels);
+
+    const Toolbox &toolbox_;
+    nlohmann::json question_, layer_;
+    std::vector<nlohmann::json> added_;
+    double timeout_;
+    std::unique_ptr<Child> worker_;
+};
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_TUNE_ARENA_H_

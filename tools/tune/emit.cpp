@@ -1,0 +1,381 @@
+#include "emit.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "error.h"
+#include "kernel_row.h"
+#include "problem_line.h"
+
+namespace convtranspose::tools {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+// A kernel to make, as kernels.json describes those of the package.
+struct Kernel {
+    std::string component, kind, name, generator, target, function, declaration, row, in_front;
+    json parameters;
+};
+
+void write(const fs::path &file, const std::string &text) {
+    fs::create_directories(file.parent_path());
+    std::ofstream stream(file, std::ios::trunc);
+    stream << text;
+    stream.close();
+    if (!stream) throw Error("cannot write " + file.string());
+}
+
+std::string quoted(const std::string &text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') result += '\\';
+        result += c;
+    }
+    return result + "\"";
+}
+
+// "channels_f32_planar_2x8" -> "f32": family_type...
+std::string type_of(const std::string &variant) {
+    const std::size_t begin = variant.find('_') + 1;
+    return variant.substr(begin, variant.find('_', begin) - begin);
+}
+
+// What the package's kernel needs beside it: the reference of its type, which weights with an Inf or a NaN take, copies of x, and
+// post-ops.
+bool belongs_with(const json &kernel, const std::string &type, const std::string &isa) {
+    if (kernel.at("isa") != isa) return false;
+    const auto name = kernel.at("name").get<std::string>();
+    const auto kind = kernel.at("kind").get<std::string>();
+    if (kind == "variant" && name.rfind("reference_", 0) != 0) return false;
+    if (type[0] != 'i') return type_of(name) == type;
+    return kernel.at("component") == "quantized"; // sums that 8 bits do not hold are those of others
+}
+
+Kernel of_package(const json &kernel) {
+    const auto text = [&](const char *key) { return kernel.at(key).get<std::string>(); };
+    return {text("component"), text("kind"),     text("name"),        text("generator"), text("target"),
+            text("function"),  text("declaration"), text("row"), "", kernel.at("parameters")};
+}
+
+std::string filled(std::string text, const std::vector<std::pair<std::string, std::string>> &values) {
+    for (const auto &[place, value] : values) {
+        for (std::size_t at = 0; (at = text.find(place, at)) != std::string::npos; at += value.size()) {
+            text.replace(at, place.size(), value);
+        }
+    }
+    return text;
+}
+
+constexpr const char *kConfig = R"(# Made by `convtranspose tune`: the target @NAME@::@NAME@.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+get_filename_component(_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET @NAME@::@NAME@)
+    add_library(@NAME@::@NAME@ STATIC IMPORTED)
+    set_target_properties(@NAME@::@NAME@ PROPERTIES
+        IMPORTED_LOCATION "${_prefix}/lib/lib@NAME@.a"
+        INTERFACE_INCLUDE_DIRECTORIES "${_prefix}/include"
+        INTERFACE_COMPILE_FEATURES cxx_std_17
+        INTERFACE_LINK_OPTIONS "@ASKS@" # for a linker must not find the empty tables of convtranspose_absent first
+        INTERFACE_LINK_LIBRARIES
+            "${_prefix}/lib/libconvtranspose_runtime.a;${_prefix}/lib/libconvtranspose_absent.a;Threads::Threads")
+endif()
+)";
+
+constexpr const char *kExampleBuild = R"(cmake_minimum_required(VERSION 3.16)
+project(@NAME@_example CXX)
+find_package(@NAME@ REQUIRED PATHS "${CMAKE_CURRENT_SOURCE_DIR}/.." NO_DEFAULT_PATH)
+add_executable(@NAME@_example main.cpp)
+target_link_libraries(@NAME@_example PRIVATE @NAME@::@NAME@)
+)";
+
+constexpr const char *kExample = R"(// Runs each layer on zeros, and says which kernel computes it.
+#include <cstdio>
+#include <vector>
+
+#include "@NAME@.h"
+
+int main() {
+    for (const @NAME@_layer &layer : @NAME@_layers) {
+        convt_problem problem = layer.problem;
+        const bool quantized = problem.dtype == CONVT_U8 || problem.dtype == CONVT_S8;
+        const float scale = 1;
+        if (quantized) problem.quantization = {scale, 0, &scale, 1, nullptr, 0, scale, 0, nullptr};
+        const auto zeros = [](const convt_ints &shape) { // of at most 8 bytes each
+            std::size_t count = 1;
+            for (std::size_t d = 0; d < shape.size; d++) count *= static_cast<std::size_t>(shape.data[d]);
+            return std::vector<double>(count);
+        };
+        std::vector<double> weights = zeros(problem.w_shape), biases = zeros(problem.b_shape), x = zeros(problem.x_shape);
+        const convt_tensor w = {weights.data(), problem.w_dtype, problem.w_shape.data, nullptr, problem.w_shape.size};
+        const convt_tensor b = {biases.data(), quantized ? CONVT_S32 : problem.dtype, problem.b_shape.data, nullptr, 1};
+        convt_plan *plan = nullptr;
+        convt_status status = convt_plan_create(&problem, &w, problem.b_shape.data ? &b : nullptr, nullptr, &plan);
+        if (status == CONVT_OK) {
+            std::vector<double> y = zeros({convt_plan_y_shape(plan), convt_plan_rank(plan)});
+            const convt_tensor tx = {x.data(), problem.dtype, problem.x_shape.data, nullptr, problem.x_shape.size};
+            const convt_tensor ty = {y.data(), problem.y_dtype, convt_plan_y_shape(plan), nullptr, convt_plan_rank(plan)};
+            status = convt_plan_run(plan, &tx, nullptr, nullptr, &ty, nullptr);
+        }
+        if (status != CONVT_OK) {
+            std::fprintf(stderr, "%s: %s\n", layer.name, convt_last_error());
+            return 1;
+        }
+        std::printf("%s: %s\n", layer.name, convt_plan_kernel(plan, 0));
+        convt_plan_destroy(plan);
+    }
+    return 0;
+}
+)";
+
+class Emitter {
+  public:
+    Emitter(const std::vector<TunedLayer> &layers, const TuneOptions &options, const Toolbox &toolbox)
+        : layers_(layers), options_(options), toolbox_(toolbox), folder_(options.emit), name_(options.emit_name) {}
+
+    void emit() {
+        collect();
+        build();
+        write(folder_ / "include" / (name_ + ".h"), header());
+        copy_package();
+        write(folder_ / "lib" / "cmake" / name_ / (name_ + "Config.cmake"), config());
+        write(folder_ / "example" / "CMakeLists.txt", example_build());
+        write(folder_ / "example" / "main.cpp", example());
+    }
+
+  private:
+    void add(const Kernel &kernel) { kernels_.emplace(kernel.function, kernel); }
+
+    void collect() {
+        for (const TunedLayer &layer : layers_) {
+            const json &record = layer.record;
+            const auto isa = record.at("isa").get<std::string>();
+            for (const json &name : record.at("runs")) {
+                const auto variant = name.get<std::string>();
+                if (record.contains("row") && variant == record.at("variant")) {
+                    add_made(record);
+                } else {
+                    add_built_in(variant, isa);
+                }
+            }
+        }
+    }
+
+    // Kernels of floats that run where avx512_vnni was asked for are those of avx512, and so on: any that the record's CPU runs is
+    // right, and the last ISA of the list that has the name is the best of them.
+    void add_built_in(const std::string &variant, const std::string &isa) {
+        const json *found = nullptr;
+        for (const json &kernel : toolbox_.kernels()) {
+            if (kernel.at("name") != variant) continue;
+            if (!found || kernel.at("isa") == isa) found = &kernel;
+            if (kernel.at("isa") == isa) break;
+        }
+        if (!found) throw Error("the package has no kernel " + variant);
+        add(of_package(*found));
+        add_company(variant, found->at("isa").get<std::string>());
+    }
+
+    void add_made(const json &record) {
+        const json &row = record.at("row");
+        Kernel k;
+        k.component = type_of(row.at("name").get<std::string>())[0] == 'i' ? "quantized" : "float";
+        k.kind = "variant";
+        k.name = row.at("name").get<std::string>();
+        k.generator = record.at("generator").get<std::string>();
+        k.target = record.at("target").get<std::string>();
+        k.function = row.at("function").get<std::string>();
+        k.declaration = "ConvSignature " + k.function + ";";
+        k.row = row_as_cpp(row);
+        k.in_front = declarations_as_cpp(row);
+        k.parameters = record.at("parameters");
+        add(k);
+        add_company(k.name, row.at("isa").get<std::string>());
+    }
+
+    void add_company(const std::string &variant, const std::string &isa) {
+        for (const json &kernel : toolbox_.kernels()) {
+            if (belongs_with(kernel, type_of(variant), isa)) add(of_package(kernel));
+        }
+    }
+
+    // Of each component that has kernels a table, and all in one archive.
+    void build() {
+        const fs::path objects = toolbox_.scratch() / "emit";
+        fs::remove_all(objects);
+        fs::create_directories(objects);
+        std::vector<Task> tasks;
+        std::vector<std::string> members;
+        for (const auto &[function, kernel] : kernels_) {
+            tasks.push_back(toolbox_.generate(kernel.generator, function, function, kernel.target, kernel.parameters,
+                                              objects.string()));
+            members.push_back((objects / (function + ".o")).string());
+        }
+        for (const std::string component : {"float", "quantized"}) {
+            const std::string text = table(component);
+            if (text.empty()) continue;
+            components_.push_back(component);
+            const fs::path source = objects / (component + ".cpp");
+            write(source, text);
+            Task task;
+            task.command = toolbox_.compiler();
+            const std::string object = (objects / (component + ".o")).string();
+            task.command.insert(task.command.end(),
+                                {"-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-I", toolbox_.sources().string(),
+                                 "-I", toolbox_.headers().parent_path().string(), "-c", source.string(), "-o", object});
+            task.log = object + ".log";
+            tasks.push_back(task);
+            members.push_back(object);
+        }
+        check(run_all(tasks, toolbox_.jobs(), options_.timeout));
+        fs::create_directories(folder_ / "lib");
+        const fs::path archive = folder_ / "lib" / ("lib" + name_ + ".a");
+        fs::remove(archive);
+        Task task;
+        task.command = words_of(options_.archiver);
+        task.command.insert(task.command.end(), {"rcs", archive.string()});
+        task.command.insert(task.command.end(), members.begin(), members.end());
+        task.log = archive.string() + ".log";
+        check(run_all({task}, 1, options_.timeout));
+        fs::remove(task.log);
+    }
+
+    static void check(const std::vector<std::string> &failures) {
+        for (const std::string &failure : failures) {
+            if (!failure.empty()) throw Error(failure);
+        }
+    }
+
+    // As cmake/kernel_table.cpp.in.
+    std::string table(const std::string &component) const {
+        std::map<std::string, std::string> rows; // by kind
+        std::string declarations, in_front;
+        for (const auto &[function, kernel] : kernels_) {
+            if (kernel.component != component) continue;
+            declarations += "    " + kernel.declaration + "\n";
+            in_front += kernel.in_front;
+            rows[kernel.kind] += "    " + kernel.row + "\n";
+        }
+        if (rows.empty()) return "";
+        std::string records;
+        for (const TunedLayer &layer : layers_) {
+            if ((type_of(layer.record.at("runs").at(0))[0] == 'i') != (component == "quantized")) continue;
+            json record;
+            for (const char *const key : {"package", "kernels", "isa", "threads", "problem", "variant", "ms"}) {
+                record[key] = layer.record.at(key);
+            }
+            record["cpu"] = "*"; // whoever ships these kernels wants them used
+            records += "    " + quoted(record.dump()) + "\n    \"\\n\"\n";
+        }
+        const auto list = [&](const char *kind, const char *type, const char *name) {
+            return rows[kind].empty() ? "" : std::string("const ") + type + " " + name + "[] = {\n" + rows[kind] + "};\n";
+        };
+        const auto entry = [&](const char *kind, const std::string &name) {
+            return rows[kind].empty() ? "nullptr, 0" : name + ", sizeof " + name + " / sizeof " + name + "[0]";
+        };
+        const json &stamp = layers_.front().record;
+        return "// Made by `convtranspose tune`.\n#include <cstdint>\n#include <type_traits>\n\n#include \"variant.h\"\n\n"
+               "using ConvSignature = std::remove_pointer_t<convtranspose::ConvFunction>;\n"
+               "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n\nextern \"C\" {\n" +
+               declarations + "}\n\nnamespace convtranspose {\nnamespace {\n" + in_front +
+               list("variant", "Variant", "kVariants") + list("copy", "CopyVariant", "kCopies") +
+               list("post_ops", "PostOpsVariant", "kPostOps") + list("col2im", "Col2imVariant", "kCol2im") + "const char kRecords[] =\n" +
+               (records.empty() ? "\"\"" : records) + "    ;\n} // namespace\n\nconst KernelTable convt_" + component +
+               "_kernels = {" + quoted(stamp.at("kernels").get<std::string>()) + ",\n    " +
+               entry("variant", "kVariants") + ",\n    " + entry("copy", "kCopies") + ",\n    " +
+               entry("post_ops", "kPostOps") + ",\n    " + entry("col2im", "kCol2im") + ",\n    kRecords};\n\n} // namespace convtranspose\n";
+    }
+
+    void copy_package() const {
+        for (const std::string archive : {"convtranspose_runtime", "convtranspose_absent"}) {
+            const fs::path from = toolbox_.archive(archive);
+            fs::copy_file(from, folder_ / "lib" / from.filename(), fs::copy_options::overwrite_existing);
+        }
+        fs::create_directories(folder_ / "include" / "convtranspose");
+        for (const char *const header : {"convtranspose.h", "convtranspose.hpp"}) {
+            fs::copy_file(toolbox_.headers() / header, folder_ / "include" / "convtranspose" / header,
+                          fs::copy_options::overwrite_existing);
+        }
+    }
+
+    std::string header() const {
+        std::ostringstream text;
+        const std::string guard = name_ + "_LAYERS_H_";
+        text << "/* Made by `convtranspose tune`: the layers that lib" << name_ << ".a has kernels for.\n"
+             << " *\n *     convt_plan_create(&" << name_ << "_layers[0].problem, &w, &b, NULL, &plan);\n"
+             << " *\n * The quantization and post_ops of a problem are for the program to set. */\n"
+             << "#ifndef " << guard << "\n#define " << guard << "\n\n#include \"convtranspose/convtranspose.h\"\n\n"
+             << "typedef struct " << name_ << "_layer {\n    const char *name; /* of the node, and what it is */\n"
+             << "    convt_problem problem;\n} " << name_ << "_layer;\n\n";
+        std::ostringstream rows;
+        std::size_t i = 0;
+        for (const TunedLayer &layer : layers_) {
+            const auto line = layer.record.at("problem").get<std::string>();
+            const Problem p = problem_of_line(line);
+            const std::string prefix = name_ + "_" + std::to_string(i++) + "_";
+            const auto ints = [&](const char *what, const Ints &values) -> std::string {
+                if (!values) return "{0, 0}";
+                text << "static const int64_t " << prefix << what << "[] = {";
+                for (const std::int64_t value : *values) text << value << ", ";
+                text << "};\n";
+                return "{" + prefix + what + ", " + std::to_string(values->size()) + "}";
+            };
+            const auto dtype = [](convt_dtype d) {
+                std::string name = std::string("CONVT_") + convt_dtype_name(d);
+                std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+                return name;
+            };
+            const Attributes &a = p.attributes;
+            const std::string dilations = ints("dilations", a.dilations), padding = ints("output_padding", a.output_padding),
+                              pads = ints("pads", a.pads), strides = ints("strides", a.strides),
+                              x = ints("x_shape", p.x_shape), w = ints("w_shape", p.w_shape), b = ints("b_shape", p.b_shape);
+            std::string names;
+            for (const std::string &name : layer.names) names += (names.empty() ? "" : ", ") + name;
+            rows << "    {" << quoted(names) << ",\n     {22, " << dtype(p.dtype) << ", "
+                 << dtype(p.w_dtype.value_or(p.dtype)) << ", " << dtype(p.y_dtype.value_or(p.dtype))
+                 << ", {0, 0, 0, 0, 0, 0, 0, 0, 0}, "
+                 << (p.layout == CONVT_CHANNELS_LAST ? "CONVT_CHANNELS_LAST" : "CONVT_CHANNELS_FIRST") << ",\n      {0, "
+                 << dilations << ", " << a.group << ", {0, 0}, " << padding << ", {0, 0}, " << pads << ", " << strides
+                 << "},\n      " << x << ", " << w << ", " << b << ", {0, CONVT_NO_ACTIVATION, 0, 0}}},\n";
+        }
+        text << "\nenum { " << name_ << "_layer_count = " << layers_.size() << " };\nstatic const " << name_ << "_layer "
+             << name_ << "_layers[] = {\n"
+             << rows.str() << "};\n\n#endif /* " << guard << " */\n";
+        return text.str();
+    }
+
+    std::string config() const {
+        std::string asks;
+        for (const std::string &component : components_) {
+            asks += (asks.empty() ? "" : ";") + std::string("LINKER:-u,$<$<PLATFORM_ID:Darwin>:_>convt_") + component +
+                    "_kernels";
+        }
+        return filled(kConfig, {{"@NAME@", name_}, {"@ASKS@", asks}});
+    }
+
+    std::string example_build() const { return filled(kExampleBuild, {{"@NAME@", name_}}); }
+    std::string example() const { return filled(kExample, {{"@NAME@", name_}}); }
+
+    const std::vector<TunedLayer> &layers_;
+    const TuneOptions &options_;
+    const Toolbox &toolbox_;
+    fs::path folder_;
+    std::string name_;
+    std::map<std::string, Kernel> kernels_; // by function
+    std::vector<std::string> components_;
+};
+
+} // namespace
+
+void emit(const std::vector<TunedLayer> &layers, const TuneOptions &options, const Toolbox &toolbox) {
+    if (layers.empty()) throw Error("there is no layer to emit");
+    Emitter(layers, options, toolbox).emit();
+}
+
+} // namespace convtranspose::tools

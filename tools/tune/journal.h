@@ -1,0 +1,37 @@
+// Files of JSON lines that are only ever added to, each line stamped with what it was measured of. What is in such a file is used
+// again only if every stamp in it is still right.
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_JOURNAL_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_JOURNAL_H_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace convtranspose::tools {
+
+struct Stamp {
+    std::string package, kernels;
+};
+
+class Journal {
+  public:
+    // resume: reads what is there. Throws Error, with the line, for what is no record or is of another stamp; a last line that
+    // was cut off is dropped. Else the file begins anew.
+    Journal(std::filesystem::path file, const Stamp &stamp, bool resume);
+
+    const std::vector<nlohmann::json> &lines() const { return lines_; }
+    void add(nlohmann::json line); // stamps it, and writes it at once
+
+  private:
+    void read();
+
+    std::filesystem::path file_;
+    Stamp stamp_;
+    std::vector<nlohmann::json> lines_;
+};
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_TUNE_JOURNAL_H_

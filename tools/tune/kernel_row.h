@@ -1,0 +1,48 @@
+// A row of the table of kernels (runtime/variant.h) as JSON: how the command, its worker and cmake/kernels.cmake tell each other
+// of kernels.
+//
+//     {"name": "channels_f32_planar_s2_2x8", "isa": "avx512", "family": "channels", "store": "planar",
+//      "arithmetic": "float", "dtype": "f32", "stride_w": 2, "stride_h": 0, "tile_oc": 32, "tile_q": 8, "tile_qh": 1,
+//      "lanes": 16, "function": "convt_channels_f32_planar_s2_2x8_avx512"}
+//
+// and of a kernel that is built for one layer (BuiltIn in variant.h, axes w, h, d)
+//
+//      "built_in": {"ic": 64, "oc": 0, "x_in_place": false,
+//                   "axes": [{"table": [0, 2, 0, 0, ...], "residues": 2, "step": 1, "count": 2, "out": 64}, ...]}
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_KERNEL_ROW_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_KERNEL_ROW_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/variant.h"
+
+namespace convtranspose::tools {
+
+// Owns what the variant points to.
+struct KernelRow {
+    KernelRow() = default;
+    KernelRow(const KernelRow &) = delete;
+    KernelRow &operator=(const KernelRow &) = delete;
+
+    std::string name, function;
+    std::array<std::vector<std::int32_t>, 3> tables;
+    BuiltIn built_in = {};
+    Variant variant = {}; // but for run
+};
+
+// Throws nlohmann::json::exception for what is missing, and Error for names that there are not.
+void read_kernel_row(const nlohmann::json &json, KernelRow *row);
+
+// As C++, for a table that is compiled: the row, "{"name", Isa::kAvx512, ..., function, &convt_built_in_function},", and what
+// goes in front of the table for it.
+std::string row_as_cpp(const nlohmann::json &json);
+std::string declarations_as_cpp(const nlohmann::json &json);
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_TUNE_KERNEL_ROW_H_

@@ -1,0 +1,378 @@
+#include "schedule_candidates.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+namespace convtranspose {
+
+namespace {
+
+// Unrolled multiply-adds of vectors: beyond, the compiler takes seconds, and the loop leaves the instruction cache.
+constexpr std::int64_t kMostUnrolled = 1400;
+// The last tile of a row may waste so much of it.
+constexpr double kMostWaste = 0.2;
+
+const char *name_of(Family family) {
+    switch (family) {
+    case Family::kReference: return "reference";
+    case Family::kChannels: return "channels";
+    case Family::kWide: return "wide";
+    case Family::kFew: return "few";
+    case Family::kDepthwise: return "depthwise";
+    }
+    return "";
+}
+
+const char *name_of(convt_dtype y) { // as Halide calls it
+    switch (y) {
+    case CONVT_F16: return "float16";
+    case CONVT_BF16: return "bfloat16";
+    case CONVT_F32: return "float32";
+    case CONVT_F64: return "float64";
+    case CONVT_U8:
+    case CONVT_S8: return "uint8";
+    case CONVT_S32: break;
+    }
+    return "int32";
+}
+
+int bytes_of_vector(Isa isa) {
+    switch (isa) {
+    case Isa::kAvx512:
+    case Isa::kAvx512Vnni: return 64;
+    case Isa::kAvx2: return 32;
+    case Isa::kX86_64:
+    case Isa::kNeon:
+    case Isa::kNeonFp16:
+    case Isa::kNeonDotprod:
+    case Isa::kNeon32:
+    case Isa::kWasmSimd128: break;
+    }
+    return 16;
+}
+
+// "STEP/OFFSET:COUNT:FIRST,...", as generators/built_in.h reads it.
+std::string text_of(const AxisPlan &axis) {
+    std::string text = std::to_string(axis.step) + "/";
+    for (std::size_t r = 0; r < static_cast<std::size_t>(axis.residues); r++) {
+        const std::int32_t *const row = axis.table.data() + r * kTapColumns;
+        text += (r ? "," : "") + std::to_string(row[0]) + ":" + std::to_string(row[1]) + ":" + std::to_string(row[2]);
+    }
+    return text;
+}
+
+// How many taps every residue has; 0: not all as many.
+std::int32_t count_of(const AxisPlan &axis) {
+    for (std::size_t r = 0; r < static_cast<std::size_t>(axis.residues); r++) {
+        if (axis.table[r * kTapColumns + 1] != axis.max_count) return 0;
+    }
+    return axis.max_count;
+}
+
+// A fraction of the work that is of positions past the last.
+double waste(std::int64_t extent, std::int64_t tile) {
+    const auto whole = static_cast<double>((extent + tile - 1) / tile * tile);
+    return 1 - static_cast<double>(extent) / whole;
+}
+
+std::uint32_t hash_of(const std::string &text) { // FNV-1a
+    std::uint32_t hash = 2166136261U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+    return hash;
+}
+
+// What beside the register tile tells candidates apart.
+struct Choice {
+    Family family;
+    int stride_w = 0, stride_h = 0;
+    int oc = 1, q = 1, qh = 1; // tile; oc of channels, q of others in vectors
+    int unrolled_axes = 0, unrolled_ic = 1;
+    bool by_offset = false, x_stays = false, x_in_place = false;
+};
+
+class Space {
+  public:
+    Space(const CoreProblem &problem, Isa isa) : p_(problem), isa_(isa) {
+        const bool floats = !problem.geometry.quantized();
+        arithmetic_ = floats ? Arithmetic::kFloat : Arithmetic::kInt8;
+        lanes_ = bytes_of_vector(isa) / (floats ? static_cast<int>(convt_dtype_size(sum_dtype(problem.y_dtype))) : 4);
+        accumulators_ = vector_registers(isa) - 4;
+        planar_ = !problem.geometry.y_channels_last();
+        for (std::size_t a = 0; a < 3; a++) {
+            const AxisPlan &axis = problem.plan[a];
+            tables_[a] = axis.residues == axis.geometry.stride && axis.residues <= kMostResidues;
+            counts_[a] = count_of(axis);
+        }
+    }
+
+    std::vector<ScheduleCandidate> candidates() {
+        if (p_.ic() == 1 && p_.geometry.group > 1) {
+            by_offset(Family::kDepthwise);
+            depthwise_channels();
+        } else {
+            by_offset(Family::kFew);
+            wide();
+            channels();
+        }
+        return std::move(list_);
+    }
+
+  private:
+    static constexpr std::int64_t kMostResidues = 16; // whose taps are worth a table
+
+    int stride(std::size_t a) const { return static_cast<int>(p_.plan[a].geometry.stride); }
+
+    bool fits(std::int64_t extent, std::int64_t tile) const { return tile == 1 || waste(extent, tile) <= kMostWaste; }
+
+    // All residues of w, and of h if they fit, are accumulators; all taps are unrolled.
+    void by_offset(Family family) {
+        if (!planar_ || !tables_[0] || !tables_[1]) return;
+        const std::int64_t taps = static_cast<std::int64_t>(p_.plan[0].elements.size() * p_.plan[1].elements.size());
+        for (const bool all_rows : {true, false}) {
+            if (!all_rows && stride(1) == 1) continue;
+            for (const int oc : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}) {
+                if (family == Family::kDepthwise && oc > 1) continue;
+                if (!fits(p_.oc(), oc)) continue;
+                for (const int q : {1, 2, 3, 4, 5, 6, 8}) {
+                    const std::int64_t sums = std::int64_t{oc} * q * stride(0) * (all_rows ? stride(1) : 1);
+                    // A few sums that spill cost less than taps that are loops.
+                    if (sums > accumulators_ + 4 && !(family == Family::kDepthwise && q == 1)) continue;
+                    if (oc * q * taps > kMostUnrolled || !fits(p_.plan[0].q_extent(), std::int64_t{q} * lanes_))
+                        continue;
+                    Choice c{family};
+                    c.stride_w = stride(0);
+                    c.stride_h = all_rows ? stride(1) : 0;
+                    c.oc = oc;
+                    c.q = q;
+                    c.unrolled_axes = 2;
+                    c.by_offset = true;
+                    add(c);
+                    // Of three axes the taps of d too, and where there are few taps input channels.
+                    if (stride(2) > 1 && counts_[2]) {
+                        c.unrolled_axes = 3;
+                        add(c);
+                        c.unrolled_axes = 2;
+                    }
+                    if (oc * q * taps <= 64 && p_.ic() % 2 == 0) {
+                        c.unrolled_ic = 2;
+                        add(c);
+                    }
+                }
+            }
+        }
+    }
+
+    // The same tiles as in the table of kernels, and those between, with the taps of w a constant.
+    void wide() {
+        if (stride(0) > 8) return;
+        for (const int oc : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24}) {
+            if (!fits(p_.oc(), oc)) continue;
+            for (const int q : {1, 2, 3, 4, 6, 8}) {
+                if (!fits(p_.plan[0].q_extent(), std::int64_t{q} * lanes_)) continue;
+                for (const int qh : {1, 2, 3, 4}) {
+                    const int sums = oc * q * qh;
+                    if (sums > accumulators_ || sums < accumulators_ / 3 || !fits(p_.plan[1].q_extent(), qh)) continue;
+                    Choice c{Family::kWide};
+                    c.stride_w = stride(0);
+                    c.oc = oc;
+                    c.q = q;
+                    c.qh = qh;
+                    add_loops(c);
+                }
+            }
+        }
+    }
+
+    void channels() {
+        for (const int oc : {1, 2, 3, 4, 8}) {
+            if (!fits(p_.oc(), std::int64_t{oc} * lanes_)) continue;
+            for (const int q : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28}) {
+                for (const int qh : {1, 2, 3, 4, 6}) {
+                    const int sums = oc * q * qh;
+                    if (sums > accumulators_ || sums < accumulators_ / 3 || !fits(p_.plan[1].q_extent(), qh)) continue;
+                    Choice c{Family::kChannels};
+                    c.oc = oc;
+                    c.q = q;
+                    c.qh = qh;
+                    if (q <= p_.plan[0].least_q_extent() && waste(p_.plan[0].q_extent(), q) <= kMostWaste) add_loops(c);
+                    if (planar_ && stride(0) <= 8 && fits(p_.plan[0].q_extent(), q)) {
+                        c.stride_w = stride(0);
+                        add_loops(c);
+                    }
+                }
+            }
+        }
+    }
+
+    void depthwise_channels() {
+        if (planar_) return;
+        for (const int oc : {1, 2}) {
+            for (const int q : {1, 2, 4, 6, 8, 12, 16}) {
+                if (oc * q > accumulators_ || !fits(p_.plan[0].q_extent(), q)) continue;
+                Choice c{Family::kDepthwise};
+                c.oc = oc;
+                c.q = q;
+                add(c);
+                for (int axes = 1; axes <= 2 && counts_[static_cast<std::size_t>(axes) - 1]; axes++) {
+                    c.unrolled_axes = axes;
+                    add(c);
+                }
+            }
+        }
+    }
+
+    // As loops are; with taps unrolled as far as every residue has as many; with input channels unrolled; with x staying.
+    void add_loops(Choice c) {
+        add(c);
+        if (p_.ic() % 2 == 0) {
+            c.unrolled_ic = 2;
+            add(c);
+            c.unrolled_ic = 1;
+        }
+        const int sums = c.family == Family::kChannels ? c.oc * c.q * c.qh : c.oc * c.q * c.qh;
+        const bool knows_w = counts_[0] || (c.stride_w && tables_[0]);
+        if (knows_w && p_.plan[0].max_count > 1 && sums * p_.plan[0].max_count <= 256) {
+            c.unrolled_axes = 1;
+            add(c);
+            if (counts_[1] && sums * p_.plan[0].max_count * counts_[1] <= 256) {
+                c.unrolled_axes = 2;
+                add(c);
+            }
+            c.unrolled_axes = 0;
+        }
+        if (c.family == Family::kChannels && p_.oc() > c.oc * lanes_) {
+            c.x_stays = true;
+            add(c);
+        }
+    }
+
+    void add(const Choice &c) {
+        ScheduleCandidate made;
+        made.generator = name_of(c.family);
+        Variant &v = made.variant;
+        v.isa = isa_;
+        v.family = c.family;
+        v.store = planar_ ? Store::kPlanar : Store::kChannels;
+        v.arithmetic = arithmetic_;
+        v.dtype = p_.y_dtype;
+        v.stride_w = c.stride_w;
+        v.stride_h = c.stride_h;
+        const bool oc_in_vectors = c.family == Family::kChannels;
+        const bool q_in_vectors =
+            c.family == Family::kWide || c.family == Family::kFew || (c.family == Family::kDepthwise && planar_);
+        v.tile_oc = c.oc * (oc_in_vectors ? lanes_ : 1);
+        v.tile_q = c.q * (q_in_vectors ? lanes_ : 1);
+        v.tile_qh = c.qh;
+        v.lanes = lanes_;
+
+        BuiltIn &b = made.built_in;
+        b.ic = static_cast<std::int32_t>(p_.ic());
+        b.oc = static_cast<std::int32_t>(p_.oc());
+        const int strides[3] = {c.stride_w, c.stride_h, 0};
+        for (std::size_t a = 0; a < 3; a++) {
+            const AxisPlan &axis = p_.plan[a];
+            BuiltInAxis &to = b.axes[a];
+            to.count = counts_[a];
+            // Where residues are a dimension of y, whatever calls there are must be for all of them.
+            const bool all_at_once = strides[a] > 0 || axis.geometry.out % axis.geometry.stride == 0;
+            const bool table =
+                tables_[a] && all_at_once && (strides[a] > 0 || stride(a) == 1 || (c.by_offset && a == 1));
+            if (table) {
+                made.tables[a].assign(axis.table.begin(), axis.table.begin() + kTapColumns * axis.residues);
+                to.residues = static_cast<std::int32_t>(axis.residues);
+                to.step = static_cast<std::int32_t>(axis.step);
+            }
+            if (strides[a] > 0) to.out = static_cast<std::int32_t>(axis.geometry.out);
+        }
+
+        // y as it is, x as the families want it (cmake/kernels.cmake).
+        std::vector<std::string> &list = made.parameters;
+        const auto parameter = [&](const char *name, const std::string &value) {
+            list.push_back(name + ("=" + value));
+        };
+        const auto number = [&](const char *name, std::int64_t value, std::int64_t otherwise) {
+            if (value != otherwise) parameter(name, std::to_string(value));
+        };
+        parameter("store", planar_ ? "planar" : "channels");
+        parameter("arithmetic", arithmetic_ == Arithmetic::kFloat ? "float" : "int8");
+        parameter("x_type", v.dtype == CONVT_F64 ? "float64" : "float32");
+        parameter("y_type", name_of(v.dtype));
+        number("stride_w", v.stride_w, 0);
+        number("stride_h", v.stride_h, 0);
+        number("tile_oc", v.tile_oc, 0);
+        number("tile_q", v.tile_q, 0);
+        number("tile_qh", v.tile_qh, 0);
+        number("ic", b.ic, 0);
+        number("oc", b.oc, 0);
+        const char *const outs[2] = {"out_w", "out_h"}, *const counts[3] = {"count_w", "count_h", "count_d"},
+                          *const tables[3] = {"table_w", "table_h", "table_d"};
+        for (std::size_t a = 0; a < 3; a++) {
+            if (a < 2) number(outs[a], b.axes[a].out, 0);
+            number(counts[a], b.axes[a].count, 0);
+            if (!made.tables[a].empty()) parameter(tables[a], text_of(p_.plan[a]));
+        }
+        number("unrolled_axes", c.unrolled_axes, 0);
+        number("unrolled_ic", c.unrolled_ic, 1);
+        if (c.by_offset) parameter("by_offset", "true");
+        if (c.x_stays) parameter("x_stays", "true");
+
+        std::string text;
+        for (const std::string &one : list) text += one + " ";
+        if (!seen_.insert(text).second) return;
+        char name[160];
+        std::snprintf(name, sizeof name, "%s_%s_%s_s%dx%d_%dx%dx%d", made.generator.c_str(), convt_dtype_name(v.dtype),
+                      planar_ ? "planar" : "channels", v.stride_w, v.stride_h, c.oc, c.q, c.qh);
+        made.name = name;
+        for (const bool x_in_place : {false, true}) {
+            ScheduleCandidate one = made;
+            one.built_in.x_in_place = x_in_place;
+            std::snprintf(name, sizeof name, "_%08x%s", hash_of(text), x_in_place ? "_in_place" : "");
+            one.name += name;
+            Variant row;
+            BuiltIn layer;
+            one.complete(&row, &layer);
+            const Candidate found = candidate(row, p_);
+            if (found.refusal.text) return;
+            // Worth a candidate of its own only where that makes a difference.
+            if (x_in_place && (found.copies_x && !found.copies_ends)) return;
+            one.cost = found.cost;
+            const bool reads_in_place = !found.copies_x;
+            list_.push_back(std::move(one));
+            if (reads_in_place) return; // anyway
+        }
+    }
+
+    const CoreProblem &p_;
+    Isa isa_;
+    Arithmetic arithmetic_;
+    int lanes_, accumulators_;
+    bool planar_;
+    std::array<bool, 3> tables_{};
+    std::array<std::int32_t, 3> counts_{};
+    std::set<std::string> seen_;
+    std::vector<ScheduleCandidate> list_;
+};
+
+} // namespace
+
+void ScheduleCandidate::complete(Variant *row, BuiltIn *layer) const {
+    *layer = built_in;
+    for (std::size_t a = 0; a < 3; a++) layer->axes[a].table = tables[a].empty() ? nullptr : tables[a].data();
+    *row = variant;
+    row->name = name.c_str();
+    row->built_in = layer;
+}
+
+std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, Isa isa, std::size_t most) {
+    const bool int8 = problem.geometry.quantized() && problem.y_dtype != CONVT_S32 &&
+                      (isa == Isa::kAvx512Vnni || isa == Isa::kNeonDotprod);
+    if (problem.geometry.quantized() && !int8) return {};
+    std::vector<ScheduleCandidate> list = Space(problem, isa).candidates();
+    std::stable_sort(list.begin(), list.end(),
+                     [](const ScheduleCandidate &a, const ScheduleCandidate &b) { return a.cost < b.cost; });
+    list.resize(std::min(list.size(), most), ScheduleCandidate());
+    return list;
+}
+
+} // namespace convtranspose

@@ -1,0 +1,132 @@
+#include "toolbox.h"
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include "error.h"
+
+namespace convtranspose::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path folder_of_this_program() {
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    return error ? fs::current_path() : program.parent_path();
+}
+
+} // namespace
+
+Toolbox::Toolbox(const TuneOptions &options)
+    : options_(options), program_folder_(folder_of_this_program()), scratch_(fs::path(options.output) / "scratch"),
+      jobs_(static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))) {
+    fs::create_directories(scratch_);
+}
+
+fs::path Toolbox::first_that_exists(const std::vector<fs::path> &places, const char *what) const {
+    for (const fs::path &place : places) {
+        if (fs::exists(place)) return place;
+    }
+    std::string looked;
+    for (const fs::path &place : places) looked += (looked.empty() ? "" : ", ") + place.string();
+    throw Error(std::string("there is no ") + what + ": looked for " + looked);
+}
+
+std::unique_ptr<Child> Toolbox::start_worker() const {
+    std::vector<std::string> command = words_of(options_.runner);
+    std::string worker = options_.worker;
+    if (worker.empty()) {
+        const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
+        worker = first_that_exists({package / "bin" / "convtranspose-worker"}, "worker (--worker names one)").string();
+    }
+    command.push_back(worker);
+    return std::make_unique<Child>(command, (scratch_ / "worker.log").string());
+}
+
+const fs::path &Toolbox::generators() const {
+    if (generators_.empty()) {
+        const fs::path file = "channels_generator";
+        std::vector<fs::path> places = {program_folder_ / file,
+                                        program_folder_ / ".." / "libexec" / "convtranspose" / file};
+        if (!options_.generators.empty()) places = {fs::path(options_.generators) / file};
+        generators_ = first_that_exists(places, "generator (--generators names their folder)").parent_path();
+    }
+    return generators_;
+}
+
+const nlohmann::json &Toolbox::kernels() const {
+    if (kernels_.is_null()) {
+        const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
+        const fs::path config = fs::path("cmake") / "ConvTranspose" / "kernels.json";
+        std::vector<fs::path> places = {package / "runtime" / "kernels.json", package / "lib" / config};
+        if (fs::is_directory(package / "lib")) {
+            for (const auto &entry : fs::directory_iterator(package / "lib")) {
+                places.push_back(entry.path() / config); // lib/x86_64-linux-gnu
+            }
+        }
+        const fs::path file = first_that_exists(places, "list of kernels (--package names the library's folder)");
+        std::ifstream stream(file);
+        kernels_ = nlohmann::json::parse(stream);
+    }
+    return kernels_;
+}
+
+fs::path Toolbox::archive(const std::string &name) const {
+    const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
+    const std::string file = "lib" + name + ".a";
+    std::vector<fs::path> places = {package / "runtime" / file, package / "lib" / file};
+    if (fs::is_directory(package / "lib")) {
+        for (const auto &entry : fs::directory_iterator(package / "lib")) places.push_back(entry.path() / file);
+    }
+    return first_that_exists(places, file.c_str());
+}
+
+fs::path Toolbox::headers() const {
+    const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
+    return first_that_exists({package / "include" / "convtranspose", fs::path(CONVTRANSPOSE_SOURCE_HEADERS)}, "headers");
+}
+
+fs::path Toolbox::sources() const {
+    return first_that_exists({generators() / "include" / "variant.h", fs::path(CONVTRANSPOSE_SOURCE_RUNTIME) / "variant.h"},
+                             "variant.h")
+        .parent_path();
+}
+
+std::string Toolbox::target(const std::string &isa) const {
+    for (const nlohmann::json &kernel : kernels()) {
+        if (kernel.at("isa") != isa || kernel.at("kind") != "variant") continue;
+        auto target = kernel.at("target").get<std::string>();
+        if (options_.target.empty()) return target;
+        // arch-bits-os come first.
+        std::size_t end = 0;
+        for (int i = 0; i < 3 && end != std::string::npos; i++) end = target.find('-', end + (i > 0));
+        return options_.target + (end == std::string::npos ? "" : target.substr(end));
+    }
+    return "";
+}
+
+Task Toolbox::generate(const std::string &generator, const std::string &name, const std::string &function,
+                       const std::string &target, const nlohmann::json &parameters, const std::string &folder) const {
+    Task task;
+    task.command = {(generators() / (generator + "_generator")).string(), "-g", generator, "-f", function, "-n", name,
+                    "-e", "object", "-o", folder, "target=" + target};
+    for (const nlohmann::json &parameter : parameters) task.command.push_back(parameter.get<std::string>());
+    task.log = (fs::path(folder) / (name + ".log")).string();
+    return task;
+}
+
+std::vector<std::string> Toolbox::compiler() const { return words_of(options_.compiler); }
+
+Task Toolbox::link(const std::vector<std::string> &objects, const std::string &shared) const {
+    Task task;
+    task.command = compiler();
+    task.command.insert(task.command.end(), {"-shared", "-o", shared});
+    task.command.insert(task.command.end(), objects.begin(), objects.end());
+    task.log = shared + ".log";
+    return task;
+}
+
+} // namespace convtranspose::tools

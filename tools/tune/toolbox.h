@@ -1,0 +1,55 @@
+// What tuning needs beside itself: the worker on the device, and to make kernels the generators, a linker and how the package's own
+// kernels were made.
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_TOOLBOX_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_TOOLBOX_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "child.h"
+#include "commands.h"
+
+namespace convtranspose::tools {
+
+class Toolbox {
+  public:
+    explicit Toolbox(const TuneOptions &options);
+
+    std::unique_ptr<Child> start_worker() const;
+
+    // Throw Error where a part is missing, and say which.
+    const std::filesystem::path &generators() const; // the folder
+    const nlohmann::json &kernels() const;           // kernels.json of the package, as cmake/kernels.cmake writes it
+    std::filesystem::path archive(const std::string &name) const; // "convtranspose_runtime": libconvtranspose_runtime.a
+    std::filesystem::path headers() const;                        // the folder that holds convtranspose/
+    std::filesystem::path sources() const;                        // the folder that holds variant.h
+
+    // What makes an object file, and a shared one of those.
+    Task generate(const std::string &generator, const std::string &name, const std::string &function,
+                  const std::string &target, const nlohmann::json &parameters, const std::string &folder) const;
+    Task link(const std::vector<std::string> &objects, const std::string &shared) const;
+    std::vector<std::string> compiler() const;
+
+    // Halide's target for an ISA of the package; empty: it has none. What --target names is in it.
+    std::string target(const std::string &isa) const;
+
+    const std::filesystem::path &scratch() const { return scratch_; } // for what is made on the way
+    int jobs() const { return jobs_; }
+
+  private:
+    std::filesystem::path first_that_exists(const std::vector<std::filesystem::path> &places, const char *what) const;
+
+    TuneOptions options_;
+    std::filesystem::path program_folder_, scratch_;
+    mutable std::filesystem::path generators_;
+    mutable nlohmann::json kernels_;
+    int jobs_;
+};
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_TUNE_TOOLBOX_H_

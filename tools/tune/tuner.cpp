@@ -1,0 +1,227 @@
+#include "tuner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "error.h"
+#include "search_space.h"
+
+namespace convtranspose::tools {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr double kSelectSeconds = 2, kSearchSeconds = 60; // default budgets
+constexpr double kFirstLook = 0.01;                       // seconds that a candidate is measured for at first
+constexpr double kGain = 0.98;                            // less than that is noise: the default choice stays
+constexpr double kLeastShare = 0.15; // of the budget: what is left for the last comparisons
+constexpr std::size_t kFinalists = 6;
+
+double now() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+Tuner::Tuner(const TuneOptions &options, const Toolbox &toolbox, Arena *arena, Journal *log)
+    : options_(options), toolbox_(toolbox), arena_(arena), log_(log), begin_(now()),
+      budget_(options.budget > 0             ? options.budget
+              : options.search == "select" ? kSelectSeconds
+                                           : kSearchSeconds),
+      default_(arena->layer().at("variant").get<std::string>()) {
+    const json &layer = arena->layer();
+    for (const json &line : log->lines()) {
+        const bool same = line.value("problem", "") == layer.at("problem") && line.value("cpu", "") == layer.at("cpu") &&
+                          line.value("isa", "") == layer.at("isa") && line.value("threads", 0) == options.plan.threads;
+        if (!same) continue;
+        const auto name = line.at("name").get<std::string>();
+        results_[name] = {line.value("ratio", 0.0), line.value("ms", 0.0)};
+    }
+}
+
+double Tuner::left() const { return begin_ + budget_ - now(); }
+
+void Tuner::note(const Candidate &candidate, const Result &result, double default_ms, const std::string &error) {
+    results_[candidate.name] = result;
+    const json &layer = arena_->layer();
+    json line = {{"problem", layer.at("problem")}, {"cpu", layer.at("cpu")},
+                 {"isa", layer.at("isa")},         {"threads", options_.plan.threads},
+                 {"search", options_.search},      {"name", candidate.name},
+                 {"seconds", now() - begin_}};
+    if (error.empty()) {
+        line["ms"] = result.ms;
+        line["ratio"] = result.ratio;
+        line["default_ms"] = default_ms;
+    } else {
+        line["error"] = error;
+    }
+    if (!candidate.generator.empty()) {
+        line["generator"] = candidate.generator;
+        line["parameters"] = candidate.parameters;
+    }
+    log_->add(line);
+}
+
+// Beside the default choice, whose time is that of the moment.
+void Tuner::measure(const std::vector<Candidate> &candidates, double seconds) {
+    std::vector<std::string> names = {""};
+    for (const Candidate &c : candidates) names.push_back(c.name);
+    const std::vector<Measured> measured = arena_->measure(names, seconds);
+    const double default_ms = measured.front().ms;
+    if (default_ms == 0) throw Error("the default choice: " + measured.front().error);
+    default_ms_ = default_ms_ == 0 ? default_ms : std::min(default_ms_, default_ms);
+    for (std::size_t i = 0; i < candidates.size(); i++) {
+        const Measured &m = measured[i + 1];
+        note(candidates[i], {m.ms > 0 ? m.ms / default_ms : 0, m.ms}, default_ms, m.error);
+    }
+    const std::vector<std::string> best = fastest(1);
+    if (watch_ && *watch_) (*watch_)(results_.size(), best.empty() ? 1 : std::min(1.0, results_[best[0]].ratio), left());
+}
+
+std::vector<std::string> Tuner::fastest(std::size_t most) const {
+    std::vector<std::string> names;
+    for (const auto &[name, result] : results_) {
+        if (result.ratio > 0) names.push_back(name);
+    }
+    std::sort(names.begin(), names.end(), [&](const std::string &a, const std::string &b) {
+        return results_.at(a).ratio < results_.at(b).ratio;
+    });
+    names.resize(std::min(names.size(), most));
+    return names;
+}
+
+// All that is built in, in the order of its estimate: the longer one has been among the fastest, the longer it is measured.
+void Tuner::select(double until) {
+    std::vector<Candidate> group;
+    const auto finish_group = [&] {
+        if (!group.empty()) measure(group, kFirstLook);
+        group.clear();
+    };
+    for (const json &name : arena_->layer().at("candidates")) {
+        if (left() < until) break;
+        Candidate c;
+        c.name = name.get<std::string>();
+        known_[c.name] = c;
+        const bool hopeless = c.name.rfind("reference_", 0) == 0 && c.name != default_;
+        if (c.name == default_ || hopeless || results_.count(c.name)) continue;
+        group.push_back(c);
+        if (group.size() == 8) finish_group();
+    }
+    finish_group();
+}
+
+// Compiles and loads candidates; those that cannot be are noted as failed.
+std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
+    const std::string folder = toolbox_.scratch().string();
+    std::vector<Task> tasks;
+    for (const Candidate &c : candidates) {
+        tasks.push_back(toolbox_.generate(c.generator, c.name, c.row.at("function").get<std::string>(), c.target,
+                                          c.parameters, folder));
+    }
+    const std::vector<std::string> failures = run_all(tasks, toolbox_.jobs(), options_.timeout);
+    std::vector<Candidate> made;
+    std::vector<std::string> objects;
+    json rows = json::array();
+    for (std::size_t i = 0; i < candidates.size(); i++) {
+        if (!failures[i].empty()) {
+            note(candidates[i], {}, 0, failures[i]);
+            continue;
+        }
+        made.push_back(candidates[i]);
+        objects.push_back((std::filesystem::path(folder) / (candidates[i].name + ".o")).string());
+        rows.push_back(candidates[i].row);
+    }
+    if (made.empty()) return made;
+    const std::string shared = (std::filesystem::path(folder) / (made.front().name + ".so")).string();
+    std::string error = run_all({toolbox_.link(objects, shared)}, 1, options_.timeout).front();
+    if (error.empty()) error = arena_->add(shared, rows);
+    if (error.empty()) {
+        for (const Candidate &c : made) loaded_.insert(c.name);
+        return made;
+    }
+    if (made.size() == 1) {
+        note(made.front(), {}, 0, error);
+        return {};
+    }
+    // Some one of them: each on its own.
+    std::vector<Candidate> loaded;
+    for (const Candidate &c : made) {
+        for (const Candidate &one : make({c})) loaded.push_back(one);
+    }
+    return loaded;
+}
+
+// Kernels that are made for the layer, in the order of the search space.
+void Tuner::search(double until) {
+    const std::vector<Candidate> space = search_space(options_, toolbox_, arena_->layer());
+    std::vector<Candidate> group;
+    for (const Candidate &c : space) {
+        known_[c.name] = c;
+        if (results_.count(c.name)) continue;
+        group.push_back(c);
+        if (group.size() < static_cast<std::size_t>(2 * toolbox_.jobs()) && &c != &space.back()) continue;
+        if (left() < until) return;
+        measure(make(group), 2 * kFirstLook);
+        group.clear();
+    }
+    if (!group.empty() && left() >= until) measure(make(group), 2 * kFirstLook);
+}
+
+json Tuner::tune(const Watch &watch) {
+    watch_ = &watch;
+    const double reserve = kLeastShare * budget_;
+    select(options_.search == "select" ? reserve : 0.8 * budget_);
+    if (options_.search != "select") search(reserve);
+
+    // The fastest again, for longer each time, and fewer. What is measured last decides.
+    double seconds = 4 * kFirstLook;
+    std::string winner = default_;
+    double ratio = 1;
+    for (std::size_t most = kFinalists; most > 0; most /= 2, seconds *= 3) {
+        std::vector<Candidate> finalists;
+        for (const std::string &name : fastest(most)) {
+            const auto found = known_.find(name);
+            if (found == known_.end() || name == default_) continue; // of a search that was resumed
+            if (!is_loaded(found->second)) {
+                for (const Candidate &c : make({found->second})) finalists.push_back(c);
+            } else {
+                finalists.push_back(found->second);
+            }
+        }
+        if (finalists.empty()) break;
+        measure(finalists, seconds);
+        // Those that were not measured now are out.
+        for (auto &[name, result] : results_) {
+            const auto is_it = [&n = name](const Candidate &c) { return c.name == n; };
+            if (std::none_of(finalists.begin(), finalists.end(), is_it)) result.ratio = 0;
+        }
+    }
+    for (const std::string &name : fastest(1)) {
+        if (results_[name].ratio < kGain) {
+            winner = name;
+            ratio = results_[name].ratio;
+        }
+    }
+    const json &layer = arena_->layer();
+    const json kernels = arena_->kernels(winner);
+    json record = {{"cpu", layer.at("cpu")},         {"isa", layer.at("isa")},
+                   {"threads", options_.plan.threads}, {"problem", layer.at("problem")},
+                   {"variant", winner},              {"ms", default_ms_ * ratio},
+                   {"default", default_},            {"default_ms", default_ms_},
+                   {"tried", results_.size()},       {"search", options_.search},
+                   {"macs", layer.at("macs")},       {"peak_gflops", layer.at("peak_gflops")},
+                   {"runs", kernels}};
+    const Candidate &c = known_[winner];
+    if (!c.generator.empty()) {
+        record["generator"] = c.generator;
+        record["target"] = c.target;
+        record["parameters"] = c.parameters;
+        record["row"] = c.row;
+    }
+    return record;
+}
+
+} // namespace convtranspose::tools

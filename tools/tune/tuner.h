@@ -1,0 +1,71 @@
+// The search for the fastest way to compute one layer.
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_TUNER_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_TUNER_H_
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "arena.h"
+#include "commands.h"
+#include "journal.h"
+#include "toolbox.h"
+
+namespace convtranspose::tools {
+
+// What is tried. Kernels that are built in have a name only.
+struct Candidate {
+    std::string name;
+    std::string generator; // empty: built in
+    std::string target;    // Halide's; empty: that of the ISA
+    nlohmann::json parameters = nlohmann::json::array();
+    nlohmann::json row; // kernel_row.h
+};
+
+// best: the time of the fastest so far over that of the default choice.
+using Watch = std::function<void(std::size_t tried, double best, double seconds_left)>;
+
+class Tuner {
+  public:
+    // log: gets each candidate's result, and is asked for those that were tried before.
+    Tuner(const TuneOptions &options, const Toolbox &toolbox, Arena *arena, Journal *log);
+
+    // A tuning record (runtime/tuning.h), which beside that has default, default_ms, the number of candidates tried, and where the
+    // kernel is not built in how it is made: generator, target, parameters, row.
+    nlohmann::json tune(const Watch &watch);
+
+  private:
+    struct Result {
+        double ratio = 0; // to the default choice, measured beside it; 0: it failed
+        double ms = 0;
+    };
+
+    double left() const; // seconds of the budget
+    void note(const Candidate &candidate, const Result &result, double default_ms, const std::string &error);
+    void measure(const std::vector<Candidate> &candidates, double seconds);
+    void select(double until);
+    void search(double until);
+    std::vector<Candidate> make(const std::vector<Candidate> &candidates);
+    bool is_loaded(const Candidate &candidate) const { return candidate.generator.empty() || loaded_.count(candidate.name); }
+    std::vector<std::string> fastest(std::size_t most) const;
+
+    const TuneOptions &options_;
+    const Toolbox &toolbox_;
+    Arena *arena_;
+    Journal *log_;
+    double begin_, budget_;
+    std::string default_;
+    double default_ms_ = 0; // the least so far
+    std::map<std::string, Candidate> known_;
+    std::map<std::string, Result> results_;
+    std::set<std::string> loaded_;
+    const Watch *watch_ = nullptr;
+};
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_TUNE_TUNER_H_

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "error.h"
+#include "job.h"
+#include "layer.h"
+#include "problem_line.h"
+#include "text.h"
+#include "tune/arena.h"
+#include "tune/emit.h"
+#include "tune/journal.h"
+#include "tune/toolbox.h"
+#include "tune/tuner.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// A layer to tune, and the nodes that it is.
+struct Work {
+    std::string line;
+    std::vector<std::string> names;
+};
+
+struct InputShape {
+    std::string name;
+    Shape shape;
+};
+
+std::vector<InputShape> input_shapes(const std::vector<std::string> &arguments) {
+    std::vector<InputShape> shapes;
+    for (const std::string &argument : arguments) {
+        const std::size_t equals = argument.rfind('=');
+        InputShape input;
+        input.name = argument.substr(0, equals);
+        std::string rest = equals == std::string::npos ? "" : argument.substr(equals + 1);
+        while (!rest.empty()) {
+            std::size_t used = 0;
+            try {
+                input.shape.push_back(std::stoll(rest, &used));
+            } catch (const std::logic_error &) {
+                used = 0;
+            }
+            if (!used || (used < rest.size() && rest[used] != 'x')) break;
+            rest.erase(0, used + (used < rest.size()));
+        }
+        if (!rest.empty() || input.shape.empty()) {
+            throw UsageError("--input-shape " + argument + " is not NAME=1x3x224x224");
+        }
+        shapes.push_back(input);
+    }
+    return shapes;
+}
+
+void add(const std::string &line, const std::string &name, std::vector<Work> *all) {
+    for (Work &work : *all) {
+        if (work.line != line) continue;
+        work.names.push_back(name);
+        return;
+    }
+    all->push_back({line, {name}});
+}
+
+// The layers that the paths name, each once. Throws UsageError for a path that is neither a file nor a layer.
+std::vector<Work> all_work(const TuneOptions &options, int *failed) {
+    std::vector<Work> all;
+    const std::vector<InputShape> shapes = input_shapes(options.input_shapes);
+    for (const std::string &path : options.paths) {
+        if (!fs::exists(path)) {
+            try {
+                const Problem problem = problem_of_line(path);
+                add(to_line(problem), to_line(problem), &all);
+            } catch (const std::invalid_argument &e) {
+                throw UsageError("'" + path + "' is neither a file nor a layer: " + e.what());
+            }
+            continue;
+        }
+        for (const Job &job : jobs_from({path})) {
+            try {
+                Model model(job.model());
+                for (const InputShape &input : shapes) model.set_shape(input.name, input.shape);
+                model.require_nodes();
+                for (std::size_t i = 0; i < model.node_count(); i++) {
+                    try {
+                        add(to_line(layer_of(model, i, options.layout).problem), job.name + ": " + model.label(i), &all);
+                    } catch (const UnknownShape &e) {
+                        std::fprintf(stderr, "note: %s: %s skipped: %s (--input-shape can tell)\n", job.name.c_str(),
+                                     model.label(i).c_str(), e.what());
+                    }
+                }
+            } catch (const std::exception &e) {
+                std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), e.what());
+                ++*failed;
+            }
+        }
+    }
+    return all;
+}
+
+std::string report(const std::vector<TunedLayer> &layers) {
+    std::vector<std::vector<std::string>> rows = {
+        {"layer", "default", "ms", "tuned", "ms", "gain", "peak %", "tried"}};
+    double logs = 0;
+    for (const TunedLayer &layer : layers) {
+        const json &r = layer.record;
+        const double ms = r.at("ms").get<double>(), before = r.at("default_ms").get<double>();
+        const double gflops = 2e-6 * r.at("macs").get<double>() / ms;
+        rows.push_back({layer.names.front() + (layer.names.size() > 1 ? " ..." : ""), r.at("default").get<std::string>(),
+                        format("%.4f", before), r.at("variant").get<std::string>(), format("%.4f", ms),
+                        format("%.2f", before / ms), format("%.1f", 100 * gflops / r.at("peak_gflops").get<double>()),
+                        std::to_string(r.at("tried").get<std::size_t>())});
+        logs += std::log(before / ms);
+    }
+    std::ostringstream text;
+    print_table(text, rows, {2, 4, 5, 6, 7});
+    if (!layers.empty()) {
+        text << "geometric mean of the gain: " << format("%.3f", std::exp(logs / static_cast<double>(layers.size())))
+             << '\n';
+    }
+    return text.str();
+}
+
+} // namespace
+
+int tune_command(const TuneOptions &options) {
+    int failed = 0;
+    const std::vector<Work> all = all_work(options, &failed);
+    fs::create_directories(options.output);
+    const Toolbox toolbox(options);
+    const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
+    Journal log(fs::path(options.output) / "search.jsonl", stamp, options.resume);
+    Journal records(fs::path(options.output) / "tuning.jsonl", stamp, options.resume);
+
+    std::vector<TunedLayer> tuned;
+    Progress progress(all.size(), true);
+    for (const Work &work : all) {
+        const std::string &name = work.names.front();
+        progress.step(name);
+        try {
+            Arena arena(toolbox, work.line, options.plan.isa, options.plan.threads, options.timeout);
+            const json &layer = arena.layer();
+            if (layer.at("package") != stamp.package || layer.at("kernels") != stamp.kernels) {
+                throw Error("the worker is of version " + layer.at("package").get<std::string>() + " and kernels " +
+                            layer.at("kernels").get<std::string>() + ", this program of " + stamp.package + " and " +
+                            stamp.kernels);
+            }
+            const auto is_done = [&](const json &r) {
+                return r.at("problem") == layer.at("problem") && r.at("cpu") == layer.at("cpu") &&
+                       r.at("isa") == layer.at("isa") && r.at("threads") == options.plan.threads &&
+                       r.at("search") == options.search;
+            };
+            const auto done = std::find_if(records.lines().begin(), records.lines().end(), is_done);
+            if (done == records.lines().end()) {
+                Tuner tuner(options, toolbox, &arena, &log);
+                records.add(tuner.tune([&](std::size_t tried, double best, double seconds) {
+                    progress.detail(name + ": " + std::to_string(tried) + " tried, best " + format("%.2f", 1 / best) +
+                                    " times as fast as the default, " + format("%.0f s left", std::max(seconds, 0.0)));
+                }));
+                tuned.push_back({work.names, records.lines().back()});
+            } else {
+                tuned.push_back({work.names, *done});
+            }
+        } catch (const std::exception &e) {
+            progress.clear();
+            std::fprintf(stderr, "error: %s: %s\n", name.c_str(), e.what());
+            failed++;
+        }
+    }
+    progress.clear();
+    const std::string text = report(tuned);
+    std::ofstream(fs::path(options.output) / "report.txt") << text;
+    std::cout << text << std::flush;
+    if (!options.emit.empty() && !tuned.empty()) {
+        emit(tuned, options, toolbox);
+        std::cout << options.emit << " holds a library of these layers, with an example that links it\n";
+    }
+    return failed == 0 && !all.empty() ? kSuccess : kFailure;
+}
+
+} // namespace convtranspose::tools
