@@ -65,7 +65,7 @@ set(target_wasm_simd128 wasm-32-${os}-wasm_simd128)
 # Conversions between f16 and f32 are part of plain NEON, which Halide takes for a part of arm_fp16. Kernels that store f16 one
 # by one, or compare what they load, would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
 set(target_f16_neon arm-64-${os}-arm_fp16)
-set(with_f16_neon "^((copy|wide|few|depthwise)_f16|post_f16_(clip|.*_residual)|channels_f16_(channels|planar_s))")
+set(with_f16_neon "^((copy|wide|few|depthwise|col2im)_f16|post_f16_(clip|.*_residual)|channels_f16_(channels|planar_s))")
 set(lanes_avx512_vnni 16)
 set(lanes_avx512 16)
 set(lanes_avx2 8)
@@ -92,6 +92,10 @@ function(convtranspose_table)
 
     # What may follow the convolution.
     convtranspose_post_ops(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 ACTIVATIONS clip leaky_relu sigmoid tanh)
+
+    # Products of positions with kernel elements, added up. STRIDES: of w.
+    convtranspose_col2im(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STRIDES 0 2)
+    convtranspose_col2im(ISAS ${float_isas} DTYPES f32 STRIDES 3 4)
 
     convtranspose_architecture_table()
 

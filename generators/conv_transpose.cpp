@@ -167,7 +167,9 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
             }
         }
     }
-    c.y(y_args) = in.numerics.finish(c.sum(sum_of_y), c.oc, c.g);
+    c.row(y_args) = in.numerics.finish(c.sum(sum_of_y), c.oc, c.g);
+    const std::vector<Expr> same(y_args.begin(), y_args.end());
+    c.y(y_args) = c.row(same);
     return c;
 }
 

@@ -89,7 +89,8 @@ struct ConvTranspose {
     Halide::Func sum{"sum"};        // (oi, oo, qw, rw, qh, rh, qd, rd, g, n): bias, then the updates
     // One; or four if the taps of w and h are shared: those that are on both axes, on h, on w, and the rest.
     std::vector<Update> updates;
-    Halide::Func y{"y"}; // (oc, w dimensions, h dimensions, d dimensions, g, n)
+    Halide::Func row{"row"}; // as y: where a schedule wants it whole before it is stored
+    Halide::Func y{"y"};     // (oc, w dimensions, h dimensions, d dimensions, g, n)
     int oc_tile = 1;
     int block = 1;               // of input channels
     std::array<int, 3> stride{}; // as in Axis

@@ -19,6 +19,13 @@ double parts_of(std::int64_t a, std::int64_t b) {
     return static_cast<double>(whole);
 }
 
+// Of all residues that have outputs: of a single position in x, or where y is smaller than the stride, not of all elements.
+double taps_of(const AxisPlan &a) {
+    double taps = 0;
+    for (std::int64_t r = 0; r < a.residues; r++) taps += a.table[static_cast<std::size_t>(r * kTapColumns + 1)];
+    return taps;
+}
+
 // What of the layer that is built into the variant differs, or nothing.
 Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreProblem &p) {
     if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
@@ -108,7 +115,8 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
         if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return {"x has one column, each tap a residue"};
         if (v.store == Store::kChannels) {
-            if (p.geometry.layout != CONVT_CHANNELS_LAST) return {"x or y is channels first"};
+            if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != Store::kChannels)
+                return {"x or y is channels first"};
             if (p.oc() != 1) return {"# output channels per group", p.oc()};
             if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
                 return {"# groups, the tile #", p.geometry.group, packing_of(v).group_tile};
@@ -194,7 +202,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1], &d = p.plan[2];
     double taps = 1, residues = 1;
     for (const AxisPlan &a : p.plan) {
-        taps *= static_cast<double>(a.elements.size());
+        taps *= taps_of(a);
         residues *= static_cast<double>(a.residues);
     }
     // Steps of the reduction. A pair of 16-bit products is added by an instruction of its own without VNNI, on other ports in
@@ -220,6 +228,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
     const double interleave = is_float(v.arithmetic) ? 3 : 3 + 1.5 * v.stride_w;
+    // The last tile of a row, if it is not whole, where others of the family store it as fast as the rest.
+    const std::int64_t run = std::int64_t{v.tile_q} * std::max(v.stride_w, 1);
+    const bool ends_slowly = v.family == Family::kWide && for_whole_rows(v) && w.geometry.out % run != 0;
+    const double end = ends_slowly ? 0.5 * static_cast<double>(run) : 0;
     double total = 0;
     switch (v.family) {
     case Family::kReference: break;
@@ -262,6 +274,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double store = v.store == Store::kPlanar ? interleave : 1.5 * lanes; // of a vector
         total = tiles *
                 (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
+        total += end * rows * static_cast<double>(h.residues * d.residues * p.oc());
         break;
     }
     case Family::kFew: {
@@ -283,8 +296,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
                              rest_w * rest_h * load_step(v.tile_oc);
         const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
         const double tiles = parts_of(w.q_extent(), v.tile_q) * rows * parts_of(p.oc(), v.tile_oc);
-        total = tiles * (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
-                         residues * (10 + vectors * v.tile_oc * interleave));
+        // Measured, residues of two axes take a quarter more than that.
+        total = (v.stride_h > 1 ? 1.25 : 1) * tiles *
+                (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
+                 residues * (10 + vectors * v.tile_oc * interleave));
         break;
     }
     }

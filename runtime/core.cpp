@@ -45,11 +45,15 @@ Buffer<2> table_buffer(const AxisPlan &axis, std::int64_t first_residue) {
     return b;
 }
 
-// y has out % stride residues of one position more than the rest: at most two boxes.
-struct Boxes {
-    std::array<Box, 2> box;
-    std::size_t count = 0;
-};
+// What a strip of x may take: it is read once per tile of output channels, so it should stay in the second-level cache;
+// but every strip reads all weights, so it should not be much smaller than those.
+constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
+// Of y, so that what follows finds it in that cache still.
+constexpr std::int64_t kPieceBytes = 512 << 10;
+// Weights that every thread may read for itself, strip by strip; strips enough that none waits long for the last.
+constexpr std::int64_t kSharedWeightsBytes = 256 << 10, kStripsPerThread = 4, kDwarfs = 16;
+
+} // namespace
 
 Boxes boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int64_t q_end) {
     const AxisGeometry &g = axis.geometry;
@@ -63,17 +67,6 @@ Boxes boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int6
     if (positions > q_begin) boxes.box[boxes.count++] = {more, g.stride - more, q_begin, std::min(q_end, positions)};
     return boxes;
 }
-
-constexpr std::int64_t kCacheLine = 64;
-// What a strip of x may take: it is read once per tile of output channels, so it should stay in the second-level cache;
-// but every strip reads all weights, so it should not be much smaller than those.
-constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
-// Of y, so that what follows finds it in that cache still.
-constexpr std::int64_t kPieceBytes = 512 << 10;
-// Weights that every thread may read for itself, strip by strip; strips enough that none waits long for the last.
-constexpr std::int64_t kSharedWeightsBytes = 256 << 10, kStripsPerThread = 4, kDwarfs = 16;
-
-} // namespace
 
 Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
     : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x), copies_ends_(choice.copies_ends) {

@@ -31,6 +31,8 @@ struct Buffer {
     }
 };
 
+constexpr std::int64_t kCacheLine = 64;
+
 halide_type_t type_of(convt_dtype dtype);
 
 // Of packed weights, of the copy of x, and of the packed bias.
@@ -57,6 +59,13 @@ struct Box {
     std::int64_t first = 0, count = 1;
     std::int64_t q_begin = 0, q_end = 0;
 };
+
+// y has out % stride residues of one position more than the rest: at most two boxes.
+struct Boxes {
+    std::array<Box, 2> box;
+    std::size_t count = 0;
+};
+Boxes boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int64_t q_end);
 
 // One call of the pipeline.
 struct Core::Call {

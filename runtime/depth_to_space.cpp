@@ -62,7 +62,7 @@ std::vector<DepthToSpace::Layer> DepthToSpace::layers() const {
 Geometry DepthToSpace::geometry_of(const Layer &layer) const {
     Geometry g = geometry_;
     g.post_ops = {};
-    g.channels_dense = true;
+    g.y_order = YOrder::kChannels;
     const bool last = g.layout == CONVT_CHANNELS_LAST;
     for (std::size_t a = 0; a < g.axes.size(); a++) {
         const Residues &r = layer.axes[a];

@@ -40,11 +40,14 @@ struct AxisGeometry {
 // The taps of residue r in 0..stride-1, by arithmetic: nothing is stored per residue, so a stride of 10^9 costs nothing.
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue);
 
+// What is dense of y: as the layout says, or whatever the layout is (residue_layers.h, col2im.h).
+enum class YOrder { kLayout, kChannels, kPlanar };
+
 struct Geometry {
     convt_dtype dtype = CONVT_F32; // of x
     convt_dtype w_dtype = CONVT_F32, b_dtype = CONVT_F32, y_dtype = CONVT_F32;
     convt_layout layout = CONVT_CHANNELS_FIRST;
-    bool channels_dense = false; // of y, whatever the layout: see residue_layers.h
+    YOrder y_order = YOrder::kLayout;
     bool has_bias = false;
     std::int64_t batch = 0;        // N, may be 0
     std::int64_t in_channels = 0;  // C, may be 0
@@ -54,7 +57,9 @@ struct Geometry {
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
 
-    bool y_channels_last() const { return channels_dense || layout == CONVT_CHANNELS_LAST; }
+    bool y_channels_last() const {
+        return y_order == YOrder::kLayout ? layout == CONVT_CHANNELS_LAST : y_order == YOrder::kChannels;
+    }
     bool quantized() const { return dtype == CONVT_U8 || dtype == CONVT_S8; }
     std::int64_t in_channels_per_group() const { return in_channels / group; }
     std::int64_t out_channels_per_group() const { return out_channels / group; }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "col2im.h"
 #include "depth_to_space.h"
 #include "error.h"
 #include "half.h"
@@ -68,7 +69,7 @@ double load(convt_dtype dtype, const void *p) {
 
 // What kernels are to write: for sums over leading axes their own type.
 convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
-    if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.dtype;
+    if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.y_dtype;
     if (leading) return CONVT_S32;
     return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
 }
@@ -97,7 +98,12 @@ const char *family_rule(Family family) {
 
 LayerPlan::~LayerPlan() = default;
 
+bool LayerPlan::weights_at_run_time() const {
+    return col2im_ ? col2im_->weights_at_run_time() : packed_ == nullptr && !is_of_layers();
+}
+
 const Core &LayerPlan::core() const {
+    if (col2im_) return col2im_->first().core();
     if (residue_layers_) return residue_layers_->first().core();
     return depth_to_space_ ? depth_to_space_->first().core() : core_;
 }
@@ -231,6 +237,13 @@ Status LayerPlan::finish_planning() {
         if (settings_.variant == method) return std::string("asked for by name");
         return record_ && record_->variant == method ? measured(*record_) : std::string("least estimated cost");
     };
+    if (col2im_) {
+        reason_ = concat("kernel elements as output channels of a matrix product, added up (col2im), in ",
+                         col2im_->strips(), " strips: ", why(kCol2im));
+        packed_bytes_ = col2im_->packed_bytes();
+        workspace_bytes_ = col2im_->workspace_bytes();
+        return fits_in_memory(workspace_bytes_);
+    }
     if (depth_to_space_) {
         reason_ = concat("residues of all axes as output channels, of ", depth_to_space_->count(),
                          " layers of stride 1, rearranged: ", why(kDepthToSpace));
@@ -312,7 +325,19 @@ Status LayerPlan::plan_as_layers(const void *w, const void *b) {
     if (w && (wanted.empty() || wanted == kDepthToSpace)) {
         Status status = DepthToSpace::create(geometry_, settings, w, b, cost, &depth_to_space_);
         if (!status) return status;
-        if (depth_to_space_) residue_layers_.reset();
+        if (depth_to_space_) {
+            residue_layers_.reset();
+            cost = depth_to_space_->cost();
+        }
+    }
+    const bool sums_in_f16 = core_.variant().arithmetic == Arithmetic::kHalf;
+    if (!sums_in_f16 && (wanted.empty() || wanted == kCol2im)) {
+        Status status = Col2im::create(geometry_, settings, w, b, cost, &col2im_);
+        if (!status) return status;
+        if (col2im_) {
+            residue_layers_.reset();
+            depth_to_space_.reset();
+        }
     }
     if (!is_method(wanted) || is_of_layers()) return Status();
     if (!settings_.variant.empty()) {
@@ -364,6 +389,7 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         Status status = p->choose(nullptr);
         if (status && residue_layers_) status = residue_layers_->reshape(geometry, &p->residue_layers_);
         if (status && depth_to_space_) status = depth_to_space_->reshape(geometry, &p->depth_to_space_);
+        if (status && col2im_) status = col2im_->reshape(geometry, &p->col2im_);
         if (status) status = p->finish_planning();
         if (status) *plan = std::move(p);
         return status;
@@ -402,6 +428,7 @@ void LayerPlan::list() const {
         };
         if (residue_layers_) residue_layers_->for_each(add_all);
         if (depth_to_space_) depth_to_space_->for_each(add_all);
+        if (col2im_) col2im_->for_each(add_all);
         if (!is_of_layers()) add(core_.variant().name);
         for (const Core &core : fallbacks_) add(core.variant().name);
         std::vector<const Candidate *> able;
@@ -414,8 +441,10 @@ void LayerPlan::list() const {
         if (weights_at_run_time() || geometry_.quantized()) return;
         // In front if one is the estimate, else behind it: what they are estimated to cost is not kept.
         const auto at = able_.begin() + (is_of_layers() || able_.empty() ? 0 : 1);
-        able_.insert(at, {depth_to_space_ ? kDepthToSpace : kResidueLayers,
-                          depth_to_space_ ? kResidueLayers : kDepthToSpace});
+        std::vector<const char *> methods = {kResidueLayers, kDepthToSpace, kCol2im};
+        const std::size_t chosen = col2im_ ? 2 : depth_to_space_ ? 1 : 0;
+        std::rotate(methods.begin(), methods.begin() + static_cast<std::ptrdiff_t>(chosen), methods.end());
+        able_.insert(at, methods.begin(), methods.end());
     });
 }
 
@@ -608,8 +637,8 @@ void LayerPlan::give_back(Block workspace) const {
 }
 
 Status LayerPlan::run_layers(const RunTensors &t, char *workspace) const {
-    if (depth_to_space_) {
-        Status status = depth_to_space_->run(t, workspace);
+    if (depth_to_space_ || col2im_) {
+        Status status = col2im_ ? col2im_->run(t, workspace) : depth_to_space_->run(t, workspace);
         if (status && post_ops_.run) finish_whole(t);
         return status;
     }

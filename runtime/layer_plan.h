@@ -28,8 +28,10 @@ struct PlanSettings {
 };
 
 // Ways to plan a layer as layers of other shapes have names too, which are given and recorded as those of variants are.
-inline constexpr const char kResidueLayers[] = "residue_layers", kDepthToSpace[] = "depth_to_space";
-inline bool is_method(const std::string &name) { return name == kResidueLayers || name == kDepthToSpace; }
+inline constexpr const char kResidueLayers[] = "residue_layers", kDepthToSpace[] = "depth_to_space", kCol2im[] = "col2im";
+inline bool is_method(const std::string &name) {
+    return name == kResidueLayers || name == kDepthToSpace || name == kCol2im;
+}
 
 // Weights as one or more cores read them: one block for each kernel element of the leading axes (beyond three), so one
 // where there are none.
@@ -53,6 +55,7 @@ struct RunTensors {
     Strides residual_strides;
 };
 
+class Col2im;
 class DepthToSpace;
 class ResidueLayers;
 
@@ -70,11 +73,11 @@ class LayerPlan {
 
     const Geometry &geometry() const { return geometry_; }
     const PlanSettings &settings() const { return settings_; }
-    bool weights_at_run_time() const { return packed_ == nullptr && !is_of_layers(); }
+    bool weights_at_run_time() const;
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
     const Core &core() const; // the first, if layers of other shapes compute this one
-    bool is_of_layers() const { return residue_layers_ || depth_to_space_; }
+    bool is_of_layers() const { return residue_layers_ || depth_to_space_ || col2im_; }
     std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
@@ -130,6 +133,7 @@ class LayerPlan {
     // At most one of these; null both: core_ computes.
     std::unique_ptr<ResidueLayers> residue_layers_;
     std::unique_ptr<DepthToSpace> depth_to_space_;
+    std::unique_ptr<Col2im> col2im_;
     // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.
     std::vector<Core> fallbacks_;

@@ -27,7 +27,7 @@ std::vector<ResidueLayers::Residues> ResidueLayers::residues_of(const AxisGeomet
 Geometry ResidueLayers::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
     Geometry g = geometry_;
     g.post_ops = {};
-    g.channels_dense = true;
+    g.y_order = YOrder::kChannels;
     g.group = 1;
     g.in_channels = geometry_.in_channels_per_group();
     g.out_channels = residues.count * (folds() ? geometry_.out_channels : 1);

@@ -117,6 +117,21 @@ struct PostOpsVariant {
     PostOpsFunction run;
 };
 
+// generators/col2im_generator.cpp, its inputs in order and then y.
+using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, halide_buffer_t *taps_w,
+                               halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w,
+                               std::int32_t step_h, std::int32_t step_d, std::int32_t kernel_step_w,
+                               std::int32_t kernel_step_h, std::int32_t kernel_step_d, std::int32_t max_count_w,
+                               std::int32_t max_count_h, std::int32_t max_count_d, halide_buffer_t *y);
+
+struct Col2imVariant {
+    Isa isa;
+    convt_dtype dtype; // of y
+    int stride_w;      // 0: any
+    int lanes;         // of a vector of the sum type
+    Col2imFunction run;
+};
+
 } // namespace convtranspose
 
 // Kernels of a component of the library, float or quantized, or some that a program adds (convt_add_kernels).
@@ -128,6 +143,8 @@ struct convt_kernels {
     std::size_t copy_count;
     const convtranspose::PostOpsVariant *post_ops;
     std::size_t post_ops_count;
+    const convtranspose::Col2imVariant *col2im;
+    std::size_t col2im_count;
     const char *records; // tuning records (tuning.h) that come with them; null: none
 };
 
@@ -174,6 +191,16 @@ inline bool overlaps_groups(const Variant &v) {
     return v.family == Family::kDepthwise && v.store == Store::kChannels && v.tile_q > 1 && !masked_stores;
 }
 
+// Whether the variant stores the end of a row that does not fill a tile element by element, unlike the other tiles of its
+// family (schedules/cpu/wide.cpp).
+inline bool for_whole_rows(const Variant &v) {
+    const bool masked_stores = v.isa == Isa::kAvx512 || v.isa == Isa::kAvx512Vnni;
+    if (!masked_stores || v.store != Store::kPlanar || v.stride_w <= 1) return false;
+    const int vectors = v.tile_q / v.lanes;
+    if (v.family == Family::kDepthwise) return vectors == 4;
+    return v.family == Family::kWide && vectors == 2 && v.stride_w == 2;
+}
+
 // Bytes of an element of the packed weights, and of the copy of x.
 inline std::int64_t operand_size(const Variant &v) {
     if (is_float(v.arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v)));
@@ -187,6 +214,12 @@ inline bool belongs_to(const Variant &v, Isa isa) {
     if (isa == Isa::kAvx512Vnni) return v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat;
     if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true;
     return (isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16) && v.isa == Isa::kNeon;
+}
+
+// The ISA whose kernels of floats, other than variants, serve another: those have no use for dot products, and compute in f32.
+inline Isa isa_of_floats(Isa isa) {
+    if (isa == Isa::kAvx512Vnni) return Isa::kAvx512;
+    return isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16 ? Isa::kNeon : isa;
 }
 
 inline int vector_registers(Isa isa) {

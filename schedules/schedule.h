@@ -81,6 +81,24 @@ inline void keep_in_registers(Halide::Stage stage, const std::vector<Halide::Var
     }
 }
 
+// Interleaves the residues of w of a tile's row in memory of its own, at loop `row` of y, so that y is stored along it, `along`,
+// by whole vectors, and its end by a part of one. Interleaved while they are stored, the ends of rows are stored one by one.
+inline void store_rows(const ConvTranspose &c, const Tile &tile, Halide::Func y, const Halide::Var &along,
+                       const Halide::Var &row) {
+    const int stride = c.stride[0];
+    const Halide::Var o = c.axes[0].o;
+    Halide::Var q("row_q"), r("row_r");
+    Halide::Func whole = c.row;
+    y.vectorize(along, tile.lanes);
+    whole.compute_at(y, row)
+        .bound_extent(o, tile.q * stride)
+        .align_bounds(o, stride)
+        .split(o, q, r, stride)
+        .reorder(r, q)
+        .vectorize(q, tile.lanes)
+        .unroll(r);
+}
+
 // Where input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.
 inline void reduce_blocks(const ConvTranspose &c, const Update &k, Halide::Stage update) {
     if (c.block > 1) {

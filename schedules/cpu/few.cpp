@@ -56,11 +56,15 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
 
     y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
         .split(w.o, qo, qi, tile.q * stride_w, TailStrategy::GuardWithIf)
-        .split(qi, qi, rw, stride_w)
-        .split(h.o, qh, rh, stride_h, TailStrategy::GuardWithIf)
-        .reorder({rw, qi, oi, rh, qo, qh, d.q, d.r, oo, c.g, c.n})
-        .vectorize(qi, tile.lanes)
-        .unroll(rw);
+        .split(h.o, qh, rh, stride_h, TailStrategy::GuardWithIf);
+    if (stride_w > 1 && tile.masked_stores) {
+        store_rows(c, tile, y.reorder({qi, oi, rh, qo, qh, d.q, d.r, oo, c.g, c.n}), qi, oi);
+    } else {
+        y.split(qi, qi, rw, stride_w)
+            .reorder({rw, qi, oi, rh, qo, qh, d.q, d.r, oo, c.g, c.n})
+            .vectorize(qi, tile.lanes)
+            .unroll(rw);
+    }
 
     sum.compute_at(y, qo)
         .bound_extent(c.oi, tile.oc)

@@ -6,10 +6,6 @@ using namespace Halide;
 
 namespace {
 
-// AMD EPYC (Zen 5, 2 cores, AVX-512), one thread, f32, of an FMA peak of 276 GFLOP/s: 8x3 95% on a 4-tap stride 2 layer 6400
-// wide; 8x2 91% on 3x3 stride 2 layers 64 and 128 wide, where three vectors would leave a tail; 3x8 55% on three output
-// channels, bound by its loads of x. The inner loop holds no store and no spill on AVX-512; on AVX2, with 16 registers, 4x3 is
-// the largest tile of which that is true.
 // Neighbours in w are output channels; of an odd number of them, those of two input channels.
 void schedule_by_element(const ConvTranspose &c, const Tile &tile) {
     const AxisVars &q = c.axes[0], &h = c.axes[1];
@@ -30,7 +26,11 @@ void schedule_by_element(const ConvTranspose &c, const Tile &tile) {
     }
 }
 
-void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
+// AMD EPYC (Zen 5, 2 cores, AVX-512), one thread, f32, of an FMA peak of 276 GFLOP/s: 8x3 95% on a 4-tap stride 2 layer 6400
+// wide; 8x2 91% on 3x3 stride 2 layers 64 and 128 wide, where three vectors would leave a tail; 3x8 55% on three output
+// channels, bound by its loads of x. The inner loop holds no store and no spill on AVX-512; on AVX2, with 16 registers, 4x3 is
+// the largest tile of which that is true.
+void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     const int stride = c.stride[0];
     Func y = c.y, sum = c.sum, parked = sum.in();
@@ -38,11 +38,18 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
 
     y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
         .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
-        .split(qi, qi, r, stride)
-        .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
-        .reorder({r, qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n})
-        .vectorize(qi, tile.lanes)
-        .unroll(r);
+        .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards);
+    // What has no end is stored faster without: one tile of each kind is for rows of whole tiles (runtime/variant.h knows).
+    const int vectors = tile.q / tile.lanes;
+    const bool for_whole_rows = tile.loops.whole_w || (tile.oc == 1 ? vectors == 4 : vectors == 2 && stride == 2);
+    if (stride > 1 && tile.masked_stores && store == Store::kPlanar && !for_whole_rows) {
+        store_rows(c, tile, y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}), qi, qhi);
+    } else {
+        y.split(qi, qi, r, stride)
+            .reorder({r, qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n})
+            .vectorize(qi, tile.lanes)
+            .unroll(r);
+    }
 
     // The sums of one residue after the other are made in registers and parked on the stack, so that the residues can be
     // interleaved when they are stored.

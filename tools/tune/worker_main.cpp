@@ -181,7 +181,8 @@ class Worker {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
         }
         // A layer that is planned as others has the way to do so in front.
-        const bool as_layers = candidates.front() == "residue_layers" || candidates.front() == "depth_to_space";
+        const bool as_layers = candidates.front() == "residue_layers" || candidates.front() == "depth_to_space" ||
+                               candidates.front() == "col2im";
         contest_->choice = as_layers ? candidates.front() : plan.variant();
         return {{"cpu", convt_cpu_name()},
                 {"package", CONVT_VERSION},

@@ -1,0 +1,122 @@
+// The second half of transposed convolution by a matrix product. The first made columns, the product of each input position
+// with each kernel element, summed over the input channels; y is the sum of those that meet:
+//   y(oc, o) = bias(oc) + sum over t < count(o):  columns(position(o) + t*step, element(o) + t*kernel_step, oc)
+// per axis, where no t is outside of the columns. Columns that fall outside of y are never looked at, and nothing but columns
+// enters a sum: an infinity reaches what the definition says.
+#include <Halide.h>
+
+#include <vector>
+
+#include "conv_transpose.h"
+#include "numerics.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+
+class Col2imGenerator : public Generator<Col2imGenerator> {
+  public:
+    GeneratorParam<Type> y_type{"y_type", Float(32)};
+    GeneratorParam<int> stride_w{"stride_w", 0}; // 0: any
+
+    // (iw, ih, id, kw, kh, kd, oc, n), the type of the sums; iw with a vector of anything at either end.
+    Input<Buffer<void, 8>> columns{"columns"};
+    Input<Buffer<void, 1>> bias{"bias"};        // the same type
+    Input<Buffer<int32_t, 2>> taps_w{"taps_w"}; // (residue of w, TapColumn); taps may read outside of the columns
+    Input<Buffer<int32_t, 2>> taps_h{"taps_h"}, taps_d{"taps_d"};        // (oh or od, TapColumn); these do not
+    Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"}; // of positions, from one tap to the next
+    Input<int32_t> kernel_step_w{"kernel_step_w"}, kernel_step_h{"kernel_step_h"}, kernel_step_d{"kernel_step_d"};
+    Input<int32_t> max_count_w{"max_count_w"}, max_count_h{"max_count_h"}, max_count_d{"max_count_d"};
+    Output<Buffer<void, -1>> y{"y"}; // (qw, rw, oh, od, oc, n); of a built-in stride ow stands for qw and rw
+
+    void configure() {
+        columns.set_type(sum_type(y_type));
+        bias.set_type(sum_type(y_type));
+        y.set_type(y_type);
+        y.set_dimensions(stride_w ? 5 : 6);
+    }
+
+    void generate() {
+        const int lanes = natural_vector_size(sum_type(y_type)), s = stride_w;
+        tap = RDom(0, max_count_w, 0, max_count_h, 0, max_count_d, "tap");
+        tap.where(tap.x < taps_w(rw, kTapCount));
+        tap.where(tap.y < taps_h(oh, kTapCount));
+        tap.where(tap.z < taps_d(od, kTapCount));
+        // What is far outside is read near the end, so that it is there, and left out.
+        const Expr begin = columns.dim(0).min() + lanes, end = begin + columns.dim(0).extent() - 2 * lanes;
+        const Expr i = vector * lanes + taps_w(rw, kTapOffset) + tap.x * step_w;
+        const auto at = [&](const Func &taps, const Expr &o, TapColumn first, const Expr &t, const Expr &step,
+                            int dim) {
+            const Expr least = columns.dim(dim).min();
+            return unsafe_promise_clamped(taps(o, first) + t * step, least, least + columns.dim(dim).extent() - 1);
+        };
+        const Expr column = columns(
+            unsafe_promise_clamped(clamp(i, begin - lanes, end) + lane, begin - lanes, end + lanes - 1),
+            at(taps_h, oh, kTapOffset, tap.y, step_h, 1), at(taps_d, od, kTapOffset, tap.z, step_d, 2),
+            at(taps_w, rw, kTapFirst, tap.x, kernel_step_w, 3), at(taps_h, oh, kTapFirst, tap.y, kernel_step_h, 4),
+            at(taps_d, od, kTapFirst, tap.z, kernel_step_d, 5), oc, n);
+        sum(lane, vector, rw, oh, od, oc, n) = bias(oc);
+        sum(lane, vector, rw, oh, od, oc, n) +=
+            select(i + lane >= begin && i + lane < end, column, cast(sum_type(y_type), 0));
+        if (s) {
+            row(ow, oh, od, oc, n) = sum(ow / s % lanes, ow / s / lanes, ow % s, oh, od, oc, n);
+            y(ow, oh, od, oc, n) = round_to(y_type, row(ow, oh, od, oc, n));
+        } else {
+            y(qw, rw, oh, od, oc, n) = round_to(y_type, sum(qw % lanes, qw / lanes, rw, oh, od, oc, n));
+        }
+    }
+
+    void schedule() {
+        const int lanes = natural_vector_size(sum_type(y_type));
+        for (int d = 0; d < y.dimensions(); d++) {
+            y.dim(d).set_min(0);
+        }
+        for (auto *taps : {&taps_w, &taps_h, &taps_d}) {
+            taps->dim(0).set_min(0).set_stride(kTapColumns);
+            taps->dim(1).set_min(0).set_stride(1);
+        }
+        bias.dim(0).set_min(0);
+        for (int d = 3; d < 8; d++) {
+            columns.dim(d).set_min(0);
+        }
+        Func out = y;
+        Var outer("outer"), inner("inner"), residue("residue");
+        if (stride_w) {
+            // The residues are interleaved on the stack, so that the end of a row is stored in one go too.
+            out.split(ow, outer, inner, lanes * stride_w, TailStrategy::GuardWithIf)
+                .reorder({inner, outer, oh, od, oc, n})
+                .vectorize(inner, lanes);
+            row.compute_at(out, outer)
+                .bound_extent(ow, lanes * stride_w)
+                .align_bounds(ow, lanes * stride_w)
+                .split(ow, inner, residue, stride_w)
+                .vectorize(inner)
+                .unroll(residue);
+        } else {
+            out.split(qw, outer, inner, lanes, TailStrategy::GuardWithIf)
+                .reorder({inner, outer, rw, oh, od, oc, n})
+                .vectorize(inner);
+        }
+        y.dim(0).set_stride(Expr());
+        out.specialize(y.dim(0).stride() == 1);
+        sum.compute_at(stride_w ? row : out, stride_w ? Var::outermost() : outer)
+            .bound_extent(lane, lanes)
+            .bound_extent(vector, 1)
+            .vectorize(lane);
+        sum.update().reorder({lane, tap.x, tap.y, tap.z, vector, rw}).vectorize(lane);
+        if (stride_w) {
+            sum.bound_extent(rw, stride_w).unroll(rw);
+            sum.update().unroll(rw);
+        }
+    }
+
+  private:
+    Var lane{"lane"}, vector{"vector"}; // qw % lanes, qw / lanes
+    Var ow{"ow"}, qw{"qw"}, rw{"rw"}, oh{"oh"}, od{"od"}, oc{"oc"}, n{"n"};
+    RDom tap;
+    Func sum{"sum"}, row{"row"};
+};
+
+} // namespace convtranspose
+
+HALIDE_REGISTER_GENERATOR(convtranspose::Col2imGenerator, col2im)

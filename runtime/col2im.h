@@ -1,0 +1,80 @@
+// Layers that waste too much elsewhere: few output channels on images too small or narrow for vectors along w, where kernels
+// would multiply many of the zeros around x. The kernel elements of each output channel become output channels of a 1x1 layer,
+//
+//     columns[m][k][i] = sum over c of x[c][i] * w[c][m][k]
+//
+// a matrix product, over all positions i in one row whatever the axes, and with the weights as they are. Those columns that
+// meet in an output position are then added up (generators/col2im_generator.cpp), as they are in what is known as col2im. That
+// goes strip by strip along the outermost axis, so that only the columns of a strip are ever held, in cache.
+#ifndef CONVTRANSPOSE_RUNTIME_COL2IM_H_
+#define CONVTRANSPOSE_RUNTIME_COL2IM_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "layer_plan.h"
+
+namespace convtranspose {
+
+class Col2im {
+  public:
+    // *made is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles. w: null if it
+    // arrives with each run.
+    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
+                         double cost, std::unique_ptr<Col2im> *made);
+    Status reshape(const Geometry &geometry, std::unique_ptr<Col2im> *made) const;
+
+    Status run(const RunTensors &tensors, void *workspace) const; // which is aligned to 64
+
+    const LayerPlan &first() const { return *whole_; }
+    template<typename F>
+    void for_each(const F &f) const { // plan of a matrix product
+        for (const auto *plan : {&whole_, &last_, &single_}) {
+            if (*plan) f(**plan);
+        }
+    }
+    bool weights_at_run_time() const { return whole_->weights_at_run_time(); }
+    std::int64_t strips() const;
+    std::uint64_t workspace_bytes() const { return layer_bytes_ + columns_bytes_ + bias_bytes_; }
+    std::size_t packed_bytes() const { return whole_->packed_bytes(); }
+
+  private:
+    // Of an axis: the position of its first tap in x, how many taps there are, the first one's kernel element, 0.
+    using Table = std::vector<std::int32_t>;
+
+    Col2im(const Geometry &geometry, const PlanSettings &settings);
+    std::int64_t kernel_volume() const;
+    std::int64_t elements() const { return geometry_.out_channels * kernel_volume(); } // columns of a position
+    void plan_strips();
+    Geometry product(std::int64_t positions) const; // the 1x1 layer
+    double cost() const;
+    Status make_plans(const LayerPlan *from, const void *w);
+    void make_tables();
+    void bias_of(const void *b, char *bias) const;
+    bool runs_on(const Strides &x_strides) const;
+    Status multiply(const RunTensors &tensors, std::int64_t first_image, std::int64_t begin, std::int64_t end,
+                    char *columns, void *workspace) const;
+    void add_up(const RunTensors &tensors, std::int64_t first_image, std::int64_t first_row, std::int64_t q_begin,
+                std::int64_t q_end, const char *columns, const char *bias) const;
+
+    Geometry geometry_;
+    PlanSettings settings_;
+    convt_dtype sum_dtype_;
+    const Col2imVariant *kernel_ = nullptr;
+    std::array<AxisPlan, 3> axes_; // w, h, d
+    // Strips are of rows, positions of the outermost axis that has several in x; a row holds all positions of axes inside.
+    std::size_t strip_axis_ = 0;
+    std::int64_t row_ = 1, rows_begin_ = 0, rows_end_ = 0; // positions of a row; the rows that are read
+    std::int64_t strip_rows_ = 1, kept_rows_ = 0;          // rows computed at a time, and kept from the strip before
+    std::int64_t images_ = 1;                              // computed at a time
+    std::unique_ptr<LayerPlan> whole_, last_, single_;     // of a whole strip, of the last one, of a row along w alone
+    std::array<Table, 3> tables_;                          // w: by residue; h and d: by output position, within x
+    std::vector<char> bias_;                               // of constant weights
+    std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_COL2IM_H_
