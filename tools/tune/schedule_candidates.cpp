@@ -88,7 +88,8 @@ struct Choice {
     int stride_w = 0, stride_h = 0;
     int oc = 1, q = 1, qh = 1; // tile; oc of channels, q of others in vectors
     int unrolled_axes = 0, unrolled_ic = 1;
-    bool by_offset = false, x_stays = false, x_in_place = false;
+    bool by_offset = false, x_stays = false;
+    bool knows_d = true; // the taps of d are built in too
 };
 
 class Space {
@@ -151,6 +152,12 @@ class Space {
                     c.q = q;
                     c.unrolled_axes = 2;
                     c.by_offset = true;
+                    // With a loop over the taps of d, of which there may be one, the compiler loads weights where they are
+                    // used; without, it may move more of them out of the loops than there are registers: 16x16 stride 8
+                    // depthwise takes 1.25 times as long so.
+                    c.knows_d = false;
+                    add(c);
+                    c.knows_d = true;
                     add(c);
                     // Of three axes the taps of d too, and where there are few taps input channels.
                     if (stride(2) > 1 && counts_[2]) {
@@ -274,11 +281,12 @@ class Space {
         for (std::size_t a = 0; a < 3; a++) {
             const AxisPlan &axis = p_.plan[a];
             BuiltInAxis &to = b.axes[a];
-            to.count = counts_[a];
+            const bool knows = a < 2 || c.knows_d;
+            to.count = knows ? counts_[a] : 0;
             // Where residues are a dimension of y, whatever calls there are must be for all of them.
             const bool all_at_once = strides[a] > 0 || axis.geometry.out % axis.geometry.stride == 0;
             const bool table =
-                tables_[a] && all_at_once && (strides[a] > 0 || stride(a) == 1 || (c.by_offset && a == 1));
+                knows && tables_[a] && all_at_once && (strides[a] > 0 || stride(a) == 1 || (c.by_offset && a == 1));
             if (table) {
                 made.tables[a].assign(axis.table.begin(), axis.table.begin() + kTapColumns * axis.residues);
                 to.residues = static_cast<std::int32_t>(axis.residues);
@@ -337,7 +345,9 @@ class Space {
             if (found.refusal.text) return;
             // Worth a candidate of its own only where that makes a difference.
             if (x_in_place && (found.copies_x && !found.copies_ends)) return;
-            one.cost = found.cost;
+            // Residues of h one after the other take long to compile, and are seldom faster.
+            const bool one_by_one = c.by_offset && c.stride_h == 0 && stride(1) > 1;
+            one.cost = found.cost * (one_by_one ? 1.2 : 1);
             const bool reads_in_place = !found.copies_x;
             list_.push_back(std::move(one));
             if (reads_in_place) return; // anyway
