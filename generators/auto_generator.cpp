@@ -21,7 +21,6 @@ using namespace Halide;
 class AutoGenerator : public Generator<AutoGenerator> {
   public:
     GeneratorParam<Type> y_type{"y_type", Float(32)}; // of x too; a float
-    GeneratorParam<int> tile_oc{"tile_oc", 1};        // by which the weights are packed
     // Of the layer: extents of x and y, channels per group, taps as in built_in.h.
     GeneratorParam<int> x_w{"x_w", 1}, x_h{"x_h", 1}, x_d{"x_d", 1}, out_w{"out_w", 1}, out_h{"out_h", 1},
         out_d{"out_d", 1};
@@ -68,7 +67,7 @@ class AutoGenerator : public Generator<AutoGenerator> {
             axis.x_extent = x.dim(a).extent() + 2 * reach;
         }
         in.ic_extent = static_cast<int>(ic);
-        in.oc_tile = tile_oc;
+        in.oc_tile = 1;
         in.outside = Outside::kNeverReads;
         in.numerics.sum = sum_type(y_type);
         in.numerics.y = y_type;
@@ -78,16 +77,15 @@ class AutoGenerator : public Generator<AutoGenerator> {
     void schedule() {
         _halide_user_assert(using_autoscheduler()) << "auto is for autoschedulers: autoscheduler=... and -p\n";
         const int y_extents[3] = {out_w, out_h, out_d};
-        const int tile = tile_oc, tiles = (oc + tile - 1) / tile;
         x.set_estimates({{0, x_w}, {0, x_h}, {0, x_d}, {0, ic}, {0, group}, {0, batch}});
-        w.set_estimates({{0, tile_oc},
+        w.set_estimates({{0, 1},
                          {0, ic},
                          {0, taps_[0].kernel()},
                          {0, taps_[1].kernel()},
                          {0, taps_[2].kernel()},
-                         {0, tiles},
+                         {0, oc},
                          {0, group}});
-        bias.set_estimates({{0, tiles * tile}, {0, group}});
+        bias.set_estimates({{0, oc}, {0, group}});
         factors.set_estimates({{0, oc}, {0, 2}, {0, group}});
         Region result = {{0, oc}};
         for (int a = 0; a < 3; a++) {
@@ -107,8 +105,8 @@ class AutoGenerator : public Generator<AutoGenerator> {
         }
         y_min.set_estimate(0);
         y_max.set_estimate(0);
-        w.dim(0).set_bounds(0, tile_oc);
-        w.dim(1).set_stride(tile_oc);
+        w.dim(0).set_bounds(0, 1);
+        w.dim(5).set_stride(1); // one channel a tile: see Core::call for how the reference reads packed weights
         y.dim(0).set_stride(Expr());
         for (int a = 0; a < 3; a++) {
             y.dim(2 + 2 * a).set_bounds(0, static_cast<int>(taps_[a].table.size()));

@@ -237,12 +237,6 @@ inline int vector_registers(Isa isa) {
     return 16;
 }
 
-// The one that the ISAs add to that have kernels for integers or f16 alone.
-inline Isa isa_of_floats(Isa isa) {
-    if (isa == Isa::kAvx512Vnni) return Isa::kAvx512;
-    return isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16 ? Isa::kNeon : isa;
-}
-
 const char *isa_name(Isa isa);
 bool isa_supported(Isa isa); // by this CPU
 

@@ -15,7 +15,8 @@ namespace convtranspose::tools {
 
 namespace {
 
-constexpr std::array<const char *, 7> kFamilies = {"channels", "wide", "few", "depthwise", "reference", "copy", "post"};
+constexpr std::array<const char *, 8> kFamilies = {"channels",  "wide", "few",    "depthwise",
+                                                   "reference", "copy", "col2im", "post"};
 
 constexpr std::size_t kBeforeSum = 22 + 10 * kFamilies.size();
 
@@ -105,7 +106,7 @@ std::string size_report() {
     text += padded("dispatcher", kBeforeSum) + kilobytes(kRuntimeSize) + "\n";
     text += padded("all", kBeforeSum) + kilobytes(total) + "\n";
     return text + "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
-                  "reference, copy and post. avx512_vnni adds to avx512, and neon_dotprod to neon.\n";
+                  "reference, copy, col2im and post. avx512_vnni adds to avx512, and neon_dotprod to neon.\n";
 }
 
 std::string size_report(const Selection &selection) {

@@ -103,17 +103,17 @@ TEST(Purity, SchedulesChangeNoDefinition) {
         Tile tile;
     };
     const Case cases[] = {
-        {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8}},
-        {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8}},
-        {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8}},
-        {&kDepthwise, Store::kChannels, 0, 0, {1, 4, 1, 8}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, true}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, true}},
-        {&kWide, Store::kPlanar, 2, 0, {3, 16, 1, 8, false, true}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true}},
+        {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1, false, false, {}}},
+        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, {}}},
+        {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8, false, false, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, {}}},
+        {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8, false, false, {}}},
+        {&kDepthwise, Store::kChannels, 0, 0, {1, 4, 1, 8, false, false, {}}},
+        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, true, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, true, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {3, 16, 1, 8, false, true, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true, {}}},
     };
     for (const Case &a : cases) {
         const ConvTranspose c = build(a.tile.oc, a.stride_w, a.stride_h, *a.family);

@@ -162,8 +162,10 @@ TEST_P(ScheduleCandidates, CompileAndComputeTheDefinition) {
         ASSERT_NE(row.run, nullptr);
         table_rows.push_back(row);
     }
-    tables.push_back(std::make_unique<KernelTable>(
-        KernelTable{kernels_version(), table_rows.data(), table_rows.size(), nullptr, 0, nullptr, 0, nullptr}));
+    tables.push_back(std::make_unique<KernelTable>());
+    tables.back()->version = kernels_version();
+    tables.back()->variants = table_rows.data();
+    tables.back()->variant_count = table_rows.size();
     const Status added = add_kernels(tables.back().get());
     ASSERT_TRUE(added) << added.message();
     for (const ScheduleCandidate *c : sample) {

@@ -241,6 +241,7 @@ class Worker {
         for (const Candidate &c : candidates(problem, isa_of(isa))) {
             if (c.variant->family == Family::kReference && !c.refusal.text) row = *c.variant;
         }
+        row.tile_oc = static_cast<int>(problem.oc()); // all channels in a call
         for (const char *const scheduler : {"Adams2019", "Mullapudi2016", "Li2018"}) {
             const std::string name = std::string("auto_") + convt_dtype_name(row.dtype) + "_" + scheduler;
             row.name = name.c_str();
