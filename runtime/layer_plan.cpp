@@ -252,8 +252,8 @@ Status LayerPlan::finish_planning() {
         return fits_in_memory(workspace_bytes_);
     }
     if (residue_layers_) {
-        reason_ = concat("residues of w as output channels, of ", residue_layers_->count(), " layers of stride 1: ",
-                         why(kResidueLayers));
+        reason_ = concat("residues of w as output channels, of ", residue_layers_->count(),
+                         " layers of stride 1: ", why(kResidueLayers));
         packed_bytes_ = residue_layers_->packed_bytes();
         core_workspace_bytes_ = round_up(residue_layers_->workspace_bytes());
         if (geometry_.layout == CONVT_CHANNELS_LAST) {
@@ -341,7 +341,8 @@ Status LayerPlan::plan_as_layers(const void *w, const void *b) {
     }
     if (!is_method(wanted) || is_of_layers()) return Status();
     if (!settings_.variant.empty()) {
-        return Status(CONVT_UNSUPPORTED, concat(wanted, w ? " cannot compute this problem" : " needs constant weights"));
+        return Status(CONVT_UNSUPPORTED,
+                      concat(wanted, w ? " cannot compute this problem" : " needs constant weights"));
     }
     reason_ += concat(" (a tuning record names ", wanted, ", which cannot)");
     return Status();
@@ -408,7 +409,8 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
     }
     if (!status) return status;
     if (p->record_ && is_method(p->record_->variant)) {
-        p->reason_ += concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
+        p->reason_ +=
+            concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
     }
     status = p->finish_planning();
     if (!status) return status;

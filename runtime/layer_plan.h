@@ -28,7 +28,8 @@ struct PlanSettings {
 };
 
 // Ways to plan a layer as layers of other shapes have names too, which are given and recorded as those of variants are.
-inline constexpr const char kResidueLayers[] = "residue_layers", kDepthToSpace[] = "depth_to_space", kCol2im[] = "col2im";
+inline constexpr const char kResidueLayers[] = "residue_layers", kDepthToSpace[] = "depth_to_space",
+                            kCol2im[] = "col2im";
 inline bool is_method(const std::string &name) {
     return name == kResidueLayers || name == kDepthToSpace || name == kCol2im;
 }
@@ -82,10 +83,10 @@ class LayerPlan {
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
     const std::string &reason() const { return reason_; }
-    const std::vector<const char *> &able() const; // names of what can, by cost
+    const std::vector<const char *> &able() const;    // names of what can, by cost
     const std::vector<const char *> &kernels() const; // names of all variants that a run may call
     const std::string &key() const;                   // tuning_key()
-    const std::string &explanation() const;        // each of these made when first asked for
+    const std::string &explanation() const;           // each of these made when first asked for
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);

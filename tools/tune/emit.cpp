@@ -60,8 +60,8 @@ bool belongs_with(const json &kernel, const std::string &type, const std::string
 
 Kernel of_package(const json &kernel) {
     const auto text = [&](const char *key) { return kernel.at(key).get<std::string>(); };
-    return {text("component"), text("kind"),     text("name"),        text("generator"), text("target"),
-            text("function"),  text("declaration"), text("row"), "", kernel.at("parameters")};
+    return {text("component"),   text("kind"), text("name"), text("generator"),      text("target"), text("function"),
+            text("declaration"), text("row"),  "",           kernel.at("parameters")};
 }
 
 std::string filled(std::string text, const std::vector<std::pair<std::string, std::string>> &values) {
@@ -280,22 +280,25 @@ class Emitter {
             records += "    " + quoted(record.dump()) + "\n    \"\\n\"\n";
         }
         const auto list = [&](const char *kind, const char *type, const char *name) {
-            return rows[kind].empty() ? "" : std::string("const ") + type + " " + name + "[] = {\n" + rows[kind] + "};\n";
+            return rows[kind].empty() ? ""
+                                      : std::string("const ") + type + " " + name + "[] = {\n" + rows[kind] + "};\n";
         };
         const auto entry = [&](const char *kind, const std::string &name) {
             return rows[kind].empty() ? "nullptr, 0" : name + ", sizeof " + name + " / sizeof " + name + "[0]";
         };
         const json &stamp = layers_.front().record;
-        return "// Made by `convtranspose tune`.\n#include <cstdint>\n#include <type_traits>\n\n#include \"variant.h\"\n\n"
+        return "// Made by `convtranspose tune`.\n#include <cstdint>\n#include <type_traits>\n\n#include "
+               "\"variant.h\"\n\n"
                "using ConvSignature = std::remove_pointer_t<convtranspose::ConvFunction>;\n"
                "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n\nextern \"C\" {\n" +
                declarations + "}\n\nnamespace convtranspose {\nnamespace {\n" + in_front +
                list("variant", "Variant", "kVariants") + list("copy", "CopyVariant", "kCopies") +
-               list("post_ops", "PostOpsVariant", "kPostOps") + list("col2im", "Col2imVariant", "kCol2im") + "const char kRecords[] =\n" +
-               (records.empty() ? "\"\"" : records) + "    ;\n} // namespace\n\nconst KernelTable convt_" + component +
-               "_kernels = {" + quoted(stamp.at("kernels").get<std::string>()) + ",\n    " +
-               entry("variant", "kVariants") + ",\n    " + entry("copy", "kCopies") + ",\n    " +
-               entry("post_ops", "kPostOps") + ",\n    " + entry("col2im", "kCol2im") + ",\n    kRecords};\n\n} // namespace convtranspose\n";
+               list("post_ops", "PostOpsVariant", "kPostOps") + list("col2im", "Col2imVariant", "kCol2im") +
+               "const char kRecords[] =\n" + (records.empty() ? "\"\"" : records) +
+               "    ;\n} // namespace\n\nconst KernelTable convt_" + component + "_kernels = {" +
+               quoted(stamp.at("kernels").get<std::string>()) + ",\n    " + entry("variant", "kVariants") + ",\n    " +
+               entry("copy", "kCopies") + ",\n    " + entry("post_ops", "kPostOps") + ",\n    " +
+               entry("col2im", "kCol2im") + ",\n    kRecords};\n\n} // namespace convtranspose\n";
     }
 
     void copy_package() const {
@@ -338,20 +341,22 @@ class Emitter {
                 return name;
             };
             const Attributes &a = p.attributes;
-            const std::string dilations = ints("dilations", a.dilations), padding = ints("output_padding", a.output_padding),
-                              pads = ints("pads", a.pads), strides = ints("strides", a.strides),
-                              x = ints("x_shape", p.x_shape), w = ints("w_shape", p.w_shape), b = ints("b_shape", p.b_shape);
+            const std::string dilations = ints("dilations", a.dilations),
+                              padding = ints("output_padding", a.output_padding), pads = ints("pads", a.pads),
+                              strides = ints("strides", a.strides), x = ints("x_shape", p.x_shape),
+                              w = ints("w_shape", p.w_shape), b = ints("b_shape", p.b_shape);
             std::string names;
             for (const std::string &name : layer.names) names += (names.empty() ? "" : ", ") + name;
             rows << "    {" << quoted(names) << ",\n     {22, " << dtype(p.dtype) << ", "
                  << dtype(p.w_dtype.value_or(p.dtype)) << ", " << dtype(p.y_dtype.value_or(p.dtype))
                  << ", {0, 0, 0, 0, 0, 0, 0, 0, 0}, "
-                 << (p.layout == CONVT_CHANNELS_LAST ? "CONVT_CHANNELS_LAST" : "CONVT_CHANNELS_FIRST") << ",\n      {0, "
-                 << dilations << ", " << a.group << ", {0, 0}, " << padding << ", {0, 0}, " << pads << ", " << strides
-                 << "},\n      " << x << ", " << w << ", " << b << ", {0, CONVT_NO_ACTIVATION, 0, 0}}},\n";
+                 << (p.layout == CONVT_CHANNELS_LAST ? "CONVT_CHANNELS_LAST" : "CONVT_CHANNELS_FIRST")
+                 << ",\n      {0, " << dilations << ", " << a.group << ", {0, 0}, " << padding << ", {0, 0}, " << pads
+                 << ", " << strides << "},\n      " << x << ", " << w << ", " << b
+                 << ", {0, CONVT_NO_ACTIVATION, 0, 0}}},\n";
         }
-        text << "\nenum { " << name_ << "_layer_count = " << layers_.size() << " };\nstatic const " << name_ << "_layer "
-             << name_ << "_layers[] = {\n"
+        text << "\nenum { " << name_ << "_layer_count = " << layers_.size() << " };\nstatic const " << name_
+             << "_layer " << name_ << "_layers[] = {\n"
              << rows.str() << "};\n\n#endif /* " << guard << " */\n";
         return text.str();
     }

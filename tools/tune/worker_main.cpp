@@ -83,9 +83,8 @@ struct Contest {
         Options o = options;
         o.variant = variant.empty() ? nullptr : variant.c_str();
         Plan made;
-        throw_unless(
-            Plan::create(layer.problem, o, layer.w.data.data(), layer.problem.b_shape ? layer.b.data.data() : nullptr,
-                         &made));
+        throw_unless(Plan::create(layer.problem, o, layer.w.data.data(),
+                                  layer.problem.b_shape ? layer.b.data.data() : nullptr, &made));
         return made;
     }
 
