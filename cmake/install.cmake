@@ -18,6 +18,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/ConvTransposeConfig.cm
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/ConvTransposeConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/ConvTransposeConfig.cmake ${PROJECT_BINARY_DIR}/ConvTransposeConfigVersion.cmake
         DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/runtime/kernels.json DESTINATION ${package_dir}) # for `convtranspose tune`
 
 # convtranspose.pc, and for static archives one for each component too. What a C++ linker adds by itself, a C program names.
 set(cxx_libraries)
@@ -59,6 +60,9 @@ endif()
 
 if(TARGET convtranspose_cli)
     install(TARGETS convtranspose_cli)
+endif()
+if(TARGET convtranspose_worker)
+    install(TARGETS convtranspose_worker)
 endif()
 if(TARGET channels_generator)
     set(generators_dir ${CMAKE_INSTALL_LIBEXECDIR}/convtranspose)

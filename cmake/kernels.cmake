@@ -55,7 +55,23 @@ function(_convtranspose_component dtype component)
     endif()
 endfunction()
 
-# _kernel(component name isa generator params...): one object file by one generator.
+# Keeps what somebody needs to make a kernel again, for `convtranspose tune`: one JSON object. kind: of its row of the table.
+function(_convtranspose_describe component kind name isa generator target function declaration row)
+    set(parameters)
+    foreach(parameter IN LISTS ARGN)
+        list(APPEND parameters "\"${parameter}\"")
+    endforeach()
+    list(JOIN parameters ", " parameters)
+    string(STRIP "${declaration}" declaration)
+    string(STRIP "${row}" row)
+    string(REPLACE "\"" "\\\"" row "${row}")
+    string(CONCAT json ",\n{\"component\": \"${component}\", \"kind\": \"${kind}\", \"name\": \"${name}\", \"isa\": \"${isa}\", "
+        "\"generator\": \"${generator}\", \"target\": \"${target}\", \"function\": \"${function}\", "
+        "\"declaration\": \"${declaration}\", \"row\": \"${row}\", \"parameters\": [${parameters}]}")
+    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_JSON "${json}")
+endfunction()
+
+# _kernel(component name isa generator params...): one object file by one generator. Sets kernel_target.
 function(_convtranspose_kernel component name isa generator)
     set(target ${target_${isa}})
     if(generator STREQUAL copy_input AND isa STREQUAL avx512_vnni) # whose compiler would choose AMD's own for them
@@ -66,6 +82,8 @@ function(_convtranspose_kernel component name isa generator)
     if(generator STREQUAL post_ops)
         string(APPEND target -strict_float)
     endif()
+    string(APPEND target -no_runtime-no_asserts-no_bounds_query)
+    set(kernel_target ${target} PARENT_SCOPE)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}/${name}.o)
     if(WIN32)
         set(object ${object}bj)
@@ -75,7 +93,7 @@ function(_convtranspose_kernel component name isa generator)
         # Halide warns that f16 is emulated, which on x86 it always is: its words are kept for failures.
         COMMAND ${generator_command_${generator}} -g ${generator} -f convt_${name}_${isa} -n ${name} -e object
                 -o ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa}
-                target=${target}-no_runtime-no_asserts-no_bounds_query ${ARGN}
+                target=${target} ${ARGN}
                 2> ${object}.log || ${CMAKE_COMMAND} -D LOG=${object}.log -P ${PROJECT_SOURCE_DIR}/cmake/kernel_failed.cmake
         DEPENDS ${generator_depends_${generator}}
         COMMENT "Kernel ${name} for ${isa}"
@@ -102,13 +120,16 @@ function(convtranspose_copies)
             endif()
             foreach(order IN LISTS arg_ORDERS)
                 set(name copy_${dtype}_${order}_${arg_BLOCK})
-                _convtranspose_kernel(${component} ${name} ${isa} copy_input arithmetic=${arithmetic} x_type=${x_type} order=${order}
-                                      block=${arg_BLOCK})
+                set(parameters arithmetic=${arithmetic} x_type=${x_type} order=${order} block=${arg_BLOCK})
+                _convtranspose_kernel(${component} ${name} ${isa} copy_input ${parameters})
                 set(function convt_${name}_${isa})
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component}
-                             "int ${function}(halide_buffer_t *, std::int32_t, std::int32_t, halide_buffer_t *);\n")
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_COPIES_${component}
-                    "    {Isa::${enum_isa_${isa}}, CopyOrder::${order_${order}}, Arithmetic::${enum}, ${x_enum}, ${arg_BLOCK}, ${function}},\n")
+                set(declaration "int ${function}(halide_buffer_t *, std::int32_t, std::int32_t, halide_buffer_t *);\n")
+                string(CONCAT row "    {Isa::${enum_isa_${isa}}, CopyOrder::${order_${order}}, Arithmetic::${enum}, ${x_enum}, "
+                       "${arg_BLOCK}, ${function}},\n")
+                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component} "${declaration}")
+                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_COPIES_${component} "${row}")
+                _convtranspose_describe(${component} copy ${name} ${isa} copy_input ${kernel_target} ${function} "${declaration}"
+                                        "${row}" ${parameters})
             endforeach()
         endforeach()
     endforeach()
@@ -132,13 +153,16 @@ function(convtranspose_post_ops)
                         string(APPEND name _residual)
                     endif()
                     # Strict, for NaNs, and for sums whose order matters.
-                    _convtranspose_kernel(${component} ${name} ${isa} post_ops activation=${activation}
-                                          y_type=${halide_dtype_${dtype}} adds_residual=${residual})
+                    set(parameters activation=${activation} y_type=${halide_dtype_${dtype}} adds_residual=${residual})
+                    _convtranspose_kernel(${component} ${name} ${isa} post_ops ${parameters})
                     set(function convt_${name}_${isa})
-                    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component}
-                        "int ${function}(halide_buffer_t *, halide_buffer_t *, float, float, halide_buffer_t *);\n")
-                    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_POST_OPS_${component}
-                        "    {Isa::${enum_isa_${isa}}, ${enum}, PostKernel::${activation_${activation}}, ${residual}, ${function}},\n")
+                    set(declaration "int ${function}(halide_buffer_t *, halide_buffer_t *, float, float, halide_buffer_t *);\n")
+                    string(CONCAT row "    {Isa::${enum_isa_${isa}}, ${enum}, PostKernel::${activation_${activation}}, "
+                           "${residual}, ${function}},\n")
+                    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component} "${declaration}")
+                    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_POST_OPS_${component} "${row}")
+                    _convtranspose_describe(${component} post_ops ${name} ${isa} post_ops ${kernel_target} ${function}
+                                            "${declaration}" "${row}" ${parameters})
                 endforeach()
             endforeach()
         endforeach()
@@ -234,9 +258,9 @@ function(convtranspose_variants)
                         if(NOT arg_FAMILY STREQUAL reference AND NOT dtype MATCHES "^(f64|h16)$")
                             set(x_type float32)
                         endif()
-                        _convtranspose_kernel(${component} ${name} ${isa} ${arg_FAMILY} store=${store} arithmetic=${arithmetic}
-                                              x_type=${x_type} y_type=${y_type} stride_w=${stride_w} stride_h=${stride_h}
-                                              tile_oc=${tile_oc} tile_q=${tile_q} tile_qh=${tile_qh})
+                        set(parameters store=${store} arithmetic=${arithmetic} x_type=${x_type} y_type=${y_type}
+                            stride_w=${stride_w} stride_h=${stride_h} tile_oc=${tile_oc} tile_q=${tile_q} tile_qh=${tile_qh})
+                        _convtranspose_kernel(${component} ${name} ${isa} ${arg_FAMILY} ${parameters})
                         set(function convt_${name}_${isa})
                         set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component}
                                      "ConvSignature ${function};\n")
@@ -244,6 +268,8 @@ function(convtranspose_variants)
                                "Store::${enum_store_${store}}, Arithmetic::${enum_arithmetic}, ${y_enum}, ${stride_w}, ${stride_h}, ${tile_oc}, "
                                "${tile_q}, ${tile_qh}, ${lanes}, ${function}},\n")
                         set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_ROWS_${component} "${row}")
+                        _convtranspose_describe(${component} variant ${name} ${isa} ${arg_FAMILY} ${kernel_target} ${function}
+                                                "ConvSignature ${function};" "${row}" ${parameters})
                     endforeach()
                 endforeach()
             endforeach()
@@ -296,5 +322,8 @@ function(convtranspose_kernels components_variable)
         set(kernel_table_${component} ${table} PARENT_SCOPE)
     endforeach()
     file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/kernels.txt "${lines}") # for tests/kernels
+    get_property(json DIRECTORY PROPERTY CONVTRANSPOSE_JSON)
+    string(SUBSTRING "${json}" 1 -1 json)
+    file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/kernels.json CONTENT "[${json}\n]\n" @ONLY)
     set(${components_variable} ${components} PARENT_SCOPE)
 endfunction()

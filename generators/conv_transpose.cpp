@@ -17,8 +17,13 @@ struct Read {
 
 Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared) {
     const Expr offset = axis.taps(v.r, kTapOffset);
-    const Expr position = shared ? v.q + axis.shared_first + tap : v.q + offset + tap * axis.step;
-    const Expr t = shared ? axis.shared_first + tap - offset : tap;
+    const bool by_offset = axis.order == TapOrder::kByOffset;
+    const Expr position = by_offset ? v.q + axis.first_offset + tap
+                          : shared  ? v.q + axis.shared_first + tap
+                                    : v.q + offset + tap * axis.step;
+    const Expr t = by_offset ? (axis.first_offset + tap - offset) / axis.step
+                   : shared  ? axis.shared_first + tap - offset
+                             : tap;
     return {position, unsafe_promise_clamped(axis.taps(v.r, kTapFirst) + t, 0, axis.kernel - 1)};
 }
 
@@ -26,7 +31,10 @@ Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared)
 // taps but those.
 void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vector<Var> &args,
                 const std::array<bool, 3> &shared) {
-    const auto extent = [&](int a) { return shared[a] ? in.axes[a].shared_count : in.axes[a].max_count; };
+    const auto extent = [&](int a) {
+        const Axis &axis = in.axes[a];
+        return shared[a] ? axis.shared_count : axis.order == TapOrder::kByOffset ? axis.offsets : axis.max_count;
+    };
     const bool blocked = c.block > 1;
     Region domain;
     if (blocked) {
@@ -51,7 +59,13 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
         const AxisVars &v = c.axes[a];
         const Read read = read_tap(axis, v, taps[a], shared[a]);
         const Expr x_max = axis.x_min + axis.x_extent - 1;
-        if (!shared[a]) {
+        if (axis.order == TapOrder::kByOffset) {
+            const Expr beyond =
+                axis.first_offset + taps[a] - axis.taps(v.r, kTapOffset); // the first tap of the residue
+            k.where(beyond >= 0);
+            k.where(beyond < axis.taps(v.r, kTapCount) * axis.step);
+            k.where(beyond % axis.step == 0);
+        } else if (!shared[a] && !axis.equal_counts) {
             k.where(taps[a] < axis.taps(v.r, kTapCount));
         }
         if (!shared[a] && axis.order == TapOrder::kShared) {

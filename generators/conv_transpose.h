@@ -31,8 +31,10 @@ enum class Outside { kSkipped, kNeverReads };
 
 // How the sum runs over the taps of an axis. kPerResidue: tap 0, 1, ... of each residue. kShared (needs step = 1): first over
 // the input offsets that every residue has a tap for, so that one load of x serves all residues, then over the taps that
-// are left; of two axes, one load serves all residues of those that it is shared on. Either way a term enters a sum only if the definition has it.
-enum class TapOrder { kPerResidue, kShared };
+// are left; of two axes, one load serves all residues of those that it is shared on. kByOffset: over all input offsets, each
+// with the residues that have a tap for it, which is for residues and offsets that are constants. Either way a term enters a
+// sum only if the definition has it.
+enum class TapOrder { kPerResidue, kShared, kByOffset };
 
 // One spatial axis. stride 0: known at run time only; y then has two dimensions for this axis, (q, r). Otherwise one, o.
 struct Axis {
@@ -44,6 +46,8 @@ struct Axis {
     int stride = 0;
     TapOrder order = TapOrder::kPerResidue;
     Halide::Expr shared_first, shared_count; // kShared: the offsets that every residue has a tap for
+    Halide::Expr first_offset, offsets;      // kByOffset: the least, and how many from there to the greatest
+    bool equal_counts = false;               // every residue has max_count taps
 };
 
 // With block > 1 input channels come in blocks of neighbours, block * ic + ib: an ib dimension stands in front of x and w.

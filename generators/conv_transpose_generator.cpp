@@ -2,6 +2,7 @@
 // Compiled once for each family, CONVTRANSPOSE_FAMILY, so that a changed schedule rebuilds its own variants only.
 #include <Halide.h>
 
+#include "built_in.h"
 #include "conv_transpose.h"
 #include "schedule.h"
 
@@ -30,6 +31,15 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     GeneratorParam<int> tile_oc{"tile_oc", 1};
     GeneratorParam<int> tile_q{"tile_q", 1};
     GeneratorParam<int> tile_qh{"tile_qh", 1};
+
+    // Kernels for one layer (runtime/variant.h: BuiltIn): what of it is built in; 0, or nothing, is known at run time only.
+    GeneratorParam<int> ic{"ic", 0}, oc{"oc", 0};             // channels per group
+    GeneratorParam<int> out_w{"out_w", 0}, out_h{"out_h", 0}; // extents of y along axes whose stride is built in
+    GeneratorParam<int> count_w{"count_w", 0}, count_h{"count_h", 0}, count_d{"count_d", 0}; // built_in.h
+    GeneratorParam<std::string> table_w{"table_w", ""}, table_h{"table_h", ""}, table_d{"table_d", ""};
+    // And how its loops run (schedule.h: Loops).
+    GeneratorParam<int> unrolled_axes{"unrolled_axes", 0}, unrolled_ic{"unrolled_ic", 1};
+    GeneratorParam<bool> by_offset{"by_offset", false}, x_stays{"x_stays", false};
 
     Input<Buffer<void, -1>> x{"x"};             // ([ib,] iw, ih, id, ic, g, n)
     Input<Buffer<void, -1>> w{"w"};             // ([ib,] oi, ic, tap w, tap h, tap d, oo, g)
@@ -90,7 +100,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                         0,
                         family.tap_order,
                         Expr(),
-                        Expr()};
+                        Expr(),
+                        Expr(),
+                        Expr(),
+                        false};
         };
         in.axes = {axis(taps_w, step_w, max_count_w, 0), axis(taps_h, step_h, max_count_h, 1),
                    axis(taps_d, step_d, max_count_d, 2)};
@@ -104,7 +117,19 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         for (int a = 0; a < 3 && !is_float(arithmetic); a++) {
             in.classes[a] = bias.dim(2 + a).extent();
         }
-        in.ic_extent = family.depthwise ? Expr(1) : x.dim(first() + 3).extent();
+        in.ic_extent = family.depthwise ? Expr(1)
+                       : ic > 0         ? Expr((ic + block() - 1) / block())
+                                        : x.dim(first() + 3).extent();
+        built_in_ = {built_in_axis("table_w", table_w, count_w, stride_w),
+                     built_in_axis("table_h", table_h, count_h, stride_h),
+                     built_in_axis("table_d", table_d, count_d, 0)};
+        check(built_in_);
+        for (int a = 0; a < 3; a++) {
+            build_in(built_in_[a], &in.axes[a]);
+            if (by_offset && a < 2) {
+                in.axes[a].order = TapOrder::kByOffset;
+            }
+        }
         in.block = block();
         in.oc_tile = tile_oc;
         in.outside = family.outside;
@@ -116,7 +141,14 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     void schedule() {
         // Integers are summed in 32 bits, whatever the reference takes to be sure.
         const int lanes = natural_vector_size(is_float(arithmetic) ? sum_of(y_type) : Type(Int(32)));
-        const Tile tile{tile_oc, tile_q, tile_qh, lanes, get_target().has_feature(Target::AVX512)};
+        const Loops loops{unrolled_axes,
+                          unrolled_ic,
+                          by_offset,
+                          x_stays,
+                          whole(oc, tile_oc),
+                          whole(out_w, int(stride_w) * int(tile_q)),
+                          whole(out_h, stride_h)};
+        const Tile tile{tile_oc, tile_q, tile_qh, lanes, get_target().has_feature(Target::AVX512), loops};
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }
@@ -149,6 +181,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         } else if (family.outside == Outside::kNeverReads) {
             x.dim(0).set_stride(1);
             w.dim(f + 1).set_stride(block() * tile_oc);
+            set_tap_strides();
             if (f) {
                 w.dim(1).set_stride(block());
                 x.dim(family.vectors_along_w || family.depthwise ? 1 : 4).set_stride(block());
@@ -159,6 +192,14 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         bias.dim(0).set_min(0);
         for (int i = 0; i < y.dimensions(); i++) {
             y.dim(i).set_min(0);
+        }
+        const int strides[3] = {stride_w, stride_h, 0};
+        for (int a = 0, i = 1; a < 3; a++) { // dimension i: o, or q and r
+            const auto residues = static_cast<int>(built_in_[a].table.size());
+            if (strides[a] == 0 && residues > 0) {
+                y.dim(i + 1).set_bounds(0, residues);
+            }
+            i += strides[a] == 0 ? 2 : 1;
         }
         family.schedule(c_, tile, store);
     }
@@ -171,6 +212,56 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     // Where the other dimensions of x and w start: behind that within a block.
     int first() const { return block() > 1 ? 1 : 0; }
 
+    // Of the packed weights ([oc tile][taps d][taps h][taps w][ic][oc in tile]), as far as they follow from what is built in.
+    void set_tap_strides() {
+        if (ic == 0) {
+            return;
+        }
+        int stride = (ic + block() - 1) / block() * block() * tile_oc;
+        for (int a = 0; a < 3; a++) {
+            w.dim(first() + 2 + a).set_stride(stride);
+            if (built_in_[a].table.empty()) {
+                return;
+            }
+            stride *= built_in_[a].kernel();
+        }
+    }
+
+    // Whether a number that is built in is made up of such parts.
+    static bool whole(int number, int part) { return number > 0 && number % part == 0; }
+
+    // Ends with a message where a kernel for one layer is asked for that would be none.
+    void check(const std::array<BuiltInAxis, 3> &axes) const {
+        const bool anything = ic || oc || out_w || out_h || axes[0].knows_counts() || axes[1].knows_counts() ||
+                              axes[2].knows_counts() || unrolled_axes || unrolled_ic != 1 || by_offset || x_stays;
+        const auto rule = [](bool holds, const char *text) { _halide_user_assert(holds) << text << "\n"; };
+        rule(!anything || family.outside == Outside::kNeverReads, "the reference has no layer built in");
+        rule(ic >= 0 && oc >= 0 && out_w >= 0 && out_h >= 0, "an extent is negative");
+        rule(out_w == 0 || stride_w > 0, "out_w is for a stride of w that is built in");
+        rule(out_h == 0 || stride_h > 0, "out_h is for a stride of h that is built in");
+        rule(ic <= 1 || !family.depthwise, "depthwise has one input channel per group");
+        const bool pairs_taps = family.depthwise && block() > 1;
+        rule(!pairs_taps || !anything, "taps in pairs cannot be built in");
+        rule(unrolled_axes >= 0 && unrolled_axes <= 3, "unrolled_axes is 0 to 3");
+        for (int a = 0; a < unrolled_axes; a++) {
+            rule(axes[a].knows_counts(), "taps of an axis are unrolled whose number is not built in");
+        }
+        rule(unrolled_ic >= 1, "unrolled_ic is at least 1");
+        rule(unrolled_ic == 1 || whole((ic + block() - 1) / block(), unrolled_ic),
+             "unrolled_ic must divide ic (or the blocks that it makes)");
+        const bool residues = family.tap_order == TapOrder::kShared || (family.depthwise && store == Store::kPlanar);
+        rule(!x_stays || (!residues && !family.depthwise && !family.vectors_along_w), "x_stays is for channels");
+        rule(!by_offset || residues, "by_offset is for few and planar depthwise");
+        rule(!residues || stride_h == 0 || !family.depthwise || by_offset, "depthwise: stride_h is for by_offset");
+        rule(!(family.tap_order == TapOrder::kShared && !by_offset) || (unrolled_axes == 0 && unrolled_ic == 1),
+             "few unrolls with by_offset only");
+        if (by_offset) {
+            rule(stride_w > 0 && !axes[0].table.empty() && !axes[1].table.empty() && unrolled_axes >= 2,
+                 "by_offset needs stride_w, table_w, table_h, unrolled_axes=2");
+            rule(tile_qh == 1, "by_offset needs tile_qh=1");
+        }
+    }
+
     Type sum_of(const Type &y_storage) const {
         if (arithmetic == Arithmetic::kFloat) {
             return sum_type(y_storage);
@@ -182,6 +273,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     }
 
     ConvTranspose c_;
+    std::array<BuiltInAxis, 3> built_in_; // w, h, d
 };
 
 } // namespace

@@ -12,6 +12,7 @@
 
 #include "error.h"
 #include "geometry.h"
+#include "kernel_tables.h"
 #include "layer_plan.h"
 #include "shape.h"
 #include "threads.h"
@@ -95,6 +96,15 @@ const std::vector<const char *> &variant_names() {
     return names;
 }
 
+// Whether there is a way to compute of that name.
+bool names_something(const std::string &name) {
+    bool found = convtranspose::is_method(name);
+    convtranspose::for_each_kernel_table([&](const convtranspose::KernelTable &table) {
+        for (std::size_t i = 0; i < table.variant_count; i++) found = found || name == table.variants[i].name;
+    });
+    return found;
+}
+
 Status settings_of(const convt_options *options, convtranspose::PlanSettings *settings) {
     const convt_options defaults{};
     const convt_options &o = options ? *options : defaults;
@@ -103,11 +113,11 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
     if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
     settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
     settings->sums_in_f16 = o.sums_in_f16 != 0;
+    settings->tuning = o.tuning ? &o.tuning->records : nullptr;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
     if (o.variant) {
         settings->variant = o.variant;
-        const auto same = [&](const char *name) { return settings->variant == name; };
-        if (std::none_of(variant_names().begin(), variant_names().end(), same)) {
+        if (!names_something(settings->variant)) {
             return Status(CONVT_UNSUPPORTED, concat("variant \"", o.variant, "\" is not built in"));
         }
     }
@@ -453,6 +463,11 @@ const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan->plan->g
 double convt_plan_macs(const convt_plan *plan) { return plan->macs; }
 int convt_plan_threads(const convt_plan *plan) { return plan->plan->settings().parallel.threads; }
 const char *convt_plan_variant(const convt_plan *plan) { return plan->plan->core().variant().name; }
+const char *convt_plan_problem(const convt_plan *plan) { return plan->plan->key().c_str(); }
+size_t convt_plan_candidate_count(const convt_plan *plan) { return plan->plan->able().size(); }
+const char *convt_plan_candidate(const convt_plan *plan, size_t i) {
+    return i < plan->plan->able().size() ? plan->plan->able()[i] : nullptr;
+}
 const char *convt_plan_isa(const convt_plan *plan) { return convtranspose::isa_name(plan->plan->core().variant().isa); }
 const char *convt_plan_explain(const convt_plan *plan) {
     const char *text = "";
@@ -461,6 +476,25 @@ const char *convt_plan_explain(const convt_plan *plan) {
         return Status();
     });
     return text;
+}
+
+convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tuning) {
+    return guarded([&]() -> Status {
+        if ((!text && size) || !tuning) return invalid("text and tuning must not be null");
+        auto made = std::make_unique<convt_tuning>();
+        if (Status status = convtranspose::Tuning::read({text, size}, &made->records); !status) return status;
+        *tuning = made.release();
+        return Status();
+    });
+}
+
+void convt_tuning_destroy(convt_tuning *tuning) { delete tuning; }
+
+const char *convt_cpu_name(void) { return convtranspose::cpu_name(); }
+const char *convt_kernels_version(void) { return convtranspose::kernels_version(); }
+
+convt_status convt_add_kernels(const convt_kernels *kernels) {
+    return guarded([&] { return convtranspose::add_kernels(kernels); });
 }
 
 size_t convt_isa_count(void) { return isas_built_in().size(); }

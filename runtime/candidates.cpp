@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "error.h"
+#include "kernel_tables.h"
 #include "packed_weights.h"
 
 namespace convtranspose {
@@ -16,6 +17,54 @@ constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to
 double parts_of(std::int64_t a, std::int64_t b) {
     const std::int64_t whole = (a + b - 1) / b;
     return static_cast<double>(whole);
+}
+
+// What of the layer that is built into the variant differs, or nothing.
+Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreProblem &p) {
+    if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
+    if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, of which there are #", b.oc, p.oc()};
+    static constexpr const char *kOuts[3] = {"built for # columns of y, of which there are #",
+                                             "built for # rows of y, of which there are #",
+                                             "built for # planes of y, of which there are #"};
+    static constexpr const char *kCounts[3] = {"built for # taps along w, of which a residue has #",
+                                               "built for # taps along h, of which a residue has #",
+                                               "built for # taps along d, of which a residue has #"};
+    static constexpr const char *kResidues[3] = {"built for # residues of w, of which there are #",
+                                                 "built for # residues of h, of which there are #",
+                                                 "built for # residues of d, of which there are #"};
+    static constexpr const char *kTables[3] = {"built for other taps along w: of residue #, column #",
+                                               "built for other taps along h: of residue #, column #",
+                                               "built for other taps along d: of residue #, column #"};
+    static constexpr const char *kSteps[3] = {"built for taps # columns apart, which are # apart",
+                                              "built for taps # rows apart, which are # apart",
+                                              "built for taps # planes apart, which are # apart"};
+    static constexpr const char *kWhole[3] = {"built for columns of y that are a multiple of #, which # are not",
+                                              "built for rows of y that are a multiple of #, which # are not",
+                                              "built for planes of y that are a multiple of #, which # are not"};
+    for (std::size_t i = 0; i < 3; i++) {
+        const BuiltInAxis &a = b.axes[i];
+        const AxisPlan &plan = p.plan[i];
+        if (a.out && a.out != plan.geometry.out) return {kOuts[i], a.out, plan.geometry.out};
+        for (std::int64_t r = 0; a.count && r < plan.residues; r++) {
+            const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + 1)];
+            if (count != a.count) return {kCounts[i], a.count, count};
+        }
+        if (!a.table) continue;
+        if (a.residues != plan.residues || a.residues != plan.geometry.stride) {
+            return {kResidues[i], a.residues, std::min(plan.residues, plan.geometry.stride)};
+        }
+        // Residues that are a dimension of y make two calls where some have a position more than others.
+        if (strides[i] == 0 && plan.geometry.out % a.residues != 0) {
+            return {kWhole[i], a.residues, plan.geometry.out};
+        }
+        if (a.step != plan.step) return {kSteps[i], a.step, plan.step};
+        for (std::int64_t t = 0; t < kTapColumns * a.residues; t++) {
+            if (a.table[t] != plan.table[static_cast<std::size_t>(t)]) {
+                return {kTables[i], t / kTapColumns, t % kTapColumns};
+            }
+        }
+    }
+    return {};
 }
 
 // What stands against the variant, or nothing.
@@ -51,10 +100,11 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     case Family::kFew:
         if (dense != Store::kPlanar && p.geometry.out_channels > 1) return {"y is channels last"};
         if (w.geometry.offset_step != 1 || h.geometry.offset_step != 1) return {"dilation does not divide stride"};
-        if (h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
+        if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         break;
     case Family::kDepthwise:
         if (p.ic() != 1) return {"# input channels per group", p.ic()};
+        if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return {"x has one column, each tap a residue"};
         if (v.store == Store::kChannels) {
             if (p.geometry.layout != CONVT_CHANNELS_LAST) return {"x or y is channels first"};
@@ -74,6 +124,7 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
         return {"a residue has # rows, the tile #", h.least_q_extent(), v.tile_qh};
     }
     if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
+    if (v.built_in) return refusal(*v.built_in, {v.stride_w, v.stride_h, 0}, p);
     return {};
 }
 
@@ -95,8 +146,11 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
     // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
     const auto plane = static_cast<double>(w.geometry.in * h.geometry.in * p.plan[2].geometry.in);
-    if (p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048) return false;
-    // A constant stride of w reads up to whole tiles.
+    const bool dares = v.built_in && v.built_in->x_in_place;
+    if (!dares && p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048) return false;
+    // A constant stride of h reads for all residues, also for those that are past the last row of y; one of w reads up to
+    // whole tiles.
+    if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
     return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
 
@@ -270,18 +324,20 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool sin
 
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
     std::vector<Candidate> list;
-    for (std::size_t i = 0; i < variant_count(); i++) {
-        const Variant &v = variant_at(i);
-        if (!belongs_to(v, isa)) continue;
-        Candidate c;
-        c.variant = &v;
-        c.refusal = refusal(v, problem);
-        if (!c.refusal.text) {
-            c.copies_x = !reads_x_in_place(v, problem);
-            c.cost = cost(v, problem, c.copies_x);
+    for_each_kernel_table([&](const KernelTable &table) {
+        for (std::size_t i = 0; i < table.variant_count; i++) {
+            const Variant &v = table.variants[i];
+            if (!belongs_to(v, isa)) continue;
+            Candidate c;
+            c.variant = &v;
+            c.refusal = refusal(v, problem);
+            if (!c.refusal.text) {
+                c.copies_x = !reads_x_in_place(v, problem);
+                c.cost = cost(v, problem, c.copies_x);
+            }
+            list.push_back(c);
         }
-        list.push_back(c);
-    }
+    });
     return list;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core_parts.h"
+#include "kernel_tables.h"
 
 namespace convtranspose {
 
@@ -96,14 +97,15 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
-    const KernelTable &kernels = is_float(v.arithmetic) ? convt_float_kernels : convt_quantized_kernels;
-    for (std::size_t i = 0; i < kernels.copy_count; i++) {
-        const CopyVariant &copy = kernels.copies[i];
-        if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.dtype == x_bits &&
-            copy.block == packed_.block) {
-            copy_ = copy.run;
+    for_each_kernel_table([&](const KernelTable &kernels) {
+        for (std::size_t i = 0; i < kernels.copy_count; i++) {
+            const CopyVariant &copy = kernels.copies[i];
+            if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.dtype == x_bits &&
+                copy.block == packed_.block) {
+                copy_ = copy.run;
+            }
         }
-    }
+    });
     plan_strips(threads);
 }
 

@@ -101,6 +101,25 @@ void explain_post_ops(const convt_post_ops &p, std::ostringstream *out) {
     *out << ", on pieces of y that are still in the cache\n";
 }
 
+// What of the layer is built into a variant: "56 input channels; the taps along w; 256 columns of y; 2 taps along h".
+std::string built_in_of(const BuiltIn &b) {
+    std::string text;
+    const auto add = [&](const std::string &what) { text += (text.empty() ? "" : "; ") + what; };
+    if (b.ic) add(concat(b.ic, " input channels"));
+    if (b.oc) add(concat(b.oc, " output channels"));
+    const char *const axes[3] = {"w", "h", "d"}, *const extents[3] = {"columns", "rows", "planes"};
+    for (std::size_t a = 0; a < 3; a++) {
+        const BuiltInAxis &axis = b.axes[a];
+        if (axis.table) {
+            add(concat("the taps along ", axes[a]));
+        } else if (axis.count) {
+            add(concat(axis.count, " taps along ", axes[a]));
+        }
+        if (axis.out) add(concat(axis.out, " ", extents[a], " of y"));
+    }
+    return text;
+}
+
 } // namespace
 
 std::string explain(const LayerPlan &plan) {
@@ -140,6 +159,7 @@ std::string explain(const LayerPlan &plan) {
     }
     std::sort(able.begin(), able.end(), [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
+        << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
         << "  x is " << (plan.core().copies_x() ? "copied, with zeros around it, strip by strip" : "read in place")
         << "\n"
         << "candidates, by estimated cycles:\n";

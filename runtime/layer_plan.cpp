@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "depth_to_space.h"
 #include "error.h"
@@ -77,6 +78,10 @@ Status fits_in_memory(std::uint64_t workspace) {
     return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", workspace, " bytes does not fit in memory"));
 }
 
+std::string measured(const TuningRecord &record) {
+    return concat("measured to be the fastest, says a tuning record: ", record.ms, " ms");
+}
+
 const char *family_rule(Family family) {
     switch (family) {
     case Family::kReference: return "any problem, one element at a time";
@@ -104,6 +109,9 @@ LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     core_geometry_.axes.erase(core_geometry_.axes.begin(),
                               core_geometry_.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
     problem_ = core_problem(core_geometry_, kernel_y_dtype(geometry, leading_ > 0), true);
+    if (settings_.variant.empty()) {
+        record_ = tuning_record(settings_.tuning, geometry, settings_.isa, settings_.parallel.threads, &record_note_);
+    }
 }
 
 std::int64_t LayerPlan::leading_elements() const {
@@ -115,10 +123,27 @@ std::int64_t LayerPlan::leading_elements() const {
 const Candidate *LayerPlan::cheapest(const std::vector<Candidate> &candidates) const {
     const Candidate *best = nullptr;
     for (const Candidate &c : candidates) {
-        if (!settings_.variant.empty() && settings_.variant != c.variant->name) continue;
+        if (names_a_variant() && settings_.variant != c.variant->name) continue;
         if (!c.refusal.text && (!best || c.cost < best->cost)) best = &c;
     }
     return best;
+}
+
+// The candidate that a tuning record names. Null: none does; *note says so where a record was to be used and could not be.
+const Candidate *LayerPlan::tuned(std::string *note) const {
+    *note = record_note_;
+    if (!record_ || is_method(record_->variant)) return nullptr;
+    for (const Candidate &c : candidates_) {
+        if (record_->variant != c.variant->name) continue;
+        if (!c.refusal.text) {
+            *note = measured(*record_);
+            return &c;
+        }
+        *note = concat("a tuning record names ", record_->variant, ", which cannot: ", to_string(c.refusal));
+        return nullptr;
+    }
+    *note = concat("a tuning record names ", record_->variant, ", which is not built for ", isa_name(settings_.isa));
+    return nullptr;
 }
 
 Status LayerPlan::choose(const Packed *packed) {
@@ -130,7 +155,7 @@ Status LayerPlan::choose(const Packed *packed) {
     }
     candidates_ = convtranspose::candidates(problem_, settings_.isa);
     std::string refusal;
-    bool built = settings_.variant.empty();
+    bool built = !names_a_variant();
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
@@ -140,7 +165,7 @@ Status LayerPlan::choose(const Packed *packed) {
         if (!c.refusal.text && packed_otherwise && !reads_any) {
             c.refusal = {"weights are packed otherwise"};
         }
-        if (!settings_.variant.empty() && settings_.variant == v.name) {
+        if (settings_.variant == v.name) {
             built = true;
             refusal =
                 concat("variant ", v.name, " on ", isa_name(v.isa), " cannot run this problem: ", to_string(c.refusal));
@@ -150,18 +175,22 @@ Status LayerPlan::choose(const Packed *packed) {
         return Status(CONVT_UNSUPPORTED,
                       concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
     }
-    const Candidate *const best = cheapest(candidates_);
-    if (!best && settings_.variant.empty()) {
+    std::string note;
+    const Candidate *const recorded = tuned(&note);
+    const Candidate *const best = recorded ? recorded : cheapest(candidates_);
+    if (!best && !names_a_variant()) {
         return Status(CONVT_UNSUPPORTED,
                       concat("no kernel of ", isa_name(settings_.isa), " for ",
                              geometry_.quantized() ? "quantized layers" : convt_dtype_name(geometry_.dtype),
                              " is built in"));
     }
     if (!best) return Status(CONVT_UNSUPPORTED, refusal);
-    reason_ = !settings_.variant.empty() ? "asked for by name"
+    reason_ = names_a_variant() ? "asked for by name"
+              : recorded        ? note
               : best->variant->family == Family::kReference
                   ? "no other variant can"
                   : concat("least estimated cost; ", family_rule(best->variant->family));
+    if (!recorded && !note.empty()) reason_ += concat(" (", note, ")");
     cost_ = best->cost;
     core_ = Core(problem_, *best, settings_.parallel.threads, packed && packed->block ? &packed->layout : nullptr);
     return Status();
@@ -198,16 +227,20 @@ void LayerPlan::plan_fallbacks() {
 
 Status LayerPlan::finish_planning() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
+    const auto why = [&](const char *method) {
+        if (settings_.variant == method) return std::string("asked for by name");
+        return record_ && record_->variant == method ? measured(*record_) : std::string("least estimated cost");
+    };
     if (depth_to_space_) {
         reason_ = concat("residues of all axes as output channels, of ", depth_to_space_->count(),
-                         " layers of stride 1, rearranged: least estimated cost");
+                         " layers of stride 1, rearranged: ", why(kDepthToSpace));
         packed_bytes_ = depth_to_space_->packed_bytes();
         workspace_bytes_ = depth_to_space_->workspace_bytes();
         return fits_in_memory(workspace_bytes_);
     }
     if (residue_layers_) {
-        reason_ = concat("residues of w as output channels, of ", residue_layers_->count(),
-                         " layers of stride 1: least estimated cost");
+        reason_ = concat("residues of w as output channels, of ", residue_layers_->count(), " layers of stride 1: ",
+                         why(kResidueLayers));
         packed_bytes_ = residue_layers_->packed_bytes();
         core_workspace_bytes_ = round_up(residue_layers_->workspace_bytes());
         if (geometry_.layout == CONVT_CHANNELS_LAST) {
@@ -260,6 +293,35 @@ Status LayerPlan::finish_planning() {
     return fits_in_memory(workspace_bytes_);
 }
 
+// Sets one of residue_layers_ and depth_to_space_ if that is asked for, recorded or estimated to be the fastest.
+Status LayerPlan::plan_as_layers(const void *w, const void *b) {
+    if (names_a_variant()) return Status();
+    std::string wanted = settings_.variant;
+    PlanSettings settings = settings_; // of the layers: what is asked for is of this one
+    settings.variant.clear();
+    if (wanted.empty() && record_ && (is_method(record_->variant) || core_.variant().name == record_->variant)) {
+        wanted = record_->variant;
+    }
+    const double any = std::numeric_limits<double>::infinity();
+    double cost = wanted.empty() ? cost_ : any;
+    if (w && (wanted.empty() || wanted == kResidueLayers)) {
+        Status status = ResidueLayers::create(geometry_, settings, w, b, cost, &residue_layers_);
+        if (!status) return status;
+        if (residue_layers_) cost = residue_layers_->cost();
+    }
+    if (w && (wanted.empty() || wanted == kDepthToSpace)) {
+        Status status = DepthToSpace::create(geometry_, settings, w, b, cost, &depth_to_space_);
+        if (!status) return status;
+        if (depth_to_space_) residue_layers_.reset();
+    }
+    if (!is_method(wanted) || is_of_layers()) return Status();
+    if (!settings_.variant.empty()) {
+        return Status(CONVT_UNSUPPORTED, concat(wanted, w ? " cannot compute this problem" : " needs constant weights"));
+    }
+    reason_ += concat(" (a tuning record names ", wanted, ", which cannot)");
+    return Status();
+}
+
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                          const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
@@ -268,14 +330,8 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     if (w && geometry.quantized()) packed->facts = examine_weights(geometry, *quantization, w, b);
     Status status = p->choose(packed.get());
     if (!status) return status;
-    if (w && settings.variant.empty()) {
-        status = ResidueLayers::create(geometry, settings, w, b, p->cost_, &p->residue_layers_);
-        if (!status) return status;
-        const double cost = p->residue_layers_ ? p->residue_layers_->cost() : p->cost_;
-        status = DepthToSpace::create(geometry, settings, w, b, cost, &p->depth_to_space_);
-        if (!status) return status;
-        if (p->depth_to_space_) p->residue_layers_.reset();
-    }
+    status = p->plan_as_layers(w, b);
+    if (!status) return status;
     if (w && !p->is_of_layers()) {
         packed->layout = p->core_.packed_layout();
         const std::uint64_t bytes = p->core_.packed_bytes() * static_cast<std::uint64_t>(p->leading_elements());
@@ -320,15 +376,45 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         status = p->choose(packed_.get());
     }
     p->packed_ = packed_;
-    if (!status && packed_ && geometry.quantized() && settings_.variant.empty()) {
+    if (!status && packed_ && geometry.quantized() && !names_a_variant()) {
         p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, true);
         status = p->repack(*this);
     }
     if (!status) return status;
+    if (p->record_ && is_method(p->record_->variant)) {
+        p->reason_ += concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
+    }
     status = p->finish_planning();
     if (!status) return status;
     *plan = std::move(p);
     return Status();
+}
+
+void LayerPlan::list() const {
+    std::call_once(listed_, [this] {
+        key_ = tuning_key(geometry_);
+        std::vector<const Candidate *> able;
+        for (const Candidate &c : candidates_) {
+            if (!c.refusal.text) able.push_back(&c);
+        }
+        std::stable_sort(able.begin(), able.end(),
+                         [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
+        for (const Candidate *const c : able) able_.push_back(c->variant->name);
+        if (weights_at_run_time() || geometry_.quantized()) return;
+        // In front if they are the estimate, else behind it: what they are estimated to cost is not kept.
+        const auto at = able_.begin() + (is_of_layers() || able_.empty() ? 0 : 1);
+        able_.insert(at, {kResidueLayers, kDepthToSpace});
+    });
+}
+
+const std::vector<const char *> &LayerPlan::able() const {
+    list();
+    return able_;
+}
+
+const std::string &LayerPlan::key() const {
+    list();
+    return key_;
 }
 
 const std::string &LayerPlan::explanation() const {

@@ -14,6 +14,7 @@
 #include "parallel.h"
 #include "shape.h"
 #include "threads.h"
+#include "tuning.h"
 
 namespace convtranspose {
 
@@ -23,7 +24,12 @@ struct PlanSettings {
     Isa isa = Isa::kX86_64;
     std::string variant; // forced; empty: by cost
     bool sums_in_f16 = false;
+    const Tuning *tuning = nullptr; // null: see tuning_record()
 };
+
+// Ways to plan a layer as layers of other shapes have names too, which are given and recorded as those of variants are.
+inline constexpr const char kResidueLayers[] = "residue_layers", kDepthToSpace[] = "depth_to_space";
+inline bool is_method(const std::string &name) { return name == kResidueLayers || name == kDepthToSpace; }
 
 // Weights as one or more cores read them: one block for each kernel element of the leading axes (beyond three), so one
 // where there are none.
@@ -73,7 +79,9 @@ class LayerPlan {
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
     const std::string &reason() const { return reason_; }
-    const std::string &explanation() const; // made when first asked for
+    const std::vector<const char *> &able() const; // names of what can, by cost
+    const std::string &key() const;                // tuning_key()
+    const std::string &explanation() const;        // each of these made when first asked for
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
@@ -82,6 +90,10 @@ class LayerPlan {
     Status finish_planning();
     void plan_fallbacks();
     const Candidate *cheapest(const std::vector<Candidate> &candidates) const;
+    const Candidate *tuned(std::string *note) const;
+    Status plan_as_layers(const void *w, const void *b);
+    void list() const;
+    bool names_a_variant() const { return !settings_.variant.empty() && !is_method(settings_.variant); }
     std::int64_t leading_elements() const; // kernel elements of the leading axes
     Status repack(const LayerPlan &from);
     template<typename F>
@@ -105,6 +117,11 @@ class LayerPlan {
     std::string reason_;
     mutable std::once_flag explained_;
     mutable std::string explanation_;
+    mutable std::once_flag listed_;
+    mutable std::vector<const char *> able_;
+    mutable std::string key_;
+    const TuningRecord *record_ = nullptr; // for the problem; null: there is none, or a name was given
+    std::string record_note_;              // why records could not be used
     std::optional<QuantizationValues> quantization_;
     PostOpsCall post_ops_;
     Core core_;

@@ -46,6 +46,23 @@ using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buff
                              std::int32_t shared_count_w, std::int32_t shared_first_h, std::int32_t shared_count_h,
                              std::int32_t y_zero_point, float y_min, float y_max, halide_buffer_t *y);
 
+// One axis of a layer that a kernel is built for.
+struct BuiltInAxis {
+    // The tap table (runtime/axis_plan.h): rows of kTapColumns for residues of all the stride; null: any.
+    const std::int32_t *table;
+    std::int32_t residues;
+    std::int32_t step;  // with a table: between the input positions of consecutive taps
+    std::int32_t count; // of taps: every residue has as many; 0: any
+    std::int32_t out;   // extent of y; 0: any
+};
+
+// What of a layer is built into a kernel, which then is for such layers alone; of numbers, 0 is any.
+struct BuiltIn {
+    std::int32_t ic, oc; // channels per group
+    BuiltInAxis axes[3]; // w, h, d
+    bool x_in_place;     // x is read in place wherever that can be, not only where it is estimated to be faster
+};
+
 struct Variant {
     const char *name; // family_dtype[_store][_sSTRIDE]_tile; the same kernel for another ISA has the same name
     Isa isa;
@@ -60,6 +77,7 @@ struct Variant {
     int tile_oc, tile_q, tile_qh; // schedules/schedule.h
     int lanes;                    // of a vector of the sum type
     ConvFunction run;
+    const BuiltIn *built_in = nullptr; // null: nothing but the strides
 };
 
 // Which dimension of x and of its copy is dense: w or the channels of both, channels of x and w of the copy, or w of x and the
@@ -91,19 +109,28 @@ struct PostOpsVariant {
     PostOpsFunction run;
 };
 
-// The kernels of a component of the library, float or quantized. A program links those that it needs, and an empty table
-// stands in for the other (runtime/CMakeLists.txt).
-struct KernelTable {
-    const Variant *variants;
+} // namespace convtranspose
+
+// Kernels of a component of the library, float or quantized, or some that a program adds (convt_add_kernels).
+struct convt_kernels {
+    const char *version; // convt_kernels_version() of the sources that they were made from; null: there are none
+    const convtranspose::Variant *variants;
     std::size_t variant_count;
-    const CopyVariant *copies;
+    const convtranspose::CopyVariant *copies;
     std::size_t copy_count;
-    const PostOpsVariant *post_ops;
+    const convtranspose::PostOpsVariant *post_ops;
     std::size_t post_ops_count;
+    const char *records; // tuning records (tuning.h) that come with them; null: none
 };
 
+namespace convtranspose {
+
+using KernelTable = ::convt_kernels;
+
+// A program links the components that it needs, and an empty table stands in for the other (runtime/CMakeLists.txt).
 extern "C" const KernelTable convt_float_kernels, convt_quantized_kernels;
 
+// The variants of both.
 inline std::size_t variant_count() { return convt_float_kernels.variant_count + convt_quantized_kernels.variant_count; }
 inline const Variant &variant_at(std::size_t i) {
     const std::size_t floats = convt_float_kernels.variant_count;

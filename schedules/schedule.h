@@ -12,6 +12,16 @@ enum class Store {
     kPlanar,   // ow
 };
 
+// How the loops of a kernel for one layer run; the default is how those of a kernel for any layer do.
+struct Loops {
+    int unrolled_axes = 0;  // of so many axes, w first, taps are unrolled, inside the loop over input channels
+    int unrolled_ic = 1;    // so many input channels at a time
+    bool by_offset = false; // few, planar depthwise: schedule_residues()
+    bool x_stays = false;   // channels: all channel tiles for one tile of positions, rather than the other way round
+    // y has whole tiles only: none is stored in part.
+    bool whole_oc = false, whole_w = false, whole_h = false;
+};
+
 // The register tile of a family, in elements.
 struct Tile {
     int oc = 1;                 // output channels; conv_transpose()'s oc_tile
@@ -19,6 +29,7 @@ struct Tile {
     int qh = 1;                 // positions along h, of one residue
     int lanes = 1;              // of a vector of the sum's type on the target
     bool masked_stores = false; // whether the target stores a part of a vector of any type at once
+    Loops loops;
 };
 
 // A way to schedule the algorithm, and what of the algorithm's choices it asks for.
@@ -33,11 +44,30 @@ struct ScheduleFamily {
 
 // The loops of an update: those of the register tile, the reduction, those outside of it.
 inline std::vector<Halide::VarOrRVar> inner_to_outer(const Update &k, const std::vector<Halide::Var> &tile,
-                                                     const std::vector<Halide::Var> &outer = {}) {
-    std::vector<Halide::VarOrRVar> order(tile.begin(), tile.end());
-    order.insert(order.end(), {k.ic, k.tw, k.th, k.td});
+                                                     const std::vector<Halide::Var> &outer = {},
+                                                     const Loops &loops = {}) {
+    std::vector<Halide::VarOrRVar> order(tile.begin(), tile.end()), taps = {k.tw, k.th, k.td};
+    const auto outside = taps.begin() + loops.unrolled_axes;
+    order.insert(order.end(), taps.begin(), outside);
+    order.push_back(k.ic);
+    order.insert(order.end(), outside, taps.end());
     order.insert(order.end(), outer.begin(), outer.end());
     return order;
+}
+
+inline void unroll_reduction(const Update &k, const Loops &loops, Halide::Stage update) {
+    const Halide::RVar taps[3] = {k.tw, k.th, k.td};
+    for (int a = 0; a < loops.unrolled_axes; a++) {
+        update.unroll(taps[a]);
+    }
+    if (loops.unrolled_ic > 1) {
+        update.unroll(k.ic, loops.unrolled_ic);
+    }
+}
+
+// What is done about the last tile of a dimension of y, which may not be whole.
+inline Halide::TailStrategy last_tile(bool whole) {
+    return whole ? Halide::TailStrategy::RoundUp : Halide::TailStrategy::GuardWithIf;
 }
 
 // Makes registers of the sums of a stage: all loops of the tile, innermost first, are unrolled, the first of them in vectors.
@@ -69,6 +99,11 @@ extern const ScheduleFamily kWide;
 // Accumulators [all residues of w and h] x [tile.oc channels] x [tile.q positions], vectors along w: one load of x feeds the
 // taps of all residues that meet it. For few output channels. Needs constant strides of w and h, and x readable as above.
 extern const ScheduleFamily kFew;
+
+// For kernels with the taps of w and h built in, in TapOrder::kByOffset, all of them unrolled: accumulators [all residues of w]
+// x [all residues of h, or one at a time if the stride of h is not built in] x [tile.oc channels] x [tile.q positions], vectors
+// along w. One load of x feeds all taps that meet it, whatever residues they are of.
+void schedule_residues(const ConvTranspose &c, const Tile &tile);
 
 // One input channel per group; of integers two taps along w are in a block. kChannels: vectors along g, tile.oc of them, by tile.q positions. kPlanar: as kWide.
 extern const ScheduleFamily kDepthwise;

@@ -5,7 +5,6 @@
 #include <exception>
 #include <iostream>
 #include <map>
-#include <random>
 #include <tuple>
 
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "fma_peak.h"
 #include "job.h"
 #include "layer.h"
+#include "random_layer.h"
 #include "text.h"
 
 namespace convtranspose::tools {
@@ -42,8 +42,6 @@ struct Measurement {
     double peak_percent() const { return 100 * gflops() / peak_gflops; }
 };
 
-bool is_integer(convt_dtype dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
-
 // Measured once per process for each combination that occurs.
 double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
     static std::map<std::tuple<std::string, int, int>, double> known;
@@ -53,71 +51,12 @@ double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
     return entry->second;
 }
 
-// Uniform in [-scale, scale); 8-bit integers over their whole range.
-Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::mt19937 *generator) {
-    Tensor tensor(dtype, shape);
-    for (std::size_t i = 0, n = tensor.count(); i < n; i++) {
-        const double unit = double((*generator)()) / 2147483648.0 - 1.0;
-        if (is_integer(dtype)) {
-            tensor.set(i, std::floor(unit * 128) + (dtype == CONVT_U8 ? 128 : 0));
-        } else {
-            tensor.set(i, scale * unit);
-        }
-    }
-    return tensor;
-}
-
-void require_plausible(const Tensor &y) {
-    const double least = y.dtype == CONVT_S8 ? -128 : 0, most = least + 255;
-    bool differ = y.count() < 2, within = differ || !is_integer(y.dtype);
-    for (std::size_t i = 0, n = y.count(); i < n; i++) {
-        const double value = y.at(i);
-        if (!std::isfinite(value)) throw Error("element " + std::to_string(i) + " of the output is not finite");
-        differ = differ || value != y.at(0);
-        within = within || (value > least && value < most);
-    }
-    if (!differ) throw Error("all elements of the output are " + format("%g", y.at(0)));
-    if (!within) throw Error("all elements of the output are saturated");
-}
-
-// Zero points in the middle of x and of a symmetric w, and outputs that fill the range of y. terms: of the taps
-// together; an output gets those of one residue.
-Quantization random_quantization(const Problem &problem, double terms, std::mt19937 *generator) {
-    Quantization q;
-    q.x_scale = 0.02f;
-    q.x_zero_point = problem.dtype == CONVT_U8 ? 128 : 0;
-    const std::int64_t channels = problem.w_shape[1] * problem.attributes.group;
-    q.w_scale.clear();
-    for (std::int64_t m = 0; m < channels; m++) {
-        q.w_scale.push_back(0.01f * (1 + static_cast<float>((*generator)() % 256) / 256));
-    }
-    q.w_zero_point = {problem.w_dtype == CONVT_U8 ? 128 : 0};
-    for (const std::int64_t stride : problem.attributes.strides.value_or(Shape())) {
-        terms /= double(std::max<std::int64_t>(stride, 1));
-    }
-    terms = std::max(terms, 1.0);
-    const double deviation = 74 * 74 * std::sqrt(terms) * 0.02 * 0.015; // of y: 74 is that of all 256 values
-    q.y_scale = static_cast<float>(deviation / 42);                     // three deviations fill the 8 bits
-    q.y_zero_point = problem.y_dtype == CONVT_U8 ? 128 : 0;
-    return q;
-}
-
 Measurement measure(const Layer &layer, const BenchOptions &options) {
     Problem problem = layer.problem;
     problem.post_ops = options.post_ops;
-    std::mt19937 generator(20220);
-    // Scaled so that y is of order 1 whatever the number of terms, which f16 needs.
-    const std::size_t weights = element_count(problem.w_shape);
-    const double terms =
-        weights && problem.w_shape.size() > 1
-            ? double(weights) / double(problem.w_shape[1]) / double(std::max<std::int64_t>(problem.attributes.group, 1))
-            : 1.0;
-    const bool quantized = is_integer(problem.dtype);
-    if (quantized && problem.w_shape.size() > 1) problem.quantization = random_quantization(problem, terms, &generator);
-    const Tensor w =
-        random_tensor(problem.w_dtype.value_or(problem.dtype), problem.w_shape, 3.0 / std::sqrt(terms), &generator);
-    const Tensor b =
-        random_tensor(bias_dtype(problem), problem.b_shape.value_or(Shape{0}), quantized ? 5000.0 : 1.0, &generator);
+    RandomLayer layer_data(problem);
+    problem = layer_data.problem;
+    const Tensor &w = layer_data.w, &b = layer_data.b, &x = layer_data.x;
 
     Measurement m;
     Plan plan;
@@ -126,7 +65,6 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
         Plan::create(problem, options.plan.view(), w.data.data(), problem.b_shape ? b.data.data() : nullptr, &plan));
     m.plan = now() - plan_begin;
 
-    const Tensor x = random_tensor(problem.dtype, problem.x_shape, 1.0, &generator);
     Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
     Buffer workspace(plan.workspace_bytes());
     Arguments arguments;
@@ -135,7 +73,7 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     arguments.workspace = workspace.data();
     Tensor residual;
     if (problem.post_ops.adds_residual) {
-        residual = random_tensor(y.dtype, plan.y_shape(), 1.0, &generator);
+        residual = layer_data.like(y);
         arguments.residual = residual.view();
     }
     for (int warm_up = 0; warm_up < 2; warm_up++) throw_unless(plan.run(arguments));

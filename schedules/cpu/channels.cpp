@@ -19,16 +19,19 @@ void schedule_any_stride(const ConvTranspose &c, const Tile &tile, Store store) 
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
     Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), qho("qho"), qhi("qhi");
-    y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
+    y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
         .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
         .reorder({oi, qi, qhi, qo, qho, d.q, c.n, w.r, h.r, d.r, oo, c.g})
         .unroll(qi)
         .unroll(qhi);
+    if (tile.loops.x_stays) {
+        y.reorder({oi, qi, qhi, oo, qo, w.r, qho, h.r, d.q, d.r, c.g, c.n});
+    }
     if (store == Store::kChannels) {
         y.vectorize(oi, tile.lanes);
     }
-    sum.compute_at(y, qo);
+    sum.compute_at(y, tile.loops.x_stays ? oo : qo);
 }
 
 // All residues of w, one after the other, into a tile on the stack; then stored as runs of a row, so that each cache line of
@@ -42,15 +45,18 @@ void schedule_built_in_stride(const ConvTranspose &c, const Tile &tile) {
     }
     Func y = c.y, sum = c.sum, parked = sum.in();
     Var oo("oo"), oi("oi"), qo("qo"), o("o"), qho("qho"), qhi("qhi");
-    y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
-        .split(w.o, qo, o, run, TailStrategy::GuardWithIf)
+    y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
+        .split(w.o, qo, o, run, last_tile(tile.loops.whole_w))
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
         .reorder({o, qhi, oi, qo, qho, d.q, c.n, h.r, d.r, oo, c.g})
         .vectorize(o, lanes);
     if (run / lanes <= 4) {
         y.unroll(o);
     }
-    parked.compute_at(y, qo)
+    if (tile.loops.x_stays) {
+        y.reorder({o, qhi, oi, oo, qo, qho, h.r, d.q, d.r, c.g, c.n});
+    }
+    parked.compute_at(y, tile.loops.x_stays ? oo : qo)
         .bound_extent(c.oi, tile.oc)
         .bound_extent(c.oo, 1)
         .bound_extent(w.q, tile.q)
@@ -59,6 +65,9 @@ void schedule_built_in_stride(const ConvTranspose &c, const Tile &tile) {
         .reorder_storage({c.oi, w.r, w.q, h.q})
         .reorder({c.oi, w.q, h.q, w.r});
     keep_in_registers(parked, {c.oi, w.q, h.q}, tile.lanes);
+    if (tile.loops.unrolled_axes > 0) { // which residues differ in
+        parked.unroll(w.r);
+    }
     sum.compute_at(parked, w.r);
 }
 
@@ -80,8 +89,9 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
         .reorder({c.oi, w.q, h.q});
     keep_in_registers(sum, registers, tile.lanes);
     reduce_blocks(c, k, sum.update());
-    sum.update().reorder(inner_to_outer(k, registers));
+    sum.update().reorder(inner_to_outer(k, registers, {}, tile.loops));
     keep_in_registers(sum.update(), registers, tile.lanes);
+    unroll_reduction(k, tile.loops, sum.update());
 }
 
 } // namespace

@@ -16,7 +16,11 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
     if (store == Store::kPlanar) {
-        kWide.schedule(c, tile, store);
+        if (tile.loops.by_offset) {
+            schedule_residues(c, tile);
+        } else {
+            kWide.schedule(c, tile, store);
+        }
         return;
     }
     Var go("go"), gi("gi"), qo("qo"), qi("qi");
@@ -38,8 +42,9 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
     keep_in_registers(sum, {c.g, w.q}, tile.lanes);
     const Update &k = c.updates[0];
     reduce_blocks(c, k, sum.update());
-    sum.update().reorder(inner_to_outer(k, {c.g, w.q}));
+    sum.update().reorder(inner_to_outer(k, {c.g, w.q}, {}, tile.loops));
     keep_in_registers(sum.update(), {c.g, w.q}, tile.lanes);
+    unroll_reduction(k, tile.loops, sum.update());
 }
 
 } // namespace

@@ -12,6 +12,10 @@ namespace {
 // residues of that axis at once: where only those shared on both axes did, and all others one residue each, 3 accumulators
 // waited for the latency of their FMAs, and the 9x9 layers took 1.25 and 1.6 times as long.
 void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
+    if (tile.loops.by_offset) {
+        schedule_residues(c, tile);
+        return;
+    }
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
     Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), rw("rw"), qh("qh"), rh("rh");

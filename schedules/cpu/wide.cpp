@@ -16,8 +16,8 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
     Func y = c.y, sum = c.sum, parked = sum.in();
     Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), r("r"), qho("qho"), qhi("qhi");
 
-    y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
-        .split(w.o, qo, qi, tile.q * stride, TailStrategy::GuardWithIf)
+    y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
+        .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
         .split(qi, qi, r, stride)
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
         .reorder({r, qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n})
@@ -36,6 +36,9 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
         .reorder_storage({w.q, w.r, h.q, c.oi});
     const std::vector<Var> registers = {w.q, h.q, c.oi};
     keep_in_registers(parked, registers, tile.lanes);
+    if (tile.loops.unrolled_axes > 0) { // which residues differ in
+        parked.unroll(w.r);
+    }
 
     const Update &k = c.updates[0];
     sum.compute_at(parked, w.r)
@@ -47,8 +50,9 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store) {
         .reorder({w.q, h.q, c.oi});
     keep_in_registers(sum, registers, tile.lanes);
     reduce_blocks(c, k, sum.update());
-    sum.update().reorder(inner_to_outer(k, registers));
+    sum.update().reorder(inner_to_outer(k, registers, {}, tile.loops));
     keep_in_registers(sum.update(), registers, tile.lanes);
+    unroll_reduction(k, tile.loops, sum.update());
 }
 
 } // namespace

@@ -1,171 +1,55 @@
 #include "reference/descriptor.h"
 
-#include <array>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
 #include "reference/quantized.h"
+#include "tools/problem_line.h"
 
 namespace convtranspose::test {
 
 namespace {
 
-std::string join(const Shape &values) {
-    std::ostringstream stream;
-    for (std::size_t i = 0; i < values.size(); ++i) stream << (i ? "x" : "") << values[i];
-    return stream.str();
-}
-
-Shape split(const std::string &text) {
-    Shape values;
-    std::istringstream stream(text);
-    for (std::string part; std::getline(stream, part, 'x');) {
-        std::size_t used = 0;
-        values.push_back(std::stoll(part, &used));
-        if (used != part.size()) throw std::invalid_argument(part);
-    }
-    if (values.empty()) throw std::invalid_argument(text);
-    return values;
-}
-
-std::int64_t single(const std::string &text) {
-    const Shape values = split(text);
-    if (values.size() != 1) throw std::invalid_argument(text);
-    return values[0];
-}
-
-Shape spatial(const Problem &problem) {
-    Shape shape = problem.x_shape;
-    shape.erase(problem.layout == CONVT_CHANNELS_FIRST ? shape.begin() + 1 : shape.end() - 1);
-    shape.erase(shape.begin());
-    return shape;
+std::int32_t integer(const std::string &text) {
+    std::size_t used = 0;
+    const int value = std::stoi(text, &used);
+    if (used != text.size()) throw std::invalid_argument(text);
+    return value;
 }
 
 } // namespace
 
 std::string describe(const Problem &problem) {
-    const Attributes &a = problem.attributes;
-    const bool first = problem.layout == CONVT_CHANNELS_FIRST;
     std::ostringstream line;
-    line << convt_dtype_name(problem.dtype) << (first ? " nchw" : " nhwc") << " n" << problem.x_shape.front() << " g"
-         << a.group << " ic" << (first ? problem.x_shape.at(1) : problem.x_shape.back()) << " oc"
-         << problem.w_shape.at(1) * a.group << " i" << join(spatial(problem)) << " k"
-         << join(Shape(problem.w_shape.begin() + 2, problem.w_shape.end()));
-    if (a.strides) line << " s" << join(*a.strides);
-    if (a.pads) {
-        const auto middle = a.pads->begin() + static_cast<std::ptrdiff_t>(a.pads->size() / 2);
-        line << " p" << join(Shape(a.pads->begin(), middle)) << "_" << join(Shape(middle, a.pads->end()));
-    }
-    if (a.output_padding) line << " op" << join(*a.output_padding);
-    if (a.output_shape && !a.output_shape->empty()) line << " os" << join(*a.output_shape);
-    if (a.dilations) line << " d" << join(*a.dilations);
-    if (a.auto_pad) line << " auto_" << *a.auto_pad;
-    if (problem.opset != 22) line << " v" << problem.opset;
-    if (problem.b_shape) line << " bias";
+    line << to_line(problem);
     if (problem.quantization) {
         const QuantizedAs q = quantized_as(problem);
-        line << " w" << convt_dtype_name(q.w) << " y" << convt_dtype_name(q.y) << " zx" << q.x_zero_point << " zw"
-             << q.w_zero_point << " zy" << q.y_zero_point << (q.per_channel ? " pc" : "") << (q.relu ? " relu" : "");
+        line << " zx" << q.x_zero_point << " zw" << q.w_zero_point << " zy" << q.y_zero_point
+             << (q.per_channel ? " pc" : "") << (q.relu ? " relu" : "");
     }
     return line.str();
 }
 
 Problem parse_problem(const std::string &line) {
-    Problem problem;
-    Attributes &a = problem.attributes;
-    std::int64_t batch = 1, in_channels = 1, out_channels = 1;
-    Shape in, kernel;
-    bool bias = false;
     QuantizedAs quantized;
-
-    int tokens = 0;
-    std::istringstream stream(line);
-    for (std::string token; stream >> token;) {
-        const auto rest = [&token](std::size_t prefix) { return token.substr(prefix); };
-        const auto starts = [&token](const char *prefix) { return token.rfind(prefix, 0) == 0; };
-        try {
-            bool is_dtype = false;
-            const bool in_front = tokens++ == 0; // where alone s8 is a type, and not a stride
-            for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8}) {
-                const std::string name = convt_dtype_name(dtype);
-                convt_dtype *const set = token == name && in_front ? &problem.dtype
-                                         : token == "w" + name     ? &quantized.w
-                                         : token == "y" + name     ? &quantized.y
-                                                                   : nullptr;
-                if (set) *set = dtype;
-                is_dtype = is_dtype || set;
-            }
-            if (is_dtype) continue;
-            if (token == "nchw") {
-                problem.layout = CONVT_CHANNELS_FIRST;
-            } else if (token == "nhwc") {
-                problem.layout = CONVT_CHANNELS_LAST;
-            } else if (token == "bias") {
-                bias = true;
-            } else if (token == "pc") {
-                quantized.per_channel = true;
-            } else if (token == "relu") {
-                quantized.relu = true;
-            } else if (starts("zx")) {
-                quantized.x_zero_point = static_cast<std::int32_t>(single(rest(2)));
-            } else if (starts("zw")) {
-                quantized.w_zero_point = static_cast<std::int32_t>(single(rest(2)));
-            } else if (starts("zy")) {
-                quantized.y_zero_point = static_cast<std::int32_t>(single(rest(2)));
-            } else if (starts("auto_")) {
-                a.auto_pad = rest(5);
-            } else if (starts("ic")) {
-                in_channels = single(rest(2));
-            } else if (starts("oc")) {
-                out_channels = single(rest(2));
-            } else if (starts("op")) {
-                a.output_padding = split(rest(2));
-            } else if (starts("os")) {
-                a.output_shape = split(rest(2));
-            } else if (starts("n")) {
-                batch = single(rest(1));
-            } else if (starts("g")) {
-                a.group = single(rest(1));
-            } else if (starts("i")) {
-                in = split(rest(1));
-            } else if (starts("k")) {
-                kernel = split(rest(1));
-            } else if (starts("s")) {
-                a.strides = split(rest(1));
-            } else if (starts("d")) {
-                a.dilations = split(rest(1));
-            } else if (starts("v")) {
-                problem.opset = static_cast<int>(single(rest(1)));
-            } else if (starts("p")) {
-                const std::size_t bar = token.find('_');
-                if (bar == std::string::npos) throw std::invalid_argument(token);
-                a.pads = split(token.substr(1, bar - 1));
-                const Shape ends = split(rest(bar + 1));
-                a.pads->insert(a.pads->end(), ends.begin(), ends.end());
-            } else {
-                throw std::invalid_argument(token);
-            }
-        } catch (const std::logic_error &) { // also what std::stoll throws
-            throw std::invalid_argument(std::string("\"").append(token).append("\" in the problem \"").append(line) +
-                                        '"');
+    Problem problem = problem_of_line(line, [&quantized](const std::string &token) {
+        const std::pair<const char *, std::int32_t *> zero_points[] = {
+            {"zx", &quantized.x_zero_point}, {"zw", &quantized.w_zero_point}, {"zy", &quantized.y_zero_point}};
+        for (const auto &[name, value] : zero_points) {
+            if (token.rfind(name, 0) != 0) continue;
+            *value = integer(token.substr(2));
+            return true;
         }
+        quantized.per_channel = quantized.per_channel || token == "pc";
+        quantized.relu = quantized.relu || token == "relu";
+        return token == "pc" || token == "relu";
+    });
+    if (is_quantized(problem.dtype)) {
+        quantized.w = *problem.w_dtype;
+        quantized.y = *problem.y_dtype;
+        quantize(&problem, quantized);
     }
-    if (in.empty() || kernel.size() != in.size()) {
-        throw std::invalid_argument("i and k must have the same number of axes in the problem \"" + line + "\"");
-    }
-    if (a.group <= 0 || out_channels % a.group != 0) {
-        throw std::invalid_argument("g must divide oc in the problem \"" + line + "\"");
-    }
-
-    problem.x_shape = in;
-    problem.x_shape.insert(problem.layout == CONVT_CHANNELS_FIRST ? problem.x_shape.begin() : problem.x_shape.end(),
-                           in_channels);
-    problem.x_shape.insert(problem.x_shape.begin(), batch);
-    problem.w_shape = {in_channels, out_channels / a.group};
-    problem.w_shape.insert(problem.w_shape.end(), kernel.begin(), kernel.end());
-    if (bias) problem.b_shape = Shape{out_channels};
-    if (is_quantized(problem.dtype)) quantize(&problem, quantized);
     return problem;
 }
 

@@ -162,11 +162,15 @@ typedef struct convt_options {
     convt_allocate allocate; /* NULL (then deallocate too): the C library's */
     convt_deallocate deallocate;
     void *allocate_user;
-    const char *variant; /* force a variant by name (see convt_variant_name); NULL: chosen by cost */
+    const char *variant; /* force what computes, by name (see convt_plan_candidate); NULL: chosen by tuning record or cost */
     const char *isa;     /* force an ISA by name (see convt_isa_name); NULL: the best that this CPU runs */
     /* Nonzero: f16 layers may be summed in f16, where the CPU computes with it (ARM's FEAT_FP16): up to twice as fast, each
      * of the terms of a sum adding a rounding error of up to 2^-11 of it. Else sums of f16 are f32. */
     int sums_in_f16;
+    /* What was measured to be the fastest, read by convt_tuning_read, is taken instead of what is estimated to be; it must
+     * outlive the plan and its reshapes. NULL: what the file holds that the environment variable CONVTRANSPOSE_TUNING names
+     * (read once; convt_plan_explain says where it could not be used). */
+    const struct convt_tuning *tuning;
 } convt_options;
 
 typedef struct convt_plan convt_plan;
@@ -229,6 +233,26 @@ CONVT_API const char *convt_plan_variant(const convt_plan *plan); /* name of the
 CONVT_API const char *convt_plan_isa(const convt_plan *plan);     /* name of the ISA it runs on */
 CONVT_API const char *
 convt_plan_explain(const convt_plan *plan); /* geometry, taps, candidates, choice and reason, as text */
+
+/* What can compute the problem on the plan's ISA, by name and rising estimated cost, which is what a tuner tries: variants and,
+ * for constant weights of floats, "residue_layers" and "depth_to_space", which plan the layer as layers of stride 1 (not
+ * each of those can: convt_plan_create then says so). And the name that tuning records know the problem by. */
+CONVT_API size_t convt_plan_candidate_count(const convt_plan *plan);
+CONVT_API const char *convt_plan_candidate(const convt_plan *plan, size_t i);
+CONVT_API const char *convt_plan_problem(const convt_plan *plan);
+
+/* Tuning records: JSON lines, as `convtranspose tune` writes them. Those of another version of the library or of other
+ * kernels are refused, with the line and the reason; those of other CPUs are kept and not used. */
+typedef struct convt_tuning convt_tuning;
+CONVT_API convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tuning);
+CONVT_API void convt_tuning_destroy(convt_tuning *tuning); /* NULL is allowed */
+CONVT_API const char *convt_cpu_name(void);        /* of this CPU, as records have it */
+CONVT_API const char *convt_kernels_version(void); /* of the kernels built in: a hash of their sources */
+
+/* Adds kernels to those built in, for all plans made afterwards: a table that `convtranspose tune` makes and compiles. It is
+ * refused if it is of another version of the library; it must outlive the program's use of this library. */
+typedef struct convt_kernels convt_kernels;
+CONVT_API convt_status convt_add_kernels(const convt_kernels *kernels);
 
 /* ISAs built in, best first, and whether this CPU runs them. Names: "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod",
  * "neon_fp16", "neon". Floats have no use for dot products of integers: asked for avx512_vnni or neon_dotprod, they run, and say that they

@@ -1,0 +1,130 @@
+#include "built_in.h"
+
+#include <algorithm>
+#include <climits>
+#include <sstream>
+
+namespace convtranspose {
+
+using namespace Halide;
+
+namespace {
+
+void fail(const std::string &axis, const std::string &what) {
+    _halide_user_assert(false) << axis << ": " << what << "\n";
+}
+
+// One number, and the character after it, if there has to be one.
+int number(std::istringstream *in, char after, const std::string &axis, const std::string &table) {
+    int value = 0;
+    char c = '\0';
+    if (!(*in >> value) || (after != '\0' && (!in->get(c) || c != after))) {
+        fail(axis, "\"" + table + "\" is not STEP/OFFSET:COUNT:FIRST,...");
+    }
+    return value;
+}
+
+// taps(r, column) of a table, a constant once r is one.
+Expr entry(const std::vector<std::array<int, kTapColumns>> &table, const Expr &r, TapColumn column) {
+    std::vector<Expr> values;
+    bool equal = true;
+    for (const auto &row : table) {
+        values.emplace_back(row[column]);
+        equal = equal && row[column] == table[0][column];
+    }
+    return equal ? values[0] : mux(r, values);
+}
+
+} // namespace
+
+int BuiltInAxis::kernel() const {
+    int end = 0;
+    for (const auto &row : table) {
+        end = std::max(end, row[kTapFirst] + row[kTapCount]);
+    }
+    return end;
+}
+
+BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int count, int stride) {
+    BuiltInAxis a;
+    a.count = count;
+    if (count < 0) {
+        fail(axis, "a negative count of taps");
+    }
+    if (table.empty()) {
+        return a;
+    }
+    std::istringstream in(table);
+    a.step = number(&in, '/', axis, table);
+    std::vector<std::array<int, 2>> classes; // first and count of each, in the order of runtime/axis_plan.cpp
+    do {
+        const int offset = number(&in, ':', axis, table);
+        const int taps = number(&in, ':', axis, table);
+        const int first = number(&in, '\0', axis, table);
+        if (taps < 0 || first < 0) {
+            fail(axis, "\"" + table + "\" has a negative count or first");
+        }
+        auto own = std::find(classes.begin(), classes.end(), std::array<int, 2>{first, taps});
+        if (own == classes.end()) {
+            own = classes.insert(own, {first, taps});
+        }
+        a.table.push_back({offset, taps, first, static_cast<int>(own - classes.begin())});
+    } while (in.get() == ',');
+    if (!in.eof()) {
+        fail(axis, "\"" + table + "\" is not STEP/OFFSET:COUNT:FIRST,...");
+    }
+    if (stride > 0 && static_cast<int>(a.table.size()) != stride) {
+        fail(axis, "a table of " + std::to_string(a.table.size()) + " residues, of " + std::to_string(stride));
+    }
+    if (a.step < 1) {
+        fail(axis, "a step of " + std::to_string(a.step));
+    }
+    for (const auto &row : a.table) {
+        if (count && row[kTapCount] != count) {
+            fail(axis, "a residue of " + std::to_string(row[kTapCount]) + " taps, of " + std::to_string(count));
+        }
+    }
+    const auto same = [&](const auto &row) { return row[kTapCount] == a.table[0][kTapCount]; };
+    if (std::all_of(a.table.begin(), a.table.end(), same)) {
+        a.count = a.table[0][kTapCount];
+    }
+    return a;
+}
+
+void build_in(const BuiltInAxis &built_in, Axis *axis) {
+    if (built_in.count) {
+        axis->max_count = built_in.count;
+        axis->equal_counts = true;
+    }
+    if (built_in.table.empty()) {
+        return;
+    }
+    const auto &table = built_in.table;
+    Func taps("built_in_taps");
+    Var r("r"), column("column");
+    taps(r, column) =
+        select(column == kTapOffset, entry(table, r, kTapOffset), column == kTapCount, entry(table, r, kTapCount),
+               column == kTapFirst, entry(table, r, kTapFirst), entry(table, r, kTapClass));
+    axis->taps = taps;
+    axis->step = built_in.step;
+    // The rule of runtime/axis_plan.cpp.
+    int most = 0, begin = INT_MIN, end = INT_MAX;
+    int low = INT_MAX, high = INT_MIN; // of the offsets
+    for (const auto &row : table) {
+        most = std::max(most, row[kTapCount]);
+        if (row[kTapCount]) {
+            low = std::min(low, row[kTapOffset]);
+            high = std::max(high, row[kTapOffset] + (row[kTapCount] - 1) * built_in.step);
+        }
+        begin = std::max(begin, row[kTapOffset]);
+        end = std::min(end, row[kTapOffset] + row[kTapCount]);
+    }
+    const bool shares = built_in.step == 1 && begin < end;
+    axis->max_count = most;
+    axis->shared_first = shares ? begin : 0;
+    axis->shared_count = shares ? end - begin : 0;
+    axis->first_offset = most ? low : 0;
+    axis->offsets = most ? high - low + 1 : 0;
+}
+
+} // namespace convtranspose

@@ -1,0 +1,32 @@
+// What of a layer is built into a kernel, which then is for such layers alone (runtime/variant.h: BuiltIn).
+#ifndef CONVTRANSPOSE_GENERATORS_BUILT_IN_H_
+#define CONVTRANSPOSE_GENERATORS_BUILT_IN_H_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "conv_transpose.h"
+
+namespace convtranspose {
+
+// One axis. Nothing is built in where there is neither a table nor a count.
+struct BuiltInAxis {
+    int step = 0;                                    // with a table: between the input positions of consecutive taps
+    std::vector<std::array<int, kTapColumns>> table; // a row for each residue
+    int count = 0;                                   // of taps: every residue has as many; 0: they may differ
+
+    int kernel() const; // with a table: extent of the packed weights
+    bool knows_counts() const { return count > 0 || !table.empty(); }
+};
+
+// table: "STEP/OFFSET:COUNT:FIRST,..." with a row for each of `stride` residues; or empty. Where the stride is not built in, y
+// has a whole number of positions of each of the residues, so that all calls are for all of them. count: as above. Ends with a message that names `axis` if they make no sense.
+BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int count, int stride);
+
+// Makes constants of what is built in.
+void build_in(const BuiltInAxis &built_in, Axis *axis);
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_GENERATORS_BUILT_IN_H_

@@ -1,0 +1,84 @@
+#include "kernel_tables.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "error.h"
+#include "threads.h"
+
+namespace convtranspose {
+
+namespace {
+
+struct Entry {
+    const KernelTable *table = nullptr;
+    Tuning tuning;
+    std::string why;
+};
+
+// Entries below `count` never change, so they are read without a lock.
+struct Tables {
+    std::array<Entry, 32> entries;
+    std::atomic<std::size_t> count{0};
+    Mutex mutex; // of those that add
+
+    Tables() {
+        for (const KernelTable *const table : {&convt_float_kernels, &convt_quantized_kernels}) {
+            Entry &entry = entries[count];
+            entry.table = table;
+            if (table->records) {
+                const Status status = Tuning::read(table->records, &entry.tuning);
+                if (!status) entry.why = status.message();
+            }
+            count.store(count + 1);
+        }
+    }
+};
+
+Tables &tables() {
+    static Tables all;
+    return all;
+}
+
+} // namespace
+
+Status add_kernels(const KernelTable *table) {
+    if (!table) return invalid("kernels must not be null");
+    if (!table->version || std::strcmp(table->version, kernels_version()) != 0) {
+        return Status(CONVT_UNSUPPORTED,
+                      concat("kernels made from sources of version ", table->version ? table->version : "(none)",
+                             " do not fit this library, whose are ", kernels_version(), ": make them anew"));
+    }
+    Tuning tuning;
+    if (table->records) {
+        if (Status status = Tuning::read(table->records, &tuning); !status) return status;
+    }
+    Tables &all = tables();
+    const std::lock_guard<Mutex> lock(all.mutex);
+    const std::size_t count = all.count.load();
+    for (std::size_t i = 0; i < count; i++) {
+        if (all.entries[i].table == table) return Status();
+    }
+    if (count == all.entries.size()) {
+        return Status(CONVT_UNSUPPORTED, concat("kernels can be added ", all.entries.size() - 2, " times at most"));
+    }
+    all.entries[count].table = table;
+    all.entries[count].tuning = std::move(tuning);
+    all.count.store(count + 1);
+    return Status();
+}
+
+const KernelTable *kernel_table(std::size_t i) {
+    const Tables &all = tables();
+    return i < all.count.load() ? all.entries[i].table : nullptr;
+}
+
+const Tuning &tuning_of_table(std::size_t i, std::string *why) {
+    const Entry &entry = tables().entries[i];
+    if (!entry.why.empty()) *why = entry.why;
+    return entry.tuning;
+}
+
+} // namespace convtranspose

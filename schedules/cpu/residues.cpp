@@ -1,0 +1,50 @@
+#include "schedule.h"
+
+#include <algorithm>
+
+namespace convtranspose {
+
+using namespace Halide;
+
+void schedule_residues(const ConvTranspose &c, const Tile &tile) {
+    const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
+    const Loops &loops = tile.loops;
+    const int stride_w = c.stride[0], stride_h = c.stride[1];
+    Func y = c.y, sum = c.sum;
+    Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), rw("rw"), qh("qh"), rh("rh");
+    const std::vector<Var> registers = {w.q, w.r, h.r, c.oi};
+
+    y.split(c.oc, oo, oi, tile.oc, last_tile(loops.whole_oc))
+        .split(w.o, qo, qi, tile.q * stride_w, last_tile(loops.whole_w))
+        .split(qi, qi, rw, stride_w);
+    // Either way residues of h are unrolled: taps are constants only where the residue is one.
+    if (stride_h > 0) {
+        y.split(h.o, qh, rh, stride_h, last_tile(loops.whole_h))
+            .reorder({rw, qi, rh, oi, qo, qh, d.q, d.r, oo, c.g, c.n})
+            .unroll(rh);
+    } else {
+        y.reorder({rw, qi, oi, qo, h.r, h.q, d.q, d.r, oo, c.g, c.n}).unroll(h.r);
+    }
+    y.vectorize(qi, tile.lanes).unroll(rw).unroll(qi);
+    if (loops.whole_oc) {
+        y.unroll(oi);
+    }
+
+    sum.compute_at(y, qo)
+        .bound_extent(c.oi, tile.oc)
+        .bound_extent(c.oo, 1)
+        .bound_extent(w.q, tile.q)
+        .bound_extent(w.r, stride_w)
+        .bound_extent(h.q, 1)
+        .bound_extent(h.r, std::max(stride_h, 1))
+        .reorder_storage({w.q, w.r, h.r, c.oi})
+        .reorder({w.q, w.r, h.r, c.oi});
+    keep_in_registers(sum, registers, tile.lanes);
+    const Update &k = c.updates[0];
+    reduce_blocks(c, k, sum.update());
+    sum.update().reorder(inner_to_outer(k, registers, {}, loops));
+    keep_in_registers(sum.update(), registers, tile.lanes);
+    unroll_reduction(k, loops, sum.update());
+}
+
+} // namespace convtranspose

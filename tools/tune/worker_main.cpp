@@ -1,0 +1,274 @@
+// convtranspose-worker: plans, checks and times what `convtranspose tune` asks for, on the device that is tuned. One JSON object
+// a line comes in, one goes out; a candidate that crashes or hangs takes only this process with it.
+//
+//     {"do": "plan", "problem": LINE, "isa": "" or a name, "threads": 1}
+//         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": ..., "problem": ..., "variant": the default choice,
+//             "candidates": [...], "macs": ..., "peak_gflops": ...}
+//     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
+//     {"do": "time", "variants": ["" for the default choice, ...], "seconds": of each}
+//         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}
+// Any may answer {"error": ...} instead.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base64.h"
+#include "compare.h"
+#include "error.h"
+#include "fma_peak.h"
+#include "kernel_row.h"
+#include "problem_line.h"
+#include "random_layer.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMostReferenceMacs = 2e8; // that the reference, which is slow, is waited for
+
+double now() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// What is measured is never what somebody's records say: none are used.
+class NoRecords {
+  public:
+    NoRecords() { throw_unless(Status::from(convt_tuning_read("", 0, &tuning_))); }
+    ~NoRecords() { convt_tuning_destroy(tuning_); }
+    NoRecords(const NoRecords &) = delete;
+    NoRecords &operator=(const NoRecords &) = delete;
+    const convt_tuning *get() const { return tuning_; }
+
+  private:
+    convt_tuning *tuning_ = nullptr;
+};
+
+// A kernel in a shared object, and the table that has it.
+struct Loaded {
+    std::deque<KernelRow> rows;
+    std::vector<Variant> variants;
+    convt_kernels table = {};
+};
+
+// Of a layer: its data, and what comes out.
+struct Contest {
+    explicit Contest(const json &job)
+        : layer(problem_of_line(job.at("problem").get<std::string>())), isa(job.at("isa").get<std::string>()) {
+        options.threads = job.at("threads").get<int>();
+        options.isa = isa.empty() ? nullptr : isa.c_str();
+        options.tuning = records.get();
+    }
+
+    Plan plan(const std::string &variant) const {
+        Options o = options;
+        o.variant = variant.empty() ? nullptr : variant.c_str();
+        Plan made;
+        throw_unless(
+            Plan::create(layer.problem, o, layer.w.data.data(), layer.problem.b_shape ? layer.b.data.data() : nullptr,
+                         &made));
+        return made;
+    }
+
+    // Computed by the reference, or for large layers by the default choice, which the library's tests check.
+    const Tensor &expected() {
+        if (!expected_) {
+            Plan by = plan("");
+            if (by.macs() <= kMostReferenceMacs) {
+                for (std::size_t i = 0; i < convt_plan_candidate_count(by.get()); i++) {
+                    const std::string name = convt_plan_candidate(by.get(), i);
+                    if (name.rfind("reference_", 0) != 0) continue;
+                    by = plan(name);
+                    break;
+                }
+            }
+            expected_ = std::make_unique<Tensor>(layer.problem.y_dtype.value_or(layer.problem.dtype), by.y_shape());
+            throw_unless(by.run(layer.x.data.data(), expected_->data.data()));
+        }
+        return *expected_;
+    }
+
+    RandomLayer layer;
+    std::string isa;
+    NoRecords records;
+    Options options = {};
+
+  private:
+    std::unique_ptr<Tensor> expected_;
+};
+
+// One variant under test.
+class Contender {
+  public:
+    Contender(Contest *contest, const std::string &variant)
+        : contest_(contest), plan_(contest->plan(variant)), workspace_(plan_.workspace_bytes()),
+          y_(contest->expected().dtype, plan_.y_shape()) {
+        for (std::size_t i = 0, n = y_.count(); i < n; i++) y_.set(i, is_integer(y_.dtype) ? 1 : 1e30);
+        run(); // and again, as a second run may find what the first left
+        run();
+        // Each of the two may be off by the tolerance, which grows with the terms.
+        const Comparison same = compare(y_, contest->expected(), nullptr, 2 * contest->layer.terms + 4);
+        if (!same.passed) throw Error("wrong results: " + same.detail);
+        const double begin = now();
+        run();
+        batch_ = std::max<std::size_t>(1, static_cast<std::size_t>(200e-6 / std::max(now() - begin, 1e-7)));
+    }
+
+    double sample() {
+        const double begin = now();
+        for (std::size_t i = 0; i < batch_; i++) run();
+        const double seconds = now() - begin;
+        best_ = std::min(best_, seconds / static_cast<double>(batch_));
+        return seconds;
+    }
+
+    double best() const { return best_; }
+
+  private:
+    void run() {
+        Arguments arguments;
+        arguments.x = contest_->layer.x.view();
+        arguments.y = y_.view();
+        arguments.workspace = workspace_.data();
+        throw_unless(plan_.run(arguments));
+    }
+
+    Contest *contest_;
+    Plan plan_;
+    Buffer workspace_;
+    Tensor y_;
+    std::size_t batch_ = 1;
+    double best_ = 1e300;
+};
+
+class Worker {
+  public:
+    json answer(const json &job) {
+        const auto what = job.at("do").get<std::string>();
+        if (what == "plan") return plan(job);
+        if (what == "load") return load(job);
+        if (what == "time") return time(job);
+        throw Error("there is nothing to do called '" + what + "'");
+    }
+
+  private:
+    json plan(const json &job) {
+        contest_ = std::make_unique<Contest>(job);
+        const Plan plan = contest_->plan("");
+        std::vector<std::string> candidates;
+        for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++) {
+            candidates.emplace_back(convt_plan_candidate(plan.get(), i));
+        }
+        return {{"cpu", convt_cpu_name()},
+                {"package", CONVT_VERSION},
+                {"kernels", convt_kernels_version()},
+                {"isa", plan.isa()},
+                {"problem", convt_plan_problem(plan.get())},
+                {"variant", plan.variant()},
+                {"candidates", candidates},
+                {"macs", plan.macs()},
+                {"peak_gflops", fma_peak_gflops(plan.isa(), contest_->layer.problem.dtype, contest_->options.threads)}};
+    }
+
+    json load(const json &job) {
+        Loaded &loaded = loaded_.emplace_back();
+        void *const library = open(from_base64(job.at("object").get<std::string>()));
+        for (const json &row : job.at("rows")) loaded.rows.push_back(kernel_row_of(row));
+        for (KernelRow &row : loaded.rows) {
+            void *const function = dlsym(library, row.function.c_str());
+            if (!function) throw Error("the shared object has no " + row.function);
+            row.variant.name = row.name.c_str();
+            row.variant.run = reinterpret_cast<ConvFunction>(function);
+            loaded.variants.push_back(row.variant);
+        }
+        loaded.table.version = convt_kernels_version();
+        loaded.table.variants = loaded.variants.data();
+        loaded.table.variant_count = loaded.variants.size();
+        throw_unless(Status::from(convt_add_kernels(&loaded.table)));
+        return json::object();
+    }
+
+    static void *open(const std::string &object) {
+        const char *const folder = std::getenv("TMPDIR");
+        std::string path = std::string(folder && *folder ? folder : P_tmpdir) + "/convtranspose-XXXXXX";
+        const int file = mkstemp(path.data());
+        if (file < 0) throw Error("cannot make a file " + path);
+        std::size_t written = 0;
+        while (written < object.size()) {
+            const ssize_t n = write(file, object.data() + written, object.size() - written);
+            if (n <= 0) break;
+            written += static_cast<std::size_t>(n);
+        }
+        close(file);
+        void *const library = written == object.size() ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+        const char *const why = library ? nullptr : dlerror();
+        unlink(path.c_str());
+        if (!library) throw Error(std::string("cannot load the kernel: ") + (why ? why : "writing it failed"));
+        return library;
+    }
+
+    json time(const json &job) {
+        if (!contest_) throw Error("nothing is planned yet");
+        json results = json::array();
+        std::vector<std::unique_ptr<Contender>> contenders;
+        for (const json &variant : job.at("variants")) {
+            results.push_back({{"variant", variant}});
+            contenders.emplace_back();
+            try {
+                contenders.back() = std::make_unique<Contender>(contest_.get(), variant.get<std::string>());
+            } catch (const std::exception &e) {
+                results.back()["error"] = e.what();
+            }
+        }
+        // In turns, so that what slows the machine for a while slows all.
+        const double seconds = job.at("seconds").get<double>();
+        for (double spent = 0; spent < seconds;) {
+            double longest = 0;
+            for (const auto &contender : contenders) {
+                if (contender) longest = std::max(longest, contender->sample());
+            }
+            if (longest == 0) break; // none is left
+            spent += longest;
+        }
+        for (std::size_t i = 0; i < contenders.size(); i++) {
+            if (contenders[i]) results[i]["ms"] = contenders[i]->best() * 1e3;
+        }
+        return {{"results", results}};
+    }
+
+    std::unique_ptr<Contest> contest_;
+    std::deque<Loaded> loaded_; // which the library points to
+};
+
+int work() {
+    Worker worker;
+    for (std::string line; std::getline(std::cin, line);) {
+        json answer;
+        try {
+            answer = worker.answer(json::parse(line));
+        } catch (const std::exception &e) {
+            answer = {{"error", e.what()}};
+        }
+        std::cout << answer.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+    }
+    return 0;
+}
+
+} // namespace
+
+} // namespace convtranspose::tools
+
+int main() { return convtranspose::tools::work(); }
