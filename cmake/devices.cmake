@@ -21,10 +21,11 @@ function(_convtranspose_device_kernel name generator extra row)
             set(ptx ${folder}/${name}.device_code)
         endif()
         set(function convt_${name}_${device})
+        # With asserts, which are how a kernel notices that its device failed.
         add_custom_command(
             OUTPUT ${object} ${ptx}
             COMMAND ${generator_command_gpu} -g ${generator} -f ${function} -n ${name} ${outputs} -o ${folder}
-                    target=x86-64-${os}-${halide_features_${device}}-user_context-no_runtime-no_asserts-no_bounds_query${extra}
+                    target=x86-64-${os}-${halide_features_${device}}-user_context-no_runtime-no_bounds_query${extra}
                     ${ARGN}
                     2> ${object}.log || ${CMAKE_COMMAND} -D LOG=${object}.log -P ${PROJECT_SOURCE_DIR}/cmake/kernel_failed.cmake
             DEPENDS ${generator_depends_gpu}

@@ -88,6 +88,7 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
         }
         y.dim(0).set_min(0);
         Func result = y;
+        result.gpu_blocks(j); // of what is undefined: nothing, but on the device
         // Each element of y is stored once, by one thread.
         result.update().allow_race_conditions().gpu_threads(o_[0]).gpu_blocks(o_[1]);
         sum_.compute_at(result, o_[0]).store_in(MemoryType::Register).bound_extent(i, 1);

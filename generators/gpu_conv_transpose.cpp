@@ -169,7 +169,7 @@ ByOutput conv_transpose_by_output(const ByOutputInputs &in) {
     }
     Var i("i");
     c.y(i) = undef(in.y.storage.stored());
-    c.y(unsafe_promise_clamped(y_at, 0, in.y.size - 1)) = element_of(c.sum(m, p), m, in.y, numerics);
+    c.y(unsafe_promise_clamped(y_at, 0, in.y.size - 1)) = element_of(c.sum(m, p), unsafe_promise_clamped(m, 0, in.channels - 1), in.y, numerics);
     return c;
 }
 

@@ -76,7 +76,7 @@ struct ByResidue {
     Halide::Var ov{"ov"}, ot{"ot"}, ou{"ou"}; // output channel in its tile: vector, thread, unrolled
     Halide::Var pv{"pv"}, pt{"pt"}, pu{"pu"}; // position in its tile, likewise
     Halide::Var po{"po"}, oo{"oo"}, r{"r"};   // tiles of both; part
-    Halide::Var ic{"ic"}, t{"t"}; // input channel of the part; element
+    Halide::Var ic{"part_ic"}, t{"t"}; // input channel of the part; element. No Var may be named as an input of the generator.
     Halide::Func x{"xs"}, w{"ws"}; // what a block multiplies: (pv, pt, pu, ic, t, po, r, oo), (ov, ot, ou, ic, t, r, oo)
     Halide::Func sum{"sum"};       // (ov, ot, ou, pv, pt, pu, po, r, oo): bias, then one update over k
     Halide::RDom k;                // channel in chunk, chunk, element

@@ -46,7 +46,7 @@ class GpuGenerator : public Generator<Derived> {
     GpuNumbers numbers(const Expr &flip, const Expr &x_zero, const Expr &y_zero, const Expr &y_min,
                        const Expr &y_max) {
         Func f("factors_of");
-        Var oc("oc"), column("column"), g("g");
+        Var oc("channel"), column("column"), g("g");
         f(oc, column, g) = factors(oc, column);
         GpuNumbers n;
         n.numerics = {integers ? Arithmetic::kInt16 : Arithmetic::kFloat, sum_of(), y_type, f, y_zero, y_min, y_max};
@@ -156,7 +156,7 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
   public:
     GeneratorParam<int> channel_threads{"channel_threads", 1}, position_threads{"position_threads", 256};
 
-    Input<Buffer<int32_t, 2>[3]> taps { "taps" };
+    Input<Buffer<int32_t, 2>[3]> taps { "taps" }; // (TapColumn, residue)
     Input<int32_t[3]> step{"step"}, max_count{"max_count"}, kernel{"kernel"};
     Input<int32_t[3]> x_extent{"x_extent"}, x_stride{"x_stride"};
     Input<int32_t> x_channel_stride{"x_channel_stride"}, x_image_stride{"x_image_stride"};
@@ -184,13 +184,16 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
 
     void generate() {
         ByOutputInputs in;
+        Var residue("residue"), column("column");
         in.x = {storage_of(x_type), x, x.dim(0).extent(), {}, {}, x_channel_stride, x_image_stride, ic};
         in.y = {storage_of(y_type), Func(), y_size, {}, {}, y_channel_stride, y_image_stride, oc};
         for (size_t a = 0; a < 3; a++) {
             in.x.strides[a] = x_stride[a];
             in.x.extents[a] = x_extent[a];
             in.y.strides[a] = y_stride[a];
-            in.taps[a] = {taps[a], step[a], max_count[a], kernel[a]};
+            Func of_residue("taps_of");
+            of_residue(residue, column) = taps[a](column, residue);
+            in.taps[a] = {of_residue, step[a], max_count[a], kernel[a]};
             in.outputs[a] = {outputs[a], output_multiplier[a], output_shift[a]};
             in.strides[a] = {stride[a], stride_multiplier[a], stride_shift[a]};
         }
@@ -214,8 +217,8 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
         start_at_zero();
         y.dim(0).set_min(0);
         for (int a = 0; a < 3; a++) {
-            taps[a].dim(0).set_min(0).set_stride(kTapColumns);
-            taps[a].dim(1).set_min(0).set_stride(1);
+            taps[a].dim(0).set_bounds(0, kTapColumns);
+            taps[a].dim(1).set_min(0).set_stride(kTapColumns);
         }
         schedule_each(c_);
     }

@@ -38,7 +38,6 @@ struct Driver {
     Result (*push)(void *);
     Result (*pop)(void **);
     Result (*context_device)(int *);
-    Result (*memory_info)(std::size_t *, std::size_t *);
     Result (*allocate)(Memory *, std::size_t);
     Result (*release)(Memory);
     Result (*upload)(Memory, const void *, std::size_t, void *);
@@ -72,7 +71,7 @@ bool find_all(Driver *d) {
            find("cuDevicePrimaryCtxRetain", &d->primary_retain) &&
            find("cuDevicePrimaryCtxRelease_v2", &d->primary_release) && find("cuCtxPushCurrent_v2", &d->push) &&
            find("cuCtxPopCurrent_v2", &d->pop) && find("cuCtxGetDevice", &d->context_device) &&
-           find("cuMemGetInfo_v2", &d->memory_info) && find("cuMemAlloc_v2", &d->allocate) &&
+           find("cuMemAlloc_v2", &d->allocate) &&
            find("cuMemFree_v2", &d->release) && find("cuMemcpyHtoDAsync_v2", &d->upload) &&
            find("cuMemcpyDtoHAsync_v2", &d->download) && find("cuStreamSynchronize", &d->synchronize) &&
            find("cuGetErrorString", &d->error_text) && find("cuModuleLoadDataEx", &d->load_module);
@@ -186,12 +185,6 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
     return true;
 }
 
-void close(Device *device) {
-    DeviceError ignored;
-    const Driver *const d = driver(&ignored);
-    if (device->is_primary && d) d->primary_release(device->ordinal);
-    std::free(device);
-}
 
 int multiprocessors(const Device *device) { return device->multiprocessors; }
 
@@ -248,6 +241,15 @@ bool call(Device *device, void *stream, DeviceFunction function, void **argument
     return result == 0;
 }
 
+void close(Device *device) {
+    DeviceError ignored;
+    const Driver *const d = driver(&ignored);
+    Call call = {device, nullptr, &ignored};
+    halide_device_release(&call, interface()); // unloads kernels
+    if (device->is_primary && d) d->primary_release(device->ordinal);
+    std::free(device);
+}
+
 // Halide asks for a limit of 64 registers, whatever the kernel.
 Result load_module(void **module, const void *image, unsigned, int *, void **) {
     DeviceError ignored;
@@ -270,7 +272,8 @@ using convtranspose::Call;
 extern "C" {
 
 int halide_cuda_acquire_context(void *user_context, void **context, bool) {
-    *context = static_cast<Call *>(user_context)->device->context;
+    // Without a call, Halide's runtime is being shut down.
+    *context = user_context ? static_cast<Call *>(user_context)->device->context : nullptr;
     return 0;
 }
 

@@ -391,8 +391,7 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? 2 : 1});
     if (v.family == DeviceFamily::kEach) {
         for (std::size_t i = 0; i < 3; i++) {
-            // (residue, column), one row after the other: the strides that the kernel has built in.
-            a.add_buffer(kernel.taps[i].get(), s32, {axes[i].residues, kTapColumns});
+            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].residues});
         }
         a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
         a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "convtranspose/convtranspose.hpp"
@@ -18,13 +19,9 @@ inline Status to_status(const DeviceError &error) { return Status(error.status, 
 
 class OpenDevice {
   public:
-    static Status open(const DeviceTable &table, int index, void *context, std::shared_ptr<OpenDevice> *out) {
-        std::shared_ptr<OpenDevice> device(new OpenDevice(table));
-        DeviceError error;
-        if (!table.backend->open(index, context, &device->device_, &error)) return to_status(error);
-        *out = std::move(device);
-        return Status();
-    }
+    // Plans for the same device, and context, share one, and with it the kernels that the driver has compiled. Without a
+    // context of the caller's it is kept for plans to come.
+    static Status open(const DeviceTable &table, int index, void *context, std::shared_ptr<OpenDevice> *out);
     ~OpenDevice() {
         if (device_) table_.backend->close(device_);
     }

@@ -150,9 +150,20 @@ bool describe(int index, char *text, std::size_t size, DeviceError *error) {
     return true;
 }
 
+// What a kernel's user context is.
+struct Call {
+    Device *device;
+    void *stream;
+    DeviceError *error;
+};
+
+const halide_device_interface_t *interface() { return halide_opencl_device_interface(); }
+
 void close(Device *device) {
     DeviceError ignored;
     const Driver &d = *driver(&ignored);
+    Call call = {device, nullptr, &ignored};
+    if (device->queue) halide_device_release(&call, interface()); // unloads kernels
     if (device->queue) d.release_queue(device->queue);
     if (device->context) d.release_context(device->context);
     std::free(device);
@@ -200,8 +211,6 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
 }
 
 int multiprocessors(const Device *device) { return device->multiprocessors; }
-
-const halide_device_interface_t *interface() { return halide_opencl_device_interface(); }
 
 // What halide_buffer_t::device points to.
 struct HalideMemory {
@@ -254,13 +263,6 @@ bool download(Device *device, void *stream, std::uint64_t from, void *to, std::u
                    "clEnqueueReadBuffer", error);
 }
 
-// What a kernel's user context is.
-struct Call {
-    Device *device;
-    void *stream;
-    DeviceError *error;
-};
-
 bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
     Call call = {device, stream, error};
     void *context = &call;
@@ -284,6 +286,8 @@ extern "C" {
 
 int halide_acquire_cl_context(void *user_context, void **context, void **queue, bool) {
     const Call *const call = static_cast<Call *>(user_context);
+    *context = *queue = nullptr;
+    if (!call) return 0; // Halide's runtime is being shut down
     *context = call->device->context;
     *queue = convtranspose::queue_of(call->device, call->stream);
     return 0;

@@ -8,9 +8,13 @@ using namespace Halide;
 
 namespace {
 
+// y before anything is stored is undefined: nothing is done for that, but on the device, so that y is not asked for elsewhere.
+void leave_undefined_on_device(Func y) { y.gpu_blocks(y.args()[0]); }
+
 // Shared by both families by residue: a block is a tile of y.
 void make_blocks(const ByResidue &c) {
     Func y = c.y;
+    leave_undefined_on_device(y);
     // Each element of y is stored once, by one thread.
     y.update()
         .allow_race_conditions()
@@ -131,6 +135,7 @@ void schedule_few(const ByResidue &c) {
 
 void schedule_each(const ByOutput &c) {
     Func y = c.y, sum = c.sum;
+    leave_undefined_on_device(y);
     // Each element of y is stored once, by one thread.
     y.update().allow_race_conditions().gpu_threads(c.o[0], c.o[1]).gpu_blocks(c.o[2], c.o[3]);
     sum.compute_at(c.y, c.o[0]).store_in(MemoryType::Register).bound_extent(c.m, 1).bound_extent(c.p, 1);

@@ -23,13 +23,25 @@ void require(bool holds, const std::string &func_or_loop, const char *what) {
     }
 }
 
-class CountBarriers : public IRVisitor {
+// The barriers of a loop's body, in order: which of them come before anything is written, and before anything is read.
+class ListBarriers : public IRVisitor {
   public:
-    int count = 0;
+    int count = 0, before_writes = 0, before_reads = 0;
 
   private:
     using IRVisitor::visit;
-    void visit(const Evaluate *op) override { count += is_barrier(op); }
+    void visit(const Evaluate *op) override {
+        if (is_barrier(op)) {
+            count++;
+            before_writes += !writes_;
+            before_reads += !reads_;
+        }
+    }
+    void visit(const ProducerConsumer *op) override {
+        (op->is_producer ? writes_ : reads_) = true;
+        IRVisitor::visit(op);
+    }
+    bool writes_ = false, reads_ = false;
 };
 
 } // namespace
@@ -123,6 +135,29 @@ Stmt BoundedLoop::visit(const For *op) {
                      body);
 }
 
+Stmt BoundedLoop::visit(const IfThenElse *op) {
+    if (name_.empty()) {
+        return IRMutator::visit(op);
+    }
+    const Expr condition = simplify(mutate(op->condition));
+    if (is_const_one(condition)) {
+        return mutate(op->then_case);
+    }
+    return IfThenElse::make(condition, mutate(op->then_case),
+                            op->else_case.defined() ? mutate(op->else_case) : Stmt());
+}
+
+Stmt BoundedLoop::visit(const LetStmt *op) {
+    if (name_.empty() || !op->value.type().is_bool()) {
+        return IRMutator::visit(op);
+    }
+    const Expr value = simplify(mutate(op->value));
+    if (is_const_one(value)) {
+        return mutate(substitute(op->name, value, op->body));
+    }
+    return LetStmt::make(op->name, value, mutate(op->body));
+}
+
 Expr BoundedLoop::visit(const LT *op) {
     const Variable *const variable = op->a.as<Variable>();
     if (name_.empty() || !variable || variable->name != name_) {
@@ -137,22 +172,26 @@ Stmt TwoBarriers::visit(const For *op) {
     if (!ends_in(op->name, loop_)) {
         return IRMutator::visit(op);
     }
-    CountBarriers barriers;
+    ListBarriers barriers;
     op->body.accept(&barriers);
-    require(barriers.count >= 2, op->name, "has no two barriers");
-    count_ = barriers.count;
+    // The last one before anything is read, and one between the reads and the writes of the next turn.
+    before_reads_ = barriers.before_reads;
+    between_turns_ = barriers.count > barriers.before_reads ? barriers.count : 1;
+    require(barriers.before_reads > barriers.before_writes, op->name, "has no barrier between writes and reads");
+    require(barriers.count > barriers.before_reads || barriers.before_writes > 0, op->name,
+            "has no barrier between its turns");
     seen_ = 0;
     const Stmt body = mutate(op->body);
-    count_ = 0;
+    before_reads_ = 0;
     return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
 }
 
 Stmt TwoBarriers::visit(const Evaluate *op) {
-    if (count_ == 0 || !is_barrier(op)) {
+    if (before_reads_ == 0 || !is_barrier(op)) {
         return op;
     }
     seen_++;
-    return seen_ == 1 || seen_ == count_ ? Stmt(op) : Evaluate::make(0);
+    return seen_ == before_reads_ || seen_ == between_turns_ ? Stmt(op) : Evaluate::make(0);
 }
 
 } // namespace convtranspose

@@ -44,6 +44,8 @@ class BoundedLoop : public Halide::Internal::IRMutator {
   private:
     using Halide::Internal::IRMutator::visit;
     Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::IfThenElse *op) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *op) override;
     Halide::Expr visit(const Halide::Internal::LT *op) override;
 
     const std::string loop_;
@@ -51,9 +53,8 @@ class BoundedLoop : public Halide::Internal::IRMutator {
     Halide::Expr bound_;
 };
 
-// Of a loop that first fills shared memory by several stages and then reads all of it, two barriers are enough: the first,
-// behind which nobody reads what the last turn left, and the last, before which everything is written. Halide puts some
-// around each stage.
+// Of a loop that first fills shared memory by several stages and then reads all of it, two barriers are enough: one between
+// writes and reads, and one between the turns. Halide puts some around each stage.
 class TwoBarriers : public Halide::Internal::IRMutator {
   public:
     explicit TwoBarriers(std::string loop) : loop_(std::move(loop)) {}
@@ -64,7 +65,8 @@ class TwoBarriers : public Halide::Internal::IRMutator {
     Halide::Internal::Stmt visit(const Halide::Internal::Evaluate *op) override;
 
     const std::string loop_;
-    int count_ = 0, seen_ = 0; // of barriers in the loop; 0: outside of it
+    int before_reads_ = 0, between_turns_ = 0; // which barriers stay, from 1; 0: outside of the loop
+    int seen_ = 0;
 };
 
 } // namespace convtranspose
