@@ -138,7 +138,7 @@ ByOutput conv_transpose_by_output(const ByOutputInputs &in) {
     for (int a = 2; a >= 0; a--) {
         const ByOutputInputs::AxisTaps &axis = in.taps[a];
         const Expr q = quotient(o.axes[a], in.strides[a]);
-        const Expr r = unsafe_promise_clamped(o.axes[a] - q * in.strides[a].value, 0, in.strides[a].value - 1);
+        const Expr r = unsafe_promise_clamped(o.axes[a] - q * in.strides[a].value, 0, axis.residues - 1);
         terms.where(terms[1 + a] < axis.taps(r, kTapCount));
         const Expr position = q + axis.taps(r, kTapOffset) + terms[1 + a] * axis.step;
         inside = inside && is_within(position, in.x.extents[a]);

@@ -95,6 +95,7 @@ struct ByOutputInputs {
     Halide::Expr w_size, w_channel_stride, w_tap_stride, w_ic_stride;
     struct AxisTaps {
         Halide::Func taps;           // (residue, TapColumn) of generators/conv_transpose.h
+        Halide::Expr residues;       // of the table; those past it have no outputs
         Halide::Expr step, max_count, kernel;
     };
     std::array<AxisTaps, 3> taps;

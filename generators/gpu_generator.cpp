@@ -193,7 +193,7 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
             in.y.strides[a] = y_stride[a];
             Func of_residue("taps_of");
             of_residue(residue, column) = taps[a](column, residue);
-            in.taps[a] = {of_residue, step[a], max_count[a], kernel[a]};
+            in.taps[a] = {of_residue, taps[a].dim(1).extent(), step[a], max_count[a], kernel[a]};
             in.outputs[a] = {outputs[a], output_multiplier[a], output_shift[a]};
             in.strides[a] = {stride[a], stride_multiplier[a], stride_shift[a]};
         }

@@ -24,6 +24,12 @@ case ${1:-} in
     ;;
 esac
 scripts/setup.sh
+# What runs OpenCL on this CPU. Without it those tests skip.
+(need_packages pocl-opencl-icd) || say "no pocl-opencl-icd: the tests of kernels for OpenCL will skip"
+if [[ ! -d build/venv/site-packages/nvidia ]]; then
+    "$venv/bin/python" -m pip install --quiet --no-deps --target build/venv/site-packages -r requirements-gpu.txt ||
+        say "no ptxas: the test of kernels for CUDA will skip"
+fi
 status=0
 for preset in "${presets[@]}"; do
     if [[ $preset == linux-* || $preset == wasm32-* ]]; then scripts/build.sh release; fi # whose generators it takes
