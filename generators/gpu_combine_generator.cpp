@@ -1,5 +1,7 @@
 // The AOT generator of what follows a convolution on a GPU: the parts of sums that were split are added up, in order, and
 // post-ops are applied. In place where there is one part, of y's type. Arguments: see gpu_generator.cpp.
+#include <cstring>
+
 #include <Halide.h>
 
 #include "elementary.h"
@@ -14,6 +16,17 @@ namespace {
 
 constexpr int kAxes = 5; // of y, innermost first
 constexpr int kThreads = 256;
+
+// Halide 21 writes f64 constants of OpenCL's source with too few digits: as their bits they are exact.
+class ExactConstants : public Internal::IRMutator {
+    using Internal::IRMutator::visit;
+    Expr visit(const Internal::FloatImm *op) override {
+        if (op->type != Float(64)) return op;
+        uint64_t bits = 0;
+        std::memcpy(&bits, &op->value, sizeof bits);
+        return reinterpret(Float(64), Expr(bits));
+    }
+};
 
 // Of convt_activation.
 enum { kRelu = 1, kLeakyRelu = 2, kClip = 3, kSigmoid = 4, kTanh = 5 };
@@ -91,6 +104,7 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
         result.gpu_blocks(j); // of what is undefined: nothing, but on the device
         // Each element of y is stored once, by one thread.
         result.update().allow_race_conditions().gpu_threads(o_[0]).gpu_blocks(o_[1]);
+        if (get_target().has_feature(Target::OpenCL)) get_pipeline().add_custom_lowering_pass(new ExactConstants);
         sum_.compute_at(result, o_[0]).store_in(MemoryType::Register).bound_extent(i, 1);
     }
 

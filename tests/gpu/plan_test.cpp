@@ -105,7 +105,9 @@ TEST_P(DevicePlans, PostOpsAreTheCpus) {
                     const double cpu = results[0].get(i), device = results[1].get(i);
                     nans += std::isnan(cpu);
                     ASSERT_EQ(std::isnan(cpu), std::isnan(device)) << i;
-                    if (!std::isnan(cpu)) ASSERT_NEAR(device, cpu, 8 * unit * std::abs(cpu)) << i;
+                    if (!std::isnan(cpu)) {
+                        ASSERT_NEAR(device, cpu, 8 * unit * std::abs(cpu)) << i;
+                    }
                 }
                 EXPECT_GT(nans, 0);
             }
