@@ -14,7 +14,7 @@ function(convtranspose_device_table)
         convtranspose_tiled(tiled ${dtype} 64x64 SIDES 4x8x2 4x8x2)
         convtranspose_tiled(few ${dtype} 4x512 SIDES 4x1x1 1x128x4 CHUNK 4)
     endforeach()
-    convtranspose_tiled(tiled f32 32x128 SIDES 4x4x2 4x16x2)
+    convtranspose_tiled(tiled f32 32x64 SIDES 4x4x2 4x16x1)
     convtranspose_tiled(tiled f32 channels_64x32 SIDES 4x8x2 4x8x1 CHANNELS_LAST)
     # Sums in parts are f32.
     convtranspose_tiled(tiled f16 parts_64x64 SIDES 4x8x2 4x8x2 Y f32)

@@ -30,7 +30,7 @@ def tool(name):
 
 def threads_of(ptx_name):
     """Threads of a block, by the kernel's name, as cmake/variants_gpu.cmake has them."""
-    tiles = {"128x128": 256, "64x64": 64, "64x32": 64, "32x128": 64, "4x512": 128}
+    tiles = {"128x128": 256, "64x64": 64, "64x32": 64, "32x64": 64, "4x512": 128}
     if "tiled_f64" in ptx_name:
         return 256
     return next((threads for tile, threads in tiles.items() if ptx_name.endswith(tile)), 256)
