@@ -73,11 +73,13 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
 
         RDom k(0, part_count, "k");
         sum_(i) = Internal::make_zero(type);
-        sum_(i) += cast(type, part.load(parts(within(place(i, part_stride) + k * part_distance, parts.dim(0).extent()))));
+        sum_(i) +=
+            cast(type, part.load(parts(within(place(i, part_stride) + k * part_distance, parts.dim(0).extent()))));
 
         // What goes into the activation; y as it would be without it, if there is no residual.
         const Expr convolution = result.store(sum_(i));
-        const Expr other = residual(within(select(adds_residual != 0, place(i, residual_stride), 0), residual.dim(0).extent()));
+        const Expr other =
+            residual(within(select(adds_residual != 0, place(i, residual_stride), 0), residual.dim(0).extent()));
         const Expr v = widen(convolution) + select(adds_residual != 0, widen(other), Internal::make_const(type, -0.0));
         // A NaN is neither less nor more: it stays.
         const Expr least = select(activation == kRelu, Internal::make_zero(type), cast(type, alpha));

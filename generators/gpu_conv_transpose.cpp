@@ -75,12 +75,13 @@ ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
         offset += tap_offset * in.x.strides[a];
     }
     at = select(inside, at + offset + ic_of_group * in.x.channel_stride, 0);
-    c.x(c.pv, c.pt, c.pu, c.ic, c.t, c.po, c.r, c.oo) = select(inside, value_of(load(in.x, at), in.x, in.numbers), zero);
+    c.x(c.pv, c.pt, c.pu, c.ic, c.t, c.po, c.r, c.oo) =
+        select(inside, value_of(load(in.x, at), in.x, in.numbers), zero);
 
     const Expr oi = (c.ou * in.oc.threads + c.ot) * in.oc.vector + c.ov;
     const Expr tap = unsafe_promise_clamped(in.elements(kElementTap, element), 0, in.tap_count - 1);
-    c.w(c.ov, c.ot, c.ou, c.ic, c.t, c.r, c.oo) = 
-        numerics.widen(in.w(oi, unsafe_promise_clamped(min(ic_of_group, in.x.channels - 1), 0, in.x.channels - 1), tap, c.oo));
+    c.w(c.ov, c.ot, c.ou, c.ic, c.t, c.r, c.oo) = numerics.widen(
+        in.w(oi, unsafe_promise_clamped(min(ic_of_group, in.x.channels - 1), 0, in.x.channels - 1), tap, c.oo));
 
     c.k = RDom({{0, in.chunk}, {0, in.chunks}, {0, in.most_elements}}, "k");
     c.k.where(c.k[2] < in.parts(kPartCount, c.r));
@@ -109,8 +110,8 @@ ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
     const Expr oi_to = (ou * in.oc.threads + ot) * in.oc.vector + ov;
     const Expr group_to = quotient(oo, in.tiles_per_group);
     const Expr oc = (oo - group_to * in.tiles_per_group.value) * in.oc.size() + oi_to;
-    Expr y_at = (group_to * in.y.channels + oc) * in.y.channel_stride + to.image * in.y.image_stride +
-                in.parts(kPartStore, r);
+    Expr y_at =
+        (group_to * in.y.channels + oc) * in.y.channel_stride + to.image * in.y.image_stride + in.parts(kPartStore, r);
     for (int a = 0; a < 3; a++) {
         const Expr o = to.axes[a] * in.strides[a] + in.parts(kPartResidue + a, r);
         c.o.where(o < in.y.extents[a]);
@@ -145,9 +146,8 @@ ByOutput conv_transpose_by_output(const ByOutputInputs &in) {
         at += position * in.x.strides[a];
         tap = tap * axis.kernel + axis.taps(r, kTapFirst) + terms[1 + a];
     }
-    const Expr weight =
-        in.w(unsafe_promise_clamped(c.m * in.w_channel_stride + tap * in.w_tap_stride + terms[0] * in.w_ic_stride, 0,
-                                    in.w_size - 1));
+    const Expr weight = in.w(unsafe_promise_clamped(
+        c.m * in.w_channel_stride + tap * in.w_tap_stride + terms[0] * in.w_ic_stride, 0, in.w_size - 1));
     const Expr product = value_of(load(in.x, select(inside, at, 0)), in.x, in.numbers) * numerics.widen(weight);
     c.sum(c.m, c.p) = numerics.widen(in.bias(unsafe_promise_clamped(c.m, 0, in.channels - 1)));
     c.sum(c.m, c.p) += select(inside, product, Internal::make_zero(numerics.sum));
@@ -169,7 +169,8 @@ ByOutput conv_transpose_by_output(const ByOutputInputs &in) {
     }
     Var i("i");
     c.y(i) = undef(in.y.storage.stored());
-    c.y(unsafe_promise_clamped(y_at, 0, in.y.size - 1)) = element_of(c.sum(m, p), unsafe_promise_clamped(m, 0, in.channels - 1), in.y, numerics);
+    c.y(unsafe_promise_clamped(y_at, 0, in.y.size - 1)) =
+        element_of(c.sum(m, p), unsafe_promise_clamped(m, 0, in.channels - 1), in.y, numerics);
     return c;
 }
 

@@ -63,7 +63,7 @@ struct ByResidueInputs {
     std::array<Halide::Expr, 3> strides; // of the convolution
     Halide::Expr most_elements;          // of any part
     Halide::Expr chunks;                 // of every part
-    int chunk = 1; // input channels that are staged at a time
+    int chunk = 1;                       // input channels that are staged at a time
     // A block's tile: vector x threads x unrolled, of output channels and of positions.
     struct Side {
         int vector = 1, threads = 1, unrolled = 1;
@@ -76,12 +76,14 @@ struct ByResidue {
     Halide::Var ov{"ov"}, ot{"ot"}, ou{"ou"}; // output channel in its tile: vector, thread, unrolled
     Halide::Var pv{"pv"}, pt{"pt"}, pu{"pu"}; // position in its tile, likewise
     Halide::Var po{"po"}, oo{"oo"}, r{"r"};   // tiles of both; part
-    Halide::Var ic{"part_ic"}, t{"t"}; // input channel of the part; element. No Var may be named as an input of the generator.
-    Halide::Func x{"xs"}, w{"ws"}; // what a block multiplies: (pv, pt, pu, ic, t, po, r, oo), (ov, ot, ou, ic, t, r, oo)
-    Halide::Func sum{"sum"};       // (ov, ot, ou, pv, pt, pu, po, r, oo): bias, then one update over k
-    Halide::RDom k;                // channel in chunk, chunk, element
-    Halide::Func y{"y"};           // one update over o
-    Halide::RDom o;                // ov, ou, pv, pu, pt, ot, po, oo, r: in this order, which may not be changed
+    Halide::Var ic{"part_ic"},
+        t{"t"}; // input channel of the part; element. No Var may be named as an input of the generator.
+    Halide::Func x{"xs"},
+        w{"ws"};             // what a block multiplies: (pv, pt, pu, ic, t, po, r, oo), (ov, ot, ou, ic, t, r, oo)
+    Halide::Func sum{"sum"}; // (ov, ot, ou, pv, pt, pu, po, r, oo): bias, then one update over k
+    Halide::RDom k;          // channel in chunk, chunk, element
+    Halide::Func y{"y"};     // one update over o
+    Halide::RDom o;          // ov, ou, pv, pu, pt, ot, po, oo, r: in this order, which may not be changed
     int chunk = 1;
     ByResidueInputs::Side oc_side, p_side;
 };
@@ -94,8 +96,8 @@ struct ByOutputInputs {
     Halide::Func bias; // (channel of all groups)
     Halide::Expr w_size, w_channel_stride, w_tap_stride, w_ic_stride;
     struct AxisTaps {
-        Halide::Func taps;           // (residue, TapColumn) of generators/conv_transpose.h
-        Halide::Expr residues;       // of the table; those past it have no outputs
+        Halide::Func taps;     // (residue, TapColumn) of generators/conv_transpose.h
+        Halide::Expr residues; // of the table; those past it have no outputs
         Halide::Expr step, max_count, kernel;
     };
     std::array<AxisTaps, 3> taps;

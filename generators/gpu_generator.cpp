@@ -43,8 +43,7 @@ class GpuGenerator : public Generator<Derived> {
         bias.set_type(sum_of());
     }
 
-    GpuNumbers numbers(const Expr &flip, const Expr &x_zero, const Expr &y_zero, const Expr &y_min,
-                       const Expr &y_max) {
+    GpuNumbers numbers(const Expr &flip, const Expr &x_zero, const Expr &y_zero, const Expr &y_min, const Expr &y_max) {
         Func f("factors_of");
         Var oc("channel"), column("column"), g("g");
         f(oc, column, g) = factors(oc, column);

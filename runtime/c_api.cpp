@@ -36,9 +36,9 @@ struct convt_plan {
 namespace {
 
 using convtranspose::concat;
+using convtranspose::dense_strides;
 using convtranspose::DevicePlan;
 using convtranspose::DeviceTable;
-using convtranspose::dense_strides;
 using convtranspose::invalid;
 using convtranspose::isa_name;
 using convtranspose::Strides;
@@ -338,10 +338,10 @@ Status run_checked(const Plan &p, const convt_arguments &arguments) {
     t.b = b ? b->data : nullptr;
     if constexpr (std::is_same_v<Plan, DevicePlan>) {
         for (const convt_tensor *host : {w, b}) {
-            if (host && host->memory != CONVT_HOST_MEMORY) return invalid("weights that come with a run must be in host memory");
+            if (host && host->memory != CONVT_HOST_MEMORY)
+                return invalid("weights that come with a run must be in host memory");
         }
-        if (workspace) return invalid("workspace is given, but plans for a device have their own");
-        t.x_memory = x->memory;
+        t.x_memory = x->memory; // and workspace, of which it asks for no bytes, is not looked at
         t.y_memory = y->memory;
         if (residual) t.residual_memory = residual->memory;
         t.stream = stream;
@@ -356,7 +356,8 @@ Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
     if (!plan || !x || !y) return invalid("plan, x and y must not be null");
     if (plan->device) return run_checked(*plan->device, arguments);
     for (const convt_tensor *t : {x, w, b, residual, y}) {
-        if (t && t->memory != CONVT_HOST_MEMORY) return invalid("a tensor is in device memory, the plan is for the CPU");
+        if (t && t->memory != CONVT_HOST_MEMORY)
+            return invalid("a tensor is in device memory, the plan is for the CPU");
     }
     if (stream) return invalid("stream is given, but the plan is for the CPU");
     return run_checked(*plan->plan, arguments);
@@ -447,7 +448,8 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         const bool falls_back = options && options->device.falls_back;
         if (!device_status && (!falls_back || device_status.code() == CONVT_INVALID_ARGUMENT)) return device_status;
         convt_options on_cpu = options ? *options : convt_options{};
-        if (on_cpu.device.name && std::strcmp(on_cpu.device.name, "cpu") != 0) on_cpu.variant = nullptr; // names a device's
+        if (on_cpu.device.name && std::strcmp(on_cpu.device.name, "cpu") != 0)
+            on_cpu.variant = nullptr; // names a device's
         convtranspose::PlanSettings settings;
         status = settings_of(&on_cpu, &settings);
         if (!status) return status;

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "device_table.h"
 #include "device_error.h"
+#include "device_table.h"
 
 namespace convtranspose {
 
@@ -66,15 +66,15 @@ bool find(const char *name, F *function) {
 }
 
 bool find_all(Driver *d) {
-    return find("cuInit", &d->init) && find("cuDeviceGetCount", &d->device_count) && find("cuDeviceGet", &d->device_get) &&
-           find("cuDeviceGetName", &d->device_name) && find("cuDeviceGetAttribute", &d->device_attribute) &&
-           find("cuDevicePrimaryCtxRetain", &d->primary_retain) &&
+    return find("cuInit", &d->init) && find("cuDeviceGetCount", &d->device_count) &&
+           find("cuDeviceGet", &d->device_get) && find("cuDeviceGetName", &d->device_name) &&
+           find("cuDeviceGetAttribute", &d->device_attribute) && find("cuDevicePrimaryCtxRetain", &d->primary_retain) &&
            find("cuDevicePrimaryCtxRelease_v2", &d->primary_release) && find("cuCtxPushCurrent_v2", &d->push) &&
            find("cuCtxPopCurrent_v2", &d->pop) && find("cuCtxGetDevice", &d->context_device) &&
-           find("cuMemAlloc_v2", &d->allocate) &&
-           find("cuMemFree_v2", &d->release) && find("cuMemcpyHtoDAsync_v2", &d->upload) &&
-           find("cuMemcpyDtoHAsync_v2", &d->download) && find("cuStreamSynchronize", &d->synchronize) &&
-           find("cuGetErrorString", &d->error_text) && find("cuModuleLoadDataEx", &d->load_module);
+           find("cuMemAlloc_v2", &d->allocate) && find("cuMemFree_v2", &d->release) &&
+           find("cuMemcpyHtoDAsync_v2", &d->upload) && find("cuMemcpyDtoHAsync_v2", &d->download) &&
+           find("cuStreamSynchronize", &d->synchronize) && find("cuGetErrorString", &d->error_text) &&
+           find("cuModuleLoadDataEx", &d->load_module);
 }
 
 bool failed(const Driver &d, Result result, const char *what, DeviceError *error) {
@@ -170,9 +170,10 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
                   kOldest / 10, kOldest % 10);
         return false;
     }
-    if (failed(*d, d->device_attribute(&device.multiprocessors, kMultiprocessors, device.ordinal), "cuDeviceGetAttribute",
-               error) ||
-        (!context && failed(*d, d->primary_retain(&device.context, device.ordinal), "cuDevicePrimaryCtxRetain", error))) {
+    if (failed(*d, d->device_attribute(&device.multiprocessors, kMultiprocessors, device.ordinal),
+               "cuDeviceGetAttribute", error) ||
+        (!context &&
+         failed(*d, d->primary_retain(&device.context, device.ordinal), "cuDevicePrimaryCtxRetain", error))) {
         return false;
     }
     *out = static_cast<Device *>(std::malloc(sizeof(Device)));
@@ -184,7 +185,6 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
     **out = device;
     return true;
 }
-
 
 int multiprocessors(const Device *device) { return device->multiprocessors; }
 
@@ -262,7 +262,7 @@ Result load_module(void **module, const void *image, unsigned, int *, void **) {
 } // namespace
 
 extern const DeviceBackend cuda_backend;
-const DeviceBackend cuda_backend = {count,    describe, open, close,  multiprocessors, interface, allocate,
+const DeviceBackend cuda_backend = {count,   describe, open,   close,  multiprocessors, interface, allocate,
                                     release, wrap,     unwrap, upload, download,        call};
 
 } // namespace convtranspose

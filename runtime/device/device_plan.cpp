@@ -58,7 +58,8 @@ void copy_rows(const Shape &shape, std::size_t size, const char *from, const Str
             source += at[i] * from_strides[i];
             target += at[i] * to_strides[i];
         }
-        std::memcpy(to + target * static_cast<std::int64_t>(size), from + source * static_cast<std::int64_t>(size), bytes);
+        std::memcpy(to + target * static_cast<std::int64_t>(size), from + source * static_cast<std::int64_t>(size),
+                    bytes);
         more = false;
         for (std::size_t i = shape.size() - 1; i-- > 0 && !more;) {
             more = ++at[i] < shape[i];
@@ -91,8 +92,9 @@ DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, c
       device_(std::move(device)) {}
 
 std::size_t DevicePlan::packed_bytes() const {
-    return constant_ ? static_cast<std::size_t>(constant_->w.bytes() + constant_->bias.bytes() + constant_->factors.bytes())
-                     : 0;
+    return constant_
+               ? static_cast<std::size_t>(constant_->w.bytes() + constant_->bias.bytes() + constant_->factors.bytes())
+               : 0;
 }
 
 Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kernel) {
@@ -171,9 +173,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     }
     std::vector<std::int32_t> elements;
     std::vector<std::array<std::int32_t, kPartColumns>> parts;
-    const auto row = [&](std::size_t a, std::int64_t residue) {
-        return axes[a].table.data() + kTapColumns * residue;
-    };
+    const auto row = [&](std::size_t a, std::int64_t residue) { return axes[a].table.data() + kTapColumns * residue; };
     const std::int64_t taps_w = kernel->layout.taps[0], taps_h = kernel->layout.taps[1];
     for (std::int64_t d = 0; d < axes[2].residues; d++) {
         for (std::int64_t h = 0; h < axes[1].residues; h++) {
@@ -193,8 +193,8 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
                 }
                 const auto end = static_cast<std::int32_t>(elements.size() / kElementColumns);
                 kernel->most_elements = std::max<std::int64_t>(kernel->most_elements, end - first);
-                parts.push_back({static_cast<std::int32_t>(w), static_cast<std::int32_t>(h), static_cast<std::int32_t>(d),
-                                 first, end - first, 0, 0, 1});
+                parts.push_back({static_cast<std::int32_t>(w), static_cast<std::int32_t>(h),
+                                 static_cast<std::int32_t>(d), first, end - first, 0, 0, 1});
             }
         }
     }
@@ -286,7 +286,8 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
     const DeviceTable *const table = find_device_table(request.kind);
     if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", request.kind, "\" is not built in"));
     if (geometry.axes.size() > 3) {
-        return Status(CONVT_UNSUPPORTED, concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
+        return Status(CONVT_UNSUPPORTED,
+                      concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
     }
     if (geometry.quantized()) {
         // Sums that might not fit in 32 bits are for the CPU's reference.
@@ -317,7 +318,8 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
         if (!status) return status;
         if (b && geometry.quantized()) {
             const auto *const bytes = static_cast<const char *>(b);
-            p->bias_.assign(bytes, bytes + static_cast<std::size_t>(geometry.out_channels) * convt_dtype_size(geometry.b_dtype));
+            p->bias_.assign(bytes, bytes + static_cast<std::size_t>(geometry.out_channels) *
+                                               convt_dtype_size(geometry.b_dtype));
         }
         p->constant_ = std::move(weights);
     } else if (p->kernel_.choice.variant->family != DeviceFamily::kEach) {
@@ -356,11 +358,12 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<DevicePlan>
 
 Status DevicePlan::call(DeviceFunction function, KernelArguments *arguments, void *stream) const {
     DeviceError error;
-    return device_->backend().call(device_->get(), stream, function, arguments->data(), &error) ? Status() : to_status(error);
+    return device_->backend().call(device_->get(), stream, function, arguments->data(), &error) ? Status()
+                                                                                                : to_status(error);
 }
 
-Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q, const Placed &x,
-                              const Placed &y, void *stream) const {
+Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q,
+                              const Placed &x, const Placed &y, void *stream) const {
     const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *kernel.choice.variant;
     const std::array<AxisPlan, 3> &axes = problem_.plan;
@@ -481,8 +484,9 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
 }
 
 // Puts a tensor on the device; of one in host memory the copy is the run's own. data: null: it is not copied.
-Status DevicePlan::place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides, std::size_t size,
-                         void *stream, Workspace *workspace, DeviceMemory *own, Placed *placed) const {
+Status DevicePlan::place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides,
+                         std::size_t size, void *stream, Workspace *workspace, DeviceMemory *own,
+                         Placed *placed) const {
     const Geometry &g = problem_.geometry;
     if (memory == CONVT_DEVICE_MEMORY) {
         placed->strides = tensor_strides(g, strides);
@@ -533,7 +537,8 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
 
     Placed x, y, residual;
     const std::size_t size = convt_dtype_size(g.y_dtype);
-    status = place(t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype), stream, workspace, &workspace->x, &x);
+    status =
+        place(t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype), stream, workspace, &workspace->x, &x);
     if (status && t.residual) {
         status = place(t.residual, t.residual_memory, g.y_shape, t.residual_strides, size, stream, workspace,
                        &workspace->residual, &residual);
@@ -549,7 +554,8 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         Placed parts;
         parts.strides = tensor_strides(g, dense_strides(g.y_shape));
         parts.span = count(g.y_shape) * choice.splits;
-        status = ensure(static_cast<std::uint64_t>(parts.span) * convt_dtype_size(sum_dtype(g.dtype)), &workspace->parts);
+        status =
+            ensure(static_cast<std::uint64_t>(parts.span) * convt_dtype_size(sum_dtype(g.dtype)), &workspace->parts);
         parts.memory = workspace->parts.get();
         if (status) status = run_kernel(*kernel, operands, q, x, parts, stream);
         if (status) status = run_combine(*kernel, parts, residual, y, stream);
@@ -575,7 +581,8 @@ Status DevicePlan::run(const RunTensors &t) const {
     {
         // One that this stream used: what it still does there comes first. Or one that was never used.
         const std::lock_guard<Mutex> lock(mutex_);
-        auto found = std::find_if(free_.begin(), free_.end(), [&](const Workspace &w) { return !w.used || w.stream == t.stream; });
+        auto found = std::find_if(free_.begin(), free_.end(),
+                                  [&](const Workspace &w) { return !w.used || w.stream == t.stream; });
         if (found != free_.end()) {
             workspace = std::move(*found);
             *found = std::move(free_.back());
@@ -594,11 +601,12 @@ void DevicePlan::explain(const std::vector<DeviceChoice> &choices) {
     const Geometry &g = problem_.geometry;
     const DeviceChoice &chosen = kernel_.choice;
     const auto *const backend = &device_->backend();
-    explanation_ = concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
-                          g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group, "\nx ",
-                          to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape), "\ndevice ",
-                          request_.kind, " ", request_.index, ", ", backend->multiprocessors(device_->get()),
-                          " multiprocessors\nvariant ", chosen.variant->name, ": ", family_rule(chosen.variant->family));
+    explanation_ =
+        concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
+               g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group, "\nx ",
+               to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape), "\ndevice ",
+               request_.kind, " ", request_.index, ", ", backend->multiprocessors(device_->get()),
+               " multiprocessors\nvariant ", chosen.variant->name, ": ", family_rule(chosen.variant->family));
     if (chosen.splits > 1) explanation_ += concat("; sums over input channels in ", chosen.splits, " parts");
     if (chosen.combine) explanation_ += concat("; then ", chosen.combine->name);
     explanation_ += "\ncandidates, by estimated cycles:\n";
@@ -609,8 +617,8 @@ void DevicePlan::explain(const std::vector<DeviceChoice> &choices) {
             std::snprintf(line, sizeof line, "    %-32s no: ", c.variant->name);
             explanation_ += line + to_string(c.refusal) + "\n";
         } else {
-            std::snprintf(line, sizeof line, "  %c %-32s %.3g\n", c.variant == chosen.variant ? '*' : ' ', c.variant->name,
-                          c.cost);
+            std::snprintf(line, sizeof line, "  %c %-32s %.3g\n", c.variant == chosen.variant ? '*' : ' ',
+                          c.variant->name, c.cost);
             explanation_ += line;
         }
     }

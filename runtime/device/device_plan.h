@@ -84,8 +84,8 @@ class DevicePlan {
     Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
     Status upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const;
     Status make_tables(Kernel *kernel) const;
-    Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream, Block *host,
-                Weights *weights) const;
+    Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream,
+                Block *host, Weights *weights) const;
     Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const void *b, void *stream, Block *host,
                           Weights *weights) const;
     Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
@@ -95,7 +95,8 @@ class DevicePlan {
     Status run_in(const RunTensors &t, Workspace *workspace) const;
     Status run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q, const Placed &x,
                       const Placed &y, void *stream) const;
-    Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y, void *stream) const;
+    Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
+                       void *stream) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
     void explain(const std::vector<DeviceChoice> &choices);
 

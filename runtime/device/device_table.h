@@ -21,8 +21,8 @@ using DeviceFunction = int (*)(void **arguments);
 struct DeviceVariant {
     const char *name; // family_dtype_tile
     DeviceFamily family;
-    bool integers; // quantized: x u8 or s8, w s16
-    bool along_channels;        // whether neighbouring threads read neighbouring channels of x
+    bool integers;                // quantized: x u8 or s8, w s16
+    bool along_channels;          // whether neighbouring threads read neighbouring channels of x
     convt_dtype x_dtype, y_dtype; // kCombine: of the parts, and of y. u8 stands for s8 too.
     int tile_oc, tile_p;          // of a block of threads
     int chunk;                    // of input channels

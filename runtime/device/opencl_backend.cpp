@@ -38,8 +38,8 @@ struct Driver {
     Result (*release_queue)(Handle);
     Handle (*create_buffer)(Handle, std::uint64_t, std::size_t, void *, Result *);
     Result (*release_buffer)(Handle);
-    Result (*write)(Handle, Handle, std::uint32_t, std::size_t, std::size_t, const void *, std::uint32_t, const Handle *,
-                    Handle *);
+    Result (*write)(Handle, Handle, std::uint32_t, std::size_t, std::size_t, const void *, std::uint32_t,
+                    const Handle *, Handle *);
     Result (*read)(Handle, Handle, std::uint32_t, std::size_t, std::size_t, void *, std::uint32_t, const Handle *,
                    Handle *);
 };
@@ -141,7 +141,8 @@ bool describe(int index, char *text, std::size_t size, DeviceError *error) {
     Handle platform = nullptr, device = nullptr;
     char device_name[200] = {0}, platform_name[200] = {0};
     if (!d || !nth(*d, index, &platform, &device, error) ||
-        failed(d->device_info(device, kDeviceName, sizeof device_name - 1, device_name, nullptr), "clGetDeviceInfo", error) ||
+        failed(d->device_info(device, kDeviceName, sizeof device_name - 1, device_name, nullptr), "clGetDeviceInfo",
+               error) ||
         failed(d->platform_info(platform, kPlatformName, sizeof platform_name - 1, platform_name, nullptr),
                "clGetPlatformInfo", error)) {
         return false;
@@ -175,7 +176,8 @@ bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceEr
     if (context) {
         // The first device of the caller's context.
         Handle devices[kMostDevices] = {nullptr};
-        if (failed(d.context_info(context, kContextDevices, sizeof devices, devices, nullptr), "clGetContextInfo", error) ||
+        if (failed(d.context_info(context, kContextDevices, sizeof devices, devices, nullptr), "clGetContextInfo",
+                   error) ||
             failed(d.retain_context(context), "clRetainContext", error)) {
             return false;
         }
@@ -188,7 +190,8 @@ bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceEr
         if (failed(result, "clCreateContext", error)) return false;
     }
     std::uint32_t units = 0;
-    if (failed(d.device_info(device, kComputeUnits, sizeof units, &units, nullptr), "clGetDeviceInfo", error)) return false;
+    if (failed(d.device_info(device, kComputeUnits, sizeof units, &units, nullptr), "clGetDeviceInfo", error))
+        return false;
     out->multiprocessors = static_cast<int>(units);
     out->queue = d.create_queue(out->context, device, 0, &result);
     return !failed(result, "clCreateCommandQueue", error);

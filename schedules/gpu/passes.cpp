@@ -143,8 +143,7 @@ Stmt BoundedLoop::visit(const IfThenElse *op) {
     if (is_const_one(condition)) {
         return mutate(op->then_case);
     }
-    return IfThenElse::make(condition, mutate(op->then_case),
-                            op->else_case.defined() ? mutate(op->else_case) : Stmt());
+    return IfThenElse::make(condition, mutate(op->then_case), op->else_case.defined() ? mutate(op->else_case) : Stmt());
 }
 
 Stmt BoundedLoop::visit(const LetStmt *op) {

@@ -34,10 +34,10 @@ inline Options on_device(const std::string &kind) {
 
 } // namespace convtranspose::test
 
-#define CONVTRANSPOSE_NEEDS_DEVICE(kind)                                               \
-    do {                                                                               \
-        const std::string why_not = ::convtranspose::test::why_no_device(kind);        \
-        if (!why_not.empty()) GTEST_SKIP() << why_not;                                 \
+#define CONVTRANSPOSE_NEEDS_DEVICE(kind)                                                                               \
+    do {                                                                                                               \
+        const std::string why_not = ::convtranspose::test::why_no_device(kind);                                        \
+        if (!why_not.empty()) GTEST_SKIP() << why_not;                                                                 \
     } while (false)
 
 #endif // CONVTRANSPOSE_TESTS_GPU_DEVICE_H_

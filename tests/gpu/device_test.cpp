@@ -65,7 +65,8 @@ TEST_P(DeviceVariants, Agree) {
             SCOPED_TRACE(describe(problem, seed, options));
             const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
             Plan plan;
-            Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+            Status status =
+                Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
             if (status.code() == CONVT_UNSUPPORTED) {
                 EXPECT_NE(status.message(), "");
                 continue;
@@ -88,7 +89,9 @@ TEST_P(DeviceVariants, Agree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, DeviceVariants, testing::ValuesIn(rows_of_the_tables()),
-                         [](const testing::TestParamInfo<Row> &c) { return c.param.kind + "_" + c.param.variant->name; });
+                         [](const testing::TestParamInfo<Row> &c) {
+                             return c.param.kind + "_" + c.param.variant->name;
+                         });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceVariants);
 
 } // namespace

@@ -36,7 +36,8 @@ TEST(DeviceMemory, IsUsedInPlace_opencl) {
     void *const queue = find<void *(*)(void *, void *, std::uint64_t, std::int32_t *)>(cl, "clCreateCommandQueue")(
         context, device, 0, &error);
     ASSERT_EQ(error, 0);
-    const auto create = find<void *(*)(void *, std::uint64_t, std::size_t, void *, std::int32_t *)>(cl, "clCreateBuffer");
+    const auto create =
+        find<void *(*)(void *, std::uint64_t, std::size_t, void *, std::int32_t *)>(cl, "clCreateBuffer");
     const auto release = find<std::int32_t (*)(void *)>(cl, "clReleaseMemObject");
 
     const Problem problem = parse_problem("f32 nchw n2 ic20 oc30 i4x5 k4x4 s2x2 p1x1_1x1 bias");
@@ -50,8 +51,8 @@ TEST(DeviceMemory, IsUsedInPlace_opencl) {
         ASSERT_TRUE(status) << status.message();
         Tensor y(CONVT_F32, plan.y_shape());
         constexpr std::uint64_t kCopyHost = 1 << 5, kReadWrite = 1; // CL_MEM_COPY_HOST_PTR, CL_MEM_READ_WRITE
-        void *const x_memory =
-            create(context, kReadWrite | kCopyHost, 4 * static_cast<std::size_t>(inputs.x.size()), inputs.x.data(), &error);
+        void *const x_memory = create(context, kReadWrite | kCopyHost, 4 * static_cast<std::size_t>(inputs.x.size()),
+                                      inputs.x.data(), &error);
         ASSERT_EQ(error, 0);
         void *const y_memory =
             create(context, kReadWrite | kCopyHost, 4 * static_cast<std::size_t>(y.size()), y.data(), &error);

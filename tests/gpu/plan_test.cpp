@@ -48,15 +48,16 @@ TEST_P(DevicePlans, AgreeOnRandomProblems) {
 // Deep and small: sums over input channels are split, and so is each type's result.
 TEST_P(DevicePlans, SumInParts) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
-    for (const char *line : {"f32 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2 bias", "f32 nhwc n1 ic700 oc65 i2x2 k3x3 s2x2 p1x1_1x1",
-                             "f16 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2 bias", "bf16 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2"}) {
+    for (const char *line :
+         {"f32 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2 bias", "f32 nhwc n1 ic700 oc65 i2x2 k3x3 s2x2 p1x1_1x1",
+          "f16 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2 bias", "bf16 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2"}) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 3);
         Options options = on_device(GetParam());
         // The variant that does it, whatever the device has.
-        const std::string variant = problem.dtype == CONVT_F32    ? "tiled_f32_64x64"
-                                    : problem.dtype == CONVT_F16  ? "tiled_f16_parts_64x64"
-                                                                  : "tiled_bf16_parts_64x64";
+        const std::string variant = problem.dtype == CONVT_F32   ? "tiled_f32_64x64"
+                                    : problem.dtype == CONVT_F16 ? "tiled_f16_parts_64x64"
+                                                                 : "tiled_bf16_parts_64x64";
         options.variant = variant.c_str();
         SCOPED_TRACE(describe(problem, 3, options));
         Plan plan;
@@ -96,10 +97,10 @@ TEST_P(DevicePlans, PostOpsAreTheCpus) {
                     ASSERT_TRUE(status) << status.message();
                     results.push_back(y);
                 }
-                const double unit = std::string(dtype) == "f64"    ? 0x1p-52
-                                    : std::string(dtype) == "f32"  ? 0x1p-23
+                const double unit = std::string(dtype) == "f64"   ? 0x1p-52
+                                    : std::string(dtype) == "f32" ? 0x1p-23
                                     : std::string(dtype) == "f16" ? 0x1p-10
-                                                                   : 0x1p-7;
+                                                                  : 0x1p-7;
                 int nans = 0;
                 for (std::int64_t i = 0; i < results[0].size(); ++i) {
                     const double cpu = results[0].get(i), device = results[1].get(i);
@@ -129,7 +130,8 @@ TEST_P(DevicePlans, InfiniteWeightsReachWhatTheyShould) {
         ASSERT_TRUE(status) << status.message();
         Tensor y(problem.dtype, plan.y_shape());
         const ConstTensorView b = inputs.b->view();
-        status = constant ? plan.run(inputs.x.data(), y.data()) : plan.run(inputs.x.view(), inputs.w.view(), &b, y.view());
+        status =
+            constant ? plan.run(inputs.x.data(), y.data()) : plan.run(inputs.x.view(), inputs.w.view(), &b, y.view());
         ASSERT_TRUE(status) << status.message();
         EXPECT_TRUE(agrees(y, reference(problem, inputs)));
     }

@@ -184,8 +184,9 @@ typedef struct convt_options {
     convt_allocate allocate; /* NULL (then deallocate too): the C library's */
     convt_deallocate deallocate;
     void *allocate_user;
-    const char *variant; /* force what computes, by name (see convt_plan_candidate); NULL: chosen by tuning record or cost */
-    const char *isa;     /* force an ISA by name (see convt_isa_name); NULL: the best that this CPU runs */
+    const char
+        *variant; /* force what computes, by name (see convt_plan_candidate); NULL: chosen by tuning record or cost */
+    const char *isa; /* force an ISA by name (see convt_isa_name); NULL: the best that this CPU runs */
     /* Nonzero: f16 layers may be summed in f16, where the CPU computes with it (ARM's FEAT_FP16): up to twice as fast, each
      * of the terms of a sum adding a rounding error of up to 2^-11 of it. Else sums of f16 are f32. */
     int sums_in_f16;
@@ -273,8 +274,8 @@ CONVT_API const char *convt_plan_problem(const convt_plan *plan);
 typedef struct convt_tuning convt_tuning;
 CONVT_API convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tuning);
 CONVT_API void convt_tuning_destroy(convt_tuning *tuning); /* NULL is allowed */
-CONVT_API const char *convt_cpu_name(void);        /* of this CPU, as records have it */
-CONVT_API const char *convt_kernels_version(void); /* of the kernels built in: a hash of their sources */
+CONVT_API const char *convt_cpu_name(void);                /* of this CPU, as records have it */
+CONVT_API const char *convt_kernels_version(void);         /* of the kernels built in: a hash of their sources */
 
 /* Adds kernels to those built in, for all plans made afterwards: a table that `convtranspose tune` makes and compiles. It is
  * refused if it is of another version of the library; it must outlive the program's use of this library. */

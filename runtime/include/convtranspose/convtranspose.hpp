@@ -170,8 +170,12 @@ inline convt_problem view(const Problem &p) {
 }
 
 inline convt_tensor view(const ConstTensorView &t) {
-    return {const_cast<void *>(t.data), t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(),
-            t.shape.size(), t.memory};
+    return {const_cast<void *>(t.data),
+            t.dtype,
+            t.shape.data(),
+            t.strides.empty() ? nullptr : t.strides.data(),
+            t.shape.size(),
+            t.memory};
 }
 
 inline convt_tensor view(const TensorView &t) {
@@ -219,7 +223,8 @@ class Plan {
     // Dense x and y.
     Status run(const void *x, void *y) const {
         const std::size_t rank = convt_plan_rank(plan_.get());
-        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank, CONVT_HOST_MEMORY};
+        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank,
+                                 CONVT_HOST_MEMORY};
         const convt_tensor cy = {y, y_dtype_, convt_plan_y_shape(plan_.get()), nullptr, rank, CONVT_HOST_MEMORY};
         return Status::from(convt_plan_run(plan_.get(), &cx, nullptr, nullptr, &cy, nullptr));
     }
@@ -228,7 +233,8 @@ class Plan {
     Status run(const void *x, const void *residual, void *y) const {
         const std::size_t rank = convt_plan_rank(plan_.get());
         const std::int64_t *const y_shape = convt_plan_y_shape(plan_.get());
-        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank, CONVT_HOST_MEMORY};
+        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank,
+                                 CONVT_HOST_MEMORY};
         const convt_tensor cr = {const_cast<void *>(residual), y_dtype_, y_shape, nullptr, rank, CONVT_HOST_MEMORY};
         const convt_tensor cy = {y, y_dtype_, y_shape, nullptr, rank, CONVT_HOST_MEMORY};
         const convt_arguments arguments = {&cx, nullptr, nullptr, &cr, &cy, nullptr, nullptr, nullptr};
