@@ -7,9 +7,12 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "device/device_plan.h"
 #include "error.h"
 #include "geometry.h"
 #include "kernel_tables.h"
@@ -24,7 +27,8 @@ using convtranspose::Shape;
 using convtranspose::Status;
 
 struct convt_plan {
-    std::unique_ptr<LayerPlan> plan;
+    std::unique_ptr<LayerPlan> plan; // or else:
+    std::unique_ptr<convtranspose::DevicePlan> device;
     convtranspose::Problem problem; // what reshape resolves again
     double macs = 0;
 };
@@ -33,6 +37,8 @@ namespace {
 
 using convtranspose::concat;
 using convtranspose::dense_strides;
+using convtranspose::DevicePlan;
+using convtranspose::DeviceTable;
 using convtranspose::invalid;
 using convtranspose::isa_name;
 using convtranspose::Strides;
@@ -103,6 +109,25 @@ bool names_something(const std::string &name) {
         for (std::size_t i = 0; i < table.variant_count; i++) found = found || name == table.variants[i].name;
     });
     return found;
+}
+
+bool names_something(const DeviceTable &table, const std::string &name) {
+    return std::any_of(table.variants, table.variants + table.variant_count,
+                       [&](const convtranspose::DeviceVariant &v) { return name == v.name; });
+}
+
+// What of the options is for plans on a device; *device is empty if they are for the CPU.
+Status device_of(const convt_options *options, std::optional<convtranspose::DeviceRequest> *request) {
+    if (!options || !options->device.name || std::strcmp(options->device.name, "cpu") == 0) return Status();
+    const convt_device &d = options->device;
+    if (d.index < 0) return invalid("device.index = ", d.index, " must not be negative");
+    const DeviceTable *const table = convtranspose::find_device_table(d.name);
+    if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", d.name, "\" is not built in"));
+    if (options->variant && !names_something(*table, options->variant)) {
+        return Status(CONVT_UNSUPPORTED, concat("variant \"", options->variant, "\" is not built in for ", d.name));
+    }
+    *request = {d.name, d.index, d.context, options->variant ? options->variant : ""};
+    return Status();
 }
 
 Status settings_of(const convt_options *options, convtranspose::PlanSettings *settings) {
@@ -252,10 +277,10 @@ Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
-Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
-    const auto &[x, w, b, residual, y, quantization, workspace] = arguments;
-    if (!plan || !x || !y) return invalid("plan, x and y must not be null");
-    const LayerPlan &p = *plan->plan;
+// A run's tensors, checked against what was planned, for either kind of plan.
+template<typename Plan>
+Status run_checked(const Plan &p, const convt_arguments &arguments) {
+    const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
     const Geometry &g = p.geometry();
     convtranspose::RunTensors t;
     Strides strides;
@@ -311,7 +336,47 @@ Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
     t.y = y->data;
     t.w = w ? w->data : nullptr;
     t.b = b ? b->data : nullptr;
-    return p.run(t, workspace);
+    if constexpr (std::is_same_v<Plan, DevicePlan>) {
+        for (const convt_tensor *host : {w, b}) {
+            if (host && host->memory != CONVT_HOST_MEMORY)
+                return invalid("weights that come with a run must be in host memory");
+        }
+        t.x_memory = x->memory; // and workspace, of which it asks for no bytes, is not looked at
+        t.y_memory = y->memory;
+        if (residual) t.residual_memory = residual->memory;
+        t.stream = stream;
+        return p.run(t);
+    } else {
+        return p.run(t, workspace);
+    }
+}
+
+Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
+    const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
+    if (!plan || !x || !y) return invalid("plan, x and y must not be null");
+    if (plan->device) return run_checked(*plan->device, arguments);
+    for (const convt_tensor *t : {x, w, b, residual, y}) {
+        if (t && t->memory != CONVT_HOST_MEMORY)
+            return invalid("a tensor is in device memory, the plan is for the CPU");
+    }
+    if (stream) return invalid("stream is given, but the plan is for the CPU");
+    return run_checked(*plan->plan, arguments);
+}
+
+const Geometry &geometry_of(const convt_plan *plan) {
+    return plan->device ? plan->device->geometry() : plan->plan->geometry();
+}
+
+// Kinds of devices whose component is linked.
+const std::vector<const char *> &device_kinds() {
+    static const std::vector<const char *> kinds = [] {
+        std::vector<const char *> list;
+        for (const char *kind : {"cuda", "opencl"}) {
+            if (convtranspose::find_device_table(kind)) list.push_back(kind);
+        }
+        return list;
+    }();
+    return kinds;
 }
 
 } // namespace
@@ -328,6 +393,7 @@ const char *convt_status_name(convt_status status) {
     case CONVT_OVERFLOW: return "overflow";
     case CONVT_OUT_OF_MEMORY: return "out of memory";
     case CONVT_INTERNAL: return "internal error";
+    case CONVT_DEVICE_ERROR: return "device error";
     }
     return "unknown";
 }
@@ -377,8 +443,15 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         Geometry g;
         Status status = resolve_for_plan(*problem, &g);
         if (!status) return status;
+        std::optional<convtranspose::DeviceRequest> device;
+        Status device_status = device_of(options, &device);
+        const bool falls_back = options && options->device.falls_back;
+        if (!device_status && (!falls_back || device_status.code() == CONVT_INVALID_ARGUMENT)) return device_status;
+        convt_options on_cpu = options ? *options : convt_options{};
+        if (on_cpu.device.name && std::strcmp(on_cpu.device.name, "cpu") != 0)
+            on_cpu.variant = nullptr; // names a device's
         convtranspose::PlanSettings settings;
-        status = settings_of(options, &settings);
+        status = settings_of(&on_cpu, &settings);
         if (!status) return status;
         convtranspose::QuantizationValues quantization;
         const bool quantized = convtranspose::given(problem->quantization);
@@ -402,6 +475,12 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         auto made = std::make_unique<convt_plan>();
         made->problem = copy_of(*problem);
         made->macs = count_macs(g);
+        if (device) {
+            status = DevicePlan::create(g, *device, settings.allocator, quantized ? &quantization : nullptr, w_data,
+                                        b ? b->data : nullptr, &made->device);
+            if (status) *plan = made.release();
+            if (status || !falls_back) return status;
+        }
         status = LayerPlan::create(g, settings, quantized ? &quantization : nullptr, w_data, b ? b->data : nullptr,
                                    &made->plan);
         if (!status) return status;
@@ -425,7 +504,7 @@ convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, conv
         auto made = std::make_unique<convt_plan>();
         made->problem = std::move(problem);
         made->macs = count_macs(g);
-        status = plan->plan->reshape(g, &made->plan);
+        status = plan->device ? plan->device->reshape(g, &made->device) : plan->plan->reshape(g, &made->plan);
         if (!status) return status;
         *reshaped = made.release();
         return Status();
@@ -436,7 +515,7 @@ void convt_plan_destroy(convt_plan *plan) { delete plan; }
 
 convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
                             const convt_tensor *y, void *workspace) {
-    return guarded([&] { return run_plan(plan, {x, w, b, nullptr, y, nullptr, workspace}); });
+    return guarded([&] { return run_plan(plan, {x, w, b, nullptr, y, nullptr, workspace, nullptr}); });
 }
 
 convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
@@ -444,7 +523,7 @@ convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor
                                       const convt_quantization *quantization, void *workspace) {
     return guarded([&]() -> Status {
         if (!quantization) return invalid("quantization must not be null");
-        return run_plan(plan, {x, w, b, nullptr, y, quantization, workspace});
+        return run_plan(plan, {x, w, b, nullptr, y, quantization, workspace, nullptr});
     });
 }
 
@@ -455,31 +534,71 @@ convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *
     });
 }
 
-size_t convt_plan_workspace_bytes(const convt_plan *plan) { return plan->plan->workspace_bytes(); }
-size_t convt_plan_packed_bytes(const convt_plan *plan) { return plan->plan->packed_bytes(); }
-size_t convt_plan_rank(const convt_plan *plan) { return plan->plan->geometry().x_shape.size(); }
-const int64_t *convt_plan_x_shape(const convt_plan *plan) { return plan->plan->geometry().x_shape.data(); }
-const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan->plan->geometry().y_shape.data(); }
+size_t convt_plan_workspace_bytes(const convt_plan *plan) { return plan->device ? 0 : plan->plan->workspace_bytes(); }
+size_t convt_plan_packed_bytes(const convt_plan *plan) {
+    return plan->device ? plan->device->packed_bytes() : plan->plan->packed_bytes();
+}
+size_t convt_plan_rank(const convt_plan *plan) { return geometry_of(plan).x_shape.size(); }
+const int64_t *convt_plan_x_shape(const convt_plan *plan) { return geometry_of(plan).x_shape.data(); }
+const int64_t *convt_plan_y_shape(const convt_plan *plan) { return geometry_of(plan).y_shape.data(); }
 double convt_plan_macs(const convt_plan *plan) { return plan->macs; }
-int convt_plan_threads(const convt_plan *plan) { return plan->plan->settings().parallel.threads; }
-const char *convt_plan_variant(const convt_plan *plan) { return plan->plan->core().variant().name; }
-const char *convt_plan_problem(const convt_plan *plan) { return plan->plan->key().c_str(); }
-size_t convt_plan_candidate_count(const convt_plan *plan) { return plan->plan->able().size(); }
+int convt_plan_threads(const convt_plan *plan) { return plan->device ? 1 : plan->plan->settings().parallel.threads; }
+const char *convt_plan_variant(const convt_plan *plan) {
+    return plan->device ? plan->device->variant().name : plan->plan->core().variant().name;
+}
+const char *convt_plan_problem(const convt_plan *plan) { return plan->device ? "" : plan->plan->key().c_str(); }
+size_t convt_plan_candidate_count(const convt_plan *plan) {
+    return plan->device ? plan->device->able().size() : plan->plan->able().size();
+}
 const char *convt_plan_candidate(const convt_plan *plan, size_t i) {
-    return i < plan->plan->able().size() ? plan->plan->able()[i] : nullptr;
+    const std::vector<const char *> &able = plan->device ? plan->device->able() : plan->plan->able();
+    return i < able.size() ? able[i] : nullptr;
 }
-size_t convt_plan_kernel_count(const convt_plan *plan) { return plan->plan->kernels().size(); }
+size_t convt_plan_kernel_count(const convt_plan *plan) { return plan->device ? 1 : plan->plan->kernels().size(); }
 const char *convt_plan_kernel(const convt_plan *plan, size_t i) {
-    return i < plan->plan->kernels().size() ? plan->plan->kernels()[i] : nullptr;
+    if (i >= convt_plan_kernel_count(plan)) return nullptr;
+    return plan->device ? plan->device->variant().name : plan->plan->kernels()[i];
 }
-const char *convt_plan_isa(const convt_plan *plan) { return convtranspose::isa_name(plan->plan->core().variant().isa); }
+const char *convt_plan_isa(const convt_plan *plan) {
+    return plan->device ? plan->device->table().kind : isa_name(plan->plan->core().variant().isa);
+}
+const char *convt_plan_device(const convt_plan *plan) { return plan->device ? plan->device->table().kind : "cpu"; }
 const char *convt_plan_explain(const convt_plan *plan) {
     const char *text = "";
     guarded([&] {
-        text = plan->plan->explanation().c_str();
+        text = plan->device ? plan->device->explanation().c_str() : plan->plan->explanation().c_str();
         return Status();
     });
     return text;
+}
+
+size_t convt_device_kind_count(void) { return device_kinds().size(); }
+const char *convt_device_kind_name(size_t i) { return i < device_kinds().size() ? device_kinds()[i] : nullptr; }
+
+size_t convt_device_count(const char *kind) {
+    size_t count = 0;
+    guarded([&]() -> Status {
+        const DeviceTable *const table = kind ? convtranspose::find_device_table(kind) : nullptr;
+        if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", kind ? kind : "", "\" is not built in"));
+        convtranspose::DeviceError error;
+        const int n = table->backend->count(&error);
+        if (n < 0) return to_status(error);
+        count = static_cast<size_t>(n);
+        return Status();
+    });
+    return count;
+}
+
+const char *convt_device_description(const char *kind, size_t index) {
+    static CONVTRANSPOSE_THREAD_LOCAL char text[512];
+    const convt_status status = guarded([&]() -> Status {
+        const DeviceTable *const table = kind ? convtranspose::find_device_table(kind) : nullptr;
+        if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", kind ? kind : "", "\" is not built in"));
+        convtranspose::DeviceError error;
+        const bool done = table->backend->describe(static_cast<int>(index), text, sizeof text, &error);
+        return done ? Status() : to_status(error);
+    });
+    return status == CONVT_OK ? text : nullptr;
 }
 
 convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tuning) {

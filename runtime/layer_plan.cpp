@@ -235,7 +235,8 @@ Status LayerPlan::finish_planning() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
     const auto why = [&](const char *method) {
         if (settings_.variant == method) return std::string("asked for by name");
-        return record_ && record_->variant == method ? measured(*record_) : std::string("least estimated cost");
+        if (record_ && record_->variant == method) return measured(*record_);
+        return std::string("least estimated cost") + (record_note_.empty() ? "" : " (" + record_note_ + ")");
     };
     if (col2im_) {
         reason_ = concat("kernel elements as output channels of a matrix product, added up (col2im), in ",

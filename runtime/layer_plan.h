@@ -54,6 +54,9 @@ struct RunTensors {
     const QuantizationValues *quantization = nullptr;
     const void *residual = nullptr; // null: none is added
     Strides residual_strides;
+    // Of plans for a device.
+    convt_memory x_memory = CONVT_HOST_MEMORY, y_memory = CONVT_HOST_MEMORY, residual_memory = CONVT_HOST_MEMORY;
+    void *stream = nullptr;
 };
 
 class Col2im;

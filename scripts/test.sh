@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests, on this machine and as 64-bit ARM under qemu:
-# scripts/test.sh [--preset PRESET | --sanitize] [CTEST OPTION...]
+# scripts/test.sh [--preset PRESET | --sanitize | --devices] [CTEST OPTION...]
 #   --preset linux-aarch64  only those under qemu;  --preset release: only those on this machine
 #   --preset linux-armv7    as 32-bit ARM under qemu;  --preset wasm32-wasi: as WebAssembly, in wasmtime
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
+#   --devices               kernels for GPUs: OpenCL's by PoCL on this CPU, CUDA's by ptxas, and on a GPU where there is one
 #   -L geometry             (as every other option) is passed on to ctest: only the tests with that label, on this machine
 #                           unless a preset is named
 set -euo pipefail
@@ -12,11 +13,17 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
 
 presets=(release linux-aarch64)
+devices=0
 if (($#)); then presets=(release); fi
 case ${1:-} in
 --sanitize)
     presets=(asan-ubsan)
     shift
+    ;;
+--devices)
+    devices=1
+    shift
+    set -- -L 'opencl|cuda' "$@"
     ;;
 --preset)
     presets=("${2:?--preset needs a name}")
@@ -24,6 +31,16 @@ case ${1:-} in
     ;;
 esac
 scripts/setup.sh
+if ((devices)); then
+    # What runs OpenCL on this CPU. Without it those tests skip, as those for CUDA do without a GPU or ptxas.
+    (need_packages pocl-opencl-icd) || say "no pocl-opencl-icd: the tests of kernels for OpenCL will skip"
+    if [[ ! -d build/venv/site-packages/nvidia ]]; then
+        "$venv/bin/python" -m pip install --quiet --no-deps --target build/venv/site-packages -r requirements-gpu.txt ||
+            say "no ptxas: the test of kernels for CUDA will skip"
+    fi
+    [[ -f build/build.ninja ]] || "$venv/bin/cmake" --preset release
+    logged configure-devices "kernels for OpenCL and CUDA" "$venv/bin/cmake" build -D 'CONVTRANSPOSE_DEVICES=opencl;cuda'
+fi
 status=0
 for preset in "${presets[@]}"; do
     if [[ $preset == linux-* || $preset == wasm32-* ]]; then scripts/build.sh release; fi # whose generators it takes

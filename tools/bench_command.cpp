@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -79,7 +80,9 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     for (int warm_up = 0; warm_up < 2; warm_up++) throw_unless(plan.run(arguments));
     require_plausible(y);
 
-    m.peak_gflops = peak_gflops(plan.isa(), problem.dtype, options.plan.threads);
+    // That of a device is not measured.
+    m.peak_gflops = plan.device() == "cpu" ? peak_gflops(plan.isa(), problem.dtype, options.plan.threads)
+                                           : std::numeric_limits<double>::quiet_NaN();
     throw_unless(plan.run(arguments)); // the peak may have idled caches and plan threads
     std::vector<double> times;
     const double begin = now();
@@ -152,6 +155,7 @@ void print_text(const std::vector<Measurement> &measurements) {
     print_table(std::cout, rows, {6, 7, 8, 9, 10, 11, 12});
     std::map<double, std::string> peaks;
     for (const Measurement &m : measurements) {
+        if (std::isnan(m.peak_gflops)) continue;
         peaks[m.peak_gflops] = format("%.1f GFLOP/s for ", m.peak_gflops) +
                                (is_integer(m.dtype)    ? "integers"
                                 : m.dtype == CONVT_F64 ? "f64"

@@ -15,12 +15,14 @@ constexpr int kSuccess = 0, kFailure = 1, kUsage = 2; // exit statuses
 struct PlanOptions {
     int threads = 1;
     std::string variant, isa; // empty: chosen by the plan
+    std::string device;       // empty: the CPU
 
     Options view() const {
         Options options{};
         options.threads = threads;
         options.variant = variant.empty() ? nullptr : variant.c_str();
         options.isa = isa.empty() ? nullptr : isa.c_str();
+        options.device.name = device.empty() ? nullptr : device.c_str();
         return options;
     }
 };

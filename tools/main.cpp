@@ -80,6 +80,8 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--threads", options->threads, "Threads to compute with")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
+    command->add_option("--device", options->device,
+                        "cpu, or a device whose kernels are built in (see targets); its times have the copies in them");
     command->add_option("--isa", options->isa, "Force an ISA (see targets); default: the best that this CPU runs");
     command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
 }

@@ -100,7 +100,7 @@ TEST_F(Failures, ToStayAlive) {
 
 TEST_F(Failures, ToAnswer) {
     generators({"make \"int $f() { for (;;) ; }\"", "", ""});
-    const std::vector<json> lines = search("12");
+    const std::vector<json> lines = search("5");
     ASSERT_EQ(outcome_.status, 0) << outcome_;
     EXPECT_GT(count(lines, "did not answer in"), 0u) << outcome_;
 }

@@ -48,8 +48,9 @@ typedef enum convt_status {
     CONVT_INVALID_ARGUMENT = 1, /* an attribute, shape, type or tensor breaks a rule of the operator or of this file */
     CONVT_UNSUPPORTED = 2,      /* valid, but not built in: a variant or ISA by a name that this CPU or build lacks */
     CONVT_OVERFLOW = 3,         /* a size does not fit; tensors may span at most 2^31 - 1 elements */
-    CONVT_OUT_OF_MEMORY = 4,    /* the allocator returned null */
-    CONVT_INTERNAL = 5          /* a bug in this library */
+    CONVT_OUT_OF_MEMORY = 4,    /* the allocator returned null, or a device has not that much */
+    CONVT_INTERNAL = 5,         /* a bug in this library */
+    CONVT_DEVICE_ERROR = 6      /* a driver reported an error; the message has its words */
 } convt_status;
 
 typedef enum convt_dtype {
@@ -132,6 +133,10 @@ typedef struct convt_problem {
     convt_post_ops post_ops; /* all zero: none */
 } convt_problem;
 
+/* Where the data of a tensor is. Memory of the plan's device: data is what cudaMalloc or cuMemAlloc gave (a place inside of
+ * such memory is as good), or a cl_mem, from its start. */
+typedef enum convt_memory { CONVT_HOST_MEMORY = 0, CONVT_DEVICE_MEMORY = 1 } convt_memory;
+
 /* A tensor in the caller's memory. strides: one per axis in elements, NULL for dense C order. A crop of a larger tensor
  * is welcome: strides must be positive where the extent exceeds 1, the last axis must have stride 1 (of x and y; weights
  * and bias must be dense), and elements of y must not overlap. x and y must not overlap each other. */
@@ -141,6 +146,7 @@ typedef struct convt_tensor {
     const int64_t *shape;
     const int64_t *strides;
     size_t rank;
+    convt_memory memory; /* of x, y and the residual; all else comes in host memory */
 } convt_tensor;
 
 /* Runs task(task_context, i) for each i in 0..count-1, in any order, on any threads, and returns when all have ended. */
@@ -153,8 +159,24 @@ typedef void (*convt_parallel_for)(void *user, size_t count, convt_task task, vo
 typedef void *(*convt_allocate)(void *user, size_t size, size_t alignment);
 typedef void (*convt_deallocate)(void *user, void *pointer);
 
-/* Zero-initialise for the defaults. Everything that is pointed to by `variant` and `isa` is only read during the call;
- * the hooks must outlive the plan and its reshapes. */
+/* What a plan runs on. All zero: the CPU. The component of the library that is named alike must be linked.
+ *
+ * A plan for a device keeps its weights there. Tensors in host memory are copied for the caller, and y is there when the run
+ * returns. Where x, y and the residual are all on the device, a run only puts its work into the stream and returns: nothing
+ * waits, and nothing is allocated but at the first run on that stream. Up to three spatial axes. */
+typedef struct convt_device {
+    const char *name; /* "cuda" or "opencl"; NULL or "cpu": the CPU */
+    int index;        /* which of them, from 0 */
+    /* A CUcontext or a cl_context, which must outlive the plan. NULL: the device's primary context, which is that of the
+     * CUDA runtime and of PyTorch; of OpenCL one that the library makes. */
+    void *context;
+    /* Nonzero: if there is no such device or driver, or it lacks memory, or has no kernel for the problem, the plan is made
+     * for the CPU: see convt_plan_device(). Zero: that is an error. */
+    int falls_back;
+} convt_device;
+
+/* Zero-initialise for the defaults. Everything that is pointed to by `variant`, `isa` and `device.name` is only read during the
+ * call; the hooks must outlive the plan and its reshapes. */
 typedef struct convt_options {
     int threads;                     /* 0: one. Results are bitwise the same for any number. */
     convt_parallel_for parallel_for; /* NULL: the library's own threads, started when first needed */
@@ -162,8 +184,9 @@ typedef struct convt_options {
     convt_allocate allocate; /* NULL (then deallocate too): the C library's */
     convt_deallocate deallocate;
     void *allocate_user;
-    const char *variant; /* force what computes, by name (see convt_plan_candidate); NULL: chosen by tuning record or cost */
-    const char *isa;     /* force an ISA by name (see convt_isa_name); NULL: the best that this CPU runs */
+    const char
+        *variant; /* force what computes, by name (see convt_plan_candidate); NULL: chosen by tuning record or cost */
+    const char *isa; /* force an ISA by name (see convt_isa_name); NULL: the best that this CPU runs */
     /* Nonzero: f16 layers may be summed in f16, where the CPU computes with it (ARM's FEAT_FP16): up to twice as fast, each
      * of the terms of a sum adding a rounding error of up to 2^-11 of it. Else sums of f16 are f32. */
     int sums_in_f16;
@@ -171,6 +194,7 @@ typedef struct convt_options {
      * outlive the plan and its reshapes. NULL: what the file holds that the environment variable CONVTRANSPOSE_TUNING names
      * (read once; convt_plan_explain says where it could not be used). */
     const struct convt_tuning *tuning;
+    convt_device device;
 } convt_options;
 
 typedef struct convt_plan convt_plan;
@@ -216,7 +240,10 @@ typedef struct convt_arguments {
     const convt_tensor *residual;  /* y's type and shape, not overlapping y; if and only if the problem adds one */
     const convt_tensor *y;
     const convt_quantization *quantization; /* NULL: as planned */
-    void *workspace;
+    void *workspace;                        /* of plans for the CPU */
+    /* Of plans for a device: a CUstream (cudaStream_t), or a cl_command_queue (in order), of the plan's context. NULL: the
+     * default stream; of OpenCL one of the library's own. */
+    void *stream;
 } convt_arguments;
 
 CONVT_API convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *arguments);
@@ -231,6 +258,7 @@ CONVT_API double convt_plan_macs(const convt_plan *plan); /* multiply-adds of th
 CONVT_API int convt_plan_threads(const convt_plan *plan); /* as asked for */
 CONVT_API const char *convt_plan_variant(const convt_plan *plan); /* name of the chosen variant */
 CONVT_API const char *convt_plan_isa(const convt_plan *plan);     /* name of the ISA it runs on */
+CONVT_API const char *convt_plan_device(const convt_plan *plan);  /* "cpu", or the device's name as in convt_device */
 CONVT_API const char *
 convt_plan_explain(const convt_plan *plan); /* geometry, taps, candidates, choice and reason, as text */
 
@@ -251,8 +279,8 @@ CONVT_API const char *convt_plan_kernel(const convt_plan *plan, size_t i);
 typedef struct convt_tuning convt_tuning;
 CONVT_API convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tuning);
 CONVT_API void convt_tuning_destroy(convt_tuning *tuning); /* NULL is allowed */
-CONVT_API const char *convt_cpu_name(void);        /* of this CPU, as records have it */
-CONVT_API const char *convt_kernels_version(void); /* of the kernels built in: a hash of their sources */
+CONVT_API const char *convt_cpu_name(void);                /* of this CPU, as records have it */
+CONVT_API const char *convt_kernels_version(void);         /* of the kernels built in: a hash of their sources */
 
 /* Adds kernels to those built in, for all plans made afterwards: a table that `convtranspose tune` makes and compiles. It is
  * refused if it is of another version of the library; it must outlive the program's use of this library. */
@@ -265,6 +293,13 @@ CONVT_API convt_status convt_add_kernels(const convt_kernels *kernels);
 CONVT_API size_t convt_isa_count(void);
 CONVT_API const char *convt_isa_name(size_t i);
 CONVT_API int convt_isa_supported(size_t i);
+
+/* Devices whose kernels are built in, "cuda" and "opencl", and how many of each there are: 0 without a driver, and then
+ * convt_last_error() says why. */
+CONVT_API size_t convt_device_kind_count(void);
+CONVT_API const char *convt_device_kind_name(size_t i);
+CONVT_API size_t convt_device_count(const char *kind);
+CONVT_API const char *convt_device_description(const char *kind, size_t index); /* NULL: there is no such device */
 
 /* Variants built in, in table order. */
 CONVT_API size_t convt_variant_count(void);

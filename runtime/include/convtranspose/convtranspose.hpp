@@ -100,6 +100,7 @@ struct TensorView {
     convt_dtype dtype = CONVT_F32;
     Shape shape;
     Shape strides;
+    convt_memory memory = CONVT_HOST_MEMORY;
 };
 
 struct ConstTensorView {
@@ -107,11 +108,14 @@ struct ConstTensorView {
     convt_dtype dtype = CONVT_F32;
     Shape shape;
     Shape strides;
+    convt_memory memory = CONVT_HOST_MEMORY;
 
     ConstTensorView() = default;
-    ConstTensorView(const void *data_, convt_dtype dtype_, Shape shape_, Shape strides_ = {})
-        : data(data_), dtype(dtype_), shape(std::move(shape_)), strides(std::move(strides_)) {}
-    ConstTensorView(const TensorView &t) : data(t.data), dtype(t.dtype), shape(t.shape), strides(t.strides) {}
+    ConstTensorView(const void *data_, convt_dtype dtype_, Shape shape_, Shape strides_ = {},
+                    convt_memory memory_ = CONVT_HOST_MEMORY)
+        : data(data_), dtype(dtype_), shape(std::move(shape_)), strides(std::move(strides_)), memory(memory_) {}
+    ConstTensorView(const TensorView &t)
+        : data(t.data), dtype(t.dtype), shape(t.shape), strides(t.strides), memory(t.memory) {}
 };
 
 using Options = convt_options;
@@ -123,6 +127,7 @@ struct Arguments {
     TensorView y;
     std::optional<Quantization> quantization;
     void *workspace = nullptr;
+    void *stream = nullptr;
 };
 
 namespace detail {
@@ -165,12 +170,16 @@ inline convt_problem view(const Problem &p) {
 }
 
 inline convt_tensor view(const ConstTensorView &t) {
-    return {const_cast<void *>(t.data), t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(),
-            t.shape.size()};
+    return {const_cast<void *>(t.data),
+            t.dtype,
+            t.shape.data(),
+            t.strides.empty() ? nullptr : t.strides.data(),
+            t.shape.size(),
+            t.memory};
 }
 
 inline convt_tensor view(const TensorView &t) {
-    return {t.data, t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(), t.shape.size()};
+    return {t.data, t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(), t.shape.size(), t.memory};
 }
 
 } // namespace detail
@@ -214,8 +223,9 @@ class Plan {
     // Dense x and y.
     Status run(const void *x, void *y) const {
         const std::size_t rank = convt_plan_rank(plan_.get());
-        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank};
-        const convt_tensor cy = {y, y_dtype_, convt_plan_y_shape(plan_.get()), nullptr, rank};
+        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank,
+                                 CONVT_HOST_MEMORY};
+        const convt_tensor cy = {y, y_dtype_, convt_plan_y_shape(plan_.get()), nullptr, rank, CONVT_HOST_MEMORY};
         return Status::from(convt_plan_run(plan_.get(), &cx, nullptr, nullptr, &cy, nullptr));
     }
 
@@ -223,10 +233,11 @@ class Plan {
     Status run(const void *x, const void *residual, void *y) const {
         const std::size_t rank = convt_plan_rank(plan_.get());
         const std::int64_t *const y_shape = convt_plan_y_shape(plan_.get());
-        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank};
-        const convt_tensor cr = {const_cast<void *>(residual), y_dtype_, y_shape, nullptr, rank};
-        const convt_tensor cy = {y, y_dtype_, y_shape, nullptr, rank};
-        const convt_arguments arguments = {&cx, nullptr, nullptr, &cr, &cy, nullptr, nullptr};
+        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank,
+                                 CONVT_HOST_MEMORY};
+        const convt_tensor cr = {const_cast<void *>(residual), y_dtype_, y_shape, nullptr, rank, CONVT_HOST_MEMORY};
+        const convt_tensor cy = {y, y_dtype_, y_shape, nullptr, rank, CONVT_HOST_MEMORY};
+        const convt_arguments arguments = {&cx, nullptr, nullptr, &cr, &cy, nullptr, nullptr, nullptr};
         return Status::from(convt_plan_run_with(plan_.get(), &arguments));
     }
 
@@ -244,7 +255,8 @@ class Plan {
                                            a.residual ? &residual : nullptr,
                                            &y,
                                            a.quantization ? &q : nullptr,
-                                           a.workspace};
+                                           a.workspace,
+                                           a.stream};
         return Status::from(convt_plan_run_with(plan_.get(), &arguments));
     }
 
@@ -288,6 +300,7 @@ class Plan {
     int threads() const { return convt_plan_threads(plan_.get()); }
     std::string variant() const { return convt_plan_variant(plan_.get()); }
     std::string isa() const { return convt_plan_isa(plan_.get()); }
+    std::string device() const { return convt_plan_device(plan_.get()); }
     std::string explain() const { return convt_plan_explain(plan_.get()); }
     const convt_plan *get() const { return plan_.get(); }
 

@@ -1,0 +1,131 @@
+"""What the compiler of CUDA's driver makes of each kernel, without a GPU: registers, spills, how many threads
+of a multiprocessor that leaves, and what the inner loop consists of.
+
+static_evidence.py FOLDER [--arch sm_90] [--check] [--output table.md]: FOLDER has the PTX, *.device_code. --check fails where a
+kernel spills more than a few bytes or leaves too few threads; with status 77 where ptxas is not installed
+(requirements-gpu.txt).
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+SKIPPED = 77
+REGISTERS, THREADS = 65536, 2048  # of a multiprocessor; shared memory, at most 8 KiB a block, is not what limits
+REGISTER_LIMIT = 128  # what runtime/device/cuda_backend.cpp asks for
+ACCEPTED_SPILLS = 64  # bytes of a thread, outside of the inner loop
+# What multiplies and adds terms, by type. (IMAD also moves and computes addresses, so that its share is at most that.)
+MATH = {"f64": ("DFMA",), "u8": ("IMAD", "IDP")}
+
+
+def tool(name):
+    """A tool of the wheels: they come with no launcher."""
+    folder = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia"
+    return next(iter(sorted(folder.glob(f"*/bin/{name}"))), None)
+
+
+def threads_of(ptx_name):
+    """Threads of a block, by the kernel's name, as cmake/variants_gpu.cmake has them."""
+    tiles = {"128x128": 256, "64x64": 64, "64x32": 64, "32x64": 64, "4x512": 128}
+    if "tiled_f64" in ptx_name:
+        return 256
+    return next((threads for tile, threads in tiles.items() if ptx_name.endswith(tile)), 256)
+
+
+def math_of(kernel, opcodes):
+    kinds = next((kinds for dtype, kinds in MATH.items() if f"_{dtype}" in kernel), ("FFMA", "FADD"))
+    return sum(o.split(".")[0] in kinds for o in opcodes)
+
+
+def inner_loop(kernel, sass):
+    """Opcodes of the loop with the most multiply-adds: from the target of a backward branch to that branch."""
+    labels, instructions = {}, []
+    for line in sass.splitlines():
+        if label := re.match(r"(\.L_x?_?\w+):", line):
+            labels[label[1]] = len(instructions)
+        elif found := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)([^;]*);", line):
+            instructions.append((found[1], found[2]))
+    best, best_share = [], 0
+    for at, (opcode, operands) in enumerate(instructions):
+        if opcode != "BRA":
+            continue
+        target = re.search(r"`\((\.L\w+)\)", operands)
+        begin = labels.get(target[1], at) if target else at
+        body = [o for o, _ in instructions[begin : at + 1]]
+        share = math_of(kernel, body) / max(len(body), 1)
+        if begin < at and math_of(kernel, body) >= 4 and share > best_share:
+            best, best_share = body, share
+    return best
+
+
+def examine(ptxas, nvdisasm, path, arch, folder):
+    ptx, cubin = folder / "k.ptx", folder / "k.cubin"
+    ptx.write_bytes(path.read_bytes())
+    said = subprocess.run(
+        [ptxas, "-v", f"-arch={arch}", f"-maxrregcount={REGISTER_LIMIT}", ptx, "-o", cubin],
+        check=True, capture_output=True, text=True,
+    ).stderr
+    number = lambda pattern: int((re.search(pattern, said) or [0, 0])[1])
+    registers = number(r"Used (\d+) registers")
+    row = {
+        "kernel": path.stem,
+        "registers": registers,
+        "spills": number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
+        "threads": threads_of(path.stem),
+    }
+    blocks = REGISTERS // (-(-registers // 8) * 8 * row["threads"])
+    row["resident"] = min(blocks * row["threads"], THREADS)
+    if nvdisasm:
+        sass = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True, text=True).stdout
+        loop = inner_loop(path.stem, sass)
+        row["loop"], row["math"] = len(loop), math_of(path.stem, loop)
+        row["loads"] = sum(o.startswith(("LDS", "LDG")) for o in loop)
+        row["local"] = sum(o.startswith(("LDL", "STL")) for o in loop)
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--arch", default="sm_80")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--output", type=pathlib.Path)
+    options = parser.parse_args()
+    ptxas, nvdisasm = tool("ptxas"), tool("nvdisasm")
+    if not ptxas:
+        print("ptxas is not installed: pip install -r requirements-gpu.txt")
+        return SKIPPED
+    paths = sorted(options.folder.glob("*.device_code"))
+    if not paths:
+        sys.exit(f"there is no PTX in {options.folder}")
+    lines = [
+        f"| kernel ({options.arch}) | registers | spilled bytes | threads of a block | resident threads | inner loop | "
+        "multiply-adds | loads | local |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    bad = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for path in paths:
+            row = examine(ptxas, nvdisasm, path, options.arch, pathlib.Path(temporary))
+            share = f"{row['math']} ({100 * row['math'] // max(row['loop'], 1)}%)" if nvdisasm else "-"
+            lines.append(
+                f"| {row['kernel']} | {row['registers']} | {row['spills']} | {row['threads']} | {row['resident']} | "
+                f"{row.get('loop', '-')} | {share} | {row.get('loads', '-')} | {row.get('local', '-')} |"
+            )
+            if row["spills"] > ACCEPTED_SPILLS or row.get("local", 0) or row["resident"] < 256:
+                bad.append(row["kernel"])
+    table = "\n".join(lines) + "\n"
+    print(table)
+    if options.output:
+        options.output.write_text(table)
+    if options.check and bad:
+        sys.exit("spills, or too few threads: " + ", ".join(bad))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+// The AOT generator of what follows a convolution on a GPU: the parts of sums that were split are added up, in order, and
+// post-ops are applied. In place where there is one part, of y's type. Arguments: see gpu_generator.cpp.
+#include <cstring>
+
+#include <Halide.h>
+
+#include "elementary.h"
+#include "gpu_types.h"
+#include "numerics.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+
+namespace {
+
+constexpr int kAxes = 5; // of y, innermost first
+constexpr int kThreads = 256;
+
+// Halide 21 writes f64 constants of OpenCL's source with too few digits: as their bits they are exact.
+class ExactConstants : public Internal::IRMutator {
+    using Internal::IRMutator::visit;
+    Expr visit(const Internal::FloatImm *op) override {
+        if (op->type != Float(64)) return op;
+        uint64_t bits = 0;
+        std::memcpy(&bits, &op->value, sizeof bits);
+        return reinterpret(Float(64), Expr(bits));
+    }
+};
+
+// Of convt_activation.
+enum { kRelu = 1, kLeakyRelu = 2, kClip = 3, kSigmoid = 4, kTanh = 5 };
+
+} // namespace
+
+class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
+  public:
+    GeneratorParam<Type> part_type{"part_type", Float(32)};
+    GeneratorParam<Type> y_type{"y_type", Float(32)};
+
+    Input<Buffer<void, 1>> parts{"parts"}, residual{"residual"};
+    Input<int32_t[kAxes]> extent{"extent"};
+    Input<uint32_t[kAxes]> multiplier{"multiplier"};
+    Input<int32_t[kAxes]> shift{"shift"};
+    Input<int32_t[kAxes]> part_stride{"part_stride"}, residual_stride{"residual_stride"}, y_stride{"y_stride"};
+    Input<int32_t> part_count{"part_count"}, part_distance{"part_distance"};
+    Input<int32_t> total{"total"}, y_size{"y_size"};
+    Input<int32_t> adds_residual{"adds_residual"}, activation{"activation"};
+    Input<float> alpha{"alpha"}, beta{"beta"};
+    Output<Buffer<void, 1>> y{"y"};
+
+    void configure() {
+        parts.set_type(Storage(part_type, get_target()).stored());
+        residual.set_type(Storage(y_type, get_target()).stored());
+        y.set_type(Storage(y_type, get_target()).stored());
+    }
+
+    void generate() {
+        const Type type = sum_type(y_type);
+        const Storage part(part_type, get_target()), result(y_type, get_target());
+        const auto widen = [&](const Expr &e) { return cast(type, result.load(e)); };
+        const auto place = [&](const Expr &i, const auto &strides) {
+            Expr rest = i, at = 0;
+            for (size_t a = 0; a < kAxes; a++) {
+                const Expr next = cast<int>((cast<uint64_t>(cast<uint32_t>(rest)) * cast<uint64_t>(multiplier[a])) >>
+                                            cast<uint64_t>(shift[a]));
+                at += (rest - next * extent[a]) * strides[a];
+                rest = next;
+            }
+            return at;
+        };
+        const auto within = [](const Expr &at, const Expr &size) { return unsafe_promise_clamped(at, 0, size - 1); };
+
+        RDom k(0, part_count, "k");
+        sum_(i) = Internal::make_zero(type);
+        sum_(i) +=
+            cast(type, part.load(parts(within(place(i, part_stride) + k * part_distance, parts.dim(0).extent()))));
+
+        // What goes into the activation; y as it would be without it, if there is no residual.
+        const Expr convolution = result.store(sum_(i));
+        const Expr other =
+            residual(within(select(adds_residual != 0, place(i, residual_stride), 0), residual.dim(0).extent()));
+        const Expr v = widen(convolution) + select(adds_residual != 0, widen(other), Internal::make_const(type, -0.0));
+        // A NaN is neither less nor more: it stays.
+        const Expr least = select(activation == kRelu, Internal::make_zero(type), cast(type, alpha));
+        const Expr above = select(v < least, least, v), most = cast(type, beta);
+        const Expr clipped = select(activation == kClip && above > most, most, above);
+        const Expr leaky = select(v < 0, v * cast(type, alpha), v);
+        const Expr active = select(activation == kRelu || activation == kClip, clipped, activation == kLeakyRelu, leaky,
+                                   activation == kSigmoid, sigmoid(v), activation == kTanh, tanh_of(v), v);
+        out_(i) = result.store(active);
+
+        o_ = RDom({{0, kThreads}, {0, (total + kThreads - 1) / kThreads}}, "o");
+        const Expr at = o_[1] * kThreads + o_[0];
+        o_.where(at < total);
+        y(j) = undef(result.stored());
+        y(within(place(at, y_stride), y_size)) = out_(at);
+    }
+
+    void schedule() {
+        for (auto *buffer : {&parts, &residual}) {
+            buffer->dim(0).set_min(0);
+        }
+        y.dim(0).set_min(0);
+        Func result = y;
+        result.gpu_blocks(j); // of what is undefined: nothing, but on the device
+        // Each element of y is stored once, by one thread.
+        result.update().allow_race_conditions().gpu_threads(o_[0]).gpu_blocks(o_[1]);
+        if (get_target().has_feature(Target::OpenCL)) get_pipeline().add_custom_lowering_pass(new ExactConstants);
+        sum_.compute_at(result, o_[0]).store_in(MemoryType::Register).bound_extent(i, 1);
+    }
+
+  private:
+    Var i{"i"}, j{"j"};
+    Func sum_{"sum"}, out_{"out"};
+    RDom o_;
+};
+
+} // namespace convtranspose
+
+HALIDE_REGISTER_GENERATOR(convtranspose::GpuCombineGenerator, gpu_combine)

@@ -1,0 +1,122 @@
+// The algorithm of generators/conv_transpose.h for GPUs. The sums are the same; what differs is how they are numbered, and
+// that x and y are addressed by strides, so that any layout, crop and stride is one kernel:
+//
+//   by residue   positions of all rows and images of one residue of (w, h, d) are one long axis p, cut into tiles: a block of
+//                threads computes [tile of output channels] x [tile of p], for any image size and batch. Kernel elements are
+//                a list for each residue, and a block has one residue, so that no thread waits for another.
+//   by output    every element of y by itself, each with taps of its own. A term that reads outside of x is left out, so
+//                that any weight is right there, infinities and NaNs too.
+#ifndef CONVTRANSPOSE_GENERATORS_GPU_CONV_TRANSPOSE_H_
+#define CONVTRANSPOSE_GENERATORS_GPU_CONV_TRANSPOSE_H_
+
+#include <array>
+
+#include <Halide.h>
+
+#include "gpu_types.h"
+#include "numerics.h"
+
+namespace convtranspose {
+
+// Kernel elements: elements(column, element).
+enum ElementColumn { kElementOffset = 0, kElementTap = 3, kElementColumns = 4 }; // offset in x of w, h, d; packed tap
+// What blocks do: parts(column, part). A part is a residue of (w, h, d) with its elements, and of the input channels those
+// from a chunk on; the sum of a residue may be split over several parts, which are stored apart.
+enum PartColumn {
+    kPartResidue = 0,
+    kPartFirst = 3,
+    kPartCount = 4,
+    kPartChunk = 5,
+    kPartStore = 6, // added to the place in y
+    kPartAddsBias = 7,
+    kPartColumns = 8
+};
+
+// A number that non-negative 31-bit numbers are divided by: n / value = (n * multiplier) >> shift.
+struct Divisor {
+    Halide::Expr value, multiplier, shift;
+};
+
+// x or y: strides in elements, of w, h, d, of channels, of images.
+struct GpuTensor {
+    Storage storage;
+    Halide::Func data; // (element); of x only
+    Halide::Expr size;
+    std::array<Halide::Expr, 3> strides, extents;
+    Halide::Expr channel_stride, image_stride;
+    Halide::Expr channels; // per group
+};
+
+struct GpuNumbers {
+    Numerics numerics;                 // whose factors are (oc in all groups' tiles, column, 0)
+    Halide::Expr x_flip, x_zero_point; // integers: x is (stored ^ flip) - zero point, the latter of u8
+};
+
+struct ByResidueInputs {
+    GpuTensor x, y;
+    Halide::Func w;    // (oi, ic, tap, tile of oc in all groups)
+    Halide::Func bias; // (oc in all groups' tiles)
+    Halide::Func elements, parts;
+    Halide::Expr element_count, part_count, tap_count, tiles, batch;
+    Divisor tiles_per_group;
+    std::array<Divisor, 3> positions;    // of w, h, d: those of the residue that has most
+    std::array<Halide::Expr, 3> strides; // of the convolution
+    Halide::Expr most_elements;          // of any part
+    Halide::Expr chunks;                 // of every part
+    int chunk = 1;                       // input channels that are staged at a time
+    // A block's tile: vector x threads x unrolled, of output channels and of positions.
+    struct Side {
+        int vector = 1, threads = 1, unrolled = 1;
+        int size() const { return vector * threads * unrolled; }
+    } oc, p;
+    GpuNumbers numbers;
+};
+
+struct ByResidue {
+    Halide::Var ov{"ov"}, ot{"ot"}, ou{"ou"}; // output channel in its tile: vector, thread, unrolled
+    Halide::Var pv{"pv"}, pt{"pt"}, pu{"pu"}; // position in its tile, likewise
+    Halide::Var po{"po"}, oo{"oo"}, r{"r"};   // tiles of both; part
+    Halide::Var ic{"part_ic"},
+        t{"t"}; // input channel of the part; element. No Var may be named as an input of the generator.
+    Halide::Func x{"xs"},
+        w{"ws"};             // what a block multiplies: (pv, pt, pu, ic, t, po, r, oo), (ov, ot, ou, ic, t, r, oo)
+    Halide::Func sum{"sum"}; // (ov, ot, ou, pv, pt, pu, po, r, oo): bias, then one update over k
+    Halide::RDom k;          // channel in chunk, chunk, element
+    Halide::Func y{"y"};     // one update over o
+    Halide::RDom o;          // ov, ou, pv, pu, pt, ot, po, oo, r: in this order, which may not be changed
+    int chunk = 1;
+    ByResidueInputs::Side oc_side, p_side;
+};
+
+ByResidue conv_transpose_by_residue(const ByResidueInputs &in);
+
+struct ByOutputInputs {
+    GpuTensor x, y;
+    Halide::Func w;    // (element), by strides: packings differ
+    Halide::Func bias; // (channel of all groups)
+    Halide::Expr w_size, w_channel_stride, w_tap_stride, w_ic_stride;
+    struct AxisTaps {
+        Halide::Func taps;     // (residue, TapColumn) of generators/conv_transpose.h
+        Halide::Expr residues; // of the table; those past it have no outputs
+        Halide::Expr step, max_count, kernel;
+    };
+    std::array<AxisTaps, 3> taps;
+    std::array<Divisor, 3> outputs, strides; // of w, h, d
+    Divisor channels_per_group;              // of y
+    Halide::Expr batch, channels;            // of y in all groups
+    int channel_threads = 1, position_threads = 1;
+    GpuNumbers numbers;
+};
+
+struct ByOutput {
+    Halide::Var m{"m"}, p{"p"}; // channel of y; position in all images
+    Halide::Func sum{"sum"};    // (m, p)
+    Halide::Func y{"y"};        // one update over o
+    Halide::RDom o;             // m in tile, p in tile, tiles of m, tiles of p
+};
+
+ByOutput conv_transpose_by_output(const ByOutputInputs &in);
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_GENERATORS_GPU_CONV_TRANSPOSE_H_

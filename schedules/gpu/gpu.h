@@ -1,0 +1,22 @@
+// GPU schedules of the algorithms in generators/gpu_conv_transpose.h: what is a block, a thread, a register. No arithmetic.
+#ifndef CONVTRANSPOSE_SCHEDULES_GPU_GPU_H_
+#define CONVTRANSPOSE_SCHEDULES_GPU_GPU_H_
+
+#include "gpu_conv_transpose.h"
+
+namespace convtranspose {
+
+// Tiles of x and w staged in shared memory, sums in registers: for deep channels. channels_last: neighbouring threads stage
+// neighbouring channels of x, not positions.
+void schedule_tiled(Halide::Pipeline pipeline, const ByResidue &c, bool channels_last);
+
+// A thread for a few positions of all output channels of a tile, x and w read through the first-level cache: for few output
+// channels, and few input channels.
+void schedule_few(const ByResidue &c);
+
+// A thread for each element of y, neighbours along w or along channels: for depthwise layers, and for anything.
+void schedule_each(const ByOutput &c);
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_SCHEDULES_GPU_GPU_H_

@@ -1,0 +1,98 @@
+// Every kernel for a device, forced by name, on problems that it can do, compared with the reference; and what is chosen by
+// default. Where there is no such device the tests skip, and say why.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "device/device_table.h"
+#include "gpu/device.h"
+#include "reference/descriptor.h"
+#include "reference/quantized.h"
+#include "reference/random_problem.h"
+#include "reference/reference.h"
+#include "variants/problems.h"
+
+namespace convtranspose::test {
+namespace {
+
+struct Row {
+    std::string kind;
+    const DeviceVariant *variant;
+};
+
+void PrintTo(const Row &row, std::ostream *stream) { *stream << row.variant->name << " for " << row.kind; }
+
+std::vector<Row> rows_of_the_tables() {
+    std::vector<Row> rows;
+    for (const DeviceTable *table : {&convt_opencl_kernels, &convt_cuda_kernels}) {
+        for (std::size_t i = 0; i < table->variant_count; ++i) {
+            if (table->variants[i].family != DeviceFamily::kCombine) rows.push_back({table->kind, &table->variants[i]});
+        }
+    }
+    return rows;
+}
+
+// One in so many of the problems of the table of kernels for the CPU, beside the first few that a row can do.
+constexpr std::size_t kOneIn = 23, kAtLeast = 6;
+
+class DeviceVariants : public testing::TestWithParam<Row> {};
+
+TEST_P(DeviceVariants, Agree) {
+    const DeviceVariant &v = *GetParam().variant;
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam().kind);
+    std::size_t done = 0, index = 0;
+    Random random(static_cast<std::uint64_t>(v.tile_oc) * 100 + static_cast<std::uint64_t>(v.y_dtype));
+    for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
+        for (Problem &problem : variant_problems(v.x_dtype, layout)) {
+            ++index;
+            const std::uint64_t seed = index;
+            if (v.integers) {
+                problem.dtype = random.pick<convt_dtype>({CONVT_U8, CONVT_S8});
+                QuantizedAs as = random_quantized_as(problem.dtype, &random);
+                if (v.y_dtype == CONVT_F32) as.y = CONVT_F32;
+                quantize(&problem, as);
+            }
+            if (done >= kAtLeast && index % kOneIn != 0) continue;
+            Options options = on_device(GetParam().kind);
+            options.variant = v.name;
+            SCOPED_TRACE(describe(problem, seed, options));
+            const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
+            Plan plan;
+            Status status =
+                Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+            if (status.code() == CONVT_UNSUPPORTED) {
+                EXPECT_NE(status.message(), "");
+                continue;
+            }
+            ASSERT_TRUE(status) << status.message();
+            ASSERT_EQ(plan.variant(), v.name);
+            ASSERT_EQ(plan.device(), GetParam().kind);
+            Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape()), again = y;
+            status = plan.run(inputs.x.data(), y.data());
+            ASSERT_TRUE(status) << status.message();
+            ASSERT_TRUE(agrees(y, reference(problem, inputs)));
+            status = plan.run(inputs.x.data(), again.data());
+            ASSERT_TRUE(status) << status.message();
+            ASSERT_TRUE(again == y) << "a second run gives other bits";
+            ++done;
+        }
+    }
+    EXPECT_GE(done, kAtLeast) << "can do too few of the problems";
+    RecordProperty("problems", static_cast<int>(done));
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DeviceVariants, testing::ValuesIn(rows_of_the_tables()),
+                         [](const testing::TestParamInfo<Row> &c) {
+                             return c.param.kind + "_" + c.param.variant->name;
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceVariants);
+
+} // namespace
+} // namespace convtranspose::test

@@ -1,0 +1,221 @@
+// Plans for a device: what is chosen, sums in parts, post-ops, weights of all kinds, views, fallback.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "gpu/device.h"
+#include "reference/descriptor.h"
+#include "reference/quantized.h"
+#include "reference/random_problem.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+class DevicePlans : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, DevicePlans, testing::ValuesIn(device_kinds()),
+                         [](const testing::TestParamInfo<std::string> &c) { return c.param; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DevicePlans);
+
+TEST_P(DevicePlans, AgreeOnRandomProblems) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    Random random(7);
+    int on_the_device = 0;
+    for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+        Problem problem = random_problem(&random);
+        if (is_quantized(problem.dtype)) quantize(&problem, random_quantized_as(problem.dtype, &random));
+        Options options = on_device(GetParam());
+        options.device.falls_back = 1; // more than three axes
+        const Inputs inputs = draw(problem, seed);
+        SCOPED_TRACE(describe(problem, seed, options));
+        Plan plan;
+        Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        on_the_device += plan.device() == GetParam();
+        Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
+        status = plan.run(inputs.x.data(), y.data());
+        ASSERT_TRUE(status) << status.message();
+        ASSERT_TRUE(agrees(y, reference(problem, inputs))) << plan.explain();
+    }
+    EXPECT_GT(on_the_device, 90);
+}
+
+// Deep and small: sums over input channels are split, and so is each type's result.
+TEST_P(DevicePlans, SumInParts) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    for (const char *line :
+         {"f32 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2 bias", "f32 nhwc n1 ic700 oc65 i2x2 k3x3 s2x2 p1x1_1x1",
+          "f16 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2 bias", "bf16 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 3);
+        Options options = on_device(GetParam());
+        // The variant that does it, whatever the device has.
+        const std::string variant = problem.dtype == CONVT_F32   ? "tiled_f32_64x64"
+                                    : problem.dtype == CONVT_F16 ? "tiled_f16_parts_64x64"
+                                                                 : "tiled_bf16_parts_64x64";
+        options.variant = variant.c_str();
+        SCOPED_TRACE(describe(problem, 3, options));
+        Plan plan;
+        Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_NE(plan.explain().find("parts"), std::string::npos) << plan.explain();
+        Tensor y(problem.dtype, plan.y_shape());
+        status = plan.run(inputs.x.data(), y.data());
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    }
+}
+
+// Against the CPU's: the convolution of integers is exact in both, so that only the activation differs, by units in the last place.
+TEST_P(DevicePlans, PostOpsAreTheCpus) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    for (const char *dtype : {"f16", "bf16", "f32", "f64"}) {
+        for (const convt_activation activation :
+             {CONVT_NO_ACTIVATION, CONVT_RELU, CONVT_LEAKY_RELU, CONVT_CLIP, CONVT_SIGMOID, CONVT_TANH}) {
+            for (const int adds_residual : {0, 1}) {
+                if (!adds_residual && activation == CONVT_NO_ACTIVATION) continue;
+                Problem problem = parse_problem(std::string(dtype) + " nchw n2 ic5 oc6 i3x5 k4x4 s2x2 p1x1_1x1 bias");
+                problem.post_ops = {adds_residual, activation, activation == CONVT_CLIP ? -1.5f : 0.25f, 2.5f};
+                Inputs inputs = draw(problem, 5, Values::integers);
+                inputs.x.set(0, std::numeric_limits<double>::quiet_NaN());
+                SCOPED_TRACE(std::string(dtype) + ", activation " + std::to_string(activation));
+                std::vector<Tensor> results;
+                for (const std::string &device : {std::string("cpu"), GetParam()}) {
+                    Plan plan;
+                    Status status = Plan::create(problem, on_device(device), inputs.w.data(), inputs.b->data(), &plan);
+                    ASSERT_TRUE(status) << status.message();
+                    ASSERT_EQ(plan.device(), device);
+                    Tensor y(problem.dtype, plan.y_shape()), residual = y;
+                    for (std::int64_t i = 0; i < residual.size(); ++i) residual.set(i, static_cast<double>(i % 7) - 3);
+                    status = adds_residual ? plan.run(inputs.x.data(), residual.data(), y.data())
+                                           : plan.run(inputs.x.data(), y.data());
+                    ASSERT_TRUE(status) << status.message();
+                    results.push_back(y);
+                }
+                const double unit = std::string(dtype) == "f64"   ? 0x1p-52
+                                    : std::string(dtype) == "f32" ? 0x1p-23
+                                    : std::string(dtype) == "f16" ? 0x1p-10
+                                                                  : 0x1p-7;
+                int nans = 0;
+                for (std::int64_t i = 0; i < results[0].size(); ++i) {
+                    const double cpu = results[0].get(i), device = results[1].get(i);
+                    nans += std::isnan(cpu);
+                    ASSERT_EQ(std::isnan(cpu), std::isnan(device)) << i;
+                    if (!std::isnan(cpu)) {
+                        ASSERT_NEAR(device, cpu, 8 * unit * std::abs(cpu)) << i;
+                    }
+                }
+                EXPECT_GT(nans, 0);
+            }
+        }
+    }
+}
+
+// An infinite weight at a tap that reads outside of x must not reach y.
+TEST_P(DevicePlans, InfiniteWeightsReachWhatTheyShould) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem("f32 nchw n1 ic9 oc5 i4x5 k3x3 s2x2 p1x1_1x1 bias");
+    Inputs inputs = draw(problem, 9);
+    inputs.w.set(4, std::numeric_limits<double>::infinity());
+    inputs.w.set(100, std::numeric_limits<double>::quiet_NaN());
+    for (const bool constant : {true, false}) {
+        Plan plan;
+        Status status = Plan::create(problem, on_device(GetParam()), constant ? inputs.w.data() : nullptr,
+                                     constant ? inputs.b->data() : nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        Tensor y(problem.dtype, plan.y_shape());
+        const ConstTensorView b = inputs.b->view();
+        status =
+            constant ? plan.run(inputs.x.data(), y.data()) : plan.run(inputs.x.view(), inputs.w.view(), &b, y.view());
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    }
+}
+
+TEST_P(DevicePlans, ReshapeKeepsTheWeights) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    Problem problem = parse_problem("f32 nchw n1 ic20 oc30 i4x5 k4x4 s2x2 p1x1_1x1 bias");
+    const Inputs inputs = draw(problem, 11);
+    Plan plan, reshaped;
+    Status status = Plan::create(problem, on_device(GetParam()), inputs.w.data(), inputs.b->data(), &plan);
+    ASSERT_TRUE(status) << status.message();
+    problem.x_shape = {2, 20, 7, 3};
+    status = plan.reshape(problem.x_shape, &reshaped);
+    ASSERT_TRUE(status) << status.message();
+    Inputs others = draw(problem, 12);
+    others.w = inputs.w;
+    others.b = inputs.b;
+    Tensor y(problem.dtype, reshaped.y_shape());
+    status = reshaped.run(others.x.data(), y.data());
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_TRUE(agrees(y, reference(problem, others)));
+}
+
+TEST_P(DevicePlans, TakeCrops) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem("f32 nchw n2 ic3 oc4 i3x5 k3x3 s2x2");
+    const Inputs inputs = draw(problem, 13);
+    Plan plan;
+    Status status = Plan::create(problem, on_device(GetParam()), inputs.w.data(), nullptr, &plan);
+    ASSERT_TRUE(status) << status.message();
+    // x inside of rows of 9, y inside of rows of 16.
+    Tensor x(CONVT_F32, {2, 3, 3, 9}), y(CONVT_F32, {2, 4, 7, 16}), dense(CONVT_F32, plan.y_shape());
+    for (std::int64_t i = 0; i < inputs.x.size(); ++i) x.set(i / 5 * 9 + i % 5, inputs.x.get(i));
+    const ConstTensorView x_view(x.data(), CONVT_F32, problem.x_shape, {81, 27, 9, 1});
+    TensorView y_view{y.data(), CONVT_F32, plan.y_shape(), {448, 112, 16, 1}};
+    status = plan.run(x_view, y_view);
+    ASSERT_TRUE(status) << status.message();
+    for (std::int64_t i = 0; i < y.size(); ++i) {
+        if (i % 16 < 11) {
+            dense.set(i / 16 * 11 + i % 16, y.get(i));
+        } else {
+            ASSERT_TRUE(std::isnan(y.get(i))) << "a gap was written to";
+        }
+    }
+    EXPECT_TRUE(agrees(dense, reference(problem, inputs)));
+}
+
+TEST_P(DevicePlans, RefuseOrFallBack) {
+    const Problem problem = parse_problem("f32 nchw n1 ic2 oc3 i2x2x2x2 k2x2x2x2"); // four axes
+    const Inputs inputs = draw(problem, 15);
+    Options options = on_device(GetParam());
+    Plan plan;
+    Status status = Plan::create(problem, options, inputs.w.data(), nullptr, &plan);
+    EXPECT_EQ(status.code(), CONVT_UNSUPPORTED) << status.message();
+    options.device.falls_back = 1;
+    status = Plan::create(problem, options, inputs.w.data(), nullptr, &plan);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_EQ(plan.device(), "cpu");
+
+    const Problem flat = parse_problem("f32 nchw n1 ic2 oc3 i2x2 k2x2");
+    options = on_device(GetParam());
+    options.device.index = 1000;
+    status = Plan::create(flat, options, draw(flat, 1).w.data(), nullptr, &plan);
+    EXPECT_EQ(status.code(), CONVT_UNSUPPORTED) << status.message();
+    EXPECT_NE(status.message(), "");
+}
+
+TEST(Devices, UnknownOnesAreRefused) {
+    const Problem problem = parse_problem("f32 nchw n1 ic2 oc3 i2x2 k2x2");
+    const Inputs inputs = draw(problem, 1);
+    Options options{};
+    options.device.name = "abacus";
+    Plan plan;
+    EXPECT_EQ(Plan::create(problem, options, inputs.w.data(), nullptr, &plan).code(), CONVT_UNSUPPORTED);
+    options.device.falls_back = 1;
+    ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &plan));
+    EXPECT_EQ(plan.device(), "cpu");
+    // A plan for the CPU takes no memory of a device.
+    Tensor y(CONVT_F32, plan.y_shape());
+    ConstTensorView x = inputs.x.view();
+    x.memory = CONVT_DEVICE_MEMORY;
+    EXPECT_EQ(plan.run(x, y.view()).code(), CONVT_INVALID_ARGUMENT);
+}
+
+} // namespace
+} // namespace convtranspose::test
