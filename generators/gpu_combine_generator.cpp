@@ -59,8 +59,8 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
         const Type type = sum_type(y_type);
         const Storage part(part_type, get_target()), result(y_type, get_target());
         const auto widen = [&](const Expr &e) { return cast(type, result.load(e)); };
-        const auto place = [&](const Expr &i, const auto &strides) {
-            Expr rest = i, at = 0;
+        const auto place = [&](const Expr &index, const auto &strides) {
+            Expr rest = index, at = 0;
             for (size_t a = 0; a < kAxes; a++) {
                 const Expr next = cast<int>((cast<uint64_t>(cast<uint32_t>(rest)) * cast<uint64_t>(multiplier[a])) >>
                                             cast<uint64_t>(shift[a]));
@@ -69,7 +69,7 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
             }
             return at;
         };
-        const auto within = [](const Expr &at, const Expr &size) { return unsafe_promise_clamped(at, 0, size - 1); };
+        const auto within = [](const Expr &at, const Expr &count) { return unsafe_promise_clamped(at, 0, count - 1); };
 
         RDom k(0, part_count, "k");
         sum_(i) = Internal::make_zero(type);

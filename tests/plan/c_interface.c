@@ -32,10 +32,10 @@ const char *run_by_hand(float *y, size_t count) {
     if (convt_infer_shape(&problem, y_shape, 3, &rank) != CONVT_OK) return convt_last_error();
     if (rank != 3 || y_shape[0] != 1 || y_shape[1] != 1 || y_shape[2] != (int64_t)count) return "y_shape is wrong";
 
-    const convt_tensor x = {(void *)x_data, CONVT_F32, x_shape, NULL, 3};
-    const convt_tensor w = {(void *)w_data, CONVT_F32, w_shape, NULL, 3};
-    const convt_tensor b = {(void *)b_data, CONVT_F32, b_shape, NULL, 1};
-    const convt_tensor y_tensor = {y, CONVT_F32, y_shape, NULL, 3};
+    const convt_tensor x = {(void *)x_data, CONVT_F32, x_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor w = {(void *)w_data, CONVT_F32, w_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor b = {(void *)b_data, CONVT_F32, b_shape, NULL, 1, CONVT_HOST_MEMORY};
+    const convt_tensor y_tensor = {y, CONVT_F32, y_shape, NULL, 3, CONVT_HOST_MEMORY};
     if (convt_plan_create(&problem, &w, &b, NULL, &plan) != CONVT_OK) return convt_last_error();
     status = convt_plan_run(plan, &x, NULL, NULL, &y_tensor, NULL);
     convt_plan_destroy(plan);

@@ -114,14 +114,18 @@ int main() {
             return std::vector<double>(count);
         };
         std::vector<double> weights = zeros(problem.w_shape), biases = zeros(problem.b_shape), x = zeros(problem.x_shape);
-        const convt_tensor w = {weights.data(), problem.w_dtype, problem.w_shape.data, nullptr, problem.w_shape.size};
-        const convt_tensor b = {biases.data(), quantized ? CONVT_S32 : problem.dtype, problem.b_shape.data, nullptr, 1};
+        const convt_tensor w = {weights.data(), problem.w_dtype, problem.w_shape.data, nullptr, problem.w_shape.size,
+                                CONVT_HOST_MEMORY};
+        const convt_tensor b = {biases.data(), quantized ? CONVT_S32 : problem.dtype, problem.b_shape.data, nullptr, 1,
+                                CONVT_HOST_MEMORY};
         convt_plan *plan = nullptr;
         convt_status status = convt_plan_create(&problem, &w, problem.b_shape.data ? &b : nullptr, nullptr, &plan);
         if (status == CONVT_OK) {
             std::vector<double> y = zeros({convt_plan_y_shape(plan), convt_plan_rank(plan)});
-            const convt_tensor tx = {x.data(), problem.dtype, problem.x_shape.data, nullptr, problem.x_shape.size};
-            const convt_tensor ty = {y.data(), problem.y_dtype, convt_plan_y_shape(plan), nullptr, convt_plan_rank(plan)};
+            const convt_tensor tx = {x.data(), problem.dtype, problem.x_shape.data, nullptr, problem.x_shape.size,
+                                     CONVT_HOST_MEMORY};
+            const convt_tensor ty = {y.data(), problem.y_dtype, convt_plan_y_shape(plan), nullptr, convt_plan_rank(plan),
+                                     CONVT_HOST_MEMORY};
             status = convt_plan_run(plan, &tx, nullptr, nullptr, &ty, nullptr);
         }
         if (status != CONVT_OK) {
