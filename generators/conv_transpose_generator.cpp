@@ -242,7 +242,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         rule(ic >= 0 && oc >= 0 && out_w >= 0 && out_h >= 0, "an extent is negative");
         rule(out_w == 0 || stride_w > 0, "out_w is for a stride of w that is built in");
         rule(out_h == 0 || stride_h > 0, "out_h is for a stride of h that is built in");
-        rule(tile_oc == 1 || !family.depthwise, "depthwise has tiles of one output channel per group");
+        rule(tile_oc == 1 || !family.depthwise || store == Store::kChannels,
+             "planar depthwise has tiles of one output channel per group");
         rule(ic <= 1 || !family.depthwise, "depthwise has one input channel per group");
         const bool pairs_taps = family.depthwise && block() > 1;
         rule(!pairs_taps || !anything, "taps in pairs cannot be built in");

@@ -393,6 +393,10 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         if (status && depth_to_space_) status = depth_to_space_->reshape(geometry, &p->depth_to_space_);
         if (status && col2im_) status = col2im_->reshape(geometry, &p->col2im_);
         if (status) status = p->finish_planning();
+        const char *const method = col2im_ ? kCol2im : depth_to_space_ ? kDepthToSpace : kResidueLayers;
+        if (status && p->record_ && p->record_->variant != method) {
+            p->reason_ += concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
+        }
         if (status) *plan = std::move(p);
         return status;
     }
