@@ -91,7 +91,7 @@ endif()
 
 constexpr const char *kExampleBuild = R"(cmake_minimum_required(VERSION 3.16)
 project(@NAME@_example CXX)
-find_package(@NAME@ REQUIRED PATHS "${CMAKE_CURRENT_SOURCE_DIR}/.." NO_DEFAULT_PATH)
+find_package(@NAME@ REQUIRED PATHS "${CMAKE_CURRENT_SOURCE_DIR}/.." NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 add_executable(@NAME@_example main.cpp)
 target_link_libraries(@NAME@_example PRIVATE @NAME@::@NAME@)
 )";
