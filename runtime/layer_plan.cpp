@@ -395,7 +395,8 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         if (status) status = p->finish_planning();
         const char *const method = col2im_ ? kCol2im : depth_to_space_ ? kDepthToSpace : kResidueLayers;
         if (status && p->record_ && p->record_->variant != method) {
-            p->reason_ += concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
+            p->reason_ +=
+                concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
         }
         if (status) *plan = std::move(p);
         return status;

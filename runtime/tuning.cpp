@@ -104,8 +104,8 @@ Status read_record(std::string_view line, TuningRecord *record) {
         if (members.count(name) == 0) return invalid("it has no \"", name, "\"");
     }
     if (members["package"] != CONVT_VERSION) {
-        return invalid("it is of version ", members["package"], " of this library, which is " CONVT_VERSION
-                       ": tune again");
+        return invalid("it is of version ", members["package"],
+                       " of this library, which is " CONVT_VERSION ": tune again");
     }
     if (members["kernels"] != kernels_version()) {
         return invalid("it is of kernels ", members["kernels"], ", these are ", kernels_version(), ": tune again");
@@ -203,8 +203,8 @@ const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry
 
 std::string tuning_key(const Geometry &g) {
     std::ostringstream key;
-    key << convt_dtype_name(g.dtype) << (g.layout == CONVT_CHANNELS_LAST ? " nhwc" : " nchw") << " n" << g.batch
-        << " g" << g.group << " ic" << g.in_channels << " oc" << g.out_channels;
+    key << convt_dtype_name(g.dtype) << (g.layout == CONVT_CHANNELS_LAST ? " nhwc" : " nchw") << " n" << g.batch << " g"
+        << g.group << " ic" << g.in_channels << " oc" << g.out_channels;
     const auto list = [&](const char *name, const auto &value) {
         key << name;
         for (std::size_t a = 0; a < g.axes.size(); a++) key << (a ? "x" : "") << value(g.axes[a]);

@@ -57,15 +57,15 @@ struct TuneOptions {
     double budget = 0;   // seconds for a layer; 0: as long as the search is worth
     double timeout = 60; // seconds that a candidate may take to compile, or to answer
     bool resume = false;
-    std::string emit;         // folder for a library of these layers; empty: none
-    std::string emit_name;    // of that library
-    std::string runner;       // command in front of the worker's
-    std::string worker;       // its path on the device; empty: that of the package
-    std::string package;      // folder of the library for the device, built or installed; empty: this program's
-    std::string generators;   // folder; empty: this program's
+    std::string emit;             // folder for a library of these layers; empty: none
+    std::string emit_name;        // of that library
+    std::string runner;           // command in front of the worker's
+    std::string worker;           // its path on the device; empty: that of the package
+    std::string package;          // folder of the library for the device, built or installed; empty: this program's
+    std::string generators;       // folder; empty: this program's
     std::string compiler = "c++"; // which links kernels, and compiles the table of an emitted library
     std::string archiver = "ar";
-    std::string target; // Halide's arch-bits-os; empty: the package's
+    std::string target;                    // Halide's arch-bits-os; empty: the package's
     std::vector<std::string> input_shapes; // NAME=1x3x224x224
     std::optional<convt_layout> layout;
     PlanOptions plan;

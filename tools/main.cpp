@@ -156,9 +156,12 @@ int run_main(int argc, char **argv) {
     bench_app->footer(kBenchHelp);
 
     TuneOptions tune;
-    CLI::App *const tune_app = app.add_subcommand("tune", "Find the fastest kernels for layers, on this machine or another");
+    CLI::App *const tune_app =
+        app.add_subcommand("tune", "Find the fastest kernels for layers, on this machine or another");
     add_paths(tune_app, &tune.paths, "Models, folders with a model.onnx, and layers as lines");
-    tune_app->add_option("--output", tune.output, "Folder for records, results and what is made")->type_name("DIR")->required();
+    tune_app->add_option("--output", tune.output, "Folder for records, results and what is made")
+        ->type_name("DIR")
+        ->required();
     tune_app->add_option("--search", tune.search, "What is tried")
         ->check(CLI::IsMember({"select", "schedule", "auto"}))
         ->capture_default_str();
@@ -169,16 +172,21 @@ int run_main(int argc, char **argv) {
         ->capture_default_str();
     tune_app->add_flag("--resume", tune.resume, "Go on with the search that DIR holds");
     tune_app->add_option("--emit", tune.emit, "Make a library of these layers in a folder")->type_name("DIR");
-    tune_app->add_option("--emit-name", tune.emit_name, "Its name, a C identifier; default: that of the folder")->needs("--emit");
+    tune_app->add_option("--emit-name", tune.emit_name, "Its name, a C identifier; default: that of the folder")
+        ->needs("--emit");
     tune_app->add_option("--input-shape", tune.input_shapes, "Shape of a value that the model does not tell")
         ->type_name("NAME=1x3x224x224");
-    tune_app->add_option("--package", tune.package, "The library for the device, built or installed; default: this one")->type_name("DIR");
+    tune_app->add_option("--package", tune.package, "The library for the device, built or installed; default: this one")
+        ->type_name("DIR");
     tune_app->add_option("--runner", tune.runner, "Command that runs programs of the device")->type_name("CMD");
-    tune_app->add_option("--worker", tune.worker, "convtranspose-worker, as the runner finds it; default: the package's");
-    tune_app->add_option("--generators", tune.generators, "Folder of the generators; default: those of this program")->type_name("DIR");
+    tune_app->add_option("--worker", tune.worker,
+                         "convtranspose-worker, as the runner finds it; default: the package's");
+    tune_app->add_option("--generators", tune.generators, "Folder of the generators; default: those of this program")
+        ->type_name("DIR");
     tune_app->add_option("--compiler", tune.compiler, "C++ compiler and linker for the device")->capture_default_str();
     tune_app->add_option("--archiver", tune.archiver, "ar for the device")->capture_default_str();
-    tune_app->add_option("--target", tune.target, "Halide's arch-bits-os, such as arm-64-android; default: the package's");
+    tune_app->add_option("--target", tune.target,
+                         "Halide's arch-bits-os, such as arm-64-android; default: the package's");
     add_layout(tune_app, &tune.layout);
     add_plan_options(tune_app, &tune.plan);
     tune_app->footer(kTuneHelp);

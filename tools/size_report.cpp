@@ -112,7 +112,8 @@ std::string size_report() {
 std::string size_report(const Selection &selection) {
     std::map<std::string, std::size_t> by_isa;
     for (const Kernel &kernel : kernels()) {
-        const bool always = kernel.family == "reference" || kernel.family == "copy" || kernel.family == "col2im" || kernel.family == "post";
+        const bool always = kernel.family == "reference" || kernel.family == "copy" || kernel.family == "col2im" ||
+                            kernel.family == "post";
         if (selection.types.count(kernel.type) == 0 || (!always && selection.families.count(kernel.family) == 0))
             continue;
         by_isa[kernel.isa] += kernel.bytes;

@@ -30,7 +30,7 @@ class Progress {
 
     void step(const std::string &what);
     void detail(const std::string &what); // of the same step
-    void clear(); // before something else is printed
+    void clear();                         // before something else is printed
 
   private:
     std::size_t total_;

@@ -103,7 +103,8 @@ std::vector<Work> all_work(const TuneOptions &options, int *failed) {
                 model.require_nodes();
                 for (std::size_t i = 0; i < model.node_count(); i++) {
                     try {
-                        add(to_line(layer_of(model, i, options.layout).problem), job.name + ": " + model.label(i), &all);
+                        add(to_line(layer_of(model, i, options.layout).problem), job.name + ": " + model.label(i),
+                            &all);
                     } catch (const UnknownShape &e) {
                         std::fprintf(stderr, "note: %s: %s skipped: %s (--input-shape can tell)\n", job.name.c_str(),
                                      model.label(i).c_str(), e.what());
@@ -119,16 +120,16 @@ std::vector<Work> all_work(const TuneOptions &options, int *failed) {
 }
 
 std::string report(const std::vector<TunedLayer> &layers) {
-    std::vector<std::vector<std::string>> rows = {
-        {"layer", "default", "ms", "tuned", "ms", "gain", "peak %", "tried"}};
+    std::vector<std::vector<std::string>> rows = {{"layer", "default", "ms", "tuned", "ms", "gain", "peak %", "tried"}};
     double logs = 0;
     for (const TunedLayer &layer : layers) {
         const json &r = layer.record;
         const double ms = r.at("ms").get<double>(), before = r.at("default_ms").get<double>();
         const double gflops = 2e-6 * r.at("macs").get<double>() / ms;
-        rows.push_back({layer.names.front() + (layer.names.size() > 1 ? " ..." : ""), r.at("default").get<std::string>(),
-                        format("%.4f", before), r.at("variant").get<std::string>(), format("%.4f", ms),
-                        format("%.2f", before / ms), format("%.1f", 100 * gflops / r.at("peak_gflops").get<double>()),
+        rows.push_back({layer.names.front() + (layer.names.size() > 1 ? " ..." : ""),
+                        r.at("default").get<std::string>(), format("%.4f", before), r.at("variant").get<std::string>(),
+                        format("%.4f", ms), format("%.2f", before / ms),
+                        format("%.1f", 100 * gflops / r.at("peak_gflops").get<double>()),
                         std::to_string(r.at("tried").get<std::size_t>())});
         logs += std::log(before / ms);
     }

@@ -20,7 +20,8 @@ struct Destroy {
 using TuningPointer = std::unique_ptr<convt_tuning, Destroy>;
 
 struct Fields {
-    std::string package = CONVT_VERSION, kernels = convt_kernels_version(), cpu = convt_cpu_name(), isa, problem, variant;
+    std::string package = CONVT_VERSION, kernels = convt_kernels_version(), cpu = convt_cpu_name(), isa, problem,
+                variant;
     int threads = 1;
 };
 
@@ -228,9 +229,9 @@ TEST_F(Tuning, StaleRecordsAreRefusedWithTheReason) {
 
 TEST_F(Tuning, WhatIsNoRecordIsRefused) {
     const std::string good = record(fields_);
-    for (const std::string &bad :
-         {std::string("{"), std::string("[]"), std::string("nonsense"), std::string("{}"), good.substr(0, good.size() / 2),
-          good.substr(0, good.size() - 1) + "x", std::string("{\"package\": {}}"), std::string("\0", 1)}) {
+    for (const std::string &bad : {std::string("{"), std::string("[]"), std::string("nonsense"), std::string("{}"),
+                                   good.substr(0, good.size() / 2), good.substr(0, good.size() - 1) + "x",
+                                   std::string("{\"package\": {}}"), std::string("\0", 1)}) {
         const Status status = read(bad);
         EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << bad;
         EXPECT_EQ(status.message().rfind("line 1 of the tuning records: ", 0), 0u) << status.message();
@@ -277,8 +278,9 @@ TEST(AddedKernels, AreOfThisVersionAndFoundByName) {
     }
     ASSERT_NE(added.run, nullptr);
     added.name = "added_kernel";
-    static const std::string records = record({CONVT_VERSION, convt_kernels_version(), "*", plan.isa(),
-                                               "f32 nchw n1 g1 ic8 oc4 i13x12 k4x4 s4x4 p0x0_0x0 op0x0 d1x1", added.name, 1});
+    static const std::string records =
+        record({CONVT_VERSION, convt_kernels_version(), "*", plan.isa(),
+                "f32 nchw n1 g1 ic8 oc4 i13x12 k4x4 s4x4 p0x0_0x0 op0x0 d1x1", added.name, 1});
     table.version = convt_kernels_version();
     table.variants = &added;
     table.variant_count = 1;

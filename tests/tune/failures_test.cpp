@@ -27,18 +27,18 @@ class Failures : public testing::Test {
         std::filesystem::create_directories(folder);
         for (const char *const family : {"reference", "channels", "wide", "few", "depthwise"}) {
             const std::string name = std::string(family) + "_generator";
-            std::string script = "#!/bin/sh\nreal=" + std::string(CONVTRANSPOSE_GENERATORS) + "/" + name +
-                                 "\nmake() { printf '%s\\n' \"$1\" > \"$out.c\"; " + CONVTRANSPOSE_COMPILER +
-                                 " -x c -fPIC -c \"$out.c\" -o \"$out\"; }\n"
-                                 "next=''\nfor word in \"$@\"; do\n"
-                                 "    case $next in -f) f=$word ;; -n) n=$word ;; -o) o=$word ;; esac\n    next=$word\ndone\n"
-                                 "out=$o/$n.o\n"
-                                 "while ! mkdir " +
-                                 (folder / "lock").string() + " 2>/dev/null; do sleep 0.01; done\n" + "count=" +
-                                 (folder / "count").string() +
-                                 "\nturn=$(cat $count 2>/dev/null || echo 0)\necho $((turn + 1)) > $count\nrmdir " +
-                                 (folder / "lock").string() + "\ncase $((turn % " + std::to_string(turns.size()) +
-                                 ")) in\n";
+            std::string script =
+                "#!/bin/sh\nreal=" + std::string(CONVTRANSPOSE_GENERATORS) + "/" + name +
+                "\nmake() { printf '%s\\n' \"$1\" > \"$out.c\"; " + CONVTRANSPOSE_COMPILER +
+                " -x c -fPIC -c \"$out.c\" -o \"$out\"; }\n"
+                "next=''\nfor word in \"$@\"; do\n"
+                "    case $next in -f) f=$word ;; -n) n=$word ;; -o) o=$word ;; esac\n    next=$word\ndone\n"
+                "out=$o/$n.o\n"
+                "while ! mkdir " +
+                (folder / "lock").string() + " 2>/dev/null; do sleep 0.01; done\n" +
+                "count=" + (folder / "count").string() +
+                "\nturn=$(cat $count 2>/dev/null || echo 0)\necho $((turn + 1)) > $count\nrmdir " +
+                (folder / "lock").string() + "\ncase $((turn % " + std::to_string(turns.size()) + ")) in\n";
             for (std::size_t i = 0; i < turns.size(); i++) {
                 script += std::to_string(i) + ") " + (turns[i].empty() ? "exec $real \"$@\"" : turns[i]) + " ;;\n";
             }
@@ -49,9 +49,9 @@ class Failures : public testing::Test {
 
     std::vector<json> search(const std::string &budget) const {
         const std::string out = (folder_.path() / "out").string();
-        outcome_ = convtranspose({"tune", kLayer, "--output", out, "--search", "schedule", "--budget", budget, "--timeout",
-                                  "2", "--generators", (folder_.path() / "generators").string(), "--compiler",
-                                  CONVTRANSPOSE_COMPILER});
+        outcome_ = convtranspose({"tune", kLayer, "--output", out, "--search", "schedule", "--budget", budget,
+                                  "--timeout", "2", "--generators", (folder_.path() / "generators").string(),
+                                  "--compiler", CONVTRANSPOSE_COMPILER});
         std::vector<json> lines;
         std::ifstream stream(out + "/search.jsonl");
         for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
@@ -127,12 +127,12 @@ TEST_F(Failures, OfAllOfThem) {
 }
 
 TEST_F(Failures, OfTheWorker) {
-    for (const auto &[worker, message] : std::vector<std::pair<std::string, std::string>>{
-             {"/bin/false", "the worker: it ended with status 1"},
-             {"/bin/cat", "the worker: it gave an answer that is none"},
-             {"/nonexistent/worker", "cannot run /nonexistent/worker"}}) {
-        const Outcome outcome = convtranspose({"tune", kLayer, "--output", (folder_.path() / "out").string(), "--worker",
-                                               worker});
+    for (const auto &[worker, message] :
+         std::vector<std::pair<std::string, std::string>>{{"/bin/false", "the worker: it ended with status 1"},
+                                                          {"/bin/cat", "the worker: it gave an answer that is none"},
+                                                          {"/nonexistent/worker", "cannot run /nonexistent/worker"}}) {
+        const Outcome outcome =
+            convtranspose({"tune", kLayer, "--output", (folder_.path() / "out").string(), "--worker", worker});
         EXPECT_EQ(outcome.status, 1) << outcome;
         EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome;
     }

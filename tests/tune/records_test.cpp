@@ -64,9 +64,7 @@ TEST_F(Tune, ANetworkGivesARecordForEachOfItsLayers) {
 
 TEST_F(Tune, TheEnvironmentVariableNamesRecordsThatPlansUse) {
     ASSERT_EQ(tune({kNetworks + "/small_unet.onnx"}).status, 0);
-    const auto explain = [&] {
-        return convtranspose({"explain", kNetworks + "/small_unet.onnx"});
-    };
+    const auto explain = [&] { return convtranspose({"explain", kNetworks + "/small_unet.onnx"}); };
     const auto occurrences = [](const std::string &text, const std::string &part) {
         std::size_t n = 0;
         for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at++) n++;
@@ -125,9 +123,9 @@ TEST_F(Tune, ResumeRefusesWhatIsStale) {
 }
 
 TEST_F(Tune, SchedulesAreSearchedAndEmittedWithTheirLayer) {
-    const Outcome outcome = convtranspose({"tune", kWide, "u8 nhwc n1 g1 ic64 oc64 i16x16 k3x3 s2x2 ws8 yu8", "--output",
-                                           file("out"), "--search", "schedule", "--budget", "6", "--compiler",
-                                           CONVTRANSPOSE_COMPILER});
+    const Outcome outcome =
+        convtranspose({"tune", kWide, "u8 nhwc n1 g1 ic64 oc64 i16x16 k3x3 s2x2 ws8 yu8", "--output", file("out"),
+                       "--search", "schedule", "--budget", "6", "--compiler", CONVTRANSPOSE_COMPILER});
     ASSERT_EQ(outcome.status, 0) << outcome;
     std::size_t made = 0, wrong = 0, failed = 0;
     for (const json &line : lines_of(file("out/search.jsonl"))) {

@@ -36,9 +36,9 @@ const std::vector<Named<Arithmetic>> kArithmetics = {{"float", "Arithmetic::kFlo
                                                      {"half", "Arithmetic::kHalf", Arithmetic::kHalf},
                                                      {"int8", "Arithmetic::kInt8", Arithmetic::kInt8},
                                                      {"int16", "Arithmetic::kInt16", Arithmetic::kInt16}};
-const std::vector<Named<convt_dtype>> kDtypes = {
-    {"f16", "CONVT_F16", CONVT_F16}, {"bf16", "CONVT_BF16", CONVT_BF16}, {"f32", "CONVT_F32", CONVT_F32},
-    {"f64", "CONVT_F64", CONVT_F64}, {"u8", "CONVT_U8", CONVT_U8},       {"s32", "CONVT_S32", CONVT_S32}};
+const std::vector<Named<convt_dtype>> kDtypes = {{"f16", "CONVT_F16", CONVT_F16}, {"bf16", "CONVT_BF16", CONVT_BF16},
+                                                 {"f32", "CONVT_F32", CONVT_F32}, {"f64", "CONVT_F64", CONVT_F64},
+                                                 {"u8", "CONVT_U8", CONVT_U8},    {"s32", "CONVT_S32", CONVT_S32}};
 
 template<typename E>
 const Named<E> &named(const std::vector<Named<E>> &all, const nlohmann::json &json, const char *what) {
@@ -61,11 +61,10 @@ constexpr std::pair<const char *, int Variant::*> kNumbers[] = {
     {"stride_w", &Variant::stride_w}, {"stride_h", &Variant::stride_h}, {"tile_oc", &Variant::tile_oc},
     {"tile_q", &Variant::tile_q},     {"tile_qh", &Variant::tile_qh},   {"lanes", &Variant::lanes}};
 
-constexpr std::pair<const char *, std::int32_t BuiltInAxis::*> kAxisNumbers[] = {
-    {"residues", &BuiltInAxis::residues},
-    {"step", &BuiltInAxis::step},
-    {"count", &BuiltInAxis::count},
-    {"out", &BuiltInAxis::out}};
+constexpr std::pair<const char *, std::int32_t BuiltInAxis::*> kAxisNumbers[] = {{"residues", &BuiltInAxis::residues},
+                                                                                 {"step", &BuiltInAxis::step},
+                                                                                 {"count", &BuiltInAxis::count},
+                                                                                 {"out", &BuiltInAxis::out}};
 
 } // namespace
 
@@ -115,10 +114,8 @@ nlohmann::json json_of(const Variant &v, const std::string &function) {
         for (const auto &[name, number] : kAxisNumbers) to[name] = axis.*number;
         axes.push_back(to);
     }
-    json["built_in"] = {{"ic", v.built_in->ic},
-                        {"oc", v.built_in->oc},
-                        {"x_in_place", v.built_in->x_in_place},
-                        {"axes", axes}};
+    json["built_in"] = {
+        {"ic", v.built_in->ic}, {"oc", v.built_in->oc}, {"x_in_place", v.built_in->x_in_place}, {"axes", axes}};
     return json;
 }
 

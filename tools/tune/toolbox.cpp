@@ -44,7 +44,8 @@ std::unique_ptr<Child> Toolbox::start_worker() const {
         worker = first_that_exists({package / "bin" / "convtranspose-worker"}, "worker (--worker names one)").string();
     }
     command.push_back(worker);
-    setenv("HL_NUM_THREADS", std::to_string(options_.plan.threads).c_str(), 1); // of Halide's runtime in autoscheduled kernels
+    setenv("HL_NUM_THREADS", std::to_string(options_.plan.threads).c_str(),
+           1); // of Halide's runtime in autoscheduled kernels
     return std::make_unique<Child>(command, (scratch_ / "worker.log").string());
 }
 
@@ -88,12 +89,14 @@ fs::path Toolbox::archive(const std::string &name) const {
 
 fs::path Toolbox::headers() const {
     const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
-    return first_that_exists({package / "include" / "convtranspose", fs::path(CONVTRANSPOSE_SOURCE_HEADERS)}, "headers");
+    return first_that_exists({package / "include" / "convtranspose", fs::path(CONVTRANSPOSE_SOURCE_HEADERS)},
+                             "headers");
 }
 
 fs::path Toolbox::sources() const {
-    return first_that_exists({generators() / "include" / "variant.h", fs::path(CONVTRANSPOSE_SOURCE_RUNTIME) / "variant.h"},
-                             "variant.h")
+    return first_that_exists(
+               {generators() / "include" / "variant.h", fs::path(CONVTRANSPOSE_SOURCE_RUNTIME) / "variant.h"},
+               "variant.h")
         .parent_path();
 }
 
@@ -113,8 +116,18 @@ std::string Toolbox::target(const std::string &isa) const {
 Task Toolbox::generate(const std::string &generator, const std::string &name, const std::string &function,
                        const std::string &target, const nlohmann::json &parameters, const std::string &folder) const {
     Task task;
-    task.command = {(generators() / (generator + "_generator")).string(), "-g", generator, "-f", function, "-n", name,
-                    "-e", "object", "-o", folder, "target=" + target};
+    task.command = {(generators() / (generator + "_generator")).string(),
+                    "-g",
+                    generator,
+                    "-f",
+                    function,
+                    "-n",
+                    name,
+                    "-e",
+                    "object",
+                    "-o",
+                    folder,
+                    "target=" + target};
     for (const nlohmann::json &parameter : parameters) task.command.push_back(parameter.get<std::string>());
     task.log = (fs::path(folder) / (name + ".log")).string();
     return task;
@@ -124,8 +137,8 @@ void Toolbox::schedule_automatically(const std::string &scheduler, int threads, 
                                      std::string *target) const {
     std::string file = "libautoschedule_" + scheduler + ".so";
     std::transform(file.begin(), file.end(), file.begin(), [](unsigned char c) { return std::tolower(c); });
-    const fs::path plugin = first_that_exists({generators() / file, fs::path(CONVTRANSPOSE_HALIDE_PLUGINS) / file},
-                                              "autoscheduler");
+    const fs::path plugin =
+        first_that_exists({generators() / file, fs::path(CONVTRANSPOSE_HALIDE_PLUGINS) / file}, "autoscheduler");
     parameters->insert(parameters->end(), {"-p", plugin.string(), "autoscheduler=" + scheduler});
     // Mullapudi2016 and Adams2019 would know the machine; Li2018 likewise. The rest is their own default.
     parameters->push_back("autoscheduler.parallelism=" + std::to_string(threads));

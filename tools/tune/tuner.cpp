@@ -17,7 +17,7 @@ namespace {
 constexpr double kSelectSeconds = 2, kSearchSeconds = 60; // default budgets
 constexpr double kFirstLook = 0.01;                       // seconds that a candidate is measured for at first
 constexpr double kGain = 0.98;                            // less than that is noise: the default choice stays
-constexpr double kLeastShare = 0.15; // of the budget: what is left for the last comparisons
+constexpr double kLeastShare = 0.15;                      // of the budget: what is left for the last comparisons
 constexpr std::size_t kFinalists = 6;
 
 bool said(const std::string &log, const std::string &words) {
@@ -35,14 +35,15 @@ double now() {
 
 Tuner::Tuner(const TuneOptions &options, const Toolbox &toolbox, Arena *arena, Journal *log)
     : options_(options), toolbox_(toolbox), arena_(arena), log_(log), begin_(now()),
-      budget_(options.budget > 0             ? options.budget
+      budget_(options.budget > 0           ? options.budget
               : options.search == "select" ? kSelectSeconds
                                            : kSearchSeconds),
       default_(arena->layer().at("variant").get<std::string>()) {
     const json &layer = arena->layer();
     for (const json &line : log->lines()) {
-        const bool same = line.value("problem", "") == layer.at("problem") && line.value("cpu", "") == layer.at("cpu") &&
-                          line.value("isa", "") == layer.at("isa") && line.value("threads", 0) == options.plan.threads;
+        const bool same = line.value("problem", "") == layer.at("problem") &&
+                          line.value("cpu", "") == layer.at("cpu") && line.value("isa", "") == layer.at("isa") &&
+                          line.value("threads", 0) == options.plan.threads;
         if (!same) continue;
         const auto name = line.at("name").get<std::string>();
         results_[name] = {line.value("ratio", 0.0), line.value("ms", 0.0)};
@@ -54,9 +55,8 @@ double Tuner::left() const { return begin_ + budget_ - now(); }
 void Tuner::note(const Candidate &candidate, const Result &result, double default_ms, const std::string &error) {
     results_[candidate.name] = result;
     const json &layer = arena_->layer();
-    json line = {{"problem", layer.at("problem")}, {"cpu", layer.at("cpu")},
-                 {"isa", layer.at("isa")},         {"threads", options_.plan.threads},
-                 {"search", options_.search},      {"name", candidate.name},
+    json line = {{"problem", layer.at("problem")},   {"cpu", layer.at("cpu")},    {"isa", layer.at("isa")},
+                 {"threads", options_.plan.threads}, {"search", options_.search}, {"name", candidate.name},
                  {"seconds", now() - begin_}};
     if (error.empty()) {
         line["ms"] = result.ms;
@@ -85,7 +85,8 @@ void Tuner::measure(const std::vector<Candidate> &candidates, double seconds) {
         note(candidates[i], {m.ms > 0 ? m.ms / default_ms : 0, m.ms}, default_ms, m.error);
     }
     const std::vector<std::string> best = fastest(1);
-    if (watch_ && *watch_) (*watch_)(results_.size(), best.empty() ? 1 : std::min(1.0, results_[best[0]].ratio), left());
+    if (watch_ && *watch_)
+        (*watch_)(results_.size(), best.empty() ? 1 : std::min(1.0, results_[best[0]].ratio), left());
 }
 
 std::vector<std::string> Tuner::fastest(std::size_t most) const {
@@ -93,9 +94,8 @@ std::vector<std::string> Tuner::fastest(std::size_t most) const {
     for (const auto &[name, result] : results_) {
         if (result.ratio > 0) names.push_back(name);
     }
-    std::sort(names.begin(), names.end(), [&](const std::string &a, const std::string &b) {
-        return results_.at(a).ratio < results_.at(b).ratio;
-    });
+    std::sort(names.begin(), names.end(),
+              [&](const std::string &a, const std::string &b) { return results_.at(a).ratio < results_.at(b).ratio; });
     names.resize(std::min(names.size(), most));
     return names;
 }
@@ -135,7 +135,8 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
     std::vector<std::string> failures = run_all(tasks, toolbox_.jobs(), options_.timeout);
     for (std::size_t i = 0; i < tasks.size(); i++) {
         // Halide compiles what it has proven to fail an assertion, whatever is asked for, and only says so.
-        if (failures[i].empty() && said(tasks[i].log, "guaranteed to fail")) failures[i] = "a kernel that is bound to fail";
+        if (failures[i].empty() && said(tasks[i].log, "guaranteed to fail"))
+            failures[i] = "a kernel that is bound to fail";
     }
     std::vector<Candidate> made;
     std::set<std::string> files;
@@ -239,12 +240,18 @@ json Tuner::tune(const Watch &watch) {
     }
     const json &layer = arena_->layer();
     const json kernels = arena_->kernels(winner);
-    json record = {{"cpu", layer.at("cpu")},         {"isa", layer.at("isa")},
-                   {"threads", options_.plan.threads}, {"problem", layer.at("problem")},
-                   {"variant", winner},              {"ms", default_ms_ * ratio},
-                   {"default", default_},            {"default_ms", default_ms_},
-                   {"tried", results_.size()},       {"search", options_.search},
-                   {"macs", layer.at("macs")},       {"peak_gflops", layer.at("peak_gflops")},
+    json record = {{"cpu", layer.at("cpu")},
+                   {"isa", layer.at("isa")},
+                   {"threads", options_.plan.threads},
+                   {"problem", layer.at("problem")},
+                   {"variant", winner},
+                   {"ms", default_ms_ * ratio},
+                   {"default", default_},
+                   {"default_ms", default_ms_},
+                   {"tried", results_.size()},
+                   {"search", options_.search},
+                   {"macs", layer.at("macs")},
+                   {"peak_gflops", layer.at("peak_gflops")},
                    {"runs", kernels}};
     const Candidate &c = known_[winner];
     if (!c.generator.empty()) {

@@ -51,7 +51,9 @@ class Tuner {
     void select(double until);
     void search(double until);
     std::vector<Candidate> make(const std::vector<Candidate> &candidates);
-    bool is_loaded(const Candidate &candidate) const { return candidate.generator.empty() || loaded_.count(candidate.name); }
+    bool is_loaded(const Candidate &candidate) const {
+        return candidate.generator.empty() || loaded_.count(candidate.name);
+    }
     std::vector<std::string> fastest(std::size_t most) const;
 
     const TuneOptions &options_;

@@ -222,7 +222,8 @@ class Worker {
             std::string object = c.name;
             constexpr const char kInPlace[] = "_in_place";
             const std::size_t end = object.size() - (sizeof kInPlace - 1);
-            if (object.size() > sizeof kInPlace && object.compare(end, std::string::npos, kInPlace) == 0) object.resize(end);
+            if (object.size() > sizeof kInPlace && object.compare(end, std::string::npos, kInPlace) == 0)
+                object.resize(end);
             list.push_back({{"generator", c.generator},
                             {"object", object},
                             {"parameters", c.parameters},
