@@ -22,9 +22,21 @@ fs::path folder_of_this_program() {
 } // namespace
 
 Toolbox::Toolbox(const TuneOptions &options)
-    : options_(options), program_folder_(folder_of_this_program()), scratch_(fs::path(options.output) / "scratch"),
+    : options_(options), program_folder_(folder_of_this_program()),
+      package_(options.package.empty() ? program_folder_ / ".." : fs::path(options.package)),
+      scratch_(fs::path(options.output) / "scratch"),
       jobs_(static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))) {
     fs::create_directories(scratch_);
+}
+
+std::vector<fs::path> Toolbox::in_package(const fs::path &file) const {
+    std::vector<fs::path> places = {package_ / "runtime" / file.filename(), package_ / "lib" / file};
+    if (fs::is_directory(package_ / "lib")) {
+        for (const auto &entry : fs::directory_iterator(package_ / "lib")) {
+            places.push_back(entry.path() / file); // lib/x86_64-linux-gnu
+        }
+    }
+    return places;
 }
 
 fs::path Toolbox::first_that_exists(const std::vector<fs::path> &places, const char *what) const {
@@ -40,8 +52,7 @@ std::unique_ptr<Child> Toolbox::start_worker() const {
     std::vector<std::string> command = words_of(options_.runner);
     std::string worker = options_.worker;
     if (worker.empty()) {
-        const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
-        worker = first_that_exists({package / "bin" / "convtranspose-worker"}, "worker (--worker names one)").string();
+        worker = first_that_exists({package_ / "bin" / "convtranspose-worker"}, "worker (--worker names one)").string();
     }
     command.push_back(worker);
     setenv("HL_NUM_THREADS", std::to_string(options_.plan.threads).c_str(),
@@ -62,14 +73,7 @@ const fs::path &Toolbox::generators() const {
 
 const nlohmann::json &Toolbox::kernels() const {
     if (kernels_.is_null()) {
-        const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
-        const fs::path config = fs::path("cmake") / "ConvTranspose" / "kernels.json";
-        std::vector<fs::path> places = {package / "runtime" / "kernels.json", package / "lib" / config};
-        if (fs::is_directory(package / "lib")) {
-            for (const auto &entry : fs::directory_iterator(package / "lib")) {
-                places.push_back(entry.path() / config); // lib/x86_64-linux-gnu
-            }
-        }
+        const std::vector<fs::path> places = in_package(fs::path("cmake") / "ConvTranspose" / "kernels.json");
         const fs::path file = first_that_exists(places, "list of kernels (--package names the library's folder)");
         std::ifstream stream(file);
         kernels_ = nlohmann::json::parse(stream);
@@ -78,18 +82,12 @@ const nlohmann::json &Toolbox::kernels() const {
 }
 
 fs::path Toolbox::archive(const std::string &name) const {
-    const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
     const std::string file = "lib" + name + ".a";
-    std::vector<fs::path> places = {package / "runtime" / file, package / "lib" / file};
-    if (fs::is_directory(package / "lib")) {
-        for (const auto &entry : fs::directory_iterator(package / "lib")) places.push_back(entry.path() / file);
-    }
-    return first_that_exists(places, file.c_str());
+    return first_that_exists(in_package(file), file.c_str());
 }
 
 fs::path Toolbox::headers() const {
-    const fs::path package = options_.package.empty() ? program_folder_ / ".." : fs::path(options_.package);
-    return first_that_exists({package / "include" / "convtranspose", fs::path(CONVTRANSPOSE_SOURCE_HEADERS)},
+    return first_that_exists({package_ / "include" / "convtranspose", fs::path(CONVTRANSPOSE_SOURCE_HEADERS)},
                              "headers");
 }
 

@@ -46,10 +46,12 @@ class Toolbox {
     int jobs() const { return jobs_; }
 
   private:
+    // Where a file of the package is, built or installed.
+    std::vector<std::filesystem::path> in_package(const std::filesystem::path &file) const;
     std::filesystem::path first_that_exists(const std::vector<std::filesystem::path> &places, const char *what) const;
 
     TuneOptions options_;
-    std::filesystem::path program_folder_, scratch_;
+    std::filesystem::path program_folder_, package_, scratch_;
     mutable std::filesystem::path generators_;
     mutable nlohmann::json kernels_;
     int jobs_;
