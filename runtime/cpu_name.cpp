@@ -16,7 +16,8 @@ namespace convtranspose {
 
 namespace {
 
-std::string trimmed(const std::string &text) {
+// Not called where a CPU cannot be asked, as in WebAssembly.
+[[maybe_unused]] std::string trimmed(const std::string &text) {
     const std::size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
     return first == std::string::npos ? "unknown" : text.substr(first, last - first + 1);
 }
