@@ -112,8 +112,8 @@ Status read_record(std::string_view line, TuningRecord *record) {
     }
     const std::string &threads = members["threads"];
     const auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), record->threads);
-    if (error != std::errc() || end != threads.data() + threads.size() || record->threads < 1) {
-        return invalid("threads = ", threads, " must be a positive integer");
+    if (error != std::errc() || end != threads.data() + threads.size() || record->threads < 0) {
+        return invalid("threads = ", threads, " must be an integer, at least 1, or 0 for any");
     }
     record->cpu = members["cpu"];
     record->isa = members["isa"];
@@ -144,8 +144,8 @@ Status Tuning::read(std::string_view text, Tuning *tuning) {
 
 const TuningRecord *Tuning::find(const std::string &problem, Isa isa, int threads) const {
     for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
-        if (record->problem == problem && record->threads == threads && record->isa == isa_name(isa) &&
-            (record->cpu == "*" || record->cpu == cpu_name())) {
+        if (record->problem == problem && (record->threads == 0 || record->threads == threads) &&
+            record->isa == isa_name(isa) && (record->cpu == "*" || record->cpu == cpu_name())) {
             return &*record;
         }
     }
@@ -190,7 +190,7 @@ const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry
     if (!geometry.quantized()) isa = isa_of_floats(isa);
     std::string key;
     const auto find = [&](const Tuning &records) -> const TuningRecord * {
-        if (records.size() == 0) return nullptr;
+        if (records.records().empty()) return nullptr;
         if (key.empty()) key = tuning_key(geometry);
         return records.find(key, isa, threads);
     };

@@ -197,6 +197,10 @@ int tune_command(const TuneOptions &options) {
         emit(tuned, options, toolbox);
         std::cout << options.emit << " holds a library of these layers, with an example that links it\n";
     }
+    if (!options.rows.empty()) {
+        std::cout << options.rows << " holds files of " << write_rows(tuned, options.rows)
+                  << " layers, for schedules/tuned of the sources\n";
+    }
     return failed == 0 && !all.empty() ? kSuccess : kFailure;
 }
 

@@ -60,8 +60,8 @@ bool belongs_with(const json &kernel, const std::string &type, const std::string
 
 Kernel of_package(const json &kernel) {
     const auto text = [&](const char *key) { return kernel.at(key).get<std::string>(); };
-    return {text("component"),   text("kind"), text("name"), text("generator"),      text("target"), text("function"),
-            text("declaration"), text("row"),  "",           kernel.at("parameters")};
+    return {text("component"), text("kind"),        text("name"), text("generator"), text("target"),
+            text("function"),  text("declaration"), text("row"),  text("in_front"),  kernel.at("parameters")};
 }
 
 std::string filled(std::string text, const std::vector<std::pair<std::string, std::string>> &values) {
@@ -391,6 +391,32 @@ class Emitter {
 void emit(const std::vector<TunedLayer> &layers, const TuneOptions &options, const Toolbox &toolbox) {
     if (layers.empty()) throw Error("there is no layer to emit");
     Emitter(layers, options, toolbox).emit();
+}
+
+std::size_t write_rows(const std::vector<TunedLayer> &layers, const std::string &folder) {
+    std::size_t written = 0;
+    for (const TunedLayer &layer : layers) {
+        const json &r = layer.record;
+        if (r.at("variant") == r.at("default")) continue;
+        const auto problem = r.at("problem").get<std::string>(), isa = r.at("isa").get<std::string>();
+        json file = {
+            {"record", {{"isa", isa}, {"problem", problem}, {"variant", r.at("variant")}}},
+            {"measured", {{"layer", layer.names.front()}, {"package", CONVT_VERSION}}},
+        };
+        for (const char *const key : {"cpu", "threads", "default", "default_ms", "ms"}) {
+            file["measured"][key] = r.at(key);
+        }
+        if (r.contains("row")) {
+            file["kernel"] = {
+                {"generator", r.at("generator")}, {"parameters", r.at("parameters")}, {"row", r.at("row")}};
+            file["kernel"]["row"].erase("function"); // which goes by what it is built for
+        }
+        std::string name = problem;
+        std::replace(name.begin(), name.end(), ' ', '_');
+        write(fs::path(folder) / (name + "_" + isa + ".json"), file.dump(2) + "\n");
+        written++;
+    }
+    return written;
 }
 
 } // namespace convtranspose::tools
