@@ -35,6 +35,18 @@ def bytes_touched(layer):
     return 4 * (x + w + layer["m"] + y)
 
 
+def problem_line(layer, dtype="f32", layout="nchw"):
+    """As tuning records know a layer by (runtime/tuning.h)."""
+    def axes(values):
+        return "x".join(map(str, values))
+
+    # Padding at the end is what the extent of y leaves of it.
+    ends = [p - op for p, op in zip(per_axis(layer, "p"), per_axis(layer, "op"))]
+    return (f"{dtype} {layout} n{layer['n']} g{layer['g']} ic{layer['c']} oc{layer['m']} i{axes(layer['spatial'])} "
+            f"k{axes(layer['k'])} s{axes(per_axis(layer, 's'))} p{axes(per_axis(layer, 'p'))}_{axes(max(e, 0) for e in ends)} "
+            f"op{axes(max(-e, 0) for e in ends)} d{axes(per_axis(layer, 'd'))} bias")
+
+
 def shape_text(layer):
     """In a few words, for tables: 1x64x32x32 -> 3, k 4x4, s 2, p 1."""
     def of(key):

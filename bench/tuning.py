@@ -2,9 +2,10 @@
 """A table and a plot of what `convtranspose tune` found: how the search went, and the default choice, the tuned kernels and those of
 Halide's autoschedulers side by side.
 
-    bench/tuning.py SCHEDULE_DIR [--auto AUTO_DIR] --out DIR
+    bench/tuning.py SCHEDULE_DIR [--auto AUTO_DIR] [--results RESULTS] --out DIR
 
-SCHEDULE_DIR and AUTO_DIR are what --output named of searches `schedule` and `auto`. Needs matplotlib (bench/requirements.txt)."""
+SCHEDULE_DIR and AUTO_DIR are what --output named of searches `schedule` and `auto`; RESULTS a results.json of compare.py, of
+default choices beside ONNX Runtime. Needs what bench/requirements.txt lists."""
 import argparse
 import json
 import math
@@ -12,8 +13,12 @@ from pathlib import Path
 
 import matplotlib
 
+from layers import problem_line, read_workload
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
 
 
 def lines(path):
@@ -35,14 +40,26 @@ def autoscheduled(folder):
     return best
 
 
-def table(records, auto):
+def onnxruntime(file):
+    """How many times as long as the default choice ONNX Runtime takes for each layer, measured beside it."""
+    if not file:
+        return {}
+    results = json.loads(file.read_text())
+    lines_of = {layer["name"]: problem_line(layer) for layer in read_workload(HERE / "workloads" / results["workload"])}
+    return {(lines_of[row["layer"]], row["threads"]): row["ratio_ort"] for row in results["rows"] if "ratio_ort" in row}
+
+
+def table(records, auto, ort):
     schedulers = sorted({key[2] for key in auto})
-    head = ["layer", "threads", "default", "ms", "tuned", "ms", "gain", "default's share of peak", *schedulers]
+    head = ["layer", "threads", "default", "ms", "tuned", "ms", "gain", "default's share of peak", *(["tuned against ONNX Runtime"] if ort else []), *schedulers]
     rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for r in records:
         share = 2e-6 * r["macs"] / r["default_ms"] / r["peak_gflops"]
         row = [f"`{r['problem']}`", r["threads"], r["default"], f"{r['default_ms']:.4f}", r["variant"], f"{r['ms']:.4f}",
                f"{r['default_ms'] / r['ms']:.2f}", f"{100 * share:.0f}%"]
+        if ort:
+            ratio = ort.get((r["problem"], r["threads"]))
+            row.append(f"{ratio * r['default_ms'] / r['ms']:.2f}" if ratio else "-")
         for scheduler in schedulers:
             ms = auto.get((r["problem"], r["threads"], scheduler))
             row.append(f"{ms:.4f}" if ms else "-")
@@ -51,6 +68,11 @@ def table(records, auto):
     rows += ["", f"Gain, geometric mean: {geometric_mean(r['default_ms'] / r['ms'] for r in records):.3f} over {len(records)} "
              f"layers; {geometric_mean(r['default_ms'] / r['ms'] for r in low):.3f} over the {len(low)} whose default is below "
              "70% of the multiply-add peak."]
+    both = [(ort[key] * r["default_ms"] / r["ms"], ort[key]) for r in records if (key := (r["problem"], r["threads"])) in ort]
+    if both:
+        rows.append(f"ONNX Runtime takes {geometric_mean(a for a, _ in both):.2f} times as long as the tuned kernel (the default "
+                    f"choice: {geometric_mean(b for _, b in both):.2f}), in the geometric mean over {len(both)} layers; least "
+                    f"{min(a for a, _ in both):.2f}.")
     for scheduler in schedulers:
         both = [(auto[(r["problem"], r["threads"], scheduler)], r["ms"]) for r in records
                 if (r["problem"], r["threads"], scheduler) in auto]
@@ -59,7 +81,7 @@ def table(records, auto):
     return "\n".join(rows) + "\n"
 
 
-def plot(records, searched, auto, file):
+def plot(records, searched, auto, ort, file):
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), gridspec_kw={"width_ratios": [1, 1.6]})
     for r in records:
         best, course = 1.0, [1.0]
@@ -78,6 +100,8 @@ def plot(records, searched, auto, file):
         points = [(i, r["default_ms"] / auto[(r["problem"], r["threads"], scheduler)]) for i, r in enumerate(order)
                   if (r["problem"], r["threads"], scheduler) in auto]
         right.plot(*zip(*points), marker, color="#a05050", markersize=4, label=scheduler) if points else None
+    points = [(i, 1 / ort[key]) for i, r in enumerate(order) if (key := (r["problem"], r["threads"])) in ort]
+    right.plot(*zip(*points), "D", color="#d08030", markersize=4, label="ONNX Runtime") if points else None
     right.axhline(1, color="black", linewidth=0.8)
     right.set_ylabel("times as fast as the default choice")
     right.set_xticks(list(positions), [" ".join(r["problem"].split()[1:8]) for r in order], rotation=90, fontsize=5)
@@ -90,6 +114,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("schedule", type=Path, help="folder of a search")
     parser.add_argument("--auto", type=Path, help="folder of a search by autoschedulers")
+    parser.add_argument("--results", type=Path, help="results.json of compare.py")
     parser.add_argument("--out", type=Path, required=True, help="folder for tuning.md and tuning.png")
     arguments = parser.parse_args()
     records = lines(arguments.schedule / "tuning.jsonl")
@@ -97,9 +122,10 @@ def main():
         parser.error(f"{arguments.schedule} has no tuning.jsonl with records")
     auto = autoscheduled(arguments.auto)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    text = table(records, auto)
+    ort = onnxruntime(arguments.results)
+    text = table(records, auto, ort)
     (arguments.out / "tuning.md").write_text(text)
-    plot(records, lines(arguments.schedule / "search.jsonl"), auto, arguments.out / "tuning.png")
+    plot(records, lines(arguments.schedule / "search.jsonl"), auto, ort, arguments.out / "tuning.png")
     print(text.split("\n\n")[-1], end="")
 
 

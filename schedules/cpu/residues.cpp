@@ -25,10 +25,7 @@ void schedule_residues(const ConvTranspose &c, const Tile &tile) {
     } else {
         y.reorder({rw, qi, oi, qo, h.r, h.q, d.q, d.r, oo, c.g, c.n}).unroll(h.r);
     }
-    y.vectorize(qi, tile.lanes).unroll(rw).unroll(qi);
-    if (loops.whole_oc) {
-        y.unroll(oi);
-    }
+    y.vectorize(qi, tile.lanes).unroll(rw).unroll(qi).unroll(oi);
 
     sum.compute_at(y, qo)
         .bound_extent(c.oi, tile.oc)
