@@ -6,7 +6,8 @@ set(CONVTRANSPOSE_DEVICES "" CACHE STRING "Devices to build kernels for, of cuda
 include(variants_gpu)
 
 set(halide_features_cuda cuda-cuda_capability_70)
-set(halide_features_opencl opencl-cl_doubles)
+set(halide_features_opencl opencl)
+set(halide_features_opencl_f64 -cl_doubles) # which not every device has
 set(halide_dtype_u8 uint8)
 
 # _convtranspose_device_kernel(name generator extra row params...): for each device one object, and a row of its table.
@@ -21,11 +22,15 @@ function(_convtranspose_device_kernel name generator extra row)
             set(ptx ${folder}/${name}.device_code)
         endif()
         set(function convt_${name}_${device})
+        set(features ${halide_features_${device}})
+        if(name MATCHES "_f64")
+            string(APPEND features "${halide_features_${device}_f64}")
+        endif()
         # With asserts, which are how a kernel notices that its device failed.
         add_custom_command(
             OUTPUT ${object} ${ptx}
             COMMAND ${generator_command_gpu} -g ${generator} -f ${function} -n ${name} ${outputs} -o ${folder}
-                    target=x86-64-${os}-${halide_features_${device}}-user_context-no_runtime-no_bounds_query${extra}
+                    target=x86-64-${os}-${features}-user_context-no_runtime-no_bounds_query${extra}
                     ${ARGN}
                     2> ${object}.log || ${CMAKE_COMMAND} -D LOG=${object}.log -P ${PROJECT_SOURCE_DIR}/cmake/kernel_failed.cmake
             DEPENDS ${generator_depends_gpu}

@@ -41,6 +41,7 @@ Refusal refusal(const DeviceVariant &v, const DeviceQuestion &q) {
     if (v.family == DeviceFamily::kCombine) return {"adds up what others compute"};
     if (v.integers != g.quantized()) return {v.integers ? "computes with integers" : "computes with floats"};
     if (v.x_dtype != as_table(g.dtype)) return {"reads another type"};
+    if (v.x_dtype == CONVT_F64 && !q.has_f64) return {"the device has no f64"};
     const bool each = v.family == DeviceFamily::kEach;
     if (q.oc_tile && (q.oc_tile != (each ? 1 : v.tile_oc) || q.dense_groups != packs_groups(v, g))) {
         return {"weights are packed otherwise"};

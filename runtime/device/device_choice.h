@@ -27,6 +27,7 @@ struct DeviceQuestion {
     const std::array<AxisPlan, 3> *axes = nullptr; // w, h, d
     bool finite = true;                            // whether all weights are
     int multiprocessors = 1;
+    bool has_f64 = true;       // whether the device computes with it
     std::int64_t oc_tile = 0;  // of weights that are packed already; 0: none are
     bool dense_groups = false; // likewise: that they are packed with groups side by side
 };

@@ -22,16 +22,6 @@ std::int64_t count(const Shape &shape) {
     return n;
 }
 
-TensorStrides tensor_strides(const Geometry &g, const Strides &strides) {
-    TensorStrides s;
-    const bool channels_last = g.layout == CONVT_CHANNELS_LAST;
-    s.n = strides.front();
-    s.c = channels_last ? strides.back() : strides[1];
-    const std::size_t last = strides.size() - (channels_last ? 2 : 1);
-    for (std::size_t a = 0; a < g.axes.size(); a++) s.axes[a] = strides[last - a];
-    return s;
-}
-
 // Elements from the first to the last.
 std::int64_t span_of(const Shape &shape, const Strides &strides) {
     std::int64_t last = 0;
@@ -89,7 +79,7 @@ const char *family_rule(DeviceFamily family) {
 DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                        std::shared_ptr<OpenDevice> device)
     : problem_(core_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
-      device_(std::move(device)) {}
+      device_(std::move(device)), key_(tuning_key(geometry)) {}
 
 std::size_t DevicePlan::packed_bytes() const {
     return constant_
@@ -103,16 +93,23 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     question.axes = &problem_.plan;
     question.finite = finite;
     question.multiprocessors = device_->backend().multiprocessors(device_->get());
+    question.has_f64 = device_->backend().has_f64(device_->get());
     if (packed) {
         question.oc_tile = std::max<std::int64_t>(packed->oc_tile, 1);
         question.dense_groups = packed->oc_tile == 0;
     }
     const std::vector<DeviceChoice> choices = device_choices(device_->table(), question);
     const DeviceChoice *best = nullptr;
-    std::string refusal;
+    std::string refusal, note;
+    const DeviceChoice *const recorded = request_.variant.empty() ? tuned(choices, &note) : nullptr;
     for (const DeviceChoice &c : choices) {
         if (!request_.variant.empty() && request_.variant != c.variant->name) continue;
         if (c.refusal.text) {
+            // Told where nothing can: what those for this type say.
+            const bool of_type =
+                c.variant->family != DeviceFamily::kCombine &&
+                (c.variant->integers ? problem_.geometry.quantized() : c.variant->x_dtype == problem_.geometry.dtype);
+            if (!of_type && request_.variant.empty()) continue;
             refusal = concat("variant ", c.variant->name, " cannot run this problem: ", to_string(c.refusal));
         } else if (!best || c.cost < best->cost) {
             best = &c;
@@ -120,12 +117,14 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     }
     if (!best) {
         if (request_.variant.empty()) {
-            refusal = concat("no kernel for ", request_.kind, " can compute this problem; the last one: ", refusal);
+            refusal = concat("no kernel for ", request_.table->kind, " can compute this problem",
+                             refusal.empty() ? "" : "; the last one: ", refusal);
         } else if (refusal.empty()) {
-            refusal = concat("variant ", request_.variant, " is not built for ", request_.kind);
+            refusal = concat("variant ", request_.variant, " is not built for ", request_.table->kind);
         }
         return Status(CONVT_UNSUPPORTED, refusal);
     }
+    if (recorded) best = recorded;
     std::vector<const DeviceChoice *> sorted;
     for (const DeviceChoice &c : choices) {
         if (!c.refusal.text) sorted.push_back(&c);
@@ -148,8 +147,27 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     if (layout.weights() > INT32_MAX) {
         return Status(CONVT_OVERFLOW, "packed weights have more than 2^31 - 1 elements, which kernels cannot index");
     }
-    if (kernel == &kernel_) explain(choices);
+    if (kernel == &kernel_) explain(choices, note);
     return make_tables(kernel);
+}
+
+// The choice that a tuning record names. Null: none does, or it cannot be used; *note says which, and is empty where there is no
+// record.
+const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, std::string *note) const {
+    const TuningRecord *const record = device_tuning_record(request_.tuning, problem_.geometry, request_.table->kind,
+                                                            device_->backend().name(device_->get()), note);
+    if (!record) return nullptr;
+    for (const DeviceChoice &c : choices) {
+        if (record->variant != c.variant->name) continue;
+        if (!c.refusal.text) {
+            *note = concat("measured to be the fastest, says a tuning record: ", record->ms, " ms");
+            return &c;
+        }
+        *note = concat("a tuning record names ", record->variant, ", which cannot: ", to_string(c.refusal));
+        return nullptr;
+    }
+    *note = concat("a tuning record names ", record->variant, ", which is not built for ", request_.table->kind);
+    return nullptr;
 }
 
 Status DevicePlan::upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const {
@@ -283,8 +301,6 @@ Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues
 Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                           const QuantizationValues *quantization, const void *w, const void *b,
                           std::unique_ptr<DevicePlan> *plan) {
-    const DeviceTable *const table = find_device_table(request.kind);
-    if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", request.kind, "\" is not built in"));
     if (geometry.axes.size() > 3) {
         return Status(CONVT_UNSUPPORTED,
                       concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
@@ -299,7 +315,8 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
         }
     }
     std::shared_ptr<OpenDevice> device;
-    if (Status status = OpenDevice::open(*table, request.index, request.context, &device); !status) return status;
+    if (Status status = OpenDevice::open(*request.table, request.index, request.context, &device); !status)
+        return status;
 
     std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request, allocator, std::move(device)));
     if (quantization) p->quantization_ = *quantization;
@@ -597,18 +614,19 @@ Status DevicePlan::run(const RunTensors &t) const {
     return status;
 }
 
-void DevicePlan::explain(const std::vector<DeviceChoice> &choices) {
+void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::string &note) {
     const Geometry &g = problem_.geometry;
     const DeviceChoice &chosen = kernel_.choice;
     const auto *const backend = &device_->backend();
-    explanation_ =
-        concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
-               g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group, "\nx ",
-               to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape), "\ndevice ",
-               request_.kind, " ", request_.index, ", ", backend->multiprocessors(device_->get()),
-               " multiprocessors\nvariant ", chosen.variant->name, ": ", family_rule(chosen.variant->family));
+    explanation_ = concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
+                          g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group,
+                          "\nx ", to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape),
+                          "\ndevice ", request_.table->kind, ": ", backend->name(device_->get()), ", ",
+                          backend->multiprocessors(device_->get()), " multiprocessors\nvariant ", chosen.variant->name,
+                          ": ", family_rule(chosen.variant->family));
     if (chosen.splits > 1) explanation_ += concat("; sums over input channels in ", chosen.splits, " parts");
     if (chosen.combine) explanation_ += concat("; then ", chosen.combine->name);
+    if (!note.empty()) explanation_ += "\n" + note;
     explanation_ += "\ncandidates, by estimated cycles:\n";
     for (const DeviceChoice &c : choices) {
         char line[128];

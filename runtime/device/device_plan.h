@@ -16,14 +16,16 @@
 #include "layer_plan.h"
 #include "open_device.h"
 #include "threads.h"
+#include "tuning.h"
 
 namespace convtranspose {
 
 struct DeviceRequest {
-    std::string kind; // "cuda"
+    const DeviceTable *table = nullptr; // what is built for the kind of device
     int index = 0;
     void *context = nullptr;
-    std::string variant; // forced; empty: by cost
+    std::string variant;            // forced; empty: by tuning record or cost
+    const Tuning *tuning = nullptr; // as PlanSettings has it
 };
 
 class DevicePlan {
@@ -43,6 +45,7 @@ class DevicePlan {
     std::size_t packed_bytes() const;
     const std::vector<const char *> &able() const { return able_; } // names of what can, by cost
     const std::string &explanation() const { return explanation_; }
+    const std::string &key() const { return key_; } // that tuning records know the problem by
 
   private:
     // A variant for this problem: how weights are packed for it, and its tables of taps on the device.
@@ -81,6 +84,7 @@ class DevicePlan {
 
     DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                std::shared_ptr<OpenDevice> device);
+    const DeviceChoice *tuned(const std::vector<DeviceChoice> &choices, std::string *note) const;
     Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
     Status upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const;
     Status make_tables(Kernel *kernel) const;
@@ -98,7 +102,7 @@ class DevicePlan {
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
                        void *stream) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
-    void explain(const std::vector<DeviceChoice> &choices);
+    void explain(const std::vector<DeviceChoice> &choices, const std::string &note);
 
     CoreProblem problem_;
     DeviceRequest request_;
@@ -111,7 +115,7 @@ class DevicePlan {
     std::shared_ptr<const Weights> constant_;
     std::vector<char> bias_; // (M) of constant weights of quantized layers, whose scales may be those of a run
     std::vector<const char *> able_;
-    std::string explanation_;
+    std::string explanation_, key_;
 
     mutable Mutex mutex_;
     mutable std::vector<Workspace> free_;

@@ -45,6 +45,8 @@ struct DeviceBackend {
     bool (*open)(int index, void *context, Device **device, DeviceError *error);
     void (*close)(Device *device);
     int (*multiprocessors)(const Device *device);
+    bool (*has_f64)(const Device *device);
+    const char *(*name)(const Device *device); // as describe() has it
     const halide_device_interface_t *(*interface)();
 
     bool (*allocate)(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error);
