@@ -81,7 +81,7 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
     command->add_option("--device", options->device,
-                        "cpu, or a device whose kernels are built in (see targets); its times have the copies in them");
+                        "cpu, or a device whose kernels are built in: cuda, opencl (see targets)");
     command->add_option("--isa", options->isa, "Force an ISA (see targets); default: the best that this CPU runs");
     command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
 }
