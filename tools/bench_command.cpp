@@ -33,7 +33,7 @@ double now() {
 }
 
 struct Measurement {
-    std::string name, file, node, variant, isa;
+    std::string name, file, node, variant, isa, device;
     convt_dtype dtype = CONVT_F32;
     convt_layout layout = CONVT_CHANNELS_FIRST;
     Shape x_shape, w_shape, y_shape;
@@ -145,6 +145,7 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     m.y_shape = plan.y_shape();
     m.variant = plan.variant();
     m.isa = plan.isa();
+    m.device = session ? convt_device_description(options.plan.device.c_str(), 0) : "cpu";
     m.threads = options.plan.threads;
     m.workspace_bytes = plan.workspace_bytes();
     m.packed_bytes = plan.packed_bytes();
@@ -171,6 +172,7 @@ void print_json(const std::vector<Measurement> &measurements) {
                                             {"peak_percent", m.peak_percent()},
                                             {"variant", m.variant},
                                             {"isa", m.isa},
+                                            {"device", m.device},
                                             {"threads", m.threads},
                                             {"workspace_bytes", m.workspace_bytes},
                                             {"packed_bytes", m.packed_bytes},
