@@ -10,8 +10,10 @@ set(halide_features_opencl opencl)
 set(halide_features_opencl_f64 -cl_doubles) # which not every device has
 set(halide_dtype_u8 uint8)
 
-# _convtranspose_device_kernel(name generator extra row params...): for each device one object, and a row of its table.
-function(_convtranspose_device_kernel name generator extra row)
+# _convtranspose_device_kernel(name generator extra block row params...): for each device one object, and a row of its table. block:
+# of threads, for bench/gpu.
+function(_convtranspose_device_kernel name generator extra block row)
+    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DEVICE_BLOCKS ",\n\"${name}\": [${block}]")
     foreach(device IN LISTS CONVTRANSPOSE_DEVICES)
         set(folder ${CMAKE_CURRENT_BINARY_DIR}/kernels/${device})
         set(object ${folder}/${name}.o)
@@ -71,10 +73,14 @@ function(convtranspose_tiled family dtype tile)
     if(arg_CHANNELS_LAST)
         set(channels_last true)
     endif()
+    list(GET arg_SIDES 0 oc_factors)
+    list(GET arg_SIDES 1 p_factors)
+    string(REGEX REPLACE "^[0-9]+x([0-9]+)x.*" "\\1" oc_threads ${oc_factors})
+    string(REGEX REPLACE "^[0-9]+x([0-9]+)x.*" "\\1" p_threads ${p_factors})
     set(enum_family_tiled kTiled)
     set(enum_family_few kFew)
     string(TOUPPER "CONVT_${dtype}, CONVT_${arg_Y}" types)
-    _convtranspose_device_kernel(${family}_${dtype}_${tile} gpu_by_residue ""
+    _convtranspose_device_kernel(${family}_${dtype}_${tile} gpu_by_residue "" "${p_threads}, ${oc_threads}"
         "DeviceFamily::${enum_family_${family}}, ${integers}, ${channels_last}, ${types}, ${tile_oc}, ${tile_p}, ${arg_CHUNK}, ${threads}"
         family=${family} integers=${integers} channels_last=${channels_last} x_type=${halide_dtype_${dtype}}
         y_type=${halide_dtype_${arg_Y}} chunk=${arg_CHUNK} ${side_params})
@@ -101,7 +107,7 @@ function(convtranspose_each)
                 set(position_threads 8)
                 set(along_channels true)
             endif()
-            _convtranspose_device_kernel(each_${dtype}_${order} gpu_by_output ""
+            _convtranspose_device_kernel(each_${dtype}_${order} gpu_by_output "" "${channel_threads}, ${position_threads}"
                 "DeviceFamily::kEach, ${integers}, ${along_channels}, ${types}, ${channel_threads}, ${position_threads}, 1, 256"
                 integers=${integers} x_type=${halide_dtype_${x}} y_type=${halide_dtype_${y}}
                 channel_threads=${channel_threads} position_threads=${position_threads})
@@ -117,7 +123,7 @@ function(convtranspose_combine)
         set(name combine_${arg_PARTS}_${arg_Y})
     endif()
     # Strict, for NaNs, and for sums whose order matters.
-    _convtranspose_device_kernel(${name} gpu_combine -strict_float
+    _convtranspose_device_kernel(${name} gpu_combine -strict_float "256, 1"
         "DeviceFamily::kCombine, false, false, ${types}, 1, 1, 1, 256"
         part_type=${halide_dtype_${arg_PARTS}} y_type=${halide_dtype_${arg_Y}})
 endfunction()
@@ -142,6 +148,11 @@ function(convtranspose_devices)
         set(generator_depends_gpu gpu_generator)
     endif()
     convtranspose_device_table()
+    get_property(blocks DIRECTORY PROPERTY CONVTRANSPOSE_DEVICE_BLOCKS)
+    if(blocks)
+        string(SUBSTRING "${blocks}" 1 -1 blocks)
+        file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/kernels/blocks.json CONTENT "{${blocks}\n}\n" @ONLY)
+    endif()
     foreach(device IN LISTS CONVTRANSPOSE_DEVICES)
         set(folder ${CMAKE_CURRENT_BINARY_DIR}/kernels/${device})
         file(MAKE_DIRECTORY ${folder})
