@@ -59,6 +59,8 @@ void schedule_tiled(Pipeline pipeline, const ByResidue &c, bool channels_last) {
     x.compute_at(sum, ico).store_in(MemoryType::GPUShared);
     w.compute_at(sum, ico).store_in(MemoryType::GPUShared);
     if (channels_last) {
+        // Neighbouring threads store neighbouring channels: rows of those are four banks further each, not at the same one.
+        x.align_storage(c.pt, p.threads + 1);
         x.fuse(c.ic, c.pv, f).fuse(f, c.pt, f).fuse(f, c.pu, f);
     } else {
         x.fuse(c.pv, c.pt, f).fuse(f, c.pu, f).fuse(f, c.ic, f);
