@@ -47,7 +47,7 @@ function(_convtranspose_device_kernel name generator extra block row)
 endfunction()
 
 function(convtranspose_tiled family dtype tile)
-    cmake_parse_arguments(PARSE_ARGV 3 arg "CHANNELS_LAST" "CHUNK;Y" "SIDES")
+    cmake_parse_arguments(PARSE_ARGV 3 arg "CHANNELS_LAST;DOTS" "CHUNK;Y" "SIDES")
     if(NOT arg_CHUNK)
         set(arg_CHUNK 8)
     endif()
@@ -69,6 +69,11 @@ function(convtranspose_tiled family dtype tile)
     if(dtype STREQUAL u8)
         set(integers true)
     endif()
+    set(block 1)
+    if(arg_DOTS)
+        set(block 4)
+    endif()
+    math(EXPR channels_of_chunk "${arg_CHUNK} * ${block}")
     set(channels_last false)
     if(arg_CHANNELS_LAST)
         set(channels_last true)
@@ -81,9 +86,9 @@ function(convtranspose_tiled family dtype tile)
     set(enum_family_few kFew)
     string(TOUPPER "CONVT_${dtype}, CONVT_${arg_Y}" types)
     _convtranspose_device_kernel(${family}_${dtype}_${tile} gpu_by_residue "" "${p_threads}, ${oc_threads}"
-        "DeviceFamily::${enum_family_${family}}, ${integers}, ${channels_last}, ${types}, ${tile_oc}, ${tile_p}, ${arg_CHUNK}, ${threads}"
+        "DeviceFamily::${enum_family_${family}}, ${integers}, ${channels_last}, ${types}, ${tile_oc}, ${tile_p}, ${channels_of_chunk}, ${block}, ${threads}"
         family=${family} integers=${integers} channels_last=${channels_last} x_type=${halide_dtype_${dtype}}
-        y_type=${halide_dtype_${arg_Y}} chunk=${arg_CHUNK} ${side_params})
+        y_type=${halide_dtype_${arg_Y}} chunk=${arg_CHUNK} block=${block} ${side_params})
 endfunction()
 set(sides_of_tile oc p)
 
@@ -108,7 +113,7 @@ function(convtranspose_each)
                 set(along_channels true)
             endif()
             _convtranspose_device_kernel(each_${dtype}_${order} gpu_by_output "" "${channel_threads}, ${position_threads}"
-                "DeviceFamily::kEach, ${integers}, ${along_channels}, ${types}, ${channel_threads}, ${position_threads}, 1, 256"
+                "DeviceFamily::kEach, ${integers}, ${along_channels}, ${types}, ${channel_threads}, ${position_threads}, 1, 1, 256"
                 integers=${integers} x_type=${halide_dtype_${x}} y_type=${halide_dtype_${y}}
                 channel_threads=${channel_threads} position_threads=${position_threads})
         endforeach()
@@ -124,7 +129,7 @@ function(convtranspose_combine)
     endif()
     # Strict, for NaNs, and for sums whose order matters.
     _convtranspose_device_kernel(${name} gpu_combine -strict_float "256, 1"
-        "DeviceFamily::kCombine, false, false, ${types}, 1, 1, 1, 256"
+        "DeviceFamily::kCombine, false, false, ${types}, 1, 1, 1, 1, 256"
         part_type=${halide_dtype_${arg_PARTS}} y_type=${halide_dtype_${arg_Y}})
 endfunction()
 

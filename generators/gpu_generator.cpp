@@ -24,6 +24,8 @@ class GpuGenerator : public Generator<Derived> {
     using Input = GeneratorInput<T>;
 
     GeneratorParam<bool> integers{"integers", false};
+    GeneratorParam<int> block{"block",
+                              1}; // input channels that are multiplied together; 4: w is s8, x has its zero point
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // as stored; of integers both 8-bit types are u8
     GeneratorParam<Type> y_type{"y_type", Float(32)};
 
@@ -38,7 +40,7 @@ class GpuGenerator : public Generator<Derived> {
 
     void configure_common(int w_dimensions) {
         x.set_type(storage_of(x_type).stored());
-        w.set_type(integers ? Type(Int(16)) : sum_of());
+        w.set_type(!integers ? sum_of() : block > 1 ? Type(Int(8)) : Type(Int(16)));
         w.set_dimensions(w_dimensions);
         bias.set_type(sum_of());
     }
@@ -48,7 +50,15 @@ class GpuGenerator : public Generator<Derived> {
         Var oc("channel"), column("column"), g("g");
         f(oc, column, g) = factors(oc, column);
         GpuNumbers n;
-        n.numerics = {integers ? Arithmetic::kInt16 : Arithmetic::kFloat, sum_of(), y_type, f, y_zero, y_min, y_max};
+        n.numerics = {!integers   ? Arithmetic::kFloat
+                      : block > 1 ? Arithmetic::kInt8
+                                  : Arithmetic::kInt16,
+                      sum_of(),
+                      y_type,
+                      f,
+                      y_zero,
+                      y_min,
+                      y_max};
         n.x_flip = flip;
         n.x_zero_point = x_zero;
         return n;
@@ -93,7 +103,7 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
     Output<Buffer<void, 1>> y{"y"};
 
     void configure() {
-        configure_common(4);
+        configure_common(block > 1 ? 5 : 4);
         y.set_type(storage_of(y_type).stored());
     }
 
@@ -111,17 +121,21 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
         }
         in.w = w;
         in.bias = bias;
+        in.bias_count = factors.dim(0).extent();
+        in.bias_size = bias.dim(0).extent();
         in.elements = elements;
         in.parts = parts;
         in.part_count = parts.dim(1).extent();
         in.element_count = elements.dim(1).extent();
-        in.tap_count = w.dim(2).extent();
-        in.tiles = w.dim(3).extent();
+        const int tap_dim = w.dimensions() - 2;
+        in.tap_count = w.dim(tap_dim).extent();
+        in.tiles = w.dim(tap_dim + 1).extent();
         in.tiles_per_group = {tiles_per_group, tiles_per_group_multiplier, tiles_per_group_shift};
         in.batch = batch;
         in.most_elements = most_elements;
         in.chunks = chunks;
         in.chunk = chunk;
+        in.block = block;
         in.oc = {oc_vector, oc_threads, oc_unrolled};
         in.p = {p_vector, p_threads, p_unrolled};
         in.numbers = numbers(x_flip, x_zero_point, y_zero_point, y_min, y_max);
@@ -133,8 +147,14 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
         start_at_zero();
         y.dim(0).set_min(0);
         const int tile = c_.oc_side.size();
-        w.dim(0).set_extent(tile);
-        w.dim(1).set_stride(tile);
+        if (block > 1) {
+            w.dim(0).set_extent(block);
+            w.dim(1).set_extent(tile).set_stride(block);
+            w.dim(2).set_stride(tile * block);
+        } else {
+            w.dim(0).set_extent(tile);
+            w.dim(1).set_stride(tile);
+        }
         w.set_host_alignment(16); // of vectors of it
         elements.dim(0).set_bounds(0, kElementColumns);
         elements.dim(1).set_min(0).set_stride(kElementColumns);

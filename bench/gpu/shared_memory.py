@@ -3,7 +3,7 @@ a function of its number alone, which is computed here.
 """
 import re
 
-BANKS, WARP, WORD = 32, 32, 4
+BANKS, WARP, WORD, LINE = 32, 32, 4, 16
 
 WIDTH = re.compile(r"(?:\.v(\d))?\.[a-z](\d+)$")
 
@@ -61,20 +61,31 @@ def ways(addresses, width):
     return worst
 
 
+def accesses(ptx):
+    """(kind, register, offset, bytes) of each; loads of all of 16 aligned bytes are one, as ptxas makes of them."""
+    found = set()
+    for line in ptx.splitlines():
+        if match := re.match(r"\s+(?:@!?%p\d+ )?(ld|st)\.shared(\S+)\s.*\[(%\w+)(?:\+(\d+))?\]", line):
+            kind, type_, register, offset = match.groups()
+            vector = WIDTH.search(type_)
+            found.add((kind, register, int(offset or 0), int(vector[1] or 1) * int(vector[2]) // 8))
+    lines = {}
+    for access in found:
+        lines.setdefault((*access[:2], access[2] // LINE), set()).add(access)
+    for (kind, register, line), parts in lines.items():
+        if kind == "ld" and sum(part[3] for part in parts) == LINE:
+            found = found - parts | {(kind, register, line * LINE, LINE)}
+    return found
+
+
 def examine(ptx, block):
     """(conflicts of loads, of stores, bytes that are used); block: threads along x and y."""
     of = Addresses(ptx)
     worst, end = {"ld": 1, "st": 1}, 0
-    for line in ptx.splitlines():
-        found = re.match(r"\s+(?:@!?%p\d+ )?(ld|st)(\.volatile)?\.shared(\S+)\s.*\[(%\w+)(?:\+(\d+))?\]", line)
-        if not found:
-            continue
-        kind, _, type_, register, offset = found.groups()
-        vector = WIDTH.search(type_)
-        width = int(vector[1] or 1) * int(vector[2]) // 8
+    for kind, register, offset, width in accesses(ptx):
         threads = [{"%tid.x": i % block[0], "%tid.y": i // block[0], "%tid.z": 0} for i in range(block[0] * block[1])]
         addresses = [of.value(register, thread) for thread in threads]
         for begin in range(0, len(addresses), WARP):
             worst[kind] = max(worst[kind], ways(addresses[begin : begin + WARP], width))
-        end = max(end, max(addresses) + int(offset or 0) + width)
+        end = max(end, max(addresses) + offset + width)
     return worst["ld"], worst["st"], end

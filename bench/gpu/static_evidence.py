@@ -23,7 +23,7 @@ OLDEST_DISASSEMBLED = "sm_75"  # by the pinned nvdisasm
 REGISTER_LIMIT = 128  # what runtime/device/cuda_backend.cpp asks for
 ACCEPTED_SPILLS = 64  # bytes of a thread, outside of the inner loop
 # What multiplies and adds terms, by type. (IMAD also moves and computes addresses, so that its share is at most that.)
-MATH = {"f64": ("DFMA", "DADD"), "u8": ("IMAD", "IDP")}
+MATH = {"f64": ("DFMA", "DADD"), "dots": ("IDP",), "u8": ("IMAD",)}
 
 
 def tool(name):
@@ -33,7 +33,7 @@ def tool(name):
 
 
 def math_of(kernel, opcodes):
-    kinds = next((kinds for dtype, kinds in MATH.items() if f"_{dtype}" in kernel), ("FFMA", "FADD"))
+    kinds = next((kinds for dtype, kinds in MATH.items() if f"_{dtype}" in kernel), ("FFMA", "FADD"))  # the first that is in the name
     return sum(o.split(".")[0] in kinds for o in opcodes)
 
 

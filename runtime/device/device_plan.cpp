@@ -62,7 +62,9 @@ halide_type_t type_on_device(convt_dtype dtype) {
     return dtype == CONVT_BF16 || dtype == CONVT_F16 ? halide_type_t(halide_type_uint, 16) : type_of(dtype);
 }
 
-std::size_t w_size(const DeviceVariant &v) { return v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype)); }
+std::size_t w_size(const DeviceVariant &v) {
+    return v.block > 1 ? 1 : v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype));
+}
 
 const char *family_rule(DeviceFamily family) {
     switch (family) {
@@ -92,10 +94,12 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     question.geometry = &problem_.geometry;
     question.axes = &problem_.plan;
     question.finite = finite;
+    question.fits_int8 = fits_int8_;
     question.multiprocessors = device_->backend().multiprocessors(device_->get());
     question.has_f64 = device_->backend().has_f64(device_->get());
     if (packed) {
         question.oc_tile = std::max<std::int64_t>(packed->oc_tile, 1);
+        question.block = static_cast<int>(packed->block);
         question.dense_groups = packed->oc_tile == 0;
     }
     const std::vector<DeviceChoice> choices = device_choices(device_->table(), question);
@@ -138,7 +142,8 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     kernel->choice = *best;
     PackedLayout &layout = kernel->layout;
     layout = PackedLayout();
-    layout.arithmetic = v.integers ? Arithmetic::kInt16 : Arithmetic::kFloat;
+    layout.arithmetic = !v.integers ? Arithmetic::kFloat : v.block > 1 ? Arithmetic::kInt8 : Arithmetic::kInt16;
+    layout.block = v.block;
     layout.oc_tile = v.family == DeviceFamily::kEach ? (packs_groups(v, g) ? 0 : 1) : v.tile_oc;
     layout.group = g.group;
     layout.ic = g.in_channels_per_group();
@@ -211,8 +216,12 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
                 }
                 const auto end = static_cast<std::int32_t>(elements.size() / kElementColumns);
                 kernel->most_elements = std::max<std::int64_t>(kernel->most_elements, end - first);
+                // Biases are of a class of taps where they take off what x's zero point adds.
+                const auto classes = [&](std::size_t a) { return static_cast<std::int32_t>(axes[a].classes.size()); };
+                const std::int32_t row_of_biases =
+                    v.block > 1 ? (of_d[3] * classes(1) + of_h[3]) * classes(0) + of_w[3] : 0;
                 parts.push_back({static_cast<std::int32_t>(w), static_cast<std::int32_t>(h),
-                                 static_cast<std::int32_t>(d), first, end - first, 0, 0, 1});
+                                 static_cast<std::int32_t>(d), first, end - first, 0, 0, row_of_biases});
             }
         }
     }
@@ -226,7 +235,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
             std::array<std::int32_t, kPartColumns> part = parts[i];
             part[5] = static_cast<std::int32_t>(s * kernel->chunks);
             part[6] = static_cast<std::int32_t>(s * count(problem_.geometry.y_shape));
-            part[7] = 0;
+            part[7] = -1;
             parts.push_back(part);
         }
     }
@@ -268,7 +277,11 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     char *const packed = static_cast<char *>(host->data());
     weights->finite = true;
     if (q) {
-        pack_quantized(layout, problem_.plan, g, *q, view, packed, nullptr);
+        weights->sums.resize(layout.arithmetic == Arithmetic::kInt8
+                                 ? static_cast<std::size_t>(layout.taps_volume() * layout.biases())
+                                 : 0);
+        pack_quantized(layout, problem_.plan, g, *q, view, packed,
+                       weights->sums.empty() ? nullptr : weights->sums.data());
     } else {
         weights->finite = pack_weights(layout, problem_.plan, g.dtype, view, b, packed, packed + w_bytes);
     }
@@ -279,18 +292,19 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
         if (status && bias_bytes) status = weights->bias.upload(stream, packed + w_bytes, bias_bytes);
         return status;
     }
-    return status ? upload_factors(kernel, *q, b, stream, host, weights) : status;
+    return status ? upload_factors(kernel, *q, weights->sums, b, stream, host, weights) : status;
 }
 
-Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues &q, const void *b, void *stream,
-                                  Block *host, Weights *weights) const {
+Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues &q,
+                                  const std::vector<std::int32_t> &sums, const void *b, void *stream, Block *host,
+                                  Weights *weights) const {
     const EpilogueLayout epilogue = epilogue_of(kernel.layout, problem_.plan);
     const auto bias_bytes = static_cast<std::uint64_t>(4 * epilogue.bias_count()),
                all_bytes = static_cast<std::uint64_t>(epilogue.bytes());
     Status status = host_block(all_bytes, host);
     if (!status) return status;
     char *const made = static_cast<char *>(host->data());
-    make_epilogue(kernel.layout, problem_.plan, problem_.geometry, q, nullptr, b, made);
+    make_epilogue(kernel.layout, problem_.plan, problem_.geometry, q, sums.data(), b, made);
     status = ensure(bias_bytes, &weights->bias);
     if (status && bias_bytes) status = weights->bias.upload(stream, made, bias_bytes);
     if (status) status = ensure(all_bytes - bias_bytes, &weights->factors);
@@ -305,12 +319,14 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
         return Status(CONVT_UNSUPPORTED,
                       concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
     }
+    WeightFacts facts;
     if (geometry.quantized()) {
         // Sums that might not fit in 32 bits are for the CPU's reference.
         if (!w || !quantization) {
             return Status(CONVT_UNSUPPORTED, "quantized weights that arrive with each run: only on the CPU");
         }
-        if (!examine_weights(geometry, *quantization, w, b).fits_int32) {
+        facts = examine_weights(geometry, *quantization, w, b);
+        if (!facts.fits_int32) {
             return Status(CONVT_UNSUPPORTED, "sums may not fit in 32 bits, which kernels for devices have");
         }
     }
@@ -320,6 +336,7 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
 
     std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request, allocator, std::move(device)));
     if (quantization) p->quantization_ = *quantization;
+    p->fits_int8_ = facts.fits_int8;
     Status status = p->choose(true, nullptr, &p->kernel_);
     if (!status) return status;
     if (w) {
@@ -363,6 +380,7 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<DevicePlan>
     p->quantization_ = quantization_;
     p->constant_ = constant_;
     p->bias_ = bias_;
+    p->fits_int8_ = fits_int8_;
     Status status = p->choose(!constant_ || constant_->finite, constant_ ? &kernel_.layout : nullptr, &p->kernel_);
     if (status && !constant_ && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
         p->request_.variant.clear();
@@ -394,7 +412,8 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     const auto out = [](const AxisPlan &a) { return a.geometry.out; };
     const auto stride = [](const AxisPlan &a) { return a.geometry.stride; };
     const halide_type_t s32(halide_type_int, 32), f32(halide_type_float, 32);
-    const halide_type_t w_type = v.integers ? halide_type_t(halide_type_int, 16) : type_of(sum_dtype(v.x_dtype));
+    const halide_type_t w_type =
+        !v.integers ? type_of(sum_dtype(v.x_dtype)) : halide_type_t(halide_type_int, v.block > 1 ? 8 : 16);
     const halide_type_t sum_type = v.integers ? s32 : w_type;
     const PackedLayout &layout = kernel.layout;
 
@@ -402,11 +421,15 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});
     if (v.family == DeviceFamily::kEach) {
         a.add_buffer(operands.w, w_type, {layout.weights()});
+    } else if (v.block > 1) {
+        a.add_buffer(
+            operands.w, w_type,
+            {layout.block, layout.oc_tile, layout.blocks(), layout.taps_volume(), layout.group * layout.tiles()});
     } else {
         a.add_buffer(operands.w, w_type,
                      {layout.oc_tile, layout.ic, layout.taps_volume(), layout.group * layout.tiles()});
     }
-    a.add_buffer(operands.bias, sum_type, {layout.biases()});
+    a.add_buffer(operands.bias, sum_type, {q ? epilogue_of(layout, axes).bias_count() : layout.biases()});
     // Floats have no factors.
     a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? 2 : 1});
     if (v.family == DeviceFamily::kEach) {
@@ -546,7 +569,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         weights = epilogue = &workspace->weights;
     } else if (t.quantization) {
         const void *const b = bias_.empty() ? nullptr : bias_.data();
-        status = upload_factors(*kernel, *q, b, stream, &workspace->host, &workspace->weights);
+        status = upload_factors(*kernel, *q, constant_->sums, b, stream, &workspace->host, &workspace->weights);
         epilogue = &workspace->weights;
     }
     if (!status) return status;

@@ -60,6 +60,7 @@ class DevicePlan {
     // Packed weights, biases, and of quantized layers factors.
     struct Weights {
         DeviceMemory w, bias, factors;
+        std::vector<std::int32_t> sums; // of 8-bit weights, by which x's zero point is taken off
         bool finite = true;
     };
     // Where a run finds those.
@@ -90,8 +91,8 @@ class DevicePlan {
     Status make_tables(Kernel *kernel) const;
     Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream,
                 Block *host, Weights *weights) const;
-    Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const void *b, void *stream, Block *host,
-                          Weights *weights) const;
+    Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const std::vector<std::int32_t> &sums,
+                          const void *b, void *stream, Block *host, Weights *weights) const;
     Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
     Status host_block(std::uint64_t bytes, Block *block) const;
     Status place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides, std::size_t size,
@@ -109,6 +110,7 @@ class DevicePlan {
     Allocator allocator_;
     std::shared_ptr<OpenDevice> device_;
     std::optional<QuantizationValues> quantization_;
+    bool fits_int8_ = false; // as DeviceQuestion has it
     Kernel kernel_;
     // Weights that arrive with a run may hold an inf or a NaN, which only this one takes; no variant: not needed.
     Kernel any_weights_;

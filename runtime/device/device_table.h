@@ -21,11 +21,12 @@ using DeviceFunction = int (*)(void **arguments);
 struct DeviceVariant {
     const char *name; // family_dtype_tile
     DeviceFamily family;
-    bool integers;                // quantized: x u8 or s8, w s16
+    bool integers;                // quantized: x u8 or s8, w s16 or s8
     bool along_channels;          // whether neighbouring threads read neighbouring channels of x
     convt_dtype x_dtype, y_dtype; // kCombine: of the parts, and of y. u8 stands for s8 too.
     int tile_oc, tile_p;          // of a block of threads
     int chunk;                    // of input channels
+    int block; // input channels that are multiplied together: 1, or 4 of integers, whose w is s8 then
     int threads;
     DeviceFunction run;
 };

@@ -210,6 +210,50 @@ TEST_P(DevicePlans, RefuseQuantizedLayersThatTheyCannotCompute) {
     EXPECT_TRUE(agrees(y, reference(deep, large)));
 }
 
+// Four products at a time where weights allow it; reshaped, and with another zero point of x, which the biases hold.
+TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    for (const convt_dtype dtype : {CONVT_U8, CONVT_S8}) {
+        Problem problem = parse_problem("u8 nchw n1 ic38 oc70 i5x6 k4x3 s2x1 p1x1_1x1 bias");
+        problem.dtype = dtype;
+        problem.y_dtype = dtype;
+        problem.w_dtype = CONVT_S8;
+        Quantization q;
+        q.x_zero_point = dtype == CONVT_U8 ? 130 : -7;
+        q.w_scale = {0.25f};
+        q.y_scale = 40;
+        q.y_zero_point = 3;
+        problem.quantization = q;
+        const Inputs inputs = draw(problem, 17);
+        Plan plan, reshaped;
+        Status status =
+            Plan::create(problem, on_device(GetParam()), inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        SCOPED_TRACE(plan.explain());
+        EXPECT_NE(plan.variant().find("dots"), std::string::npos);
+        Tensor y(dtype, plan.y_shape());
+        ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+
+        problem.quantization->x_zero_point = dtype == CONVT_U8 ? 20 : 101;
+        problem.x_shape = {3, 38, 4, 9};
+        Inputs others = draw(problem, 18);
+        others.w = inputs.w;
+        others.b = inputs.b;
+        status = plan.reshape(problem.x_shape, &reshaped);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_NE(reshaped.variant().find("dots"), std::string::npos);
+        Tensor again(dtype, reshaped.y_shape());
+        Arguments arguments;
+        arguments.x = others.x.view();
+        arguments.y = again.view();
+        arguments.quantization = problem.quantization;
+        status = reshaped.run(arguments);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_TRUE(agrees(again, reference(problem, others)));
+    }
+}
+
 // A tuning record of this device is followed; one of another is not; one that cannot be followed is told.
 TEST_P(DevicePlans, FollowTuningRecords) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
