@@ -25,6 +25,7 @@ function(convtranspose_device_table)
     # Where weights fit in 8 bits: four products at a time.
     convtranspose_tiled(tiled u8 dots_128x128 SIDES 4x16x2 4x16x2 DOTS)
     convtranspose_tiled(tiled u8 dots_64x64 SIDES 4x8x2 4x8x2 DOTS)
+    convtranspose_tiled(tiled u8 dots_channels_64x32 SIDES 4x8x2 4x8x1 CHANNELS_LAST DOTS)
     convtranspose_tiled(tiled u8 dots_f32_64x64 SIDES 4x8x2 4x8x2 Y f32 DOTS)
 
     convtranspose_each(f32 f16 bf16 f64 u8 u8_f32)
