@@ -432,47 +432,16 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add_buffer(operands.bias, sum_type, {q ? epilogue_of(layout, axes).bias_count() : layout.biases()});
     // Floats have no factors.
     a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? 2 : 1});
-    if (v.family == DeviceFamily::kEach) {
-        for (std::size_t i = 0; i < 3; i++) {
-            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].residues});
-        }
-        a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
-        a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));
-        a.add_all(layout.taps);
-    } else {
-        a.add_buffer(kernel.elements.get(), s32, {std::int64_t{kElementColumns}, kernel.element_count});
-        a.add_buffer(kernel.parts.get(), s32, {std::int64_t{kPartColumns}, kernel.part_count});
-    }
     a.add_all(of_axes(in));
     a.add_all(x.strides.axes);
     a.add(x.strides.c);
     a.add(x.strides.n);
-    if (v.family != DeviceFamily::kEach) a.add_all(of_axes(out));
     a.add_all(y.strides.axes);
     a.add(y.strides.c);
     a.add(y.strides.n);
     a.add(y.span);
-    if (v.family == DeviceFamily::kEach) {
-        const bool groups = layout.oc_tile == 0;
-        a.add(groups ? 1 : layout.taps_volume() * layout.ic);
-        a.add(groups ? layout.group : layout.ic);
-        a.add(std::int64_t{1});
-        a.add(g.batch);
-        a.add(layout.ic);
-        a.add(g.out_channels);
-        a.add_divisors(divisors(out));
-        a.add_divisors(divisors(stride));
-        a.add(Divisor(layout.oc));
-    } else {
-        a.add(g.batch);
-        a.add(layout.ic);
-        a.add(layout.oc);
-        a.add(Divisor(layout.tiles()));
-        a.add_divisors(divisors([](const AxisPlan &p) { return p.q_extent(); }));
-        a.add_all(of_axes(stride));
-        a.add(kernel.most_elements);
-        a.add(kernel.chunks);
-    }
+    a.add(g.batch);
+    a.add(layout.ic);
     const std::int64_t s8 = g.dtype == CONVT_S8 ? 128 : 0; // read as u8, with its sign flipped
     const OutputRange range = q ? output_range(*q, g) : OutputRange();
     a.add(s8);
@@ -480,6 +449,32 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add(std::int64_t{range.zero_point});
     a.add(range.least);
     a.add(range.most);
+    if (v.family == DeviceFamily::kEach) {
+        for (std::size_t i = 0; i < 3; i++) {
+            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].residues});
+        }
+        a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
+        a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));
+        a.add_all(layout.taps);
+        const bool groups = layout.oc_tile == 0;
+        a.add(groups ? 1 : layout.taps_volume() * layout.ic);
+        a.add(groups ? layout.group : layout.ic);
+        a.add(std::int64_t{1});
+        a.add(g.out_channels);
+        a.add_divisors(divisors(out));
+        a.add_divisors(divisors(stride));
+        a.add(Divisor(layout.oc));
+    } else {
+        a.add_buffer(kernel.elements.get(), s32, {std::int64_t{kElementColumns}, kernel.element_count});
+        a.add_buffer(kernel.parts.get(), s32, {std::int64_t{kPartColumns}, kernel.part_count});
+        a.add_all(of_axes(out));
+        a.add(layout.oc);
+        a.add(Divisor(layout.tiles()));
+        a.add_divisors(divisors([](const AxisPlan &p) { return p.q_extent(); }));
+        a.add_all(of_axes(stride));
+        a.add(kernel.most_elements);
+        a.add(kernel.chunks);
+    }
     a.add_buffer(y.memory, type_on_device(v.y_dtype), {y.span});
     return call(v.run, &a, stream);
 }
