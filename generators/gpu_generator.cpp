@@ -40,7 +40,6 @@ class GpuGenerator : public Generator<Derived> {
     Input<int32_t> batch{"batch"}, ic{"ic"};
     Input<int32_t> x_flip{"x_flip"}, x_zero_point{"x_zero_point"}, y_zero_point{"y_zero_point"};
     Input<float> y_min{"y_min"}, y_max{"y_max"};
-    GeneratorOutput<Buffer<void, 1>> y{"y"};
 
   protected:
     Storage storage_of(const Type &type) const { return Storage(type, this->get_target()); }
@@ -51,7 +50,6 @@ class GpuGenerator : public Generator<Derived> {
         w.set_type(!integers ? sum_of() : block > 1 ? Type(Int(8)) : Type(Int(16)));
         w.set_dimensions(w_dimensions);
         bias.set_type(sum_of());
-        y.set_type(storage_of(y_type).stored());
     }
 
     // What both algorithms are given.
@@ -85,7 +83,6 @@ class GpuGenerator : public Generator<Derived> {
 
     void start_at_zero() {
         x.dim(0).set_min(0);
-        y.dim(0).set_min(0);
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }
@@ -116,7 +113,12 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
     Input<int32_t[3]> stride{"stride"};
     Input<int32_t> most_elements{"most_elements"}, chunks{"chunks"};
 
-    void configure() { configure_common(block > 1 ? 5 : 4); }
+    Output<Buffer<void, 1>> y{"y"};
+
+    void configure() {
+        configure_common(block > 1 ? 5 : 4);
+        y.set_type(storage_of(y_type).stored());
+    }
 
     void generate() {
         ByResidueInputs in;
@@ -150,6 +152,7 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
 
     void schedule() {
         start_at_zero();
+        y.dim(0).set_min(0);
         const int tile = c_.oc_side.size();
         if (block > 1) {
             w.dim(0).set_extent(block);
@@ -193,7 +196,12 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
     Input<uint32_t> oc_multiplier{"oc_multiplier"};
     Input<int32_t> oc_shift{"oc_shift"};
 
-    void configure() { configure_common(1); }
+    Output<Buffer<void, 1>> y{"y"};
+
+    void configure() {
+        configure_common(1);
+        y.set_type(storage_of(y_type).stored());
+    }
 
     void generate() {
         ByOutputInputs in;
@@ -222,6 +230,7 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
 
     void schedule() {
         start_at_zero();
+        y.dim(0).set_min(0);
         for (int a = 0; a < 3; a++) {
             taps[a].dim(0).set_bounds(0, kTapColumns);
             taps[a].dim(1).set_min(0).set_stride(kTapColumns);
