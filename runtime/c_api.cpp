@@ -586,6 +586,7 @@ size_t convt_device_count(const char *kind) {
         convtranspose::DeviceError error;
         const int n = table->backend->count(&error);
         if (n < 0) return to_status(error);
+        if (n == 0) return Status(CONVT_UNSUPPORTED, concat("there is no device of ", kind));
         count = static_cast<size_t>(n);
         return Status();
     });

@@ -49,7 +49,8 @@ status=0
 for preset in "${presets[@]}"; do
     if [[ $preset == linux-* || $preset == wasm32-* ]]; then scripts/build.sh release; fi # whose generators it takes
     scripts/build.sh "$preset"
-    if ((devices)); then "$root/build/bin/convtranspose" targets | grep -A 1 '^devices of'; fi # or why tests will skip
+    # Or why tests will skip.
+    if ((devices)); then "$root/build/bin/convtranspose" targets | sed -n '/^devices of/,/^variants/{/^variants/!p}'; fi
     say "running the tests ($preset)"
     "$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "$@" || status=1
 done
