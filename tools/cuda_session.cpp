@@ -98,7 +98,7 @@ class CudaSession : public DeviceSession {
     void *allocate(std::size_t bytes) override {
         Memory memory = 0;
         require(d_.allocate(&memory, bytes ? bytes : 1), "cuMemAlloc");
-        return reinterpret_cast<void *>(memory);
+        return reinterpret_cast<void *>(static_cast<std::uintptr_t>(memory));
     }
     void release(void *memory) override { d_.release(of(memory)); }
     void upload(const void *from, void *to, std::size_t bytes) override {
@@ -124,7 +124,7 @@ class CudaSession : public DeviceSession {
     }
 
   private:
-    static Memory of(const void *memory) { return reinterpret_cast<Memory>(memory); }
+    static Memory of(const void *memory) { return reinterpret_cast<std::uintptr_t>(memory); }
     void require(Result result, const char *what) const {
         if (result == 0) return;
         const char *text = nullptr;
