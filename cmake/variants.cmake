@@ -1,6 +1,6 @@
 # THE table of kernels that are built: what is listed here is compiled, dispatched to, tested and benchmarked.
 #
-#   convtranspose_variants(FAMILY f ISAS ... DTYPES ... STORES ... STRIDES ... TILES ...)
+#   convtranspose_variants(FAMILY f ISAS ... DTYPES ... STORES ... STRIDES ... TILES ... [TAPS t])
 #
 # makes one variant for each combination. STRIDES: what is built in of the strides of w and h, "W" or "WxH"; 0 is any.
 # TILES: AxB or AxBxC, the register tile, in vectors along the family's vector dimension:
@@ -11,7 +11,10 @@
 # DTYPES: of y, and of x and w too. h16 is f16 whose sums are f16. i8 and i16 are integer arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32
 # f32 y; i8_s32 and i16_s32 the bare sums.
 #
-# Name of a variant: family_dtype_store[_sSTRIDES]_tile. Tiles leave a register or two for operands: AVX-512 has 32 vector
+# TAPS: for layers of such taps alone, "KERNELsSTRIDEpPAD_BEGIN" of w and h, or "WxH", without dilation; any extents and channels.
+# They are constants and unrolled, and those of few and of depthwise planar are taken by input offset (goes_by_offset).
+#
+# Name of a variant: family_dtype_store[_sSTRIDES]_tile[_TAPS]. Tiles leave a register or two for operands: AVX-512 has 32 vector
 # registers, AVX2 and baseline x86-64 have 16, NEON 32, on 32-bit ARM 16; engines of WebAssembly map its own to those.
 #
 # Set before: architecture (x86, arm, arm32, wasm) and os, as Halide calls it.

@@ -138,7 +138,12 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
 }
 
 // Whether the variant is to read x where it is, even if that is estimated to be slower.
-bool dares_in_place(const Variant &v) { return v.built_in && v.built_in->x_in_place; }
+bool dares_in_place(const Variant &v, const CoreProblem &p) {
+    if (!v.built_in || !v.built_in->x_in_place) return false;
+    // For layers of any number of channels, if one tile has them all, so that x is walked once. Measured, 128 to 64 channels of
+    // 224x224 take 4 times as long in place, by tiles of two; 24 to 1 of 320x320 half as long.
+    return v.built_in->oc > 0 || p.oc() <= v.tile_oc;
+}
 
 // Whether rows of y are made up of whole tiles, as a built-in stride reads them.
 bool has_whole_tiles(const Variant &v, const CoreProblem &p) {
@@ -163,12 +168,12 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
     // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
     const auto plane = static_cast<double>(w.geometry.in * h.geometry.in * p.plan[2].geometry.in);
-    if (!dares_in_place(v) && p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048)
+    if (!dares_in_place(v, p) && p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048)
         return false;
     // A constant stride of h reads for all residues, also for those that are past the last row of y; one of w reads up to
     // whole tiles.
     if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
-    return has_whole_tiles(v, p) || (dares_in_place(v) && p.strip_axis() == 0);
+    return has_whole_tiles(v, p) || (dares_in_place(v, p) && p.strip_axis() == 0);
 }
 
 // The same as below for kernels of TapOrder::kByOffset, per image and group: `interleave` cycles to store a vector of sums.
@@ -185,16 +190,21 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     const double latency = 4 * static_cast<double>(w.max_count * h.max_count) * rows;
     // Loads of x, all but one in sixteen of which cross a cache line, and broadcasts of weights; sums that do not fit into
     // registers are loaded and stored for each input channel.
-    const double step = std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
+    // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
+    const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
+    const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
                         rows * std::max(0.0, accumulators - registers) * 2;
     const double ic = parts_of(p.ic(), block_of(v));
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
     return tiles * planes *
-           (static_cast<double>(d.elements.size()) * (ic * step + 10 * rows) +
+           (static_cast<double>(d.elements.size()) * (ic * step + (v.family == Family::kDepthwise ? 0 : 10 * rows)) +
             static_cast<double>(d.residues) * residues_w * residues_h * vectors * v.tile_oc * interleave);
 }
+
+// Whether there is no loop over taps of w and h, as far as every residue has as many.
+bool unrolls_taps(const Variant &v) { return v.built_in && v.built_in->axes[0].count && v.built_in->axes[1].count; }
 
 // Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four.
 double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
@@ -252,7 +262,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
         const double k_step =
             std::max(step(vectors, positions), vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
-        total = tiles * (ic * taps * k_step + residues * (30 + store) + taps * 6);
+        total = tiles * (ic * taps * k_step + residues * (30 + store) + (unrolls_taps(v) ? 0 : taps * 6));
         break;
     }
     case Family::kWide:
@@ -270,7 +280,9 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double vectors = v.tile_q / lanes * v.tile_qh;
         const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
-        const double loop = v.family == Family::kDepthwise ? 3 : 6; // its only input channel makes no loop
+        const double loop = unrolls_taps(v)                  ? 0
+                            : v.family == Family::kDepthwise ? 3 // its only input channel makes no loop
+                                                             : 6;
         const double store = v.store == Store::kPlanar ? interleave : 1.5 * lanes; // of a vector
         total = tiles *
                 (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
@@ -395,7 +407,7 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
             for (std::size_t a = 0; a < 3; a++) any = any || (a != problem.strip_axis() && problem.reads_outside(a));
             return any;
         };
-        c.copies_ends = c.copies_x && in_place && dares_in_place(variant) && !other_axis_leaves();
+        c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) && !other_axis_leaves();
         c.cost = cost(variant, problem, c.copies_x);
     }
     return c;

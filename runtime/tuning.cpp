@@ -112,8 +112,8 @@ Status read_record(std::string_view line, TuningRecord *record) {
     }
     const std::string &threads = members["threads"];
     const auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), record->threads);
-    if (error != std::errc() || end != threads.data() + threads.size() || record->threads < 1) {
-        return invalid("threads = ", threads, " must be a positive integer");
+    if (error != std::errc() || end != threads.data() + threads.size() || record->threads < 0) {
+        return invalid("threads = ", threads, " must be an integer, at least 1, or 0 for any");
     }
     record->cpu = members["cpu"];
     record->isa = members["isa"];
@@ -144,7 +144,7 @@ Status Tuning::read(std::string_view text, Tuning *tuning) {
 
 const TuningRecord *Tuning::find(const std::string &problem, const char *cpu, const char *isa, int threads) const {
     for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
-        if (record->problem == problem && record->threads == threads && record->isa == isa &&
+        if (record->problem == problem && (record->threads == 0 || record->threads == threads) && record->isa == isa &&
             (record->cpu == "*" || record->cpu == cpu)) {
             return &*record;
         }
@@ -191,7 +191,7 @@ const Tuning &given_or_environment(const Tuning *tuning, std::string *why) {
 const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
                                          const char *name, std::string *why) {
     const Tuning &records = given_or_environment(tuning, why);
-    return records.size() == 0 ? nullptr : records.find(tuning_key(geometry), name, kind, 1);
+    return records.find(tuning_key(geometry), name, kind, 1);
 }
 
 const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry, Isa isa, int threads,
@@ -200,7 +200,7 @@ const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry,
     if (!geometry.quantized()) isa = isa_of_floats(isa);
     std::string key;
     const auto find = [&](const Tuning &records) -> const TuningRecord * {
-        if (records.size() == 0) return nullptr;
+        if (records.records().empty()) return nullptr;
         if (key.empty()) key = tuning_key(geometry);
         return records.find(key, cpu_name(), isa_name(isa), threads);
     };

@@ -4,8 +4,9 @@
 //      "problem": "f32 nchw n1 g1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
 //      "variant": "channels_f32_planar_s2_2x8", "ms": 0.273}
 //
-// The ISA of floats is the one that those for integers add to: avx512, not avx512_vnni. What else an object holds is for people. A record of another package or of other kernels is refused when it is read: what it
-// says was measured of something else. One of another CPU, ISA or number of threads waits for those; the CPU "*" is any.
+// The ISA of floats is the one that those for integers add to: avx512, not avx512_vnni. What else an object holds is for people.
+// A record of another package or of other kernels is refused when it is read: what it says was measured of something else. One
+// of another CPU, ISA or number of threads waits for those; the CPU "*" is any, and so is the number of threads 0.
 #ifndef CONVTRANSPOSE_RUNTIME_TUNING_H_
 #define CONVTRANSPOSE_RUNTIME_TUNING_H_
 
@@ -32,7 +33,7 @@ class Tuning {
     // Of several the last. Null: there is none.
     const TuningRecord *find(const std::string &problem, const char *cpu, const char *isa, int threads) const;
 
-    std::size_t size() const { return records_.size(); }
+    const std::vector<TuningRecord> &records() const { return records_; }
 
   private:
     std::vector<TuningRecord> records_;

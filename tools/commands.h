@@ -60,6 +60,7 @@ struct TuneOptions {
     bool resume = false;
     std::string emit;             // folder for a library of these layers; empty: none
     std::string emit_name;        // of that library
+    std::string rows;             // folder for what schedules/tuned takes; empty: none
     std::string runner;           // command in front of the worker's
     std::string worker;           // its path on the device; empty: that of the package
     std::string package;          // folder of the library for the device, built or installed; empty: this program's

@@ -177,6 +177,9 @@ int run_main(int argc, char **argv) {
     tune_app->add_option("--emit", tune.emit, "Make a library of these layers in a folder")->type_name("DIR");
     tune_app->add_option("--emit-name", tune.emit_name, "Its name, a C identifier; default: that of the folder")
         ->needs("--emit");
+    tune_app
+        ->add_option("--rows", tune.rows, "Write a file for each layer that gained, for schedules/tuned of the sources")
+        ->type_name("DIR");
     tune_app->add_option("--input-shape", tune.input_shapes, "Shape of a value that the model does not tell")
         ->type_name("NAME=1x3x224x224");
     tune_app->add_option("--package", tune.package, "The library for the device, built or installed; default: this one")

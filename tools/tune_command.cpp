@@ -150,7 +150,8 @@ int tune_command(const TuneOptions &options) {
     if (!options.emit.empty()) require_identifier(options.emit_name);
     if (options.plan.on_device()) {
         if (options.search != "select") throw UsageError("--device goes with --search select only");
-        if (!options.emit.empty()) throw UsageError("--device does not go with --emit, whose kernels are for a CPU");
+        if (!options.emit.empty() || !options.rows.empty())
+            throw UsageError("--device does not go with --emit and --rows, whose kernels are for a CPU");
         if (options.plan.threads != 1) throw UsageError("--device does not go with --threads");
     }
     const std::vector<Work> all = all_work(options, &failed);
@@ -202,6 +203,10 @@ int tune_command(const TuneOptions &options) {
     if (!options.emit.empty() && !tuned.empty()) {
         emit(tuned, options, toolbox);
         std::cout << options.emit << " holds a library of these layers, with an example that links it\n";
+    }
+    if (!options.rows.empty()) {
+        std::cout << options.rows << " holds files of " << write_rows(tuned, options.rows)
+                  << " layers, for schedules/tuned of the sources\n";
     }
     return failed == 0 && !all.empty() ? kSuccess : kFailure;
 }

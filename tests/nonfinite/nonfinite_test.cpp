@@ -43,6 +43,14 @@ const std::vector<std::string> kProblems = {
     "n1 ic3 oc5 i17x9 k4x4 s2x2 p1x1_1x1 bias",
     "n1 ic3 oc5 i17x9 k5x5 s3x3 p1x1_1x1",
     "n1 ic3 oc5 i17x9 k6x6 s4x4 p1x1_1x1",
+    "n1 ic5 oc1 i5x36 k9x9 s2x2 p4x4_4x4 op1x1", // taps that kernels are built for
+    "n1 ic3 oc1 i5x30 k9x9 s3x3 p4x4_4x4 op2x2",
+    "n1 ic4 oc1 i60 k16 s8",
+    "n1 ic4 oc5 i60 k4 s2 p1_1",
+    "n1 ic3 oc20 i5x20 k4x4 s4x4",
+    "n1 g5 ic5 oc5 i5x40 k3x3 s2x2 p1x1_1x1 op1x1",
+    "n1 g4 ic4 oc4 i5x20 k8x8 s4x4 p2x2_2x2",
+    "n1 g4 ic4 oc4 i4x20 k16x16 s8x8 p4x4_4x4",
     "n1 ic4 oc7 i5x9 k3x3 s2x2 d2x2 p2x2_2x2", // dilated: residues without taps
     "n1 ic4 oc7 i5x9 k3x3 s2x2 d3x3 p2x2_2x2 bias",
     "n1 ic4 oc7 i6x20 k1x1 s3x3 bias", // stride above kernel

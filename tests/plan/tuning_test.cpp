@@ -1,4 +1,5 @@
 // Tuning records: what is read and what is refused, which record a plan uses, and what it says where it cannot.
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "convtranspose/convtranspose.hpp"
+#include "kernel_tables.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 #include "variant.h"
@@ -158,6 +160,40 @@ TEST_F(Tuning, RecordsOfOthersWait) {
     EXPECT_FALSE(is_used(fields_, 2));
     fields_.threads = 2;
     EXPECT_TRUE(is_used(fields_, 2));
+    fields_.threads = 0;
+    for (const int threads : {1, 2, 3}) EXPECT_TRUE(is_used(fields_, threads));
+}
+
+// What was tuned for the package: its kernels, and records that plans find without being asked.
+TEST(ShippedTuning, PlansUseItAndAgree) {
+    std::size_t used = 0, all = 0;
+    for (std::size_t i = 0; kernel_table(i); i++) {
+        std::string why;
+        for (const TuningRecord &record : tuning_of_table(i, &why).records()) {
+            SCOPED_TRACE(record.problem + " on " + record.isa);
+            all++;
+            EXPECT_EQ(record.cpu, "*");
+            std::size_t v = 0;
+            while (v < variant_count() && record.isa != isa_name(variant_at(v).isa)) v++;
+            ASSERT_LT(v, variant_count()) << "an ISA without kernels";
+            if (!isa_supported(variant_at(v).isa)) continue;
+            used++;
+            const Problem problem = parse_problem(record.problem);
+            for (const int threads : {1, 2}) {
+                Options options{};
+                options.isa = record.isa.c_str();
+                options.threads = threads;
+                const Inputs inputs = draw(problem, all);
+                Plan plan;
+                ASSERT_TRUE(
+                    Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan));
+                EXPECT_NE(plan.explain().find("says a tuning record"), std::string::npos) << plan.explain();
+                expect_agreement(problem, all, Values::uniform, options);
+            }
+        }
+        EXPECT_EQ(why, "");
+    }
+    if (used < all) std::printf("%zu of %zu records are of ISAs that this CPU lacks\n", all - used, all);
 }
 
 TEST_F(Tuning, WaysToPlanAsOtherLayersHaveNames) {
@@ -236,8 +272,9 @@ TEST_F(Tuning, WhatIsNoRecordIsRefused) {
         EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << bad;
         EXPECT_EQ(status.message().rfind("line 1 of the tuning records: ", 0), 0u) << status.message();
     }
-    fields_.threads = 0;
-    EXPECT_EQ(read(record(fields_)).message(), "line 1 of the tuning records: threads = 0 must be a positive integer");
+    fields_.threads = -1;
+    EXPECT_EQ(read(record(fields_)).message(),
+              "line 1 of the tuning records: threads = -1 must be an integer, at least 1, or 0 for any");
     EXPECT_TRUE(read(""));
     EXPECT_EQ(convt_tuning_read(nullptr, 3, nullptr), CONVT_INVALID_ARGUMENT);
     convt_tuning_destroy(nullptr);

@@ -122,6 +122,18 @@ std::vector<std::string> lines() {
         all.push_back(line("n1 ic6 oc", oc, " i37 k8 s4 p2_2 bias"));
     }
 
+    // Taps that kernels are built for (TAPS in cmake/variants.cmake), tiles that are whole and tiles that are not.
+    for (const int w : {5, 18, 32, 67}) {
+        const int oc = w % 2 ? 1 : 20;
+        all.push_back(line("n1 ic5 oc", oc, " i4x", w, " k9x9 s2x2 p4x4_4x4 op1x1 bias"));
+        all.push_back(line("n1 ic4 oc", oc, " i3x", w, " k9x9 s3x3 p4x4_4x4 op2x2"));
+        all.push_back(line("n2 ic6 oc", oc, " i", w, " k16 s8 p0_0"));
+        all.push_back(line("n1 ic7 oc", oc, " i", w, " k4 s2 p1_1 bias"));
+        all.push_back(line("n1 ic5 oc", oc + 15, " i4x", w, " k4x4 s4x4 bias"));
+        all.push_back(line("n1 g3 ic3 oc3 i5x", w, " k8x8 s4x4 p2x2_2x2 bias"));
+        all.push_back(line("n2 g2 ic2 oc2 i4x", w, " k4x4 s2x2 p1x1_1x1 bias"));
+    }
+
     // Groups: few channels each, many, unequal on the two sides, and one (depthwise), with and without a multiplier.
     all.push_back("n1 g2 ic2 oc2 i4x5 k3x3 s2x2 bias");
     all.push_back("n1 g3 ic9 oc15 i4x5 k3x3 s2x2 p1x1_1x1");

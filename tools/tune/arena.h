@@ -33,6 +33,9 @@ class Arena {
     // measured all the same.
     std::vector<Measured> measure(const std::vector<std::string> &names, double seconds);
 
+    // The next measurement is by a worker of its own, whose memory lies elsewhere.
+    void restart() { worker_.reset(); }
+
     // What could be made for the layer, best first: worker_main.cpp, "space".
     nlohmann::json space(const std::string &search);
 

@@ -60,8 +60,8 @@ bool belongs_with(const json &kernel, const std::string &type, const std::string
 
 Kernel of_package(const json &kernel) {
     const auto text = [&](const char *key) { return kernel.at(key).get<std::string>(); };
-    return {text("component"),   text("kind"), text("name"), text("generator"),      text("target"), text("function"),
-            text("declaration"), text("row"),  "",           kernel.at("parameters")};
+    return {text("component"), text("kind"),        text("name"), text("generator"), text("target"),
+            text("function"),  text("declaration"), text("row"),  text("in_front"),  kernel.at("parameters")};
 }
 
 std::string filled(std::string text, const std::vector<std::pair<std::string, std::string>> &values) {

@@ -2,20 +2,13 @@
 #ifndef CONVTRANSPOSE_TOOLS_TUNE_EMIT_H_
 #define CONVTRANSPOSE_TOOLS_TUNE_EMIT_H_
 
-#include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "toolbox.h"
+#include "tuned_layer.h"
 
 namespace convtranspose::tools {
-
-struct TunedLayer {
-    std::vector<std::string> names; // where it is from: "model.onnx: ConvTranspose 'up1'"
-    nlohmann::json record;          // as Tuner::tune() makes it, stamped
-};
 
 // Writes into options.emit: lib/ (archives and a CMake package), include/, example/. Throws Error.
 void emit(const std::vector<TunedLayer> &layers, const TuneOptions &options, const Toolbox &toolbox);

@@ -233,10 +233,13 @@ json Tuner::tune(const Watch &watch) {
         }
     }
     for (const std::string &name : fastest(1)) {
-        if (results_[name].ratio < kGain) {
-            winner = name;
-            ratio = results_[name].ratio;
-        }
+        if (results_[name].ratio >= kGain) continue;
+        // Of many the luckiest looks best: so once more, by a worker of its own.
+        arena_->restart();
+        measure({known_[name]}, std::max(seconds, 10 * kFirstLook));
+        if (results_[name].ratio == 0 || results_[name].ratio >= kGain) continue;
+        winner = name;
+        ratio = results_[name].ratio;
     }
     const json &layer = arena_->layer();
     const json kernels = arena_->kernels(winner);
