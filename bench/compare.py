@@ -46,7 +46,7 @@ def measure(layer, takers, folder, rounds, seconds):
             begin = begin and tuple(begin)
             if begin not in exact:
                 exact[begin] = expected(layer, x, w, b, begin)
-            wrong = judge(y, exact[begin])
+            wrong = judge(y, exact[begin], contenders.looseness(taker.name))
             if wrong:
                 results[taker.name] = {"wrong": wrong}
             else:

@@ -24,6 +24,16 @@ PEERS = {
     "openvino": ("openvino", "openvino", ["openvino", "openvino nhwc"]),
     "litert": ("ai_edge_litert", "ai-edge-litert", ["litert"]),
 }
+# Those on a GPU, and which of their settings compute with fewer bits than f32 has: how far their products may be off.
+DEVICE_PEERS = {
+    "cudnn": ("torch", "torch", ["cudnn", "cudnn nhwc", "cudnn tf32", "cudnn tf32 nhwc", "cudnn f16", "cudnn f16 nhwc"]),
+}
+F32_UNIT = 2.0 ** -24
+UNITS = {"cudnn tf32": 2.0 ** -11, "cudnn tf32 nhwc": 2.0 ** -11, "cudnn f16": 2.0 ** -11, "cudnn f16 nhwc": 2.0 ** -11}
+
+
+def looseness(setting):
+    return UNITS.get(setting, F32_UNIT) / F32_UNIT
 
 
 class Refused(Exception):
@@ -35,11 +45,11 @@ class Failed(Exception):
 
 
 def installed(peer):
-    return importlib.util.find_spec(PEERS[peer][0]) is not None
+    return importlib.util.find_spec({**PEERS, **DEVICE_PEERS}[peer][0]) is not None
 
 
 def version(peer):
-    return importlib.metadata.version(PEERS[peer][1])
+    return importlib.metadata.version({**PEERS, **DEVICE_PEERS}[peer][1])
 
 
 def write_layer(layer, folder):
@@ -58,8 +68,10 @@ def write_layer(layer, folder):
 class Ours:
     name = "convtranspose"
 
-    def __init__(self, command, threads):
-        self.command, self.threads = command, threads
+    def __init__(self, command, threads, device=None):
+        self.command, self.options = command, ["--threads", str(threads)]
+        if device:
+            self.options += ["--device", device]
 
     def prepare(self, folder):
         """y, and where it begins if not as the layer says."""
@@ -74,14 +86,14 @@ class Ours:
         best = min(self.rows, key=lambda row: row["best_ms"])
         return {"best_ms": best["best_ms"], "median_ms": statistics.median(row["median_ms"] for row in self.rows),
                 "runs": sum(row["runs"] for row in self.rows), "gflops": best["gflops"],
-                "peak_gflops": max(row["peak_gflops"] for row in self.rows),
-                **{key: best[key] for key in ("variant", "isa", "workspace_bytes", "packed_bytes", "plan_ms")}}
+                "peak_gflops": max((row["peak_gflops"] for row in self.rows if row["peak_gflops"]), default=None),
+                **{key: best[key] for key in ("variant", "isa", "device", "workspace_bytes", "packed_bytes", "plan_ms")}}
 
     def close(self):
         pass
 
     def _call(self, command, *arguments):
-        line = [self.command, command, "--threads", str(self.threads), *arguments]
+        line = [self.command, command, *self.options, *arguments]
         done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise Failed(done.stderr.strip() or f"{command} ended with {done.returncode}")

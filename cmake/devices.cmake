@@ -6,11 +6,14 @@ set(CONVTRANSPOSE_DEVICES "" CACHE STRING "Devices to build kernels for, of cuda
 include(variants_gpu)
 
 set(halide_features_cuda cuda-cuda_capability_70)
-set(halide_features_opencl opencl-cl_doubles)
+set(halide_features_opencl opencl)
+set(halide_features_opencl_f64 -cl_doubles) # which not every device has
 set(halide_dtype_u8 uint8)
 
-# _convtranspose_device_kernel(name generator extra row params...): for each device one object, and a row of its table.
-function(_convtranspose_device_kernel name generator extra row)
+# _convtranspose_device_kernel(name generator extra block row params...): for each device one object, and a row of its table. block:
+# of threads, for bench/gpu.
+function(_convtranspose_device_kernel name generator extra block row)
+    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DEVICE_BLOCKS ",\n\"${name}\": [${block}]")
     foreach(device IN LISTS CONVTRANSPOSE_DEVICES)
         set(folder ${CMAKE_CURRENT_BINARY_DIR}/kernels/${device})
         set(object ${folder}/${name}.o)
@@ -21,11 +24,15 @@ function(_convtranspose_device_kernel name generator extra row)
             set(ptx ${folder}/${name}.device_code)
         endif()
         set(function convt_${name}_${device})
+        set(features ${halide_features_${device}})
+        if(name MATCHES "_f64")
+            string(APPEND features "${halide_features_${device}_f64}")
+        endif()
         # With asserts, which are how a kernel notices that its device failed.
         add_custom_command(
             OUTPUT ${object} ${ptx}
             COMMAND ${generator_command_gpu} -g ${generator} -f ${function} -n ${name} ${outputs} -o ${folder}
-                    target=x86-64-${os}-${halide_features_${device}}-user_context-no_runtime-no_bounds_query${extra}
+                    target=x86-64-${os}-${features}-user_context-no_runtime-no_bounds_query${extra}
                     ${ARGN}
                     2> ${object}.log || ${CMAKE_COMMAND} -D LOG=${object}.log -P ${PROJECT_SOURCE_DIR}/cmake/kernel_failed.cmake
             DEPENDS ${generator_depends_gpu}
@@ -40,7 +47,7 @@ function(_convtranspose_device_kernel name generator extra row)
 endfunction()
 
 function(convtranspose_tiled family dtype tile)
-    cmake_parse_arguments(PARSE_ARGV 3 arg "CHANNELS_LAST" "CHUNK;Y" "SIDES")
+    cmake_parse_arguments(PARSE_ARGV 3 arg "CHANNELS_LAST;DOTS" "CHUNK;Y" "SIDES")
     if(NOT arg_CHUNK)
         set(arg_CHUNK 8)
     endif()
@@ -62,17 +69,26 @@ function(convtranspose_tiled family dtype tile)
     if(dtype STREQUAL u8)
         set(integers true)
     endif()
+    set(block 1)
+    if(arg_DOTS)
+        set(block 4)
+    endif()
+    math(EXPR channels_of_chunk "${arg_CHUNK} * ${block}")
     set(channels_last false)
     if(arg_CHANNELS_LAST)
         set(channels_last true)
     endif()
+    list(GET arg_SIDES 0 oc_factors)
+    list(GET arg_SIDES 1 p_factors)
+    string(REGEX REPLACE "^[0-9]+x([0-9]+)x.*" "\\1" oc_threads ${oc_factors})
+    string(REGEX REPLACE "^[0-9]+x([0-9]+)x.*" "\\1" p_threads ${p_factors})
     set(enum_family_tiled kTiled)
     set(enum_family_few kFew)
     string(TOUPPER "CONVT_${dtype}, CONVT_${arg_Y}" types)
-    _convtranspose_device_kernel(${family}_${dtype}_${tile} gpu_by_residue ""
-        "DeviceFamily::${enum_family_${family}}, ${integers}, ${channels_last}, ${types}, ${tile_oc}, ${tile_p}, ${arg_CHUNK}, ${threads}"
+    _convtranspose_device_kernel(${family}_${dtype}_${tile} gpu_by_residue "" "${p_threads}, ${oc_threads}"
+        "DeviceFamily::${enum_family_${family}}, ${integers}, ${channels_last}, ${types}, ${tile_oc}, ${tile_p}, ${channels_of_chunk}, ${block}, ${threads}"
         family=${family} integers=${integers} channels_last=${channels_last} x_type=${halide_dtype_${dtype}}
-        y_type=${halide_dtype_${arg_Y}} chunk=${arg_CHUNK} ${side_params})
+        y_type=${halide_dtype_${arg_Y}} chunk=${arg_CHUNK} block=${block} ${side_params})
 endfunction()
 set(sides_of_tile oc p)
 
@@ -96,8 +112,8 @@ function(convtranspose_each)
                 set(position_threads 8)
                 set(along_channels true)
             endif()
-            _convtranspose_device_kernel(each_${dtype}_${order} gpu_by_output ""
-                "DeviceFamily::kEach, ${integers}, ${along_channels}, ${types}, ${channel_threads}, ${position_threads}, 1, 256"
+            _convtranspose_device_kernel(each_${dtype}_${order} gpu_by_output "" "${channel_threads}, ${position_threads}"
+                "DeviceFamily::kEach, ${integers}, ${along_channels}, ${types}, ${channel_threads}, ${position_threads}, 1, 1, 256"
                 integers=${integers} x_type=${halide_dtype_${x}} y_type=${halide_dtype_${y}}
                 channel_threads=${channel_threads} position_threads=${position_threads})
         endforeach()
@@ -112,8 +128,8 @@ function(convtranspose_combine)
         set(name combine_${arg_PARTS}_${arg_Y})
     endif()
     # Strict, for NaNs, and for sums whose order matters.
-    _convtranspose_device_kernel(${name} gpu_combine -strict_float
-        "DeviceFamily::kCombine, false, false, ${types}, 1, 1, 1, 256"
+    _convtranspose_device_kernel(${name} gpu_combine -strict_float "256, 1"
+        "DeviceFamily::kCombine, false, false, ${types}, 1, 1, 1, 1, 256"
         part_type=${halide_dtype_${arg_PARTS}} y_type=${halide_dtype_${arg_Y}})
 endfunction()
 
@@ -137,6 +153,11 @@ function(convtranspose_devices)
         set(generator_depends_gpu gpu_generator)
     endif()
     convtranspose_device_table()
+    get_property(blocks DIRECTORY PROPERTY CONVTRANSPOSE_DEVICE_BLOCKS)
+    if(blocks)
+        string(SUBSTRING "${blocks}" 1 -1 blocks)
+        file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/kernels/blocks.json CONTENT "{${blocks}\n}\n" @ONLY)
+    endif()
     foreach(device IN LISTS CONVTRANSPOSE_DEVICES)
         set(folder ${CMAKE_CURRENT_BINARY_DIR}/kernels/${device})
         file(MAKE_DIRECTORY ${folder})

@@ -1,6 +1,6 @@
 # THE table of kernels for devices, CUDA and OpenCL alike: what is listed here is compiled, dispatched to and tested.
 #
-#   convtranspose_tiled(DTYPE tile SIDES oc p [CHUNK n] [Y type] [CHANNELS_LAST])   families tiled and few (schedules/gpu)
+#   convtranspose_tiled(DTYPE tile SIDES oc p [CHUNK n] [Y type] [CHANNELS_LAST] [DOTS])   families tiled and few (schedules/gpu)
 #   convtranspose_each(DTYPE ...)            one for neighbours along w and one for neighbours along channels
 #   convtranspose_combine(PARTS type Y type) adds up sums in parts, and does post-ops
 #
@@ -22,6 +22,11 @@ function(convtranspose_device_table)
     convtranspose_tiled(tiled f64 64x64 SIDES 2x16x2 2x16x2)
     convtranspose_tiled(tiled u8 64x64 SIDES 4x8x2 4x8x2)
     convtranspose_tiled(tiled u8 f32_64x64 SIDES 4x8x2 4x8x2 Y f32)
+    # Where weights fit in 8 bits: four products at a time.
+    convtranspose_tiled(tiled u8 dots_128x128 SIDES 4x16x2 4x16x2 DOTS)
+    convtranspose_tiled(tiled u8 dots_64x64 SIDES 4x8x2 4x8x2 DOTS)
+    convtranspose_tiled(tiled u8 dots_channels_64x32 SIDES 4x8x2 4x8x1 CHANNELS_LAST DOTS)
+    convtranspose_tiled(tiled u8 dots_f32_64x64 SIDES 4x8x2 4x8x2 Y f32 DOTS)
 
     convtranspose_each(f32 f16 bf16 f64 u8 u8_f32)
 

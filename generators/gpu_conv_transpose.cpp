@@ -55,6 +55,8 @@ Expr load(const GpuTensor &x, const Expr &at) { return x.data(unsafe_promise_cla
 ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
     ByResidue c;
     c.chunk = in.chunk;
+    c.block = in.block;
+    const bool blocks = in.block > 1;
     c.oc_side = in.oc;
     c.p_side = in.p;
     const Numerics &numerics = in.numbers.numerics;
@@ -65,8 +67,10 @@ ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
     const Expr p = ((c.po * in.p.unrolled + c.pu) * in.p.threads + c.pt) * in.p.vector + c.pv;
     const Position q = position_of(p, in.positions);
     const Expr element = unsafe_promise_clamped(in.parts(kPartFirst, c.r) + c.t, 0, in.element_count - 1);
-    const Expr ic_of_group = in.parts(kPartChunk, c.r) * in.chunk + c.ic;
-    Expr inside = q.image < in.batch && ic_of_group < in.x.channels;
+    const Expr block_of_group = in.parts(kPartChunk, c.r) * in.chunk + c.ic;
+    const Expr ic_of_group = blocks ? block_of_group * in.block + c.b : block_of_group;
+    const Expr is_channel = ic_of_group < in.x.channels;
+    Expr inside = q.image < in.batch && is_channel;
     Expr at = q.image * in.x.image_stride + group * (in.x.channels * in.x.channel_stride), offset = 0;
     for (int a = 0; a < 3; a++) {
         const Expr tap_offset = in.elements(kElementOffset + a, element);
@@ -75,21 +79,39 @@ ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
         offset += tap_offset * in.x.strides[a];
     }
     at = select(inside, at + offset + ic_of_group * in.x.channel_stride, 0);
-    c.x(c.pv, c.pt, c.pu, c.ic, c.t, c.po, c.r, c.oo) =
-        select(inside, value_of(load(in.x, at), in.x, in.numbers), zero);
+    std::vector<Var> x_args = {c.pv, c.pt, c.pu, c.ic, c.t, c.po, c.r, c.oo};
+    std::vector<Var> w_args = {c.ov, c.ot, c.ou, c.ic, c.t, c.r, c.oo};
+    if (blocks) {
+        // Around x is its zero point, which the biases count on at every tap; past the last channel nothing is.
+        x_args.insert(x_args.begin(), c.b);
+        w_args.insert(w_args.begin(), c.b);
+        const Expr value = cast<uint8_t>(cast<int>(load(in.x, at)) ^ in.numbers.x_flip);
+        c.x(x_args) = select(inside, value, is_channel, cast<uint8_t>(in.numbers.x_zero_point), cast<uint8_t>(0));
+    } else {
+        c.x(x_args) = select(inside, value_of(load(in.x, at), in.x, in.numbers), zero);
+    }
 
     const Expr oi = (c.ou * in.oc.threads + c.ot) * in.oc.vector + c.ov;
     const Expr tap = unsafe_promise_clamped(in.elements(kElementTap, element), 0, in.tap_count - 1);
-    c.w(c.ov, c.ot, c.ou, c.ic, c.t, c.r, c.oo) = numerics.widen(
-        in.w(oi, unsafe_promise_clamped(min(ic_of_group, in.x.channels - 1), 0, in.x.channels - 1), tap, c.oo));
+    const Expr last = (in.x.channels - 1) / in.block;
+    const Expr w_ic = unsafe_promise_clamped(min(block_of_group, last), 0, last);
+    c.w(w_args) = blocks ? Expr(in.w(c.b, oi, w_ic, tap, c.oo)) : numerics.widen(in.w(oi, w_ic, tap, c.oo));
 
-    c.k = RDom({{0, in.chunk}, {0, in.chunks}, {0, in.most_elements}}, "k");
+    std::vector<Range> terms = {{0, in.chunk}, {0, in.chunks}, {0, in.most_elements}};
+    if (blocks) terms.emplace_back(0, in.block);
+    c.k = RDom(terms, "k");
     c.k.where(c.k[2] < in.parts(kPartCount, c.r));
     const Expr ic = c.k[1] * in.chunk + c.k[0];
+    const Expr row = in.parts(kPartBias, c.r), bias_at = max(row, 0) * in.bias_count + c.oo * in.oc.size() + oi;
     c.sum(c.ov, c.ot, c.ou, c.pv, c.pt, c.pu, c.po, c.r, c.oo) =
-        select(in.parts(kPartAddsBias, c.r) != 0, numerics.widen(in.bias(c.oo * in.oc.size() + oi)), zero);
-    c.sum(c.ov, c.ot, c.ou, c.pv, c.pt, c.pu, c.po, c.r, c.oo) +=
-        c.x(c.pv, c.pt, c.pu, ic, c.k[2], c.po, c.r, c.oo) * c.w(c.ov, c.ot, c.ou, ic, c.k[2], c.r, c.oo);
+        select(row >= 0, numerics.widen(in.bias(unsafe_promise_clamped(bias_at, 0, in.bias_size - 1))), zero);
+    std::vector<Expr> x_at = {c.pv, c.pt, c.pu, ic, c.k[2], c.po, c.r, c.oo};
+    std::vector<Expr> w_at = {c.ov, c.ot, c.ou, ic, c.k[2], c.r, c.oo};
+    if (blocks) {
+        x_at.insert(x_at.begin(), c.k[3]);
+        w_at.insert(w_at.begin(), c.k[3]);
+    }
+    c.sum(c.ov, c.ot, c.ou, c.pv, c.pt, c.pu, c.po, c.r, c.oo) += numerics.widen(c.x(x_at)) * numerics.widen(c.w(w_at));
 
     // Stores go to computed places of y, so this is an update whose loops are all reductions.
     const Expr positions = in.positions[0].value * in.positions[1].value * in.positions[2].value * in.batch;

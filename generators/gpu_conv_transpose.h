@@ -28,7 +28,7 @@ enum PartColumn {
     kPartCount = 4,
     kPartChunk = 5,
     kPartStore = 6, // added to the place in y
-    kPartAddsBias = 7,
+    kPartBias = 7,  // which of the rows of biases its sum starts from; negative: none
     kPartColumns = 8
 };
 
@@ -54,8 +54,9 @@ struct GpuNumbers {
 
 struct ByResidueInputs {
     GpuTensor x, y;
-    Halide::Func w;    // (oi, ic, tap, tile of oc in all groups)
-    Halide::Func bias; // (oc in all groups' tiles)
+    Halide::Func w;    // (oi, ic, tap, tile of oc in all groups); in blocks: (ic in block, oi, block, ...)
+    Halide::Func bias; // (oc in all groups' tiles, one row after the other)
+    Halide::Expr bias_count, bias_size; // of a row, of all
     Halide::Func elements, parts;
     Halide::Expr element_count, part_count, tap_count, tiles, batch;
     Divisor tiles_per_group;
@@ -63,7 +64,8 @@ struct ByResidueInputs {
     std::array<Halide::Expr, 3> strides; // of the convolution
     Halide::Expr most_elements;          // of any part
     Halide::Expr chunks;                 // of every part
-    int chunk = 1;                       // input channels that are staged at a time
+    int chunk = 1;                       // input channels, or blocks of them, that are staged at a time
+    int block = 1; // input channels that are multiplied together: 1, or 4 for 8-bit integers (dp4a)
     // A block's tile: vector x threads x unrolled, of output channels and of positions.
     struct Side {
         int vector = 1, threads = 1, unrolled = 1;
@@ -77,14 +79,15 @@ struct ByResidue {
     Halide::Var pv{"pv"}, pt{"pt"}, pu{"pu"}; // position in its tile, likewise
     Halide::Var po{"po"}, oo{"oo"}, r{"r"};   // tiles of both; part
     Halide::Var ic{"part_ic"},
-        t{"t"}; // input channel of the part; element. No Var may be named as an input of the generator.
+        t{"t"}; // input channel of the part, or block; element. No Var may be named as an input of the generator.
+    Halide::Var b{"b"}; // of blocks: channel in block, the first argument of x and w
     Halide::Func x{"xs"},
         w{"ws"};             // what a block multiplies: (pv, pt, pu, ic, t, po, r, oo), (ov, ot, ou, ic, t, r, oo)
     Halide::Func sum{"sum"}; // (ov, ot, ou, pv, pt, pu, po, r, oo): bias, then one update over k
-    Halide::RDom k;          // channel in chunk, chunk, element
+    Halide::RDom k;          // channel or block in chunk, chunk, element, of blocks: channel in block
     Halide::Func y{"y"};     // one update over o
     Halide::RDom o;          // ov, ou, pv, pu, pt, ot, po, oo, r: in this order, which may not be changed
-    int chunk = 1;
+    int chunk = 1, block = 1;
     ByResidueInputs::Side oc_side, p_side;
 };
 

@@ -24,6 +24,8 @@ class GpuGenerator : public Generator<Derived> {
     using Input = GeneratorInput<T>;
 
     GeneratorParam<bool> integers{"integers", false};
+    GeneratorParam<int> block{"block",
+                              1}; // input channels that are multiplied together; 4: w is s8, x has its zero point
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // as stored; of integers both 8-bit types are u8
     GeneratorParam<Type> y_type{"y_type", Float(32)};
 
@@ -31,6 +33,13 @@ class GpuGenerator : public Generator<Derived> {
     GeneratorInput<Buffer<void, -1>> w{"w"};
     GeneratorInput<Buffer<void, 1>> bias{"bias"};
     GeneratorInput<Buffer<float, 2>> factors{"factors"}; // (oc as of the bias, FactorColumn); integers only
+    Input<int32_t[3]> x_extent{"x_extent"}, x_stride{"x_stride"};
+    Input<int32_t> x_channel_stride{"x_channel_stride"}, x_image_stride{"x_image_stride"};
+    Input<int32_t[3]> y_stride{"y_stride"};
+    Input<int32_t> y_channel_stride{"y_channel_stride"}, y_image_stride{"y_image_stride"}, y_size{"y_size"};
+    Input<int32_t> batch{"batch"}, ic{"ic"};
+    Input<int32_t> x_flip{"x_flip"}, x_zero_point{"x_zero_point"}, y_zero_point{"y_zero_point"};
+    Input<float> y_min{"y_min"}, y_max{"y_max"};
 
   protected:
     Storage storage_of(const Type &type) const { return Storage(type, this->get_target()); }
@@ -38,19 +47,37 @@ class GpuGenerator : public Generator<Derived> {
 
     void configure_common(int w_dimensions) {
         x.set_type(storage_of(x_type).stored());
-        w.set_type(integers ? Type(Int(16)) : sum_of());
+        w.set_type(!integers ? sum_of() : block > 1 ? Type(Int(8)) : Type(Int(16)));
         w.set_dimensions(w_dimensions);
         bias.set_type(sum_of());
     }
 
-    GpuNumbers numbers(const Expr &flip, const Expr &x_zero, const Expr &y_zero, const Expr &y_min, const Expr &y_max) {
+    // What both algorithms are given.
+    template<typename Inputs>
+    void set_common(Inputs *in) {
+        in->x = {storage_of(x_type), x, x.dim(0).extent(), {}, {}, x_channel_stride, x_image_stride, ic};
+        in->y = {storage_of(y_type), Func(), y_size, {}, {}, y_channel_stride, y_image_stride, Expr()};
+        for (size_t a = 0; a < 3; a++) {
+            in->x.strides[a] = x_stride[a];
+            in->x.extents[a] = x_extent[a];
+            in->y.strides[a] = y_stride[a];
+        }
+        in->bias = bias;
+        in->batch = batch;
+        in->numbers = numbers();
+    }
+
+    GpuNumbers numbers() {
         Func f("factors_of");
         Var oc("channel"), column("column"), g("g");
         f(oc, column, g) = factors(oc, column);
+        const Arithmetic arithmetic = !integers   ? Arithmetic::kFloat
+                                      : block > 1 ? Arithmetic::kInt8
+                                                  : Arithmetic::kInt16;
         GpuNumbers n;
-        n.numerics = {integers ? Arithmetic::kInt16 : Arithmetic::kFloat, sum_of(), y_type, f, y_zero, y_min, y_max};
-        n.x_flip = flip;
-        n.x_zero_point = x_zero;
+        n.numerics = {arithmetic, sum_of(), y_type, f, y_zero_point, y_min, y_max};
+        n.x_flip = x_flip;
+        n.x_zero_point = x_zero_point;
         return n;
     }
 
@@ -76,11 +103,8 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
     GeneratorParam<int> chunk{"chunk", 8};
 
     Input<Buffer<int32_t, 2>> elements{"elements"}, parts{"parts"};
-    Input<int32_t[3]> x_extent{"x_extent"}, x_stride{"x_stride"};
-    Input<int32_t> x_channel_stride{"x_channel_stride"}, x_image_stride{"x_image_stride"};
-    Input<int32_t[3]> y_extent{"y_extent"}, y_stride{"y_stride"};
-    Input<int32_t> y_channel_stride{"y_channel_stride"}, y_image_stride{"y_image_stride"}, y_size{"y_size"};
-    Input<int32_t> batch{"batch"}, ic{"ic"}, oc{"oc"}, tiles_per_group{"tiles_per_group"};
+    Input<int32_t[3]> y_extent{"y_extent"};
+    Input<int32_t> oc{"oc"}, tiles_per_group{"tiles_per_group"};
     Input<uint32_t> tiles_per_group_multiplier{"tiles_per_group_multiplier"};
     Input<int32_t> tiles_per_group_shift{"tiles_per_group_shift"};
     Input<int32_t[3]> positions{"positions"};
@@ -88,43 +112,40 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
     Input<int32_t[3]> position_shift{"position_shift"};
     Input<int32_t[3]> stride{"stride"};
     Input<int32_t> most_elements{"most_elements"}, chunks{"chunks"};
-    Input<int32_t> x_flip{"x_flip"}, x_zero_point{"x_zero_point"}, y_zero_point{"y_zero_point"};
-    Input<float> y_min{"y_min"}, y_max{"y_max"};
+
     Output<Buffer<void, 1>> y{"y"};
 
     void configure() {
-        configure_common(4);
+        configure_common(block > 1 ? 5 : 4);
         y.set_type(storage_of(y_type).stored());
     }
 
     void generate() {
         ByResidueInputs in;
-        in.x = {storage_of(x_type), x, x.dim(0).extent(), {}, {}, x_channel_stride, x_image_stride, ic};
-        in.y = {storage_of(y_type), Func(), y_size, {}, {}, y_channel_stride, y_image_stride, oc};
+        set_common(&in);
+        in.y.channels = oc;
         for (size_t a = 0; a < 3; a++) {
-            in.x.strides[a] = x_stride[a];
-            in.x.extents[a] = x_extent[a];
-            in.y.strides[a] = y_stride[a];
             in.y.extents[a] = y_extent[a];
             in.positions[a] = {positions[a], position_multiplier[a], position_shift[a]};
             in.strides[a] = stride[a];
         }
         in.w = w;
-        in.bias = bias;
+        in.bias_count = factors.dim(0).extent();
+        in.bias_size = bias.dim(0).extent();
         in.elements = elements;
         in.parts = parts;
         in.part_count = parts.dim(1).extent();
         in.element_count = elements.dim(1).extent();
-        in.tap_count = w.dim(2).extent();
-        in.tiles = w.dim(3).extent();
+        const int tap_dim = w.dimensions() - 2;
+        in.tap_count = w.dim(tap_dim).extent();
+        in.tiles = w.dim(tap_dim + 1).extent();
         in.tiles_per_group = {tiles_per_group, tiles_per_group_multiplier, tiles_per_group_shift};
-        in.batch = batch;
         in.most_elements = most_elements;
         in.chunks = chunks;
         in.chunk = chunk;
+        in.block = block;
         in.oc = {oc_vector, oc_threads, oc_unrolled};
         in.p = {p_vector, p_threads, p_unrolled};
-        in.numbers = numbers(x_flip, x_zero_point, y_zero_point, y_min, y_max);
         c_ = conv_transpose_by_residue(in);
         y = c_.y;
     }
@@ -133,8 +154,14 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
         start_at_zero();
         y.dim(0).set_min(0);
         const int tile = c_.oc_side.size();
-        w.dim(0).set_extent(tile);
-        w.dim(1).set_stride(tile);
+        if (block > 1) {
+            w.dim(0).set_extent(block);
+            w.dim(1).set_extent(tile).set_stride(block);
+            w.dim(2).set_stride(tile * block);
+        } else {
+            w.dim(0).set_extent(tile);
+            w.dim(1).set_stride(tile);
+        }
         w.set_host_alignment(16); // of vectors of it
         elements.dim(0).set_bounds(0, kElementColumns);
         elements.dim(1).set_min(0).set_stride(kElementColumns);
@@ -157,12 +184,8 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
 
     Input<Buffer<int32_t, 2>[3]> taps { "taps" }; // (TapColumn, residue)
     Input<int32_t[3]> step{"step"}, max_count{"max_count"}, kernel{"kernel"};
-    Input<int32_t[3]> x_extent{"x_extent"}, x_stride{"x_stride"};
-    Input<int32_t> x_channel_stride{"x_channel_stride"}, x_image_stride{"x_image_stride"};
-    Input<int32_t[3]> y_stride{"y_stride"};
-    Input<int32_t> y_channel_stride{"y_channel_stride"}, y_image_stride{"y_image_stride"}, y_size{"y_size"};
     Input<int32_t> w_channel_stride{"w_channel_stride"}, w_tap_stride{"w_tap_stride"}, w_ic_stride{"w_ic_stride"};
-    Input<int32_t> batch{"batch"}, ic{"ic"}, channels{"channels"};
+    Input<int32_t> channels{"channels"};
     Input<int32_t[3]> outputs{"outputs"};
     Input<uint32_t[3]> output_multiplier{"output_multiplier"};
     Input<int32_t[3]> output_shift{"output_shift"};
@@ -172,8 +195,7 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
     Input<int32_t> oc{"oc"};
     Input<uint32_t> oc_multiplier{"oc_multiplier"};
     Input<int32_t> oc_shift{"oc_shift"};
-    Input<int32_t> x_flip{"x_flip"}, x_zero_point{"x_zero_point"}, y_zero_point{"y_zero_point"};
-    Input<float> y_min{"y_min"}, y_max{"y_max"};
+
     Output<Buffer<void, 1>> y{"y"};
 
     void configure() {
@@ -184,12 +206,9 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
     void generate() {
         ByOutputInputs in;
         Var residue("residue"), column("column");
-        in.x = {storage_of(x_type), x, x.dim(0).extent(), {}, {}, x_channel_stride, x_image_stride, ic};
-        in.y = {storage_of(y_type), Func(), y_size, {}, {}, y_channel_stride, y_image_stride, oc};
+        set_common(&in);
+        in.y.channels = oc;
         for (size_t a = 0; a < 3; a++) {
-            in.x.strides[a] = x_stride[a];
-            in.x.extents[a] = x_extent[a];
-            in.y.strides[a] = y_stride[a];
             Func of_residue("taps_of");
             of_residue(residue, column) = taps[a](column, residue);
             in.taps[a] = {of_residue, taps[a].dim(1).extent(), step[a], max_count[a], kernel[a]};
@@ -201,13 +220,10 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
         in.w_channel_stride = w_channel_stride;
         in.w_tap_stride = w_tap_stride;
         in.w_ic_stride = w_ic_stride;
-        in.bias = bias;
         in.channels_per_group = {oc, oc_multiplier, oc_shift};
-        in.batch = batch;
         in.channels = channels;
         in.channel_threads = channel_threads;
         in.position_threads = position_threads;
-        in.numbers = numbers(x_flip, x_zero_point, y_zero_point, y_min, y_max);
         c_ = conv_transpose_by_output(in);
         y = c_.y;
     }

@@ -36,7 +36,8 @@ inline Halide::Expr to_bf16(const Halide::Expr &value) {
 // Likewise.
 inline Halide::Expr to_f16(const Halide::Expr &value) {
     using namespace Halide;
-    const Expr all = reinterpret<uint32_t>(value), magnitude = all & bits(0x7fffffff), odd = (magnitude >> 13) & bits(1);
+    const Expr all = reinterpret<uint32_t>(value), magnitude = all & bits(0x7fffffff),
+               odd = (magnitude >> 13) & bits(1);
     const Expr normal = ((magnitude + bits(0xfff) + odd) >> 13) - bits(112 << 10);
     // Added to 0.5 its last bit is f16's least number, so that the sum is rounded there.
     const Expr small = reinterpret<uint32_t>(reinterpret<float>(magnitude) + 0.5f) - bits(0x3f000000);

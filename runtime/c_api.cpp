@@ -126,7 +126,8 @@ Status device_of(const convt_options *options, std::optional<convtranspose::Devi
     if (options->variant && !names_something(*table, options->variant)) {
         return Status(CONVT_UNSUPPORTED, concat("variant \"", options->variant, "\" is not built in for ", d.name));
     }
-    *request = {d.name, d.index, d.context, options->variant ? options->variant : ""};
+    *request = {table, d.index, d.context, options->variant ? options->variant : "",
+                options->tuning ? &options->tuning->records : nullptr};
     return Status();
 }
 
@@ -546,7 +547,9 @@ int convt_plan_threads(const convt_plan *plan) { return plan->device ? 1 : plan-
 const char *convt_plan_variant(const convt_plan *plan) {
     return plan->device ? plan->device->variant().name : plan->plan->core().variant().name;
 }
-const char *convt_plan_problem(const convt_plan *plan) { return plan->device ? "" : plan->plan->key().c_str(); }
+const char *convt_plan_problem(const convt_plan *plan) {
+    return plan->device ? plan->device->key().c_str() : plan->plan->key().c_str();
+}
 size_t convt_plan_candidate_count(const convt_plan *plan) {
     return plan->device ? plan->device->able().size() : plan->plan->able().size();
 }
@@ -583,6 +586,7 @@ size_t convt_device_count(const char *kind) {
         convtranspose::DeviceError error;
         const int n = table->backend->count(&error);
         if (n < 0) return to_status(error);
+        if (n == 0) return Status(CONVT_UNSUPPORTED, concat("there is no device of ", kind));
         count = static_cast<size_t>(n);
         return Status();
     });

@@ -35,6 +35,16 @@ OperandTypes types_of(const Variant &v) {
     return {sum, sum, sum};
 }
 
+TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides) {
+    TensorStrides s;
+    const bool channels_last = geometry.layout == CONVT_CHANNELS_LAST;
+    s.n = strides.front();
+    s.c = channels_last ? strides.back() : strides[1];
+    const std::size_t last = strides.size() - (channels_last ? 2 : 1);
+    for (std::size_t a = 0; a < std::min(geometry.axes.size(), s.axes.size()); a++) s.axes[a] = strides[last - a];
+    return s;
+}
+
 namespace {
 
 // Halide takes any number of int32 of a table: (residue, column), one row after the other.

@@ -11,6 +11,7 @@
 #include "packed_weights.h"
 #include "parallel.h"
 #include "post_ops.h"
+#include "shape.h"
 
 namespace convtranspose {
 
@@ -19,6 +20,9 @@ struct TensorStrides {
     std::int64_t n = 0, c = 0;
     std::array<std::int64_t, 3> axes = {0, 0, 0}; // w, h, d
 };
+
+// From strides in the order of the layout; of more than three axes those of the last three.
+TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides);
 
 class Core {
   public:

@@ -548,16 +548,6 @@ void LayerPlan::prepare(const Core &core, const QuantizationValues &q, const voi
     }
 }
 
-TensorStrides LayerPlan::core_strides(const Strides &strides) const {
-    TensorStrides s;
-    const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
-    s.n = strides.front();
-    s.c = channels_last ? strides.back() : strides[1];
-    const std::size_t last = strides.size() - (channels_last ? 2 : 1);
-    for (std::size_t a = 0; a < core_geometry_.axes.size(); a++) s.axes[a] = strides[last - a];
-    return s;
-}
-
 // The core that the run's weights, if it has some, allow.
 const Core &LayerPlan::core_for(const RunTensors &t) const {
     if (!weights_at_run_time() || !geometry_.quantized() || fallbacks_.empty()) return core_;
@@ -600,9 +590,9 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
 
     Core::Operands operands;
     operands.x = t.x;
-    operands.x_strides = core_strides(t.x_strides);
+    operands.x_strides = tensor_strides(core_geometry_, t.x_strides);
     operands.y = t.y;
-    operands.y_strides = core_strides(t.y_strides);
+    operands.y_strides = tensor_strides(core_geometry_, t.y_strides);
     operands.workspace = core_workspace;
     operands.packed = packed_ ? packed_->block.data() : run_packed;
     if (!packed_ && !pack(*core, t.w, t.b, q, run_packed) && !fallbacks_.empty()) core = &fallbacks_.back();
@@ -620,14 +610,14 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (post_ops_.run && !leading_) {
         operands.post_ops = &post_ops_;
         operands.residual = t.residual;
-        if (t.residual) operands.residual_strides = core_strides(t.residual_strides);
+        if (t.residual) operands.residual_strides = tensor_strides(core_geometry_, t.residual_strides);
     }
     if (leading_) {
         run_leading(*core, t, operands, core_workspace + core_workspace_bytes_);
         if (post_ops_.run) finish_whole(t);
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
         operands.y = core_workspace + core_workspace_bytes_;
-        operands.y_strides = core_strides(dense_strides(geometry_.y_shape));
+        operands.y_strides = tensor_strides(core_geometry_, dense_strides(geometry_.y_shape));
         core->run(operands, settings_.parallel);
         copy(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), static_cast<const char *>(operands.y), t.y,
              t.y_strides);
@@ -717,7 +707,7 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
     const char *const packed = static_cast<const char *>(operands.packed);
     const char *const epilogue = static_cast<const char *>(operands.epilogue);
     operands.y = partial;
-    operands.y_strides = core_strides(dense_strides(inner));
+    operands.y_strides = tensor_strides(core_geometry_, dense_strides(inner));
 
     std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
     for (std::size_t a = 0; a < leading_; a++) out_extents.push_back(geometry_.axes[a].out);

@@ -114,7 +114,6 @@ class LayerPlan {
     Status run_layers(const RunTensors &tensors, char *workspace) const;
     void give_back(Block workspace) const; // that it was run in
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
-    TensorStrides core_strides(const Strides &strides) const;
 
     // The problem with its leading axes, those beyond the innermost three, taken off.
     Geometry geometry_, core_geometry_;

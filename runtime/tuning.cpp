@@ -142,10 +142,10 @@ Status Tuning::read(std::string_view text, Tuning *tuning) {
     return Status();
 }
 
-const TuningRecord *Tuning::find(const std::string &problem, Isa isa, int threads) const {
+const TuningRecord *Tuning::find(const std::string &problem, const char *cpu, const char *isa, int threads) const {
     for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
-        if (record->problem == problem && (record->threads == 0 || record->threads == threads) &&
-            record->isa == isa_name(isa) && (record->cpu == "*" || record->cpu == cpu_name())) {
+        if (record->problem == problem && (record->threads == 0 || record->threads == threads) && record->isa == isa &&
+            (record->cpu == "*" || record->cpu == cpu)) {
             return &*record;
         }
     }
@@ -178,21 +178,31 @@ struct FromEnvironment {
     }
 };
 
+// Those of `tuning`, or if that is null of the environment.
+const Tuning &given_or_environment(const Tuning *tuning, std::string *why) {
+    static const FromEnvironment environment;
+    if (tuning) return *tuning;
+    *why = environment.why;
+    return environment.tuning;
+}
+
 } // namespace
 
-const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry, Isa isa, int threads,
+const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
+                                         const char *name, std::string *why) {
+    const Tuning &records = given_or_environment(tuning, why);
+    return records.find(tuning_key(geometry), name, kind, 1);
+}
+
+const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry, Isa isa, int threads,
                                   std::string *why) {
-    static const FromEnvironment environment;
-    if (!tuning) {
-        tuning = &environment.tuning;
-        *why = environment.why;
-    }
+    const Tuning *const tuning = &given_or_environment(given, why);
     if (!geometry.quantized()) isa = isa_of_floats(isa);
     std::string key;
     const auto find = [&](const Tuning &records) -> const TuningRecord * {
         if (records.records().empty()) return nullptr;
         if (key.empty()) key = tuning_key(geometry);
-        return records.find(key, isa, threads);
+        return records.find(key, cpu_name(), isa_name(isa), threads);
     };
     if (const TuningRecord *const record = find(*tuning)) return record;
     for (std::size_t i = 0; kernel_table(i); i++) {

@@ -30,8 +30,8 @@ class Tuning {
     // Reads all of it or nothing. The message names the line.
     static Status read(std::string_view text, Tuning *tuning);
 
-    // For this CPU; of several the last. Null: there is none.
-    const TuningRecord *find(const std::string &problem, Isa isa, int threads) const;
+    // Of several the last. Null: there is none.
+    const TuningRecord *find(const std::string &problem, const char *cpu, const char *isa, int threads) const;
 
     const std::vector<TuningRecord> &records() const { return records_; }
 
@@ -43,6 +43,9 @@ class Tuning {
 // CONVTRANSPOSE_TUNING names, read once; those that come with kernels. *why: not empty if a source could not be used.
 const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry, Isa isa, int threads,
                                   std::string *why);
+// Likewise for a device: its name stands for the CPU, its kind ("cuda") for the ISA, and there is one thread.
+const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
+                                         const char *name, std::string *why);
 
 // What records know a problem by: everything that decides which variants can compute it, and how fast. A line that the command
 // line takes, too (tools/problem_line.h).

@@ -2,11 +2,16 @@
 # Times layers of real networks in this library, PyTorch (oneDNN), ONNX Runtime, OpenVINO and LiteRT (XNNPACK), in turns, after
 # comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and plots go to
 # build/bench/. Everything takes about half an hour; nothing else should run on the machine meanwhile.
+# scripts/bench.sh --device cuda [OPTION...] times them on the GPU, beside cuDNN through PyTorch; --device opencl without a peer.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$root"
 
+benchmark=bench/compare.py
+for option in "$@"; do
+    [[ $option != --device* ]] || benchmark=bench/gpu/compare.py
+done
 # Asked for --help only, or with a binary of its own, it need not build.
 build=true
 for option in "$@"; do
@@ -14,8 +19,9 @@ for option in "$@"; do
 done
 if $build; then
     scripts/setup.sh
+    if [[ $benchmark == bench/gpu/* ]]; then configure_devices; fi
     scripts/build.sh
 fi
 need_packages ca-certificates python3 python3-venv
 make_environment build/bench-venv bench/requirements.txt
-"$root/build/bench-venv/bin/python" bench/compare.py "$@"
+"$root/build/bench-venv/bin/python" "$benchmark" "$@"

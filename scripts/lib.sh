@@ -73,6 +73,14 @@ need_packages() {
     logged apt-install "apt-get install ${missing[*]}" "${apt[@]}" install --no-install-recommends -y "${missing[@]}"
 }
 
+# configure_devices: has build/ make the kernels for devices too, from now on.
+configure_devices() {
+    [[ -f $root/build/build.ninja ]] || logged configure-release "cmake --preset release" "$venv/bin/cmake" --preset release
+    grep -q '^CONVTRANSPOSE_DEVICES:STRING=opencl;cuda$' "$root/build/CMakeCache.txt" ||
+        logged configure-devices "kernels for OpenCL and CUDA" \
+            "$venv/bin/cmake" "$root/build" -D 'CONVTRANSPOSE_DEVICES=opencl;cuda'
+}
+
 # make_environment FOLDER REQUIREMENTS: a Python environment with exactly those packages; nothing if it is there.
 make_environment() {
     local folder=$1 requirements=$2 name stamp wanted python packages

@@ -34,17 +34,23 @@ scripts/setup.sh
 if ((devices)); then
     # What runs OpenCL on this CPU. Without it those tests skip, as those for CUDA do without a GPU or ptxas.
     (need_packages pocl-opencl-icd) || say "no pocl-opencl-icd: the tests of kernels for OpenCL will skip"
-    if [[ ! -d build/venv/site-packages/nvidia ]]; then
-        "$venv/bin/python" -m pip install --quiet --no-deps --target build/venv/site-packages -r requirements-gpu.txt ||
+    if ! cmp -s requirements-gpu.txt build/venv/.requirements-gpu; then
+        if logged pip-gpu "pip install -r requirements-gpu.txt" \
+            "$venv/bin/python" -m pip install --no-input --no-deps --upgrade --target build/venv/site-packages \
+            -r requirements-gpu.txt; then
+            cp requirements-gpu.txt build/venv/.requirements-gpu
+        else
             say "no ptxas: the test of kernels for CUDA will skip"
+        fi
     fi
-    [[ -f build/build.ninja ]] || "$venv/bin/cmake" --preset release
-    logged configure-devices "kernels for OpenCL and CUDA" "$venv/bin/cmake" build -D 'CONVTRANSPOSE_DEVICES=opencl;cuda'
+    configure_devices
 fi
 status=0
 for preset in "${presets[@]}"; do
     if [[ $preset == linux-* || $preset == wasm32-* ]]; then scripts/build.sh release; fi # whose generators it takes
     scripts/build.sh "$preset"
+    # Or why tests will skip.
+    if ((devices)); then "$root/build/bin/convtranspose" targets | sed -n '/^devices of/,/^variants/{/^variants/!p}'; fi
     say "running the tests ($preset)"
     "$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "$@" || status=1
 done

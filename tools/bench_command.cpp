@@ -4,13 +4,15 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
-#include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "device_session.h"
 #include "error.h"
 #include "fma_peak.h"
 #include "job.h"
@@ -23,6 +25,7 @@ namespace convtranspose::tools {
 namespace {
 
 constexpr std::size_t kFewestRuns = 5;
+constexpr double kBatch = 1e-3; // seconds of work that a device is given at a time: it is slow to start and to stop
 
 double now() {
     using namespace std::chrono;
@@ -30,7 +33,7 @@ double now() {
 }
 
 struct Measurement {
-    std::string name, file, node, variant, isa;
+    std::string name, file, node, variant, isa, device;
     convt_dtype dtype = CONVT_F32;
     convt_layout layout = CONVT_CHANNELS_FIRST;
     Shape x_shape, w_shape, y_shape;
@@ -52,6 +55,52 @@ double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
     return entry->second;
 }
 
+// Seconds of a run, sorted. y is checked.
+std::vector<double> times_on_cpu(const Plan &plan, const Arguments &arguments, double min_time, const Tensor &y) {
+    for (int warm_up = 0; warm_up < 3; warm_up++) throw_unless(plan.run(arguments));
+    require_plausible(y);
+    std::vector<double> times;
+    const double begin = now();
+    for (double last = begin; times.size() < kFewestRuns || last - begin < min_time;) {
+        const double run_begin = now();
+        const Status status = plan.run(arguments);
+        last = now();
+        throw_unless(status);
+        times.push_back(last - run_begin);
+    }
+    std::sort(times.begin(), times.end());
+    return times;
+}
+
+// Likewise, of tensors that are in the device's memory, each the mean of a batch.
+std::vector<double> times_on_device(const Plan &plan, Arguments arguments, DeviceSession *session, double min_time,
+                                    Tensor *y) {
+    const DeviceTensor x_there(session, arguments.x), y_there(session, arguments.y);
+    std::optional<DeviceTensor> residual_there;
+    if (arguments.residual) arguments.residual = residual_there.emplace(session, *arguments.residual).view();
+    arguments.x = x_there.view();
+    arguments.y = y_there.mutable_view();
+    arguments.stream = session->stream();
+    const auto seconds = [&](std::size_t runs) {
+        return session->seconds([&] {
+            for (std::size_t i = 0; i < runs; i++) throw_unless(plan.run(arguments));
+        });
+    };
+    seconds(2); // kernels are compiled and loaded
+    y_there.download(y);
+    require_plausible(*y);
+    std::size_t batch = 1;
+    double spent = seconds(batch);
+    for (; spent < kBatch; spent = seconds(batch)) batch *= 2;
+    std::vector<double> times;
+    for (double sum = 0; times.size() < kFewestRuns || sum < min_time; sum += spent) {
+        spent = seconds(batch);
+        times.push_back(spent / static_cast<double>(batch));
+    }
+    std::sort(times.begin(), times.end());
+    return times;
+}
+
 Measurement measure(const Layer &layer, const BenchOptions &options) {
     Problem problem = layer.problem;
     problem.post_ops = options.post_ops;
@@ -60,10 +109,13 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     const Tensor &w = layer_data.w, &b = layer_data.b, &x = layer_data.x;
 
     Measurement m;
+    const std::unique_ptr<DeviceSession> session =
+        options.plan.on_device() ? DeviceSession::open(options.plan.device) : nullptr;
+    Options plan_options = options.plan.view();
+    if (session) plan_options.device.context = session->context();
     Plan plan;
     const double plan_begin = now();
-    throw_unless(
-        Plan::create(problem, options.plan.view(), w.data.data(), problem.b_shape ? b.data.data() : nullptr, &plan));
+    throw_unless(Plan::create(problem, plan_options, w.data.data(), problem.b_shape ? b.data.data() : nullptr, &plan));
     m.plan = now() - plan_begin;
 
     Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
@@ -77,23 +129,10 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
         residual = layer_data.like(y);
         arguments.residual = residual.view();
     }
-    for (int warm_up = 0; warm_up < 2; warm_up++) throw_unless(plan.run(arguments));
-    require_plausible(y);
-
-    // That of a device is not measured.
-    m.peak_gflops = plan.device() == "cpu" ? peak_gflops(plan.isa(), problem.dtype, options.plan.threads)
-                                           : std::numeric_limits<double>::quiet_NaN();
-    throw_unless(plan.run(arguments)); // the peak may have idled caches and plan threads
-    std::vector<double> times;
-    const double begin = now();
-    for (double last = begin; times.size() < kFewestRuns || last - begin < options.min_time;) {
-        const double run_begin = now();
-        const Status status = plan.run(arguments);
-        last = now();
-        throw_unless(status);
-        times.push_back(last - run_begin);
-    }
-    std::sort(times.begin(), times.end());
+    const std::vector<double> times = session ? times_on_device(plan, arguments, session.get(), options.min_time, &y)
+                                              : times_on_cpu(plan, arguments, options.min_time, y);
+    m.peak_gflops = session ? session->fma_peak_gflops(problem.dtype)
+                            : peak_gflops(plan.isa(), problem.dtype, options.plan.threads);
     m.best = times.front();
     m.median = times[times.size() / 2];
     m.runs = times.size();
@@ -106,6 +145,7 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     m.y_shape = plan.y_shape();
     m.variant = plan.variant();
     m.isa = plan.isa();
+    m.device = session ? convt_device_description(options.plan.device.c_str(), 0) : "cpu";
     m.threads = options.plan.threads;
     m.workspace_bytes = plan.workspace_bytes();
     m.packed_bytes = plan.packed_bytes();
@@ -132,6 +172,7 @@ void print_json(const std::vector<Measurement> &measurements) {
                                             {"peak_percent", m.peak_percent()},
                                             {"variant", m.variant},
                                             {"isa", m.isa},
+                                            {"device", m.device},
                                             {"threads", m.threads},
                                             {"workspace_bytes", m.workspace_bytes},
                                             {"packed_bytes", m.packed_bytes},

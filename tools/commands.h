@@ -15,8 +15,9 @@ constexpr int kSuccess = 0, kFailure = 1, kUsage = 2; // exit statuses
 struct PlanOptions {
     int threads = 1;
     std::string variant, isa; // empty: chosen by the plan
-    std::string device;       // empty: the CPU
+    std::string device;       // empty or "cpu": the CPU
 
+    bool on_device() const { return !device.empty() && device != "cpu"; }
     Options view() const {
         Options options{};
         options.threads = threads;

@@ -74,6 +74,9 @@ were measured for. --emit makes a library of exactly these layers: archive, head
 A device is tuned by the worker built for it: --package names that build, --runner what runs its programs here
 (qemu-aarch64 -L /usr/aarch64-linux-gnu; adb shell; ssh phone), --worker where the worker is on the device.
 
+--device cuda, or opencl, finds which kernel for a GPU is the fastest for a layer, with tensors in its memory: with --search
+select only, and without --emit.
+
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 void add_plan_options(CLI::App *command, PlanOptions *options) {
@@ -81,7 +84,7 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
     command->add_option("--device", options->device,
-                        "cpu, or a device whose kernels are built in (see targets); its times have the copies in them");
+                        "cpu, or a device whose kernels are built in: cuda, opencl (see targets)");
     command->add_option("--isa", options->isa, "Force an ISA (see targets); default: the best that this CPU runs");
     command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
 }

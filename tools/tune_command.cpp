@@ -126,10 +126,11 @@ std::string report(const std::vector<TunedLayer> &layers) {
         const json &r = layer.record;
         const double ms = r.at("ms").get<double>(), before = r.at("default_ms").get<double>();
         const double gflops = 2e-6 * r.at("macs").get<double>() / ms;
+        const json &peak = r.at("peak_gflops"); // null: a device does not tell
         rows.push_back({layer.names.front() + (layer.names.size() > 1 ? " ..." : ""),
                         r.at("default").get<std::string>(), format("%.4f", before), r.at("variant").get<std::string>(),
                         format("%.4f", ms), format("%.2f", before / ms),
-                        format("%.1f", 100 * gflops / r.at("peak_gflops").get<double>()),
+                        peak.is_number() ? format("%.1f", 100 * gflops / peak.get<double>()) : "-",
                         std::to_string(r.at("tried").get<std::size_t>())});
         logs += std::log(before / ms);
     }
@@ -147,6 +148,12 @@ std::string report(const std::vector<TunedLayer> &layers) {
 int tune_command(const TuneOptions &options) {
     int failed = 0;
     if (!options.emit.empty()) require_identifier(options.emit_name);
+    if (options.plan.on_device()) {
+        if (options.search != "select") throw UsageError("--device goes with --search select only");
+        if (!options.emit.empty() || !options.rows.empty())
+            throw UsageError("--device does not go with --emit and --rows, whose kernels are for a CPU");
+        if (options.plan.threads != 1) throw UsageError("--device does not go with --threads");
+    }
     const std::vector<Work> all = all_work(options, &failed);
     fs::create_directories(options.output);
     const Toolbox toolbox(options);
@@ -160,7 +167,7 @@ int tune_command(const TuneOptions &options) {
         const std::string &name = work.names.front();
         progress.step(name);
         try {
-            Arena arena(toolbox, work.line, options.plan.isa, options.plan.threads, options.timeout);
+            Arena arena(toolbox, work.line, options.plan, options.timeout);
             const json &layer = arena.layer();
             if (layer.at("package") != stamp.package || layer.at("kernels") != stamp.kernels) {
                 throw Error("the worker is of version " + layer.at("package").get<std::string>() + " and kernels " +

@@ -1,12 +1,13 @@
 """What the compiler of CUDA's driver makes of each kernel, without a GPU: registers, spills, how many threads
-of a multiprocessor that leaves, and what the inner loop consists of.
+of a multiprocessor that leaves, bank conflicts of shared memory, and what the inner loop consists of.
 
 static_evidence.py FOLDER [--arch sm_90] [--check] [--output table.md]: FOLDER has the PTX, *.device_code. --check fails where a
-kernel spills more than a few bytes or leaves too few threads; with status 77 where ptxas is not installed
+kernel spills more than a few bytes, leaves too few threads or has bank conflicts; with status 77 where ptxas is not installed
 (requirements-gpu.txt).
 """
 
 import argparse
+import json
 import pathlib
 import re
 import subprocess
@@ -14,12 +15,15 @@ import sys
 import sysconfig
 import tempfile
 
+import shared_memory
+
 SKIPPED = 77
-REGISTERS, THREADS = 65536, 2048  # of a multiprocessor; shared memory, at most 8 KiB a block, is not what limits
+REGISTERS, THREADS, BLOCKS, SHARED = 65536, 2048, 32, 65536  # of a multiprocessor: the least of sm_70, 80 and 90 each
+OLDEST_DISASSEMBLED = "sm_75"  # by the pinned nvdisasm
 REGISTER_LIMIT = 128  # what runtime/device/cuda_backend.cpp asks for
 ACCEPTED_SPILLS = 64  # bytes of a thread, outside of the inner loop
 # What multiplies and adds terms, by type. (IMAD also moves and computes addresses, so that its share is at most that.)
-MATH = {"f64": ("DFMA",), "u8": ("IMAD", "IDP")}
+MATH = {"f64": ("DFMA", "DADD"), "dots": ("IDP",), "u8": ("IMAD",)}
 
 
 def tool(name):
@@ -28,16 +32,8 @@ def tool(name):
     return next(iter(sorted(folder.glob(f"*/bin/{name}"))), None)
 
 
-def threads_of(ptx_name):
-    """Threads of a block, by the kernel's name, as cmake/variants_gpu.cmake has them."""
-    tiles = {"128x128": 256, "64x64": 64, "64x32": 64, "32x64": 64, "4x512": 128}
-    if "tiled_f64" in ptx_name:
-        return 256
-    return next((threads for tile, threads in tiles.items() if ptx_name.endswith(tile)), 256)
-
-
 def math_of(kernel, opcodes):
-    kinds = next((kinds for dtype, kinds in MATH.items() if f"_{dtype}" in kernel), ("FFMA", "FADD"))
+    kinds = next((kinds for dtype, kinds in MATH.items() if f"_{dtype}" in kernel), ("FFMA", "FADD"))  # the first that is in the name
     return sum(o.split(".")[0] in kinds for o in opcodes)
 
 
@@ -49,6 +45,7 @@ def inner_loop(kernel, sass):
             labels[label[1]] = len(instructions)
         elif found := re.match(r"\s+/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)([^;]*);", line):
             instructions.append((found[1], found[2]))
+    least = 1 if "_f64" in kernel else 4  # loops of f64 are not unrolled by ptxas
     best, best_share = [], 0
     for at, (opcode, operands) in enumerate(instructions):
         if opcode != "BRA":
@@ -57,12 +54,12 @@ def inner_loop(kernel, sass):
         begin = labels.get(target[1], at) if target else at
         body = [o for o, _ in instructions[begin : at + 1]]
         share = math_of(kernel, body) / max(len(body), 1)
-        if begin < at and math_of(kernel, body) >= 4 and share > best_share:
+        if begin < at and math_of(kernel, body) >= least and share > best_share:
             best, best_share = body, share
     return best
 
 
-def examine(ptxas, nvdisasm, path, arch, folder):
+def examine(ptxas, nvdisasm, path, block, arch, folder):
     ptx, cubin = folder / "k.ptx", folder / "k.cubin"
     ptx.write_bytes(path.read_bytes())
     said = subprocess.run(
@@ -71,13 +68,16 @@ def examine(ptxas, nvdisasm, path, arch, folder):
     ).stderr
     number = lambda pattern: int((re.search(pattern, said) or [0, 0])[1])
     registers = number(r"Used (\d+) registers")
+    loads, stores, shared = shared_memory.examine(path.read_text(errors="replace"), block)
     row = {
         "kernel": path.stem,
         "registers": registers,
         "spills": number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
-        "threads": threads_of(path.stem),
+        "threads": block[0] * block[1],
+        "shared": shared,
+        "conflicts": max(loads, stores),
     }
-    blocks = REGISTERS // (-(-registers // 8) * 8 * row["threads"])
+    blocks = min(REGISTERS // (-(-registers // 8) * 8 * row["threads"]), BLOCKS, SHARED // max(shared, 1))
     row["resident"] = min(blocks * row["threads"], THREADS)
     if nvdisasm:
         sass = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True, text=True).stdout
@@ -102,28 +102,32 @@ def main():
     paths = sorted(options.folder.glob("*.device_code"))
     if not paths:
         sys.exit(f"there is no PTX in {options.folder}")
+    blocks = json.loads((options.folder.parent / "blocks.json").read_text())
+    if nvdisasm and options.arch < OLDEST_DISASSEMBLED:
+        print(f"nvdisasm knows nothing older than {OLDEST_DISASSEMBLED}: inner loops are not looked at")
+        nvdisasm = None
     lines = [
-        f"| kernel ({options.arch}) | registers | spilled bytes | threads of a block | resident threads | inner loop | "
-        "multiply-adds | loads | local |",
-        "|---|---|---|---|---|---|---|---|---|",
+        f"| kernel ({options.arch}) | registers | spilled bytes | threads of a block | resident threads | shared bytes | "
+        "bank conflicts | inner loop | multiply-adds | loads | local |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     bad = []
     with tempfile.TemporaryDirectory() as temporary:
         for path in paths:
-            row = examine(ptxas, nvdisasm, path, options.arch, pathlib.Path(temporary))
+            row = examine(ptxas, nvdisasm, path, blocks[path.stem], options.arch, pathlib.Path(temporary))
             share = f"{row['math']} ({100 * row['math'] // max(row['loop'], 1)}%)" if nvdisasm else "-"
             lines.append(
                 f"| {row['kernel']} | {row['registers']} | {row['spills']} | {row['threads']} | {row['resident']} | "
-                f"{row.get('loop', '-')} | {share} | {row.get('loads', '-')} | {row.get('local', '-')} |"
+                f"{row['shared']} | {'none' if row['conflicts'] == 1 else row['conflicts']} | {row.get('loop', '-')} | {share} | {row.get('loads', '-')} | {row.get('local', '-')} |"
             )
-            if row["spills"] > ACCEPTED_SPILLS or row.get("local", 0) or row["resident"] < 256:
+            if row["spills"] > ACCEPTED_SPILLS or row.get("local", 0) or row["resident"] < 256 or row["conflicts"] > 1:
                 bad.append(row["kernel"])
     table = "\n".join(lines) + "\n"
     print(table)
     if options.output:
         options.output.write_text(table)
     if options.check and bad:
-        sys.exit("spills, or too few threads: " + ", ".join(bad))
+        sys.exit("spills, too few threads, or bank conflicts: " + ", ".join(bad))
     return 0
 
 

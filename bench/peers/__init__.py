@@ -1,4 +1,4 @@
-"""Other libraries that compute transposed convolutions on CPUs, each in a module of its own, run by worker.py.
+"""Other libraries that compute transposed convolutions, each in a module of its own, run by worker.py.
 
 A module has the name of its Python package in PACKAGE, and in SETTINGS the ways to run a layer with it: functions of a
 Layer and a number of threads that give a Runner, or raise Unsupported.
@@ -47,6 +47,7 @@ class Runner:
     output: typing.Callable[[], np.ndarray]  # y of the last run; any shape with the elements in the order of (N, M, out...)
     begin: list = None                       # cut off before the first output, if not as the layer says
     note: str = ""                           # what kernel ran, where the library tells
+    times: typing.Callable[[float], list] = None  # of runs for so many seconds, in seconds, by a clock of its own
 
 
 def channels_last(array):

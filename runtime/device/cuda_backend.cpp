@@ -20,6 +20,8 @@ struct Device {
     void *context;
     bool is_primary;
     int multiprocessors;
+    bool has_kernels; // whether any may be loaded: until then Halide's runtime knows nothing of the driver
+    char name[256];
 };
 
 namespace {
@@ -139,23 +141,28 @@ bool capability(const Driver &d, int device, int *value, DeviceError *error) {
     return true;
 }
 
-bool describe(int index, char *text, std::size_t size, DeviceError *error) {
-    const Driver *const d = driver(error);
-    int device = 0, version = 0;
+bool describe_ordinal(const Driver &d, int ordinal, char *text, std::size_t size, DeviceError *error) {
+    int version = 0;
     char name[200] = {0};
-    if (!d || failed(*d, d->device_get(&device, index), "cuDeviceGet", error) ||
-        failed(*d, d->device_name(name, sizeof name, device), "cuDeviceGetName", error) ||
-        !capability(*d, device, &version, error)) {
+    if (failed(d, d.device_name(name, sizeof name, ordinal), "cuDeviceGetName", error) ||
+        !capability(d, ordinal, &version, error)) {
         return false;
     }
     std::snprintf(text, size, "%s, compute capability %d.%d", name, version / 10, version % 10);
     return true;
 }
 
+bool describe(int index, char *text, std::size_t size, DeviceError *error) {
+    const Driver *const d = driver(error);
+    int device = 0;
+    return d && !failed(*d, d->device_get(&device, index), "cuDeviceGet", error) &&
+           describe_ordinal(*d, device, text, size, error);
+}
+
 bool open(int index, void *context, Device **out, DeviceError *error) {
     const Driver *const d = driver(error);
     if (!d) return false;
-    Device device = {0, context, context == nullptr, 0};
+    Device device = {0, context, context == nullptr, 0, false, {0}};
     if (context) {
         const Current current(*d, &device, error);
         if (!current || failed(*d, d->context_device(&device.ordinal), "cuCtxGetDevice", error)) return false;
@@ -170,7 +177,8 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
                   kOldest / 10, kOldest % 10);
         return false;
     }
-    if (failed(*d, d->device_attribute(&device.multiprocessors, kMultiprocessors, device.ordinal),
+    if (!describe_ordinal(*d, device.ordinal, device.name, sizeof device.name, error) ||
+        failed(*d, d->device_attribute(&device.multiprocessors, kMultiprocessors, device.ordinal),
                "cuDeviceGetAttribute", error) ||
         (!context &&
          failed(*d, d->primary_retain(&device.context, device.ordinal), "cuDevicePrimaryCtxRetain", error))) {
@@ -187,6 +195,10 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
 }
 
 int multiprocessors(const Device *device) { return device->multiprocessors; }
+
+bool has_f64(const Device *) { return true; } // as of any compute capability that is not older than kOldest
+
+const char *name(const Device *device) { return device->name; }
 
 const halide_device_interface_t *interface() { return halide_cuda_device_interface(); }
 
@@ -234,6 +246,7 @@ struct Call {
 
 bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
     Call call = {device, stream, error};
+    __atomic_store_n(&device->has_kernels, true, __ATOMIC_RELAXED);
     void *context = &call;
     arguments[0] = &context;
     const int result = function(arguments);
@@ -245,7 +258,7 @@ void close(Device *device) {
     DeviceError ignored;
     const Driver *const d = driver(&ignored);
     Call call = {device, nullptr, &ignored};
-    halide_device_release(&call, interface()); // unloads kernels
+    if (device->has_kernels) halide_device_release(&call, interface()); // unloads them
     if (device->is_primary && d) d->primary_release(device->ordinal);
     std::free(device);
 }
@@ -262,8 +275,8 @@ Result load_module(void **module, const void *image, unsigned, int *, void **) {
 } // namespace
 
 extern const DeviceBackend cuda_backend;
-const DeviceBackend cuda_backend = {count,   describe, open,   close,  multiprocessors, interface, allocate,
-                                    release, wrap,     unwrap, upload, download,        call};
+const DeviceBackend cuda_backend = {count,    describe, open, close,  multiprocessors, has_f64,  name, interface,
+                                    allocate, release,  wrap, unwrap, upload,          download, call};
 
 } // namespace convtranspose
 

@@ -41,11 +41,14 @@ Refusal refusal(const DeviceVariant &v, const DeviceQuestion &q) {
     if (v.family == DeviceFamily::kCombine) return {"adds up what others compute"};
     if (v.integers != g.quantized()) return {v.integers ? "computes with integers" : "computes with floats"};
     if (v.x_dtype != as_table(g.dtype)) return {"reads another type"};
+    if (v.x_dtype == CONVT_F64 && !q.has_f64) return {"the device has no f64"};
     const bool each = v.family == DeviceFamily::kEach;
-    if (q.oc_tile && (q.oc_tile != (each ? 1 : v.tile_oc) || q.dense_groups != packs_groups(v, g))) {
+    if (q.oc_tile &&
+        (q.oc_tile != (each ? 1 : v.tile_oc) || q.block != v.block || q.dense_groups != packs_groups(v, g))) {
         return {"weights are packed otherwise"};
     }
     if (!each && !q.finite) return {"a weight is inf or NaN, which the zeros around x must not meet"};
+    if (v.block > 1 && !q.fits_int8) return {"weights less their zero points, or sums with that of x, do not fit"};
     if (!each && g.in_channels_per_group() == 0) return {"x has no elements"};
     const std::array<AxisPlan, 3> &axes = *q.axes;
     const std::int64_t tiles =
@@ -64,7 +67,7 @@ Refusal refusal(const DeviceVariant &v, const DeviceQuestion &q) {
 double efficiency(const DeviceVariant &v) {
     if (v.family == DeviceFamily::kFew) return 0.3;
     const double sums = static_cast<double>(v.tile_oc) * v.tile_p / v.threads;
-    return (sums >= 64 ? 0.7 : 0.5) * (v.x_dtype == CONVT_F64 || v.integers ? 0.5 : 1);
+    return (sums >= 64 ? 0.7 : 0.5) * (v.block > 1 ? 2 : v.x_dtype == CONVT_F64 || v.integers ? 0.5 : 1);
 }
 
 double cost_by_residue(const DeviceVariant &v, const DeviceQuestion &q, int splits) {

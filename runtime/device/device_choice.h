@@ -26,8 +26,11 @@ struct DeviceQuestion {
     const Geometry *geometry = nullptr;
     const std::array<AxisPlan, 3> *axes = nullptr; // w, h, d
     bool finite = true;                            // whether all weights are
+    bool fits_int8 = false;                        // whether quantized weights do, less their zero points
     int multiprocessors = 1;
+    bool has_f64 = true;       // whether the device computes with it
     std::int64_t oc_tile = 0;  // of weights that are packed already; 0: none are
+    int block = 1;             // likewise: of input channels
     bool dense_groups = false; // likewise: that they are packed with groups side by side
 };
 

@@ -22,16 +22,6 @@ std::int64_t count(const Shape &shape) {
     return n;
 }
 
-TensorStrides tensor_strides(const Geometry &g, const Strides &strides) {
-    TensorStrides s;
-    const bool channels_last = g.layout == CONVT_CHANNELS_LAST;
-    s.n = strides.front();
-    s.c = channels_last ? strides.back() : strides[1];
-    const std::size_t last = strides.size() - (channels_last ? 2 : 1);
-    for (std::size_t a = 0; a < g.axes.size(); a++) s.axes[a] = strides[last - a];
-    return s;
-}
-
 // Elements from the first to the last.
 std::int64_t span_of(const Shape &shape, const Strides &strides) {
     std::int64_t last = 0;
@@ -72,7 +62,9 @@ halide_type_t type_on_device(convt_dtype dtype) {
     return dtype == CONVT_BF16 || dtype == CONVT_F16 ? halide_type_t(halide_type_uint, 16) : type_of(dtype);
 }
 
-std::size_t w_size(const DeviceVariant &v) { return v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype)); }
+std::size_t w_size(const DeviceVariant &v) {
+    return v.block > 1 ? 1 : v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype));
+}
 
 const char *family_rule(DeviceFamily family) {
     switch (family) {
@@ -89,7 +81,7 @@ const char *family_rule(DeviceFamily family) {
 DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                        std::shared_ptr<OpenDevice> device)
     : problem_(core_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
-      device_(std::move(device)) {}
+      device_(std::move(device)), key_(tuning_key(geometry)) {}
 
 std::size_t DevicePlan::packed_bytes() const {
     return constant_
@@ -102,17 +94,26 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     question.geometry = &problem_.geometry;
     question.axes = &problem_.plan;
     question.finite = finite;
+    question.fits_int8 = fits_int8_;
     question.multiprocessors = device_->backend().multiprocessors(device_->get());
+    question.has_f64 = device_->backend().has_f64(device_->get());
     if (packed) {
         question.oc_tile = std::max<std::int64_t>(packed->oc_tile, 1);
+        question.block = static_cast<int>(packed->block);
         question.dense_groups = packed->oc_tile == 0;
     }
     const std::vector<DeviceChoice> choices = device_choices(device_->table(), question);
     const DeviceChoice *best = nullptr;
-    std::string refusal;
+    std::string refusal, note;
+    const DeviceChoice *const recorded = request_.variant.empty() ? tuned(choices, &note) : nullptr;
     for (const DeviceChoice &c : choices) {
         if (!request_.variant.empty() && request_.variant != c.variant->name) continue;
         if (c.refusal.text) {
+            // Told where nothing can: what those for this type say.
+            const bool of_type =
+                c.variant->family != DeviceFamily::kCombine &&
+                (c.variant->integers ? problem_.geometry.quantized() : c.variant->x_dtype == problem_.geometry.dtype);
+            if (!of_type && request_.variant.empty()) continue;
             refusal = concat("variant ", c.variant->name, " cannot run this problem: ", to_string(c.refusal));
         } else if (!best || c.cost < best->cost) {
             best = &c;
@@ -120,12 +121,14 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     }
     if (!best) {
         if (request_.variant.empty()) {
-            refusal = concat("no kernel for ", request_.kind, " can compute this problem; the last one: ", refusal);
+            refusal = concat("no kernel for ", request_.table->kind, " can compute this problem",
+                             refusal.empty() ? "" : "; the last one: ", refusal);
         } else if (refusal.empty()) {
-            refusal = concat("variant ", request_.variant, " is not built for ", request_.kind);
+            refusal = concat("variant ", request_.variant, " is not built for ", request_.table->kind);
         }
         return Status(CONVT_UNSUPPORTED, refusal);
     }
+    if (recorded) best = recorded;
     std::vector<const DeviceChoice *> sorted;
     for (const DeviceChoice &c : choices) {
         if (!c.refusal.text) sorted.push_back(&c);
@@ -139,7 +142,8 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     kernel->choice = *best;
     PackedLayout &layout = kernel->layout;
     layout = PackedLayout();
-    layout.arithmetic = v.integers ? Arithmetic::kInt16 : Arithmetic::kFloat;
+    layout.arithmetic = !v.integers ? Arithmetic::kFloat : v.block > 1 ? Arithmetic::kInt8 : Arithmetic::kInt16;
+    layout.block = v.block;
     layout.oc_tile = v.family == DeviceFamily::kEach ? (packs_groups(v, g) ? 0 : 1) : v.tile_oc;
     layout.group = g.group;
     layout.ic = g.in_channels_per_group();
@@ -148,8 +152,27 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     if (layout.weights() > INT32_MAX) {
         return Status(CONVT_OVERFLOW, "packed weights have more than 2^31 - 1 elements, which kernels cannot index");
     }
-    if (kernel == &kernel_) explain(choices);
+    if (kernel == &kernel_) explain(choices, note);
     return make_tables(kernel);
+}
+
+// The choice that a tuning record names. Null: none does, or it cannot be used; *note says which, and is empty where there is no
+// record.
+const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, std::string *note) const {
+    const TuningRecord *const record = device_tuning_record(request_.tuning, problem_.geometry, request_.table->kind,
+                                                            device_->backend().name(device_->get()), note);
+    if (!record) return nullptr;
+    for (const DeviceChoice &c : choices) {
+        if (record->variant != c.variant->name) continue;
+        if (!c.refusal.text) {
+            *note = concat("measured to be the fastest, says a tuning record: ", record->ms, " ms");
+            return &c;
+        }
+        *note = concat("a tuning record names ", record->variant, ", which cannot: ", to_string(c.refusal));
+        return nullptr;
+    }
+    *note = concat("a tuning record names ", record->variant, ", which is not built for ", request_.table->kind);
+    return nullptr;
 }
 
 Status DevicePlan::upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const {
@@ -193,8 +216,12 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
                 }
                 const auto end = static_cast<std::int32_t>(elements.size() / kElementColumns);
                 kernel->most_elements = std::max<std::int64_t>(kernel->most_elements, end - first);
+                // Biases are of a class of taps where they take off what x's zero point adds.
+                const auto classes = [&](std::size_t a) { return static_cast<std::int32_t>(axes[a].classes.size()); };
+                const std::int32_t row_of_biases =
+                    v.block > 1 ? (of_d[3] * classes(1) + of_h[3]) * classes(0) + of_w[3] : 0;
                 parts.push_back({static_cast<std::int32_t>(w), static_cast<std::int32_t>(h),
-                                 static_cast<std::int32_t>(d), first, end - first, 0, 0, 1});
+                                 static_cast<std::int32_t>(d), first, end - first, 0, 0, row_of_biases});
             }
         }
     }
@@ -208,7 +235,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
             std::array<std::int32_t, kPartColumns> part = parts[i];
             part[5] = static_cast<std::int32_t>(s * kernel->chunks);
             part[6] = static_cast<std::int32_t>(s * count(problem_.geometry.y_shape));
-            part[7] = 0;
+            part[7] = -1;
             parts.push_back(part);
         }
     }
@@ -250,7 +277,11 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     char *const packed = static_cast<char *>(host->data());
     weights->finite = true;
     if (q) {
-        pack_quantized(layout, problem_.plan, g, *q, view, packed, nullptr);
+        weights->sums.resize(layout.arithmetic == Arithmetic::kInt8
+                                 ? static_cast<std::size_t>(layout.taps_volume() * layout.biases())
+                                 : 0);
+        pack_quantized(layout, problem_.plan, g, *q, view, packed,
+                       weights->sums.empty() ? nullptr : weights->sums.data());
     } else {
         weights->finite = pack_weights(layout, problem_.plan, g.dtype, view, b, packed, packed + w_bytes);
     }
@@ -261,18 +292,19 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
         if (status && bias_bytes) status = weights->bias.upload(stream, packed + w_bytes, bias_bytes);
         return status;
     }
-    return status ? upload_factors(kernel, *q, b, stream, host, weights) : status;
+    return status ? upload_factors(kernel, *q, weights->sums, b, stream, host, weights) : status;
 }
 
-Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues &q, const void *b, void *stream,
-                                  Block *host, Weights *weights) const {
+Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues &q,
+                                  const std::vector<std::int32_t> &sums, const void *b, void *stream, Block *host,
+                                  Weights *weights) const {
     const EpilogueLayout epilogue = epilogue_of(kernel.layout, problem_.plan);
     const auto bias_bytes = static_cast<std::uint64_t>(4 * epilogue.bias_count()),
                all_bytes = static_cast<std::uint64_t>(epilogue.bytes());
     Status status = host_block(all_bytes, host);
     if (!status) return status;
     char *const made = static_cast<char *>(host->data());
-    make_epilogue(kernel.layout, problem_.plan, problem_.geometry, q, nullptr, b, made);
+    make_epilogue(kernel.layout, problem_.plan, problem_.geometry, q, sums.data(), b, made);
     status = ensure(bias_bytes, &weights->bias);
     if (status && bias_bytes) status = weights->bias.upload(stream, made, bias_bytes);
     if (status) status = ensure(all_bytes - bias_bytes, &weights->factors);
@@ -283,26 +315,28 @@ Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues
 Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                           const QuantizationValues *quantization, const void *w, const void *b,
                           std::unique_ptr<DevicePlan> *plan) {
-    const DeviceTable *const table = find_device_table(request.kind);
-    if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", request.kind, "\" is not built in"));
     if (geometry.axes.size() > 3) {
         return Status(CONVT_UNSUPPORTED,
                       concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
     }
+    WeightFacts facts;
     if (geometry.quantized()) {
         // Sums that might not fit in 32 bits are for the CPU's reference.
         if (!w || !quantization) {
             return Status(CONVT_UNSUPPORTED, "quantized weights that arrive with each run: only on the CPU");
         }
-        if (!examine_weights(geometry, *quantization, w, b).fits_int32) {
+        facts = examine_weights(geometry, *quantization, w, b);
+        if (!facts.fits_int32) {
             return Status(CONVT_UNSUPPORTED, "sums may not fit in 32 bits, which kernels for devices have");
         }
     }
     std::shared_ptr<OpenDevice> device;
-    if (Status status = OpenDevice::open(*table, request.index, request.context, &device); !status) return status;
+    if (Status status = OpenDevice::open(*request.table, request.index, request.context, &device); !status)
+        return status;
 
     std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request, allocator, std::move(device)));
     if (quantization) p->quantization_ = *quantization;
+    p->fits_int8_ = facts.fits_int8;
     Status status = p->choose(true, nullptr, &p->kernel_);
     if (!status) return status;
     if (w) {
@@ -346,6 +380,7 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<DevicePlan>
     p->quantization_ = quantization_;
     p->constant_ = constant_;
     p->bias_ = bias_;
+    p->fits_int8_ = fits_int8_;
     Status status = p->choose(!constant_ || constant_->finite, constant_ ? &kernel_.layout : nullptr, &p->kernel_);
     if (status && !constant_ && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
         p->request_.variant.clear();
@@ -377,7 +412,8 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     const auto out = [](const AxisPlan &a) { return a.geometry.out; };
     const auto stride = [](const AxisPlan &a) { return a.geometry.stride; };
     const halide_type_t s32(halide_type_int, 32), f32(halide_type_float, 32);
-    const halide_type_t w_type = v.integers ? halide_type_t(halide_type_int, 16) : type_of(sum_dtype(v.x_dtype));
+    const halide_type_t w_type =
+        !v.integers ? type_of(sum_dtype(v.x_dtype)) : halide_type_t(halide_type_int, v.block > 1 ? 8 : 16);
     const halide_type_t sum_type = v.integers ? s32 : w_type;
     const PackedLayout &layout = kernel.layout;
 
@@ -385,54 +421,27 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});
     if (v.family == DeviceFamily::kEach) {
         a.add_buffer(operands.w, w_type, {layout.weights()});
+    } else if (v.block > 1) {
+        a.add_buffer(
+            operands.w, w_type,
+            {layout.block, layout.oc_tile, layout.blocks(), layout.taps_volume(), layout.group * layout.tiles()});
     } else {
         a.add_buffer(operands.w, w_type,
                      {layout.oc_tile, layout.ic, layout.taps_volume(), layout.group * layout.tiles()});
     }
-    a.add_buffer(operands.bias, sum_type, {layout.biases()});
+    a.add_buffer(operands.bias, sum_type, {q ? epilogue_of(layout, axes).bias_count() : layout.biases()});
     // Floats have no factors.
     a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? 2 : 1});
-    if (v.family == DeviceFamily::kEach) {
-        for (std::size_t i = 0; i < 3; i++) {
-            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].residues});
-        }
-        a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
-        a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));
-        a.add_all(layout.taps);
-    } else {
-        a.add_buffer(kernel.elements.get(), s32, {std::int64_t{kElementColumns}, kernel.element_count});
-        a.add_buffer(kernel.parts.get(), s32, {std::int64_t{kPartColumns}, kernel.part_count});
-    }
     a.add_all(of_axes(in));
     a.add_all(x.strides.axes);
     a.add(x.strides.c);
     a.add(x.strides.n);
-    if (v.family != DeviceFamily::kEach) a.add_all(of_axes(out));
     a.add_all(y.strides.axes);
     a.add(y.strides.c);
     a.add(y.strides.n);
     a.add(y.span);
-    if (v.family == DeviceFamily::kEach) {
-        const bool groups = layout.oc_tile == 0;
-        a.add(groups ? 1 : layout.taps_volume() * layout.ic);
-        a.add(groups ? layout.group : layout.ic);
-        a.add(std::int64_t{1});
-        a.add(g.batch);
-        a.add(layout.ic);
-        a.add(g.out_channels);
-        a.add_divisors(divisors(out));
-        a.add_divisors(divisors(stride));
-        a.add(Divisor(layout.oc));
-    } else {
-        a.add(g.batch);
-        a.add(layout.ic);
-        a.add(layout.oc);
-        a.add(Divisor(layout.tiles()));
-        a.add_divisors(divisors([](const AxisPlan &p) { return p.q_extent(); }));
-        a.add_all(of_axes(stride));
-        a.add(kernel.most_elements);
-        a.add(kernel.chunks);
-    }
+    a.add(g.batch);
+    a.add(layout.ic);
     const std::int64_t s8 = g.dtype == CONVT_S8 ? 128 : 0; // read as u8, with its sign flipped
     const OutputRange range = q ? output_range(*q, g) : OutputRange();
     a.add(s8);
@@ -440,6 +449,32 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add(std::int64_t{range.zero_point});
     a.add(range.least);
     a.add(range.most);
+    if (v.family == DeviceFamily::kEach) {
+        for (std::size_t i = 0; i < 3; i++) {
+            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].residues});
+        }
+        a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
+        a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));
+        a.add_all(layout.taps);
+        const bool groups = layout.oc_tile == 0;
+        a.add(groups ? 1 : layout.taps_volume() * layout.ic);
+        a.add(groups ? layout.group : layout.ic);
+        a.add(std::int64_t{1});
+        a.add(g.out_channels);
+        a.add_divisors(divisors(out));
+        a.add_divisors(divisors(stride));
+        a.add(Divisor(layout.oc));
+    } else {
+        a.add_buffer(kernel.elements.get(), s32, {std::int64_t{kElementColumns}, kernel.element_count});
+        a.add_buffer(kernel.parts.get(), s32, {std::int64_t{kPartColumns}, kernel.part_count});
+        a.add_all(of_axes(out));
+        a.add(layout.oc);
+        a.add(Divisor(layout.tiles()));
+        a.add_divisors(divisors([](const AxisPlan &p) { return p.q_extent(); }));
+        a.add_all(of_axes(stride));
+        a.add(kernel.most_elements);
+        a.add(kernel.chunks);
+    }
     a.add_buffer(y.memory, type_on_device(v.y_dtype), {y.span});
     return call(v.run, &a, stream);
 }
@@ -529,7 +564,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         weights = epilogue = &workspace->weights;
     } else if (t.quantization) {
         const void *const b = bias_.empty() ? nullptr : bias_.data();
-        status = upload_factors(*kernel, *q, b, stream, &workspace->host, &workspace->weights);
+        status = upload_factors(*kernel, *q, constant_->sums, b, stream, &workspace->host, &workspace->weights);
         epilogue = &workspace->weights;
     }
     if (!status) return status;
@@ -597,18 +632,19 @@ Status DevicePlan::run(const RunTensors &t) const {
     return status;
 }
 
-void DevicePlan::explain(const std::vector<DeviceChoice> &choices) {
+void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::string &note) {
     const Geometry &g = problem_.geometry;
     const DeviceChoice &chosen = kernel_.choice;
     const auto *const backend = &device_->backend();
-    explanation_ =
-        concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
-               g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group, "\nx ",
-               to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape), "\ndevice ",
-               request_.kind, " ", request_.index, ", ", backend->multiprocessors(device_->get()),
-               " multiprocessors\nvariant ", chosen.variant->name, ": ", family_rule(chosen.variant->family));
+    explanation_ = concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
+                          g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group,
+                          "\nx ", to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape),
+                          "\ndevice ", request_.table->kind, ": ", backend->name(device_->get()), ", ",
+                          backend->multiprocessors(device_->get()), " multiprocessors\nvariant ", chosen.variant->name,
+                          ": ", family_rule(chosen.variant->family));
     if (chosen.splits > 1) explanation_ += concat("; sums over input channels in ", chosen.splits, " parts");
     if (chosen.combine) explanation_ += concat("; then ", chosen.combine->name);
+    if (!note.empty()) explanation_ += "\n" + note;
     explanation_ += "\ncandidates, by estimated cycles:\n";
     for (const DeviceChoice &c : choices) {
         char line[128];

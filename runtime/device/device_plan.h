@@ -16,14 +16,16 @@
 #include "layer_plan.h"
 #include "open_device.h"
 #include "threads.h"
+#include "tuning.h"
 
 namespace convtranspose {
 
 struct DeviceRequest {
-    std::string kind; // "cuda"
+    const DeviceTable *table = nullptr; // what is built for the kind of device
     int index = 0;
     void *context = nullptr;
-    std::string variant; // forced; empty: by cost
+    std::string variant;            // forced; empty: by tuning record or cost
+    const Tuning *tuning = nullptr; // as PlanSettings has it
 };
 
 class DevicePlan {
@@ -43,6 +45,7 @@ class DevicePlan {
     std::size_t packed_bytes() const;
     const std::vector<const char *> &able() const { return able_; } // names of what can, by cost
     const std::string &explanation() const { return explanation_; }
+    const std::string &key() const { return key_; } // that tuning records know the problem by
 
   private:
     // A variant for this problem: how weights are packed for it, and its tables of taps on the device.
@@ -57,6 +60,7 @@ class DevicePlan {
     // Packed weights, biases, and of quantized layers factors.
     struct Weights {
         DeviceMemory w, bias, factors;
+        std::vector<std::int32_t> sums; // of 8-bit weights, by which x's zero point is taken off
         bool finite = true;
     };
     // Where a run finds those.
@@ -81,13 +85,14 @@ class DevicePlan {
 
     DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                std::shared_ptr<OpenDevice> device);
+    const DeviceChoice *tuned(const std::vector<DeviceChoice> &choices, std::string *note) const;
     Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
     Status upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const;
     Status make_tables(Kernel *kernel) const;
     Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream,
                 Block *host, Weights *weights) const;
-    Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const void *b, void *stream, Block *host,
-                          Weights *weights) const;
+    Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const std::vector<std::int32_t> &sums,
+                          const void *b, void *stream, Block *host, Weights *weights) const;
     Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
     Status host_block(std::uint64_t bytes, Block *block) const;
     Status place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides, std::size_t size,
@@ -98,20 +103,21 @@ class DevicePlan {
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
                        void *stream) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
-    void explain(const std::vector<DeviceChoice> &choices);
+    void explain(const std::vector<DeviceChoice> &choices, const std::string &note);
 
     CoreProblem problem_;
     DeviceRequest request_;
     Allocator allocator_;
     std::shared_ptr<OpenDevice> device_;
     std::optional<QuantizationValues> quantization_;
+    bool fits_int8_ = false; // as DeviceQuestion has it
     Kernel kernel_;
     // Weights that arrive with a run may hold an inf or a NaN, which only this one takes; no variant: not needed.
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
     std::vector<char> bias_; // (M) of constant weights of quantized layers, whose scales may be those of a run
     std::vector<const char *> able_;
-    std::string explanation_;
+    std::string explanation_, key_;
 
     mutable Mutex mutex_;
     mutable std::vector<Workspace> free_;

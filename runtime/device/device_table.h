@@ -21,11 +21,12 @@ using DeviceFunction = int (*)(void **arguments);
 struct DeviceVariant {
     const char *name; // family_dtype_tile
     DeviceFamily family;
-    bool integers;                // quantized: x u8 or s8, w s16
+    bool integers;                // quantized: x u8 or s8, w s16 or s8
     bool along_channels;          // whether neighbouring threads read neighbouring channels of x
     convt_dtype x_dtype, y_dtype; // kCombine: of the parts, and of y. u8 stands for s8 too.
     int tile_oc, tile_p;          // of a block of threads
     int chunk;                    // of input channels
+    int block; // input channels that are multiplied together: 1, or 4 of integers, whose w is s8 then
     int threads;
     DeviceFunction run;
 };
@@ -45,6 +46,8 @@ struct DeviceBackend {
     bool (*open)(int index, void *context, Device **device, DeviceError *error);
     void (*close)(Device *device);
     int (*multiprocessors)(const Device *device);
+    bool (*has_f64)(const Device *device);
+    const char *(*name)(const Device *device); // as describe() has it
     const halide_device_interface_t *(*interface)();
 
     bool (*allocate)(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error);

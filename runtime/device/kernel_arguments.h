@@ -77,7 +77,7 @@ class KernelArguments {
 
   private:
     struct Buffer {
-        halide_dimension_t dims[4] = {};
+        halide_dimension_t dims[5] = {};
         halide_buffer_t raw = {};
     };
     void put(std::uint32_t bits) {

@@ -18,6 +18,9 @@ namespace convtranspose {
 struct Device {
     void *context, *queue;
     int multiprocessors;
+    bool has_kernels; // whether any may be loaded: until then Halide's runtime knows nothing of the driver
+    bool has_f64;
+    char name[512];
 };
 
 namespace {
@@ -45,6 +48,7 @@ struct Driver {
 };
 
 constexpr std::uint32_t kDeviceName = 0x102B, kComputeUnits = 0x1002, kContextDevices = 0x1081; // CL_DEVICE_NAME, ...
+constexpr std::uint32_t kDevicePlatform = 0x1031, kF64 = 0x1032; // CL_DEVICE_PLATFORM, CL_DEVICE_DOUBLE_FP_CONFIG
 constexpr std::uint32_t kPlatformName = 0x0902, kBlocking = 1;
 constexpr std::uint64_t kAnyDevice = 0xFFFFFFFF, kReadWrite = 1;
 constexpr std::intptr_t kContextPlatform = 0x1084;
@@ -136,19 +140,24 @@ bool nth(const Driver &d, int index, Handle *platform, Handle *device, DeviceErr
     return true;
 }
 
-bool describe(int index, char *text, std::size_t size, DeviceError *error) {
-    const Driver *const d = driver(error);
-    Handle platform = nullptr, device = nullptr;
+bool describe_handle(const Driver &d, Handle device, char *text, std::size_t size, DeviceError *error) {
+    Handle platform = nullptr;
     char device_name[200] = {0}, platform_name[200] = {0};
-    if (!d || !nth(*d, index, &platform, &device, error) ||
-        failed(d->device_info(device, kDeviceName, sizeof device_name - 1, device_name, nullptr), "clGetDeviceInfo",
+    if (failed(d.device_info(device, kDeviceName, sizeof device_name - 1, device_name, nullptr), "clGetDeviceInfo",
                error) ||
-        failed(d->platform_info(platform, kPlatformName, sizeof platform_name - 1, platform_name, nullptr),
+        failed(d.device_info(device, kDevicePlatform, sizeof platform, &platform, nullptr), "clGetDeviceInfo", error) ||
+        failed(d.platform_info(platform, kPlatformName, sizeof platform_name - 1, platform_name, nullptr),
                "clGetPlatformInfo", error)) {
         return false;
     }
     std::snprintf(text, size, "%s, %s", device_name, platform_name);
     return true;
+}
+
+bool describe(int index, char *text, std::size_t size, DeviceError *error) {
+    const Driver *const d = driver(error);
+    Handle platform = nullptr, device = nullptr;
+    return d && nth(*d, index, &platform, &device, error) && describe_handle(*d, device, text, size, error);
 }
 
 // What a kernel's user context is.
@@ -164,7 +173,7 @@ void close(Device *device) {
     DeviceError ignored;
     const Driver &d = *driver(&ignored);
     Call call = {device, nullptr, &ignored};
-    if (device->queue) halide_device_release(&call, interface()); // unloads kernels
+    if (device->has_kernels) halide_device_release(&call, interface()); // unloads them
     if (device->queue) d.release_queue(device->queue);
     if (device->context) d.release_context(device->context);
     std::free(device);
@@ -190,9 +199,13 @@ bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceEr
         if (failed(result, "clCreateContext", error)) return false;
     }
     std::uint32_t units = 0;
-    if (failed(d.device_info(device, kComputeUnits, sizeof units, &units, nullptr), "clGetDeviceInfo", error))
+    std::uint64_t f64 = 0; // what it can do with it; an old device need not know the question
+    if (!describe_handle(d, device, out->name, sizeof out->name, error) ||
+        failed(d.device_info(device, kComputeUnits, sizeof units, &units, nullptr), "clGetDeviceInfo", error)) {
         return false;
+    }
     out->multiprocessors = static_cast<int>(units);
+    out->has_f64 = d.device_info(device, kF64, sizeof f64, &f64, nullptr) == 0 && f64 != 0;
     out->queue = d.create_queue(out->context, device, 0, &result);
     return !failed(result, "clCreateCommandQueue", error);
 }
@@ -214,6 +227,10 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
 }
 
 int multiprocessors(const Device *device) { return device->multiprocessors; }
+
+bool has_f64(const Device *device) { return device->has_f64; }
+
+const char *name(const Device *device) { return device->name; }
 
 // What halide_buffer_t::device points to.
 struct HalideMemory {
@@ -268,6 +285,7 @@ bool download(Device *device, void *stream, std::uint64_t from, void *to, std::u
 
 bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
     Call call = {device, stream, error};
+    __atomic_store_n(&device->has_kernels, true, __ATOMIC_RELAXED);
     void *context = &call;
     arguments[0] = &context;
     const int result = function(arguments);
@@ -278,8 +296,8 @@ bool call(Device *device, void *stream, DeviceFunction function, void **argument
 } // namespace
 
 extern const DeviceBackend opencl_backend;
-const DeviceBackend opencl_backend = {count,   describe, open,   close,  multiprocessors, interface, allocate,
-                                      release, wrap,     unwrap, upload, download,        call};
+const DeviceBackend opencl_backend = {count,    describe, open, close,  multiprocessors, has_f64,  name, interface,
+                                      allocate, release,  wrap, unwrap, upload,          download, call};
 
 } // namespace convtranspose
 

@@ -35,6 +35,7 @@ void make_blocks(const ByResidue &c) {
 void schedule_tiled(Pipeline pipeline, const ByResidue &c, bool channels_last) {
     const ByResidueInputs::Side &oc = c.oc_side, &p = c.p_side;
     const RVar ici = c.k[0], ico = c.k[1];
+    const bool blocks = c.block > 1;
     Func sum = c.sum, x = c.x, w = c.w;
     make_blocks(c);
 
@@ -46,34 +47,48 @@ void schedule_tiled(Pipeline pipeline, const ByResidue &c, bool channels_last) {
         .unroll(c.pv)
         .unroll(c.pu)
         .gpu_threads(c.pt, c.ot);
-    sum.update()
-        .reorder({c.ov, c.ou, c.pv, c.pu, ici, c.pt, c.ot, ico, c.k[2]})
-        .vectorize(c.ov)
-        .unroll(c.ou)
-        .unroll(c.pv)
-        .unroll(c.pu)
-        .unroll(ici)
-        .gpu_threads(c.pt, c.ot);
+    sum.update().unroll(c.ou).unroll(c.pv).unroll(c.pu).unroll(ici).gpu_threads(c.pt, c.ot);
+    if (blocks) {
+        // Four products and their sum are one instruction of CUDA (dp4a).
+        sum.update()
+            .reorder({c.k[3], c.ov, c.ou, c.pv, c.pu, ici, c.pt, c.ot, ico, c.k[2]})
+            .atomic()
+            .vectorize(c.k[3])
+            .unroll(c.ov);
+    } else {
+        sum.update().reorder({c.ov, c.ou, c.pv, c.pu, ici, c.pt, c.ot, ico, c.k[2]}).vectorize(c.ov);
+    }
 
     Var f("f"), fx("fx"), fy("fy");
     x.compute_at(sum, ico).store_in(MemoryType::GPUShared);
     w.compute_at(sum, ico).store_in(MemoryType::GPUShared);
     if (channels_last) {
+        // Neighbouring threads store neighbouring channels: rows of those are four banks further each, not at the same one.
+        x.align_storage(c.pt, p.threads + 1);
         x.fuse(c.ic, c.pv, f).fuse(f, c.pt, f).fuse(f, c.pu, f);
     } else {
         x.fuse(c.pv, c.pt, f).fuse(f, c.pu, f).fuse(f, c.ic, f);
     }
     x.split(f, f, fx, p.threads).split(f, f, fy, oc.threads).reorder(f, fx, fy).unroll(f).gpu_threads(fx, fy);
-    w.vectorize(c.ov)
+    // Vectors of a block of x, and of 16 bytes of w and of a thread's own x.
+    Var wv = c.ov, xv = c.pv;
+    if (blocks) {
+        wv = xv = Var("v");
+        x.reorder(c.b, f, fx, fy).bound(c.b, 0, c.block).vectorize(c.b);
+        w.fuse(c.b, c.ov, wv).bound(c.b, 0, c.block);
+    }
+    w.vectorize(wv)
         .fuse(c.ot, c.ou, f)
         .fuse(f, c.ic, f)
         .split(f, f, fx, p.threads)
         .split(f, f, fy, oc.threads)
-        .reorder(c.ov, f, fx, fy)
+        .reorder(wv, f, fx, fy)
         .unroll(f)
         .gpu_threads(fx, fy);
     Func own = x.in(sum); // a thread's columns of x at one channel
-    own.compute_at(sum, ici).store_in(MemoryType::Register).vectorize(c.pv).unroll(c.pt).unroll(c.pu);
+    own.compute_at(sum, ici).store_in(MemoryType::Register);
+    if (blocks) own.fuse(c.b, c.pv, xv).bound(c.b, 0, c.block);
+    own.vectorize(xv).unroll(c.pt).unroll(c.pu);
 
     // What blocks and threads need is known; Halide would have it depend on where y ends.
     sum.bound(c.ov, 0, oc.vector)

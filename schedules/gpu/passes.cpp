@@ -113,6 +113,11 @@ Expr OneThreadsPart::visit(const Load *op) {
                       ModulusRemainder());
 }
 
+Stmt OneThreadsPart::visit(const Atomic *op) {
+    // No other thread adds to it: see renumbered().
+    return is_ours(op->producer_name) ? mutate(op->body) : IRMutator::visit(op);
+}
+
 Stmt OneThreadsPart::visit(const Store *op) {
     if (!is_ours(op->name)) {
         return IRMutator::visit(op);

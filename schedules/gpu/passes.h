@@ -12,7 +12,8 @@ namespace convtranspose {
 
 // A Func that is computed by all threads of a block, each its own part, over loops outside of the threads (around a
 // barrier), is allocated for the whole block: in registers, that is once for each thread. This keeps of the allocation what
-// one thread uses: indices lose the thread's number, which leaves constants, and those are numbered afresh.
+// one thread uses: indices lose the thread's number, which leaves constants, and those are numbered afresh. And as no other
+// thread adds to it, what is scheduled as atomic() to be summed by vectors needs no atomics.
 class OneThreadsPart : public Halide::Internal::IRMutator {
   public:
     explicit OneThreadsPart(std::string func) : func_(std::move(func)) {}
@@ -23,6 +24,7 @@ class OneThreadsPart : public Halide::Internal::IRMutator {
     Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *op) override;
     Halide::Expr visit(const Halide::Internal::Let *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::Allocate *op) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::Atomic *op) override;
     Halide::Expr visit(const Halide::Internal::Load *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::Store *op) override;
 

@@ -21,8 +21,7 @@ inline std::vector<std::string> device_kinds() {
 // Empty if there is one.
 inline std::string why_no_device(const std::string &kind) {
     if (convt_device_count(kind.c_str()) > 0) return "";
-    const std::string error = convt_last_error();
-    return error.empty() ? "there is no device of " + kind : error;
+    return convt_last_error();
 }
 
 // kind must live as long as the options.

@@ -29,11 +29,13 @@ struct Row {
 
 void PrintTo(const Row &row, std::ostream *stream) { *stream << row.variant->name << " for " << row.kind; }
 
-std::vector<Row> rows_of_the_tables() {
+// combines: those that follow the others, or the others.
+std::vector<Row> rows_of_the_tables(bool combines) {
     std::vector<Row> rows;
     for (const DeviceTable *table : {&convt_opencl_kernels, &convt_cuda_kernels}) {
         for (std::size_t i = 0; i < table->variant_count; ++i) {
-            if (table->variants[i].family != DeviceFamily::kCombine) rows.push_back({table->kind, &table->variants[i]});
+            const bool is_one = table->variants[i].family == DeviceFamily::kCombine;
+            if (is_one == combines) rows.push_back({table->kind, &table->variants[i]});
         }
     }
     return rows;
@@ -88,11 +90,44 @@ TEST_P(DeviceVariants, Agree) {
     RecordProperty("problems", static_cast<int>(done));
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, DeviceVariants, testing::ValuesIn(rows_of_the_tables()),
+INSTANTIATE_TEST_SUITE_P(Table, DeviceVariants, testing::ValuesIn(rows_of_the_tables(false)),
                          [](const testing::TestParamInfo<Row> &c) {
                              return c.param.kind + "_" + c.param.variant->name;
                          });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceVariants);
+
+class DeviceCombines : public testing::TestWithParam<Row> {};
+
+// After a convolution of its type, or after one whose sums are in parts of another.
+TEST_P(DeviceCombines, Agree) {
+    const DeviceVariant &v = *GetParam().variant;
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam().kind);
+    const std::string dtype = convt_dtype_name(v.y_dtype);
+    const bool in_parts = v.x_dtype != v.y_dtype;
+    Problem problem = parse_problem(dtype + (in_parts ? " nchw n1 ic600 oc20 i3x3 k3x3 s2x2 p1x1_1x1 bias"
+                                                      : " nhwc n2 ic5 oc6 i3x5 k4x4 s2x2 p1x1_1x1 bias"));
+    const Inputs inputs = draw(problem, 41);
+    Expected y_expected = reference(problem, inputs);
+    for (long double &value : y_expected.value) value = std::max(value, 0.0L);
+    problem.post_ops.activation = CONVT_RELU;
+    const std::string variant = "tiled_" + dtype + "_parts_64x64";
+    Options options = on_device(GetParam().kind);
+    if (in_parts) options.variant = variant.c_str();
+    Plan plan;
+    Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &plan);
+    ASSERT_TRUE(status) << status.message();
+    ASSERT_NE(plan.explain().find("; then " + std::string(v.name) + "\n"), std::string::npos) << plan.explain();
+    Tensor y(v.y_dtype, plan.y_shape());
+    status = plan.run(inputs.x.data(), y.data());
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_TRUE(agrees(y, y_expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DeviceCombines, testing::ValuesIn(rows_of_the_tables(true)),
+                         [](const testing::TestParamInfo<Row> &c) {
+                             return c.param.kind + "_" + c.param.variant->name;
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceCombines);
 
 } // namespace
 } // namespace convtranspose::test

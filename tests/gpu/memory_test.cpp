@@ -19,22 +19,50 @@ F find(void *library, const char *name) {
     return reinterpret_cast<F>(dlsym(library, name));
 }
 
+// A context of the caller's, on the first device.
+struct OpenclContext {
+    OpenclContext() : library(dlopen("libOpenCL.so.1", RTLD_NOW)) {
+        void *platform = nullptr;
+        std::int32_t error = 0;
+        EXPECT_EQ(
+            find<std::int32_t (*)(std::uint32_t, void **, void *)>(library, "clGetPlatformIDs")(1, &platform, nullptr),
+            0);
+        EXPECT_EQ(find<std::int32_t (*)(void *, std::uint64_t, std::uint32_t, void **, void *)>(
+                      library, "clGetDeviceIDs")(platform, 0xFFFFFFFF, 1, &device, nullptr),
+                  0);
+        context = find<void *(*)(void *, std::uint32_t, void **, void *, void *, std::int32_t *)>(
+            library, "clCreateContext")(nullptr, 1, &device, nullptr, nullptr, &error);
+        EXPECT_EQ(error, 0);
+    }
+    ~OpenclContext() { find<std::int32_t (*)(void *)>(library, "clReleaseContext")(context); }
+    OpenclContext(const OpenclContext &) = delete;
+    OpenclContext &operator=(const OpenclContext &) = delete;
+
+    void *const library;
+    void *device = nullptr, *context = nullptr;
+};
+
+// A plan that never ran has loaded no kernels: there is nothing to unload.
+TEST(DeviceMemory, IsGivenBackUnused_opencl) {
+    CONVTRANSPOSE_NEEDS_DEVICE("opencl");
+    const OpenclContext own;
+    const Problem problem = parse_problem("f32 nchw n1 ic2 oc3 i2x2 k2x2");
+    Options options{};
+    options.device.name = "opencl";
+    options.device.context = own.context;
+    Plan plan;
+    const Status status = Plan::create(problem, options, draw(problem, 1).w.data(), nullptr, &plan);
+    EXPECT_TRUE(status) << status.message();
+}
+
 TEST(DeviceMemory, IsUsedInPlace_opencl) {
     CONVTRANSPOSE_NEEDS_DEVICE("opencl");
-    void *const cl = dlopen("libOpenCL.so.1", RTLD_NOW);
-    ASSERT_NE(cl, nullptr);
     // The caller's own context, queue and buffers.
-    void *platform = nullptr, *device = nullptr;
+    const OpenclContext own;
+    void *const cl = own.library, *const context = own.context;
     std::int32_t error = 0;
-    ASSERT_EQ(find<std::int32_t (*)(std::uint32_t, void **, void *)>(cl, "clGetPlatformIDs")(1, &platform, nullptr), 0);
-    ASSERT_EQ(find<std::int32_t (*)(void *, std::uint64_t, std::uint32_t, void **, void *)>(cl, "clGetDeviceIDs")(
-                  platform, 0xFFFFFFFF, 1, &device, nullptr),
-              0);
-    void *const context = find<void *(*)(void *, std::uint32_t, void **, void *, void *, std::int32_t *)>(
-        cl, "clCreateContext")(nullptr, 1, &device, nullptr, nullptr, &error);
-    ASSERT_EQ(error, 0);
     void *const queue = find<void *(*)(void *, void *, std::uint64_t, std::int32_t *)>(cl, "clCreateCommandQueue")(
-        context, device, 0, &error);
+        context, own.device, 0, &error);
     ASSERT_EQ(error, 0);
     const auto create =
         find<void *(*)(void *, std::uint64_t, std::size_t, void *, std::int32_t *)>(cl, "clCreateBuffer");
@@ -76,7 +104,6 @@ TEST(DeviceMemory, IsUsedInPlace_opencl) {
         release(y_memory);
     }
     find<std::int32_t (*)(void *)>(cl, "clReleaseCommandQueue")(queue);
-    find<std::int32_t (*)(void *)>(cl, "clReleaseContext")(context);
 }
 
 // The primary context, which is PyTorch's too, and a stream of the caller's.

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -180,6 +181,115 @@ TEST_P(DevicePlans, TakeCrops) {
     EXPECT_TRUE(agrees(dense, reference(problem, inputs)));
 }
 
+// What only the CPU computes.
+TEST_P(DevicePlans, RefuseQuantizedLayersThatTheyCannotCompute) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    Problem problem = parse_problem("u8 nchw n1 ic4 oc3 i2x2 k2x2");
+    problem.w_dtype = CONVT_U8;
+    problem.quantization = Quantization{};
+    const Inputs inputs = draw(problem, 3);
+    Plan plan;
+    Status status = Plan::create(problem, on_device(GetParam()), nullptr, nullptr, &plan);
+    EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+    EXPECT_NE(status.message().find("weights that arrive with each run"), std::string::npos) << status.message();
+
+    // 2^18 products of 255 * 255 do not fit.
+    Problem deep = parse_problem("u8 nchw n1 ic262144 oc1 i1x1 k1x1");
+    deep.w_dtype = CONVT_U8;
+    deep.quantization = Quantization{};
+    Inputs large = draw(deep, 4);
+    for (std::int64_t i = 0; i < large.w.size(); ++i) large.w.set(i, 255);
+    status = Plan::create(deep, on_device(GetParam()), large.w.data(), nullptr, &plan);
+    EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+    EXPECT_NE(status.message().find("may not fit in 32 bits"), std::string::npos) << status.message();
+    Options options = on_device(GetParam());
+    options.device.falls_back = 1;
+    Tensor y;
+    status = run(deep, large, options, &y);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_TRUE(agrees(y, reference(deep, large)));
+}
+
+// Four products at a time where weights allow it; reshaped, and with another zero point of x, which the biases hold.
+TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    for (const convt_dtype dtype : {CONVT_U8, CONVT_S8}) {
+        Problem problem = parse_problem("u8 nchw n1 ic38 oc70 i5x6 k4x3 s2x1 p1x1_1x1 bias");
+        problem.dtype = dtype;
+        problem.y_dtype = dtype;
+        problem.w_dtype = CONVT_S8;
+        Quantization q;
+        q.x_zero_point = dtype == CONVT_U8 ? 130 : -7;
+        q.w_scale = {0.25f};
+        q.y_scale = 40;
+        q.y_zero_point = 3;
+        problem.quantization = q;
+        const Inputs inputs = draw(problem, 17);
+        Plan plan, reshaped;
+        Status status =
+            Plan::create(problem, on_device(GetParam()), inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        SCOPED_TRACE(plan.explain());
+        EXPECT_NE(plan.variant().find("dots"), std::string::npos);
+        Tensor y(dtype, plan.y_shape());
+        ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+
+        problem.quantization->x_zero_point = dtype == CONVT_U8 ? 20 : 101;
+        problem.x_shape = {3, 38, 4, 9};
+        Inputs others = draw(problem, 18);
+        others.w = inputs.w;
+        others.b = inputs.b;
+        status = plan.reshape(problem.x_shape, &reshaped);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_NE(reshaped.variant().find("dots"), std::string::npos);
+        Tensor again(dtype, reshaped.y_shape());
+        Arguments arguments;
+        arguments.x = others.x.view();
+        arguments.y = again.view();
+        arguments.quantization = problem.quantization;
+        status = reshaped.run(arguments);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_TRUE(agrees(again, reference(problem, others)));
+    }
+}
+
+// A tuning record of this device is followed; one of another is not; one that cannot be followed is told.
+TEST_P(DevicePlans, FollowTuningRecords) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem("f32 nchw n1 ic20 oc30 i4x5 k4x4 s2x2 p1x1_1x1 bias");
+    const Inputs inputs = draw(problem, 31);
+    std::vector<std::unique_ptr<convt_tuning, decltype(&convt_tuning_destroy)>> records; // which outlive the plans
+    const auto plan_with = [&](const std::string &cpu, const std::string &variant, Plan *plan) {
+        Plan untuned;
+        ASSERT_TRUE(Plan::create(problem, on_device(GetParam()), inputs.w.data(), inputs.b->data(), &untuned));
+        const std::string record =
+            "{\"package\": \"" CONVT_VERSION "\", \"kernels\": \"" + std::string(convt_kernels_version()) +
+            "\", \"cpu\": \"" + cpu + "\", \"isa\": \"" + GetParam() + "\", \"threads\": 1, \"problem\": \"" +
+            convt_plan_problem(untuned.get()) + "\", \"variant\": \"" + variant + "\", \"ms\": 0.25}";
+        convt_tuning *tuning = nullptr;
+        ASSERT_EQ(convt_tuning_read(record.data(), record.size(), &tuning), CONVT_OK) << convt_last_error();
+        records.emplace_back(tuning, &convt_tuning_destroy);
+        Options options = on_device(GetParam());
+        options.tuning = tuning;
+        const Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), plan);
+        ASSERT_TRUE(status) << status.message();
+    };
+    const std::string name = convt_device_description(GetParam().c_str(), 0);
+    for (const std::string variant : {"each_f32_planar", "tiled_f32_64x64", "few_f32_4x512"}) {
+        Plan plan, elsewhere;
+        ASSERT_NO_FATAL_FAILURE(plan_with(name, variant, &plan));
+        EXPECT_EQ(plan.variant(), variant);
+        EXPECT_NE(plan.explain().find("says a tuning record: 0.25 ms"), std::string::npos) << plan.explain();
+        ASSERT_NO_FATAL_FAILURE(plan_with("another device", variant, &elsewhere));
+        EXPECT_EQ(elsewhere.explain().find("tuning record"), std::string::npos) << elsewhere.explain();
+    }
+    Plan plan;
+    ASSERT_NO_FATAL_FAILURE(plan_with(name, "each_f64_planar", &plan));
+    EXPECT_NE(plan.explain().find("a tuning record names each_f64_planar, which cannot"), std::string::npos)
+        << plan.explain();
+}
+
 TEST_P(DevicePlans, RefuseOrFallBack) {
     const Problem problem = parse_problem("f32 nchw n1 ic2 oc3 i2x2x2x2 k2x2x2x2"); // four axes
     const Inputs inputs = draw(problem, 15);
@@ -198,6 +308,25 @@ TEST_P(DevicePlans, RefuseOrFallBack) {
     status = Plan::create(flat, options, draw(flat, 1).w.data(), nullptr, &plan);
     EXPECT_EQ(status.code(), CONVT_UNSUPPORTED) << status.message();
     EXPECT_NE(status.message(), "");
+}
+
+// Whatever a driver is missing: skips where there is a device.
+TEST_P(DevicePlans, SayWhyThereIsNoDevice) {
+    const std::string why = why_no_device(GetParam());
+    if (why.empty()) GTEST_SKIP() << "there is one";
+    const Problem problem = parse_problem("f32 nchw n1 ic2 oc3 i2x2 k2x2");
+    const Inputs inputs = draw(problem, 1);
+    Plan plan;
+    const Status status = Plan::create(problem, on_device(GetParam()), inputs.w.data(), nullptr, &plan);
+    EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+    EXPECT_NE(status.message(), "");
+    Options options = on_device(GetParam());
+    options.device.falls_back = 1;
+    ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &plan));
+    EXPECT_EQ(plan.device(), "cpu");
+    Tensor y;
+    ASSERT_TRUE(run(problem, inputs, options, &y));
+    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
 }
 
 TEST(Devices, UnknownOnesAreRefused) {

@@ -23,8 +23,12 @@ constexpr std::size_t kMostTables = 28; // that the library takes (runtime/kerne
 
 } // namespace
 
-Arena::Arena(const Toolbox &toolbox, const std::string &problem, const std::string &isa, int threads, double timeout)
-    : toolbox_(toolbox), question_({{"do", "plan"}, {"problem", problem}, {"isa", isa}, {"threads", threads}}),
+Arena::Arena(const Toolbox &toolbox, const std::string &problem, const PlanOptions &options, double timeout)
+    : toolbox_(toolbox), question_({{"do", "plan"},
+                                    {"problem", problem},
+                                    {"isa", options.isa},
+                                    {"threads", options.threads},
+                                    {"device", options.on_device() ? options.device : ""}}),
       timeout_(timeout) {
     start();
 }

@@ -21,8 +21,7 @@ struct Measured {
 
 class Arena {
   public:
-    // isa: empty: the best of the device.
-    Arena(const Toolbox &toolbox, const std::string &problem, const std::string &isa, int threads, double timeout);
+    Arena(const Toolbox &toolbox, const std::string &problem, const PlanOptions &options, double timeout);
 
     // What the worker says of the layer: worker_main.cpp, "plan".
     const nlohmann::json &layer() const { return layer_; }

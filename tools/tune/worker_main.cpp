@@ -1,7 +1,7 @@
 // convtranspose-worker: plans, checks and times what `convtranspose tune` asks for, on the device that is tuned. One JSON object
 // a line comes in, one goes out; a candidate that crashes or hangs takes only this process with it.
 //
-//     {"do": "plan", "problem": LINE, "isa": "" or a name, "threads": 1}
+//     {"do": "plan", "problem": LINE, "isa": "" or a name, "threads": 1, "device": "" or "cuda" ...}
 //         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": ..., "problem": ..., "variant": the default choice,
 //             "candidates": [...], "macs": ..., "peak_gflops": ...}
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
@@ -21,6 +21,7 @@
 #include <deque>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@
 
 #include "base64.h"
 #include "compare.h"
+#include "device_session.h"
 #include "error.h"
 #include "fma_peak.h"
 #include "kernel_row.h"
@@ -77,10 +79,18 @@ struct Contest {
         options.threads = job.at("threads").get<int>();
         options.isa = isa.empty() ? nullptr : isa.c_str();
         options.tuning = records.get();
+        device = job.value("device", "");
+        if (device.empty()) return;
+        session = DeviceSession::open(device);
+        on_device = options;
+        on_device.device.name = device.c_str();
+        on_device.device.context = session->context();
     }
 
-    Plan plan(const std::string &variant) const {
-        Options o = options;
+    // On the CPU, by name or default.
+    Plan plan_on_cpu(const std::string &variant) const { return plan(variant, options); }
+    Plan plan(const std::string &variant) const { return plan(variant, session ? on_device : options); }
+    Plan plan(const std::string &variant, Options o) const {
         o.variant = variant.empty() ? nullptr : variant.c_str();
         Plan made;
         throw_unless(Plan::create(layer.problem, o, layer.w.data.data(),
@@ -91,12 +101,12 @@ struct Contest {
     // Computed by the reference, or for large layers by the default choice, which the library's tests check.
     const Tensor &expected() {
         if (!expected_) {
-            Plan by = plan(choice);
+            Plan by = plan_on_cpu(session ? "" : choice);
             if (by.macs() <= kMostReferenceMacs) {
                 for (std::size_t i = 0; i < convt_plan_candidate_count(by.get()); i++) {
                     const std::string name = convt_plan_candidate(by.get(), i);
                     if (name.rfind("reference_", 0) != 0) continue;
-                    by = plan(name);
+                    by = plan_on_cpu(name);
                     break;
                 }
             }
@@ -107,9 +117,11 @@ struct Contest {
     }
 
     RandomLayer layer;
-    std::string isa, choice; // the default one, by name: kernels that are loaded would be chosen too
+    std::unique_ptr<DeviceSession> session; // null: the CPU
+    std::string device;                     // empty: the CPU
+    std::string isa, choice;                // the default one, by name: kernels that are loaded would be chosen too
     NoRecords records;
-    Options options = {};
+    Options options = {}, on_device = {};
 
   private:
     std::unique_ptr<Tensor> expected_;
@@ -122,20 +134,36 @@ class Contender {
         : contest_(contest), plan_(contest->plan(variant)), workspace_(plan_.workspace_bytes()),
           y_(contest->expected().dtype, plan_.y_shape()) {
         for (std::size_t i = 0, n = y_.count(); i < n; i++) y_.set(i, is_integer(y_.dtype) ? 1 : 1e30);
+        arguments_.x = contest->layer.x.view();
+        arguments_.y = y_.view();
+        arguments_.workspace = workspace_.data();
+        if (DeviceSession *const session = contest->session.get()) {
+            arguments_.x = x_there_.emplace(session, arguments_.x).view();
+            arguments_.y = y_there_.emplace(session, y_.view()).mutable_view();
+            arguments_.stream = session->stream();
+        }
         run(); // and again, as a second run may find what the first left
         run();
+        if (y_there_) y_there_->download(&y_);
         // Each of the two may be off by the tolerance, which grows with the terms.
         const Comparison same = compare(y_, contest->expected(), nullptr, 2 * contest->layer.terms + 4);
         if (!same.passed) throw Error("wrong results: " + same.detail);
-        const double begin = now();
-        run();
-        batch_ = std::max<std::size_t>(1, static_cast<std::size_t>(200e-6 / std::max(now() - begin, 1e-7)));
+        batch_ = std::max<std::size_t>(1, static_cast<std::size_t>(200e-6 / std::max(sample(), 1e-7)));
+        best_ = kNever;
     }
 
     double sample() {
-        const double begin = now();
-        for (std::size_t i = 0; i < batch_; i++) run();
-        const double seconds = now() - begin;
+        const auto work = [this] {
+            for (std::size_t i = 0; i < batch_; i++) run();
+        };
+        double seconds = 0;
+        if (contest_->session) {
+            seconds = contest_->session->seconds(work);
+        } else {
+            const double begin = now();
+            work();
+            seconds = now() - begin;
+        }
         best_ = std::min(best_, seconds / static_cast<double>(batch_));
         return seconds;
     }
@@ -143,20 +171,18 @@ class Contender {
     double best() const { return best_; }
 
   private:
-    void run() {
-        Arguments arguments;
-        arguments.x = contest_->layer.x.view();
-        arguments.y = y_.view();
-        arguments.workspace = workspace_.data();
-        throw_unless(plan_.run(arguments));
-    }
+    static constexpr double kNever = 1e300;
+
+    void run() { throw_unless(plan_.run(arguments_)); }
 
     Contest *contest_;
     Plan plan_;
     Buffer workspace_;
     Tensor y_;
+    std::optional<DeviceTensor> x_there_, y_there_;
+    Arguments arguments_;
     std::size_t batch_ = 1;
-    double best_ = 1e300;
+    double best_ = kNever;
 };
 
 class Worker {
@@ -183,7 +209,9 @@ class Worker {
         const bool as_layers = candidates.front() == "residue_layers" || candidates.front() == "depth_to_space" ||
                                candidates.front() == "col2im";
         contest_->choice = as_layers ? candidates.front() : plan.variant();
-        return {{"cpu", convt_cpu_name()},
+        const DeviceSession *const session = contest_->session.get();
+        const convt_dtype dtype = contest_->layer.problem.dtype;
+        return {{"cpu", session ? convt_device_description(contest_->device.c_str(), 0) : convt_cpu_name()},
                 {"package", CONVT_VERSION},
                 {"kernels", convt_kernels_version()},
                 {"isa", record_isa()},
@@ -191,7 +219,8 @@ class Worker {
                 {"variant", contest_->choice},
                 {"candidates", candidates},
                 {"macs", plan.macs()},
-                {"peak_gflops", fma_peak_gflops(plan.isa(), contest_->layer.problem.dtype, contest_->options.threads)}};
+                {"peak_gflops", session ? session->fma_peak_gflops(dtype)
+                                        : fma_peak_gflops(plan.isa(), dtype, contest_->options.threads)}};
     }
 
     json kernels(const json &job) const {
@@ -206,6 +235,7 @@ class Worker {
 
     json space(const std::string &search) const {
         if (!contest_) throw Error("nothing is planned yet");
+        if (contest_->session) throw Error("kernels of devices are not searched for: only --search select");
         const Problem &problem = contest_->layer.problem;
         Geometry geometry;
         throw_unless(resolve(detail::view(problem), &geometry));
@@ -256,6 +286,7 @@ class Worker {
 
     // As records have it.
     std::string record_isa() const {
+        if (contest_->session) return contest_->device;
         std::string name = contest_->isa.empty() ? best_isa() : contest_->isa;
         return is_integer(contest_->layer.problem.dtype) ? name : isa_name(isa_of_floats(isa_of(name)));
     }

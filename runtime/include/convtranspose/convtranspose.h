@@ -294,7 +294,7 @@ CONVT_API size_t convt_isa_count(void);
 CONVT_API const char *convt_isa_name(size_t i);
 CONVT_API int convt_isa_supported(size_t i);
 
-/* Devices whose kernels are built in, "cuda" and "opencl", and how many of each there are: 0 without a driver, and then
+/* Devices whose kernels are built in, "cuda" and "opencl", and how many of each there are: 0 without one, and then
  * convt_last_error() says why. */
 CONVT_API size_t convt_device_kind_count(void);
 CONVT_API const char *convt_device_kind_name(size_t i);

@@ -1,0 +1,203 @@
+// What plans ask of a device's driver, by a table whose calls are counted and may be made to fail: nothing is allocated after
+// the first run, all comes back, a device without enough memory is a status, and so are those without f64.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "device/device_plan.h"
+#include "gpu/device.h"
+#include "plan/counting_allocator.h"
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+// The backend that is watched, of one kind at a time: a backend's functions have no place for a pointer to it.
+struct Watched {
+    const DeviceBackend *real = nullptr;
+    std::size_t allocations = 0, live = 0;
+    std::ptrdiff_t until_failure = -1; // allocations; negative: none fails
+    int multiprocessors = 0;           // 0: as the device says
+    bool has_f64 = true;
+} watched;
+
+class WatchedDevice {
+  public:
+    explicit WatchedDevice(const std::string &kind) {
+        const DeviceTable &table = *find_device_table(kind);
+        watched = Watched();
+        watched.real = table.backend;
+        backend_ = *table.backend;
+        backend_.allocate = [](Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error) {
+            ++watched.allocations;
+            if (watched.until_failure >= 0 && watched.until_failure-- == 0) {
+                error->status = CONVT_OUT_OF_MEMORY;
+                return false;
+            }
+            const bool done = watched.real->allocate(device, bytes, memory, error);
+            watched.live += done;
+            return done;
+        };
+        backend_.release = [](Device *device, std::uint64_t memory) {
+            --watched.live;
+            watched.real->release(device, memory);
+        };
+        backend_.multiprocessors = [](const Device *device) {
+            return watched.multiprocessors ? watched.multiprocessors : watched.real->multiprocessors(device);
+        };
+        backend_.has_f64 = [](const Device *) { return watched.has_f64; };
+        table_ = table;
+        table_.backend = &backend_;
+    }
+
+    Status plan(const Problem &problem, const Inputs &inputs, const Allocator &allocator,
+                std::unique_ptr<DevicePlan> *plan, const std::string &variant = "") {
+        DeviceRequest request;
+        request.table = &table_;
+        request.variant = variant;
+        return DevicePlan::create(geometry_of(problem), request, allocator, nullptr, inputs.w.data(),
+                                  inputs.b ? inputs.b->data() : nullptr, plan);
+    }
+
+  private:
+    // OpenDevice keeps what it opened, by the address of its table: these live as long as the program.
+    DeviceBackend &backend_ = *new DeviceBackend;
+    DeviceTable &table_ = *new DeviceTable;
+};
+
+RunTensors tensors_of(const Problem &problem, const Inputs &inputs, Tensor *y) {
+    RunTensors t;
+    t.x = inputs.x.data();
+    t.x_strides = dense_strides(problem.x_shape);
+    t.y = y->data();
+    t.y_strides = dense_strides(y->shape());
+    return t;
+}
+
+Allocator allocator_of(const Options &options) { return {options.allocate, options.deallocate, options.allocate_user}; }
+
+class DeviceBackends : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, DeviceBackends, testing::ValuesIn(device_kinds()),
+                         [](const testing::TestParamInfo<std::string> &c) { return c.param; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceBackends);
+
+// In one part, in several, with post-ops, with gaps.
+constexpr const char *kLines[] = {"f32 nchw n2 ic20 oc30 i4x5 k4x4 s2x2 p1x1_1x1 bias",
+                                  "f32 nchw n1 ic1024 oc64 i2x2 k2x2 s2x2 bias", "f32 nhwc n1 ic8 oc8 g8 i7x7 k3x3"};
+
+TEST_P(DeviceBackends, AllocateOnlyInTheFirstRun) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    for (const char *line : kLines) {
+        SCOPED_TRACE(line);
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 3);
+        WatchedDevice device(GetParam());
+        CountingAllocator host;
+        {
+            std::unique_ptr<DevicePlan> plan;
+            Status status = device.plan(problem, inputs, allocator_of(host.options()), &plan);
+            ASSERT_TRUE(status) << status.message();
+            Tensor y(problem.dtype, plan->geometry().y_shape);
+            const RunTensors tensors = tensors_of(problem, inputs, &y);
+            ASSERT_TRUE(plan->run(tensors));
+            const std::size_t on_device = watched.allocations, on_host = host.allocations();
+            EXPECT_GT(on_device, 0u);
+            for (int again = 0; again < 3; ++again) ASSERT_TRUE(plan->run(tensors));
+            EXPECT_EQ(watched.allocations, on_device);
+            EXPECT_EQ(host.allocations(), on_host);
+            EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        }
+        EXPECT_EQ(watched.live, 0u) << "leaked";
+    }
+}
+
+TEST_P(DeviceBackends, SayThatMemoryIsShort) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    for (const char *line : kLines) {
+        SCOPED_TRACE(line);
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 3);
+        WatchedDevice device(GetParam());
+        bool failed_in_plan = false, failed_in_run = false, done = false;
+        for (int at = 0; !done; ++at) {
+            ASSERT_LT(at, 100);
+            {
+                watched.until_failure = at;
+                std::unique_ptr<DevicePlan> plan;
+                Status status = device.plan(problem, inputs, Allocator(), &plan);
+                if (!status) {
+                    EXPECT_EQ(status.code(), CONVT_OUT_OF_MEMORY);
+                    failed_in_plan = true;
+                } else {
+                    Tensor y(problem.dtype, plan->geometry().y_shape);
+                    const RunTensors tensors = tensors_of(problem, inputs, &y);
+                    status = plan->run(tensors);
+                    if (!status) {
+                        EXPECT_EQ(status.code(), CONVT_OUT_OF_MEMORY);
+                        failed_in_run = true;
+                        status = plan->run(tensors); // there is memory again
+                    }
+                    EXPECT_TRUE(status) << status.message();
+                    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+                    done = watched.until_failure >= 0; // it was not reached
+                }
+                watched.until_failure = -1;
+            }
+            EXPECT_EQ(watched.live, 0u) << "leaked when allocation " << at << " failed";
+        }
+        EXPECT_TRUE(failed_in_plan);
+        EXPECT_TRUE(failed_in_run);
+    }
+}
+
+TEST_P(DeviceBackends, RefuseF64WhereThereIsNone) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    WatchedDevice device(GetParam());
+    watched.has_f64 = false;
+    std::unique_ptr<DevicePlan> plan;
+    for (const char *const dtype : {"f64", "f32"}) {
+        const Problem problem = parse_problem(std::string(dtype) + " nchw n1 ic3 oc4 i3x3 k2x2 s2x2");
+        const Status status = device.plan(problem, draw(problem, 1), Allocator(), &plan);
+        if (problem.dtype == CONVT_F64) {
+            EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+            EXPECT_NE(status.message().find("the device has no f64"), std::string::npos) << status.message();
+        } else {
+            EXPECT_TRUE(status) << status.message();
+        }
+    }
+}
+
+// What is chosen for a large device, computed on whatever there is: sums in parts among it.
+TEST_P(DeviceBackends, AgreeWithTheChoicesOfALargeDevice) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    WatchedDevice device(GetParam());
+    watched.multiprocessors = 132;
+    bool in_parts = false;
+    for (const char *const line :
+         {"f32 nchw n1 ic512 oc64 i4x4 k4x4 s2x2 p1x1_1x1 bias", "f16 nhwc n1 ic256 oc40 i5x5 k3x3 s2x2 p1x1_1x1",
+          "bf16 nchw n1 ic300 oc33 i6x6 k2x2 s2x2", "f32 nchw n1 ic64 oc3 i20x20 k4x4 s2x2 p1x1_1x1 bias",
+          "f32 nchw n1 ic48 oc48 g48 i9x9 k3x3 s2x2 p1x1_1x1", "f64 nchw n2 ic96 oc20 i7 k4 s2"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 7);
+        std::unique_ptr<DevicePlan> plan;
+        Status status = device.plan(problem, inputs, Allocator(), &plan);
+        ASSERT_TRUE(status) << status.message();
+        SCOPED_TRACE(plan->explanation());
+        in_parts = in_parts || plan->explanation().find("parts") != std::string::npos;
+        Tensor y(problem.dtype, plan->geometry().y_shape), again = y;
+        ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &y)));
+        ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &again)));
+        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        EXPECT_TRUE(again == y) << "a second run gives other bits";
+    }
+    EXPECT_TRUE(in_parts);
+}
+
+} // namespace
+} // namespace convtranspose::test
