@@ -15,6 +15,7 @@
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/reference.h"
+#include "reference/tuned_problems.h"
 #include "variant.h"
 
 namespace convtranspose::test {
@@ -221,9 +222,15 @@ class Families : public testing::TestWithParam<std::string> {
     void try_rows(convt_dtype dtype, std::vector<Row> *rows) {
         if (rows->empty()) return;
         const bool sums_in_f16 = rows->front().variant->arithmetic == Arithmetic::kHalf; // an ISA's all, or none
+        std::vector<std::string> names;
+        for (const Row &row : *rows) names.emplace_back(row.variant->name);
         for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
             std::uint64_t seed = 100;
-            for (const Problem &problem : problems(dtype, layout)) {
+            std::vector<Problem> all = problems(dtype, layout);
+            for (Problem &problem : tuned_problems(rows->front().variant->isa, names)) {
+                if (problem.layout == layout) all.push_back(std::move(problem));
+            }
+            for (const Problem &problem : all) {
                 ++seed;
                 // A third of the ways for each problem, so that each row meets all of them.
                 for (auto i = static_cast<std::size_t>(seed % 3); i < kPokes.size(); i += 3) {

@@ -11,11 +11,11 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel_tables.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
+#include "reference/tuned_problems.h"
 #include "variant.h"
 #include "variants/problems.h"
 
@@ -37,23 +37,6 @@ std::string name_of(const Rows &rows) {
                                    : rows.arithmetic == Arithmetic::kInt8 ? "i8_"
                                                                           : "i16_";
     return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + arithmetic + convt_dtype_name(rows.dtype);
-}
-
-// Layers that some of the rows were found for, with all of their extents built in (schedules/tuned).
-std::vector<Problem> tuned_problems(const Rows &rows, convt_layout layout) {
-    std::vector<Problem> problems;
-    for (std::size_t i = 0; kernel_table(i); ++i) {
-        std::string why;
-        for (const TuningRecord &record : tuning_of_table(i, &why).records()) {
-            const bool is_of_a_row =
-                std::find(rows.names.begin(), rows.names.end(), record.variant) != rows.names.end();
-            Problem problem = parse_problem(record.problem);
-            if (is_of_a_row && record.isa == isa_name(rows.isa) && problem.layout == layout) {
-                problems.push_back(std::move(problem));
-            }
-        }
-    }
-    return problems;
 }
 
 // The problems that such rows are for. Quantized ones are of all types and zero points in turn.
@@ -103,7 +86,9 @@ TEST_P(Variants, Agree) {
     for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
         std::uint64_t seed = 0;
         std::vector<Problem> problems = problems_of(rows, layout);
-        for (Problem &problem : tuned_problems(rows, layout)) problems.push_back(std::move(problem));
+        for (Problem &problem : tuned_problems(rows.isa, rows.names)) {
+            if (problem.layout == layout) problems.push_back(std::move(problem));
+        }
         for (const Problem &problem : problems) {
             ++seed;
             const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);

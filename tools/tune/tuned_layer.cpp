@@ -34,7 +34,12 @@ std::size_t write_rows(const std::vector<TunedLayer> &layers, const std::string 
         std::replace(name.begin(), name.end(), ' ', '_');
         const std::filesystem::path path = std::filesystem::path(folder) / (name + "_" + isa + ".json");
         std::ofstream stream(path, std::ios::trunc);
-        stream << file.dump(2) << '\n';
+        const char *before = "{";
+        for (const auto &[key, value] : file.items()) { // a line each
+            stream << before << json(key) << ": " << value;
+            before = ",\n ";
+        }
+        stream << "}\n";
         stream.close();
         if (!stream) throw Error("cannot write " + path.string());
         written++;
