@@ -103,11 +103,13 @@ function(convtranspose_table)
     convtranspose_architecture_table()
 
     # One input channel per group.
-    convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 2 3 4 8
+    convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 2 8
                            TILES 1x4 1x2 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1 3 4 TILES 1x4 1x1)
     convtranspose_variants(FAMILY depthwise ISAS ${float_isas} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x4 1x8 1x1)
     convtranspose_variants(FAMILY depthwise ISAS ${float_isas_of_32} DTYPES f16 bf16 f32 f64 STORES channels STRIDES 0 TILES 1x16)
-    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 STORES planar STRIDES 1 2 3 4 8 TILES 1x4 1x2 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 STORES planar STRIDES 1 2 8 TILES 1x4 1x2 1x1)
+    convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 STORES planar STRIDES 3 4 TILES 1x4 1x1)
     convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16 i16_f32 STORES channels STRIDES 0 TILES 1x4 1x8 1x1)
     convtranspose_variants(FAMILY depthwise ISAS ${int16_isas_of_32} DTYPES i16 i16_f32 STORES channels STRIDES 0 TILES 1x16)
     convtranspose_variants(FAMILY depthwise ISAS ${int16_isas} DTYPES i16_f32 STORES planar STRIDES 1 2 4 8 TILES 1x1)

@@ -4,7 +4,8 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES f32 f64 STORES channels STRIDES 0
                            TILES 4x6 2x8 4x4 2x4x2 2x2x3 4x2 8x1 1x8 1x1)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES f32 f64 STORES planar STRIDES 0 TILES 4x6 2x8 2x4 2x2x3 8x1 1x1)
-    convtranspose_variants(FAMILY channels ISAS neon DTYPES f32 STORES planar STRIDES 1 2 4 TILES 4x6 2x8 2x4x2)
+    convtranspose_variants(FAMILY channels ISAS neon DTYPES f32 STORES planar STRIDES 1 4 TILES 4x6)
+    convtranspose_variants(FAMILY channels ISAS neon DTYPES f32 STORES planar STRIDES 2 TILES 4x6 2x4x2)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES f16 bf16 STORES channels planar STRIDES 0 TILES 4x6 2x8 4x2 1x1)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES f16 bf16 STORES planar STRIDES 1 2 4 TILES 2x8)
 
@@ -20,7 +21,8 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY reference ISAS neon_fp16 DTYPES h16 STORES channels STRIDES 0 TILES 1x1)
 
     # Wide rows of planar images; few output channels of any.
-    convtranspose_variants(FAMILY wide ISAS neon DTYPES f32 f64 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x2 16x1 8x1 3x4)
+    convtranspose_variants(FAMILY wide ISAS neon DTYPES f32 f64 STORES planar STRIDES 1 2 TILES 8x3 8x2 16x1 8x1 3x4)
+    convtranspose_variants(FAMILY wide ISAS neon DTYPES f32 f64 STORES planar STRIDES 3 4 TILES 8x3 8x2 16x1 3x4)
     convtranspose_variants(FAMILY wide ISAS neon DTYPES f16 bf16 STORES planar STRIDES 1 2 4 TILES 8x3 8x1)
     convtranspose_variants(FAMILY wide ISAS neon DTYPES f16 bf16 f32 STORES channels STRIDES 1 2 4 TILES 3x4)
 
@@ -28,7 +30,6 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 TILES 1x8)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 2x2 4x1 TILES 1x4)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x2)
-    convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
 
     # One input channel per group: two vectors of groups to an address, where an addition for each would be as many instructions
     # as there are multiply-adds.
@@ -47,7 +48,8 @@ function(convtranspose_architecture_table)
                            TILES 4x6 2x8 2x4x2 8x1 1x8 1x1)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES i16_f32 STORES channels planar STRIDES 0 TILES 4x4 1x1)
 
-    convtranspose_variants(FAMILY wide ISAS neon_dotprod DTYPES i8 STORES planar STRIDES 1 2 3 4 TILES 8x3 8x1 3x4)
+    convtranspose_variants(FAMILY wide ISAS neon_dotprod DTYPES i8 STORES planar STRIDES 1 2 3 TILES 8x3 8x1 3x4)
+    convtranspose_variants(FAMILY wide ISAS neon_dotprod DTYPES i8 STORES planar STRIDES 4 TILES 3x4)
     convtranspose_variants(FAMILY wide ISAS neon_dotprod DTYPES i8 STORES channels STRIDES 1 2 4 TILES 3x4)
     convtranspose_variants(FAMILY wide ISAS neon DTYPES i16 STORES planar STRIDES 1 2 TILES 8x2 3x4)
     convtranspose_variants(FAMILY wide ISAS neon DTYPES i16 STORES channels STRIDES 1 2 4 TILES 3x4)
