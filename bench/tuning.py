@@ -84,12 +84,12 @@ def table(records, auto, ort):
 def plot(records, searched, auto, ort, file):
     figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), gridspec_kw={"width_ratios": [1, 1.6]})
     for r in records:
-        best, course = 1.0, [1.0]
+        best, course = r["default_ms"], [1.0]
         for line in searched:
-            if line["problem"] == r["problem"] and line["threads"] == r["threads"] and line.get("ratio", 0) > 0:
-                best = min(best, line["ratio"])
-                course.append(best)
-        left.step(range(len(course)), [1 / value for value in course], where="post", linewidth=0.9, alpha=0.7)
+            if line["problem"] == r["problem"] and line["threads"] == r["threads"] and line.get("ms", 0) > 0:
+                best = min(best, line["ms"])
+                course.append(r["default_ms"] / best)
+        left.step(range(len(course)), course, where="post", linewidth=0.9, alpha=0.7)
     left.set_xlabel("measurements")
     left.set_ylabel("best so far, times as fast as the default choice")
     left.set_title("Search, a line for each layer")
@@ -105,7 +105,8 @@ def plot(records, searched, auto, ort, file):
     right.axhline(1, color="black", linewidth=0.8)
     right.set_ylabel("times as fast as the default choice")
     right.set_xticks(list(positions), [" ".join(r["problem"].split()[1:8]) for r in order], rotation=90, fontsize=5)
-    right.legend()
+    right.set_yscale("log")
+    right.legend(loc="lower left", fontsize=8)
     figure.tight_layout()
     figure.savefig(file, dpi=130)
 

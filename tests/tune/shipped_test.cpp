@@ -1,11 +1,12 @@
 // Files of schedules/tuned: what `convtranspose tune --rows` writes of a layer is what CMake makes rows of the table from.
 #include <cctype>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -41,7 +42,8 @@ std::string squeezed(const std::string &text) {
 class Shipped : public testing::Test {
   protected:
     void SetUp() override {
-        folder_ = fs::temp_directory_path() / ("shipped_test_" + std::to_string(std::rand()));
+        const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
+        folder_ = fs::temp_directory_path() / ("shipped_test_" + test + "_" + std::to_string(::getpid()));
         fs::create_directories(folder_);
     }
     void TearDown() override { fs::remove_all(folder_); }
