@@ -52,7 +52,7 @@ std::vector<Halide::VarOrRVar> inner_to_outer(const Update &k, const Registers &
     std::vector<Halide::VarOrRVar> order(tile.begin(), tile.end()), taps = {k.tw, k.th, k.td};
     const auto outside = taps.begin() + loops.unrolled_axes;
     order.insert(order.end(), taps.begin(), outside);
-    order.push_back(k.ic);
+    order.emplace_back(k.ic);
     order.insert(order.end(), outside, taps.end());
     order.insert(order.end(), outer.begin(), outer.end());
     return order;

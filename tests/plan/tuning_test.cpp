@@ -35,7 +35,7 @@ std::string record(const Fields &f) {
 
 Status read(const std::string &text, TuningPointer *tuning = nullptr) {
     convt_tuning *made = nullptr;
-    const Status status = Status::from(convt_tuning_read(text.data(), text.size(), &made));
+    Status status = Status::from(convt_tuning_read(text.data(), text.size(), &made));
     TuningPointer owner(made);
     if (tuning) *tuning = std::move(owner);
     return status;

@@ -33,17 +33,17 @@ std::vector<std::string> lines() {
         all.push_back(line("n2 ic", ic, " oc", kChannels[i], " i4x3 k3x3 s1x1 p1x1_1x1", i % 2 ? "" : " bias"));
         all.push_back(line("n1 ic", kChannels[i], " oc", ic, " i2x9 k2x2 s2x2", i % 2 ? " bias" : ""));
     }
-    all.push_back("n1 ic65 oc70 i5x6 k3x3 s2x2 p1x1_1x1 op1x1 bias");
-    all.push_back("n1 ic3 oc129 i3x4 k3x3 s2x2 p1x1_1x1");
+    all.emplace_back("n1 ic65 oc70 i5x6 k3x3 s2x2 p1x1_1x1 op1x1 bias");
+    all.emplace_back("n1 ic3 oc129 i3x4 k3x3 s2x2 p1x1_1x1");
 
     // Long sums and many tiles: blocks of input channels, of output channels, of rows.
-    all.push_back("n1 ic300 oc40 i4x5 k3x3 s2x2 p1x1_1x1 bias");
-    all.push_back("n1 ic130 oc200 i2x3 k3x3 s1x1 p1x1_1x1");
-    all.push_back("n1 ic13 oc25 i9x130 k3x3 s2x2 p1x1_1x1 bias");
-    all.push_back("n1 ic20 oc24 i5x101 k4x4 s2x2 p1x1_1x1");
-    all.push_back("n2 ic10 oc12 i40x11 k3x3 s1x1 p1x1_1x1");
-    all.push_back("n1 ic12 oc3 i33x65 k4x4 s2x2 p1x1_1x1");
-    all.push_back("n1 g70 ic70 oc70 i17x21 k4x4 s2x2 p1x1_1x1");
+    all.emplace_back("n1 ic300 oc40 i4x5 k3x3 s2x2 p1x1_1x1 bias");
+    all.emplace_back("n1 ic130 oc200 i2x3 k3x3 s1x1 p1x1_1x1");
+    all.emplace_back("n1 ic13 oc25 i9x130 k3x3 s2x2 p1x1_1x1 bias");
+    all.emplace_back("n1 ic20 oc24 i5x101 k4x4 s2x2 p1x1_1x1");
+    all.emplace_back("n2 ic10 oc12 i40x11 k3x3 s1x1 p1x1_1x1");
+    all.emplace_back("n1 ic12 oc3 i33x65 k4x4 s2x2 p1x1_1x1");
+    all.emplace_back("n1 g70 ic70 oc70 i17x21 k4x4 s2x2 p1x1_1x1");
 
     // Widths, for each stride that tiles are made for, with pads that shift the residues.
     for (std::size_t i = 0; i < kWidths.size(); ++i) {
@@ -81,10 +81,10 @@ std::vector<std::string> lines() {
             all.push_back(line("n1 ic3 oc17 i3x6 k", 6 - k, "x", k, " s", s, "x", s == 8 ? 1 : 2, " bias"));
         }
     }
-    all.push_back("n1 ic6 oc12 i4x5 k6x7 s2x2 p2x3_2x3");
-    all.push_back("n1 ic6 oc1 i5x20 k9x9 s4x4 p4x4_4x4 op3x3 bias");
-    all.push_back("n1 ic3 oc5 i21 k64 s16 p24_24");
-    all.push_back("n1 ic2 oc1 i9 k256 s64");
+    all.emplace_back("n1 ic6 oc12 i4x5 k6x7 s2x2 p2x3_2x3");
+    all.emplace_back("n1 ic6 oc1 i5x20 k9x9 s4x4 p4x4_4x4 op3x3 bias");
+    all.emplace_back("n1 ic3 oc5 i21 k64 s16 p24_24");
+    all.emplace_back("n1 ic2 oc1 i9 k256 s64");
 
     // Dilations: with common factors of the stride and without, and with more of them than the kernel covers.
     for (const int d : {2, 3, 4, 5}) {
@@ -96,21 +96,21 @@ std::vector<std::string> lines() {
     }
 
     // Pads: unequal, larger than the kernel, almost everything; sizes by rule.
-    all.push_back("n1 ic4 oc9 i6x9 k3x3 s2x2 p0x2_1x0");
-    all.push_back("n1 ic4 oc9 i6x9 k4x4 s2x2 p3x3_0x0 bias");
-    all.push_back("n1 ic4 oc9 i6x9 k4x4 s2x2 p0x0_3x3");
-    all.push_back("n1 ic4 oc9 i9x40 k3x3 s2x2 p7x21_5x30");
-    all.push_back("n1 ic4 oc9 i9x40 k3x3 s2x2 p18x0_0x78 bias");
-    all.push_back("n1 ic4 oc9 i9x40 k3x3 s2x2 p0x79_17x0");
-    all.push_back("n1 ic4 oc9 i5x6 k4x3 s2x2 auto_SAME_UPPER");
-    all.push_back("n1 ic4 oc9 i5x6 k5x4 s2x3 auto_SAME_LOWER bias");
-    all.push_back("n1 ic4 oc9 i5x6 k1x2 s3x3 auto_SAME_UPPER");
-    all.push_back("n1 ic4 oc9 i5x6 k3x3 s2x2 os12x14 bias");
-    all.push_back("n1 ic4 oc9 i5x6 k3x3 s2x2 os31x57 bias");
-    all.push_back("n1 ic4 oc9 i5x6 k3x3 s2x2 os2x3");
-    all.push_back("n1 ic4 oc9 i0x6 k3x3 s2x2 bias");
-    all.push_back("n1 ic0 oc9 i5x6 k3x3 s2x2 bias");
-    all.push_back("n0 ic4 oc9 i5x6 k3x3 s2x2 bias");
+    all.emplace_back("n1 ic4 oc9 i6x9 k3x3 s2x2 p0x2_1x0");
+    all.emplace_back("n1 ic4 oc9 i6x9 k4x4 s2x2 p3x3_0x0 bias");
+    all.emplace_back("n1 ic4 oc9 i6x9 k4x4 s2x2 p0x0_3x3");
+    all.emplace_back("n1 ic4 oc9 i9x40 k3x3 s2x2 p7x21_5x30");
+    all.emplace_back("n1 ic4 oc9 i9x40 k3x3 s2x2 p18x0_0x78 bias");
+    all.emplace_back("n1 ic4 oc9 i9x40 k3x3 s2x2 p0x79_17x0");
+    all.emplace_back("n1 ic4 oc9 i5x6 k4x3 s2x2 auto_SAME_UPPER");
+    all.emplace_back("n1 ic4 oc9 i5x6 k5x4 s2x3 auto_SAME_LOWER bias");
+    all.emplace_back("n1 ic4 oc9 i5x6 k1x2 s3x3 auto_SAME_UPPER");
+    all.emplace_back("n1 ic4 oc9 i5x6 k3x3 s2x2 os12x14 bias");
+    all.emplace_back("n1 ic4 oc9 i5x6 k3x3 s2x2 os31x57 bias");
+    all.emplace_back("n1 ic4 oc9 i5x6 k3x3 s2x2 os2x3");
+    all.emplace_back("n1 ic4 oc9 i0x6 k3x3 s2x2 bias");
+    all.emplace_back("n1 ic0 oc9 i5x6 k3x3 s2x2 bias");
+    all.emplace_back("n0 ic4 oc9 i5x6 k3x3 s2x2 bias");
 
     // Few outputs.
     for (const int oc : {1, 2, 3, 4}) {
@@ -135,12 +135,12 @@ std::vector<std::string> lines() {
     }
 
     // Groups: few channels each, many, unequal on the two sides, and one (depthwise), with and without a multiplier.
-    all.push_back("n1 g2 ic2 oc2 i4x5 k3x3 s2x2 bias");
-    all.push_back("n1 g3 ic9 oc15 i4x5 k3x3 s2x2 p1x1_1x1");
-    all.push_back("n2 g4 ic12 oc4 i4x9 k4x4 s2x2 p1x1_1x1 bias");
-    all.push_back("n1 g4 ic4 oc12 i4x9 k4x4 s2x2 p1x1_1x1");
-    all.push_back("n1 g2 ic34 oc66 i3x4 k3x3 s2x2 p1x1_1x1 bias");
-    all.push_back("n1 g17 ic34 oc17 i3x5 k2x2 s2x2");
+    all.emplace_back("n1 g2 ic2 oc2 i4x5 k3x3 s2x2 bias");
+    all.emplace_back("n1 g3 ic9 oc15 i4x5 k3x3 s2x2 p1x1_1x1");
+    all.emplace_back("n2 g4 ic12 oc4 i4x9 k4x4 s2x2 p1x1_1x1 bias");
+    all.emplace_back("n1 g4 ic4 oc12 i4x9 k4x4 s2x2 p1x1_1x1");
+    all.emplace_back("n1 g2 ic34 oc66 i3x4 k3x3 s2x2 p1x1_1x1 bias");
+    all.emplace_back("n1 g17 ic34 oc17 i3x5 k2x2 s2x2");
     for (const int c : kChannels) {
         all.push_back(line("n1 g", c, " ic", c, " oc", c, " i5x", c, " k4x4 s2x2 p1x1_1x1 bias"));
         all.push_back(line("n2 g", c, " ic", c, " oc", c, " i4x7 k3x3 s1x1 p1x1_1x1"));
@@ -152,21 +152,21 @@ std::vector<std::string> lines() {
         all.push_back(line("n1 g4 ic4 oc4 i3x", w, " k6x6 s3x3 p1x1_2x2"));
         all.push_back(line("n1 g3 ic3 oc3 i3x", w, " k3x5 s3x1 p0x2_0x2 d2x1"));
     }
-    all.push_back("n1 g9 ic9 oc9 i4x6 k3x3 s4x4 d2x2 op3x3 bias");
-    all.push_back("n1 g9 ic9 oc9 i4x6 k2x2 s4x4 os20x31 bias");
+    all.emplace_back("n1 g9 ic9 oc9 i4x6 k3x3 s4x4 d2x2 op3x3 bias");
+    all.emplace_back("n1 g9 ic9 oc9 i4x6 k2x2 s4x4 os20x31 bias");
 
     // One, three, four and five axes.
-    all.push_back("n1 ic8 oc17 i37 k3 s1 p1_1");
-    all.push_back("n2 ic8 oc17 i37 k4 s2 p1_1 bias");
-    all.push_back("n1 ic3 oc1 i50 k25 s5 p10_10");
-    all.push_back("n1 g7 ic7 oc7 i37 k4 s2 p1_1");
-    all.push_back("n1 ic5 oc9 i3x4x5 k3x3x3 s2x2x2 p1x1x1_1x1x1 op1x1x1 bias");
-    all.push_back("n2 ic4 oc8 i2x3x9 k2x2x2 s2x2x2");
-    all.push_back("n1 ic4 oc17 i4x3x6 k4x3x1 s3x1x2 p1x1x0_0x1x0 d2x1x1");
-    all.push_back("n1 g6 ic6 oc6 i3x3x5 k3x4x4 s1x2x2 p1x1x1_1x1x1 bias");
-    all.push_back("n1 ic3 oc2 i3x3x17 k4x4x4 s2x2x2 p1x1x1_1x1x1");
-    all.push_back("n1 ic3 oc9 i2x3x3x4 k2x3x2x3 s2x1x2x2 p1x0x0x1_0x0x1x1 bias");
-    all.push_back("n1 ic2 oc3 i2x2x2x3x4 k2x1x2x2x3 s2x1x2x2x1");
+    all.emplace_back("n1 ic8 oc17 i37 k3 s1 p1_1");
+    all.emplace_back("n2 ic8 oc17 i37 k4 s2 p1_1 bias");
+    all.emplace_back("n1 ic3 oc1 i50 k25 s5 p10_10");
+    all.emplace_back("n1 g7 ic7 oc7 i37 k4 s2 p1_1");
+    all.emplace_back("n1 ic5 oc9 i3x4x5 k3x3x3 s2x2x2 p1x1x1_1x1x1 op1x1x1 bias");
+    all.emplace_back("n2 ic4 oc8 i2x3x9 k2x2x2 s2x2x2");
+    all.emplace_back("n1 ic4 oc17 i4x3x6 k4x3x1 s3x1x2 p1x1x0_0x1x0 d2x1x1");
+    all.emplace_back("n1 g6 ic6 oc6 i3x3x5 k3x4x4 s1x2x2 p1x1x1_1x1x1 bias");
+    all.emplace_back("n1 ic3 oc2 i3x3x17 k4x4x4 s2x2x2 p1x1x1_1x1x1");
+    all.emplace_back("n1 ic3 oc9 i2x3x3x4 k2x3x2x3 s2x1x2x2 p1x0x0x1_0x0x1x1 bias");
+    all.emplace_back("n1 ic2 oc3 i2x2x2x3x4 k2x1x2x2x3 s2x1x2x2x1");
     return all;
 }
 

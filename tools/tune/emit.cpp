@@ -175,9 +175,9 @@ class Emitter {
     // Kernels that an ISA has not are those of the one that it adds to.
     void add_built_in(const std::string &variant, const std::string &isa) {
         std::vector<std::string> isas = {isa};
-        if (isa == "avx512_vnni") isas.push_back("avx512");
-        if (isa == "neon_dotprod" || isa == "neon") isas.push_back("neon_fp16");
-        if (isa == "neon_dotprod") isas.push_back("neon");
+        if (isa == "avx512_vnni") isas.emplace_back("avx512");
+        if (isa == "neon_dotprod" || isa == "neon") isas.emplace_back("neon_fp16");
+        if (isa == "neon_dotprod") isas.emplace_back("neon");
         for (const std::string &one : isas) {
             for (const json &kernel : toolbox_.kernels()) {
                 if (kernel.at("name") != variant || kernel.at("isa") != one) continue;

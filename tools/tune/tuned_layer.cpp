@@ -32,7 +32,8 @@ std::size_t write_rows(const std::vector<TunedLayer> &layers, const std::string 
         }
         std::string name = problem;
         std::replace(name.begin(), name.end(), ' ', '_');
-        const std::filesystem::path path = std::filesystem::path(folder) / (name + "_" + isa + ".json");
+        name.append("_").append(isa).append(".json");
+        const std::filesystem::path path = std::filesystem::path(folder) / name;
         std::ofstream stream(path, std::ios::trunc);
         const char *before = "{";
         for (const auto &[key, value] : file.items()) { // a line each

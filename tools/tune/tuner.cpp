@@ -195,7 +195,7 @@ void Tuner::search(double until) {
         known_[c.name] = c;
         if (results_.count(c.name)) continue;
         group.push_back(c);
-        if (group.size() < static_cast<std::size_t>(2 * toolbox_.jobs()) && &c != &space.back()) continue;
+        if (group.size() < 2 * static_cast<std::size_t>(toolbox_.jobs()) && &c != &space.back()) continue;
         if (left() < until) return;
         measure(make(group), 2 * kFirstLook);
         group.clear();
