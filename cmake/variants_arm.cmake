@@ -30,6 +30,7 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 1x1 2x1 TILES 1x8)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 2x2 4x1 TILES 1x4)
     convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 3x3 8x1 TILES 1x2)
+    convtranspose_variants(FAMILY few ISAS neon DTYPES f16 bf16 f32 f64 STORES planar STRIDES 4x4 TILES 1x1)
 
     # One input channel per group: two vectors of groups to an address, where an addition for each would be as many instructions
     # as there are multiply-adds.
