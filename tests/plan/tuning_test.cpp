@@ -45,7 +45,7 @@ class Tuning : public testing::Test {
   protected:
     // Of a layer that several variants and residue layers can compute, with constant weights.
     void SetUp() override {
-        problem_ = parse_problem("f32 nchw n1 g1 ic8 oc4 i12x12 k4x4 s4x4 bias");
+        problem_ = parse_problem("f32 nchw n1 g1 ic8 oc16 i12x12 k4x4 s4x4 bias");
         inputs_ = draw(problem_, 7);
         plan(nullptr, &plan_);
         fields_.isa = best_isa();
