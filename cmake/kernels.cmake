@@ -101,9 +101,12 @@ function(_convtranspose_taps prefix spec)
     set(${prefix}_stride ${stride} PARENT_SCOPE)
 endfunction()
 
-# Keeps what somebody needs to make a kernel again, for `convtranspose tune`: one JSON object. kind: of its row of the table;
-# in_front: what the row refers to.
-function(_convtranspose_describe component kind name isa generator target function declaration row in_front)
+# Adds a kernel to a table of its component: its declaration, its row to CONVTRANSPOSE_<table>, in_front: what the row refers to.
+# Keeps too what somebody needs to make it again, for `convtranspose tune`: one JSON object. kind: of the row.
+function(_convtranspose_row component table kind name isa generator target function declaration row in_front)
+    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component} "${declaration}")
+    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_BUILT_IN_${component} "${in_front}")
+    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_${table}_${component} "${row}")
     set(parameters)
     foreach(parameter IN LISTS ARGN)
         list(APPEND parameters "\"${parameter}\"")
@@ -175,10 +178,8 @@ function(convtranspose_copies)
                 set(declaration "int ${function}(halide_buffer_t *, std::int32_t, std::int32_t, halide_buffer_t *);\n")
                 string(CONCAT row "    {Isa::${enum_isa_${isa}}, CopyOrder::${order_${order}}, Arithmetic::${enum}, ${x_enum}, "
                        "${arg_BLOCK}, ${function}},\n")
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component} "${declaration}")
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_COPIES_${component} "${row}")
-                _convtranspose_describe(${component} copy ${name} ${isa} copy_input ${kernel_target} ${function} "${declaration}"
-                                        "${row}" "" ${parameters})
+                _convtranspose_row(${component} COPIES copy ${name} ${isa} copy_input ${kernel_target} ${function} "${declaration}"
+                                   "${row}" "" ${parameters})
             endforeach()
         endforeach()
     endforeach()
@@ -208,10 +209,8 @@ function(convtranspose_post_ops)
                     set(declaration "int ${function}(halide_buffer_t *, halide_buffer_t *, float, float, halide_buffer_t *);\n")
                     string(CONCAT row "    {Isa::${enum_isa_${isa}}, ${enum}, PostKernel::${activation_${activation}}, "
                            "${residual}, ${function}},\n")
-                    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component} "${declaration}")
-                    set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_POST_OPS_${component} "${row}")
-                    _convtranspose_describe(${component} post_ops ${name} ${isa} post_ops ${kernel_target} ${function}
-                                            "${declaration}" "${row}" "" ${parameters})
+                    _convtranspose_row(${component} POST_OPS post_ops ${name} ${isa} post_ops ${kernel_target} ${function}
+                                       "${declaration}" "${row}" "" ${parameters})
                 endforeach()
             endforeach()
         endforeach()
@@ -236,10 +235,8 @@ function(convtranspose_col2im)
                 set(function convt_${name}_${isa})
                 set(declaration "Col2imSignature ${function};\n")
                 set(row "    {Isa::${enum_isa_${isa}}, ${enum}, ${stride}, ${lanes}, ${function}},\n")
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component} "${declaration}")
-                set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_COL2IM_${component} "${row}")
-                _convtranspose_describe(${component} col2im ${name} ${isa} col2im ${kernel_target} ${function} "${declaration}"
-                                        "${row}" "" ${parameters})
+                _convtranspose_row(${component} COL2IM col2im ${name} ${isa} col2im ${kernel_target} ${function} "${declaration}"
+                                   "${row}" "" ${parameters})
             endforeach()
         endforeach()
     endforeach()
@@ -380,17 +377,13 @@ function(convtranspose_variants)
                             string(APPEND in_front "const BuiltIn built_in_${function} = {${own_channels}, ${own_channels}, "
                                    "{${axes}{nullptr, 0, 0, 0, 0}}, ${by_offset}};\n")
                             set(built_in ", &built_in_${function}")
-                            set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_BUILT_IN_${component} "${in_front}")
                         endif()
                         _convtranspose_kernel(${component} ${name} ${isa} ${arg_FAMILY} ${parameters})
-                        set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component}
-                                     "ConvSignature ${function};\n")
                         string(CONCAT row "    {\"${name}\", Isa::${enum_isa_${isa}}, Family::${enum_family}, "
                                "Store::${enum_store_${store}}, Arithmetic::${enum_arithmetic}, ${y_enum}, ${stride_w}, ${stride_h}, ${tile_oc}, "
                                "${tile_q}, ${tile_qh}, ${lanes}, ${function}${built_in}},\n")
-                        set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_ROWS_${component} "${row}")
-                        _convtranspose_describe(${component} variant ${name} ${isa} ${arg_FAMILY} ${kernel_target} ${function}
-                                                "ConvSignature ${function};" "${row}" "${in_front}" ${parameters})
+                        _convtranspose_row(${component} ROWS variant ${name} ${isa} ${arg_FAMILY} ${kernel_target} ${function}
+                                           "ConvSignature ${function};\n" "${row}" "${in_front}" ${parameters})
                     endforeach()
                 endforeach()
             endforeach()

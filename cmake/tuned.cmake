@@ -119,12 +119,8 @@ function(convtranspose_tuned)
             string(JSON row GET "${kernel}" row)
             set(function convt_${variant}_${isa})
             _convtranspose_tuned_row(tuned "${row}" ${function})
-            set(declaration "ConvSignature ${function};\n")
-            set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_DECLARATIONS_${component} "${declaration}")
-            set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_BUILT_IN_${component} "${tuned_in_front}")
-            set_property(DIRECTORY APPEND_STRING PROPERTY CONVTRANSPOSE_ROWS_${component} "${tuned_row}")
-            _convtranspose_describe(${component} variant ${variant} ${isa} ${generator} ${kernel_target} ${function}
-                                    "${declaration}" "${tuned_row}" "${tuned_in_front}" ${parameters})
+            _convtranspose_row(${component} ROWS variant ${variant} ${isa} ${generator} ${kernel_target} ${function}
+                               "ConvSignature ${function};\n" "${tuned_row}" "${tuned_in_front}" ${parameters})
         endif()
         string(JSON ms GET "${json}" measured ms)
         # The package and its kernels are those of this build: what is built here is what the record is of.
