@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/other_layers.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 
@@ -45,13 +46,6 @@ const std::vector<std::string> kProblems = {
     "f32 nchw n1 ic64 oc3 i13x13x12 k5x5x5 s2x2x2 p2x2x2_2x2x2 bias",
 };
 
-Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &options = {}) {
-    Plan plan;
-    const Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
-    EXPECT_TRUE(status) << status.message();
-    return plan;
-}
-
 // Estimates decide, and differ by ISA: for most of these problems they are for it everywhere.
 TEST(Col2im, IsChosenAndAgrees) {
     for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
@@ -81,48 +75,9 @@ TEST(Col2im, IsChosenAndAgrees) {
     }
 }
 
-// Infinities and NaNs reach what the definition says, in x and in w.
-TEST(Col2im, InfinitiesReachWhatTheyMust) {
-    for (const std::string &line : kProblems) {
-        const Problem problem = parse_problem(line);
-        SCOPED_TRACE(line);
-        Inputs inputs = draw(problem, 5);
-        inputs.x.set(inputs.x.size() / 2, static_cast<double>(INFINITY));
-        inputs.x.set(3, NAN);
-        for (const bool in_w : {false, true}) {
-            if (in_w) inputs.w.set(inputs.w.size() / 3, -static_cast<double>(INFINITY));
-            Tensor y;
-            const Status status = run(problem, inputs, Options{}, &y);
-            ASSERT_TRUE(status) << status.message();
-            EXPECT_TRUE(agrees(y, reference(problem, inputs)));
-        }
-    }
-}
+TEST(Col2im, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems); }
 
-TEST(Col2im, OtherSizesOfX) {
-    for (const std::string &line : kProblems) {
-        Problem problem = parse_problem(line);
-        if (problem.attributes.output_shape) continue;
-        const Inputs inputs = draw(problem, 7);
-        const Plan from = plan_of(problem, inputs);
-        const std::size_t axis = problem.layout == CONVT_CHANNELS_LAST ? 1 : 2;
-        for (const std::int64_t extent : {1, 2, 9, 60}) {
-            problem.x_shape[axis] = extent;
-            problem.x_shape[0] = 2;
-            SCOPED_TRACE(describe(problem));
-            Plan plan;
-            const Status status = from.reshape(problem.x_shape, &plan);
-            if (status.code() == CONVT_INVALID_ARGUMENT) continue; // cropped to nothing
-            ASSERT_TRUE(status) << status.message();
-            Inputs other = draw(problem, 9);
-            other.w = inputs.w;
-            other.b = inputs.b;
-            Tensor y(problem.dtype, plan.y_shape());
-            ASSERT_TRUE(plan.run(other.x.data(), y.data()));
-            EXPECT_TRUE(agrees(y, reference(problem, other)));
-        }
-    }
-}
+TEST(Col2im, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kFirst, {1, 2, 9, 60}); }
 
 // Strides of a tensor that is a crop of one three longer along every axis but the first.
 Shape strides_in_larger(const Shape &shape, Shape *larger) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/other_layers.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 
@@ -65,10 +66,7 @@ TEST(ResidueLayers, AreChosenAndAgree) {
                 options.isa = convt_isa_name(isa);
                 SCOPED_TRACE(describe(problem, 3, options));
                 const Inputs inputs = draw(problem, 3);
-                Plan plan;
-                const Status status =
-                    Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
-                ASSERT_TRUE(status) << status.message();
+                const Plan plan = plan_of(problem, inputs, options);
                 chosen += is_chosen(plan);
                 Tensor y(problem.dtype, plan.y_shape());
                 ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
@@ -80,50 +78,9 @@ TEST(ResidueLayers, AreChosenAndAgree) {
     }
 }
 
-// Infinities and NaNs reach what the definition says, in x and in w.
-TEST(ResidueLayers, InfinitiesReachWhatTheyMust) {
-    for (const std::string &line : kProblems) {
-        const Problem problem = parse_problem(line);
-        SCOPED_TRACE(line);
-        Inputs inputs = draw(problem, 5);
-        inputs.x.set(inputs.x.size() / 2, static_cast<double>(INFINITY));
-        inputs.x.set(3, NAN);
-        for (const bool in_w : {false, true}) {
-            if (in_w) inputs.w.set(inputs.w.size() / 3, -static_cast<double>(INFINITY));
-            Tensor y;
-            const Status status = run(problem, inputs, Options{}, &y);
-            ASSERT_TRUE(status) << status.message();
-            EXPECT_TRUE(agrees(y, reference(problem, inputs)));
-        }
-    }
-}
+TEST(ResidueLayers, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems); }
 
-TEST(ResidueLayers, OtherSizesOfX) {
-    for (const std::string &line : kProblems) {
-        Problem problem = parse_problem(line);
-        if (problem.attributes.output_shape) continue;
-        const Inputs inputs = draw(problem, 7);
-        Plan from;
-        ASSERT_TRUE(Plan::create(problem, Options{}, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &from));
-        const std::size_t axis =
-            problem.layout == CONVT_CHANNELS_LAST ? problem.x_shape.size() - 2 : problem.x_shape.size() - 1;
-        for (const std::int64_t extent : {1, 2, 9, 77}) {
-            problem.x_shape[axis] = extent;
-            problem.x_shape[0] = 2;
-            SCOPED_TRACE(describe(problem));
-            Plan plan;
-            const Status status = from.reshape(problem.x_shape, &plan);
-            if (status.code() == CONVT_INVALID_ARGUMENT) continue; // cropped to nothing
-            ASSERT_TRUE(status) << status.message();
-            Inputs other = draw(problem, 9);
-            other.w = inputs.w;
-            other.b = inputs.b;
-            Tensor y(problem.dtype, plan.y_shape());
-            ASSERT_TRUE(plan.run(other.x.data(), y.data()));
-            EXPECT_TRUE(agrees(y, reference(problem, other)));
-        }
-    }
-}
+TEST(ResidueLayers, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9, 77}); }
 
 // y as a crop of something larger, with post-ops and a workspace of the caller's.
 TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {

@@ -1,0 +1,27 @@
+// What tests of layers that are computed as other layers have in common (col2im_test.cpp, residue_layers_test.cpp).
+#ifndef CONVTRANSPOSE_TESTS_PLAN_OTHER_LAYERS_H_
+#define CONVTRANSPOSE_TESTS_PLAN_OTHER_LAYERS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+
+// With constant weights. Expects that there is one.
+Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &options = {});
+
+// Infinities and NaNs reach what the definition says, in x and in w. problems: lines.
+void expect_infinities_reach_what_they_must(const std::vector<std::string> &problems);
+
+// Plans that are reshaped to other extents of x agree: of its first spatial axis, or of the last.
+enum class SpatialAxis { kFirst, kLast };
+void expect_agreement_when_reshaped(const std::vector<std::string> &problems, SpatialAxis axis,
+                                    const std::vector<std::int64_t> &extents);
+
+} // namespace convtranspose::test
+
+#endif // CONVTRANSPOSE_TESTS_PLAN_OTHER_LAYERS_H_
