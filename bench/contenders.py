@@ -32,6 +32,10 @@ F32_UNIT = 2.0 ** -24
 UNITS = {"cudnn tf32": 2.0 ** -11, "cudnn tf32 nhwc": 2.0 ** -11, "cudnn f16": 2.0 ** -11, "cudnn f16 nhwc": 2.0 ** -11}
 
 
+# What takes x and gives y channels last; the others, channels first. LiteRT's model is channels last as a whole.
+CHANNELS_LAST = {"pytorch nhwc", "pytorch packed", "openvino nhwc", "litert"}
+
+
 def looseness(setting):
     return UNITS.get(setting, F32_UNIT) / F32_UNIT
 
@@ -66,10 +70,11 @@ def write_layer(layer, folder):
 
 
 class Ours:
-    name = "convtranspose"
-
-    def __init__(self, command, threads, device=None):
+    def __init__(self, command, threads, device=None, layout=None):
+        self.name = f"convtranspose {layout}" if layout else "convtranspose"
         self.command, self.options = command, ["--threads", str(threads)]
+        if layout:
+            self.options += ["--layout", layout]
         if device:
             self.options += ["--device", device]
 

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import matplotlib.ticker
 
-from table import FEW, geometric_mean, machine_lines, ratio_kinds, rows_of
+from table import FEW, PLOTTED, geometric_mean, machine_lines, ratio_kinds, rows_of
 
 
 def _save(figure, results, file):
@@ -35,7 +35,7 @@ def _span(rows, kinds):
 
 
 def ratios(results, threads, file):
-    kinds = ratio_kinds(results)
+    kinds = [(key, who) for key, who in ratio_kinds(results) if key in PLOTTED]
     rows = [row for row in rows_of(results, threads) if kinds[0][0] in row]
     if not rows:
         return

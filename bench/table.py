@@ -4,8 +4,11 @@ import math
 WORST = 20          # are listed apart where there are more layers than FEW
 FEW = 60
 FAR_BEHIND = 0.8
-RATIOS = (("ratio_best_peer", "the best peer"), ("ratio_ort", "ONNX Runtime"))
-HEADINGS = {"ratio_best_peer": "ratio to best", "ratio_ort": "ratio to ort"}
+RATIOS = (("ratio_best_peer", "the best peer, in its layout"), ("ratio_channels_first", "the best peer, ours channels first"),
+          ("ratio_ort", "ONNX Runtime"))
+PLOTTED = ("ratio_best_peer", "ratio_ort")
+HEADINGS = {"ratio_best_peer": "ratio to best", "ratio_channels_first": "nchw to best", "ratio_ort": "ratio to ort"}
+OURS = ("convtranspose", "convtranspose nhwc")
 
 
 def geometric_mean(values):
@@ -22,7 +25,7 @@ def peer_settings(results):
 
 def ratio_kinds(results):
     """Those that say different things: with ONNX Runtime alone, it is the best peer."""
-    return RATIOS[1:] if peer_settings(results) == ["ort"] else RATIOS
+    return RATIOS[-1:] if peer_settings(results) == ["ort"] else RATIOS
 
 
 def summary(results):
@@ -37,7 +40,7 @@ def summary(results):
                          f"{sum(ratio < 1 for ratio in ratios)}, below {FAR_BEHIND}: "
                          f"{sum(ratio < FAR_BEHIND for ratio in ratios)}")
     wrong = [f"{row['layer']}, {row['threads']} threads, {name}: {result.get('wrong') or result['failed']}"
-             for row in results["rows"] for name, result in [("convtranspose", row["convtranspose"]), *row["peers"].items()]
+             for row in results["rows"] for name, result in [*((name, row[name]) for name in OURS), *row["peers"].items()]
              if "wrong" in result or "failed" in result]
     return "\n".join(lines + (["", f"wrong or failed ({len(wrong)}):", *wrong] if wrong else []))
 
@@ -49,15 +52,15 @@ def _cell(result):
 
 
 def _layers(rows, settings, keys):
-    heading = ["layer", "shape", "ours ms", *settings, *(HEADINGS[key] for key in keys), "GFLOP/s", "peak %", "variant"]
-    lines = ["| " + " | ".join(heading) + " |", "|---|---|" + "--:|" * (len(heading) - 3) + "---|"]
+    heading = ["layer", "shape", "ours ms", "ours nhwc", *settings, *(HEADINGS[key] for key in keys), "GFLOP/s", "peak %", "variant", "variant nhwc"]
+    lines = ["| " + " | ".join(heading) + " |", "|---|---|" + "--:|" * (len(heading) - 4) + "---|---|"]
     for row in rows:
         ours = row["convtranspose"]
-        cells = [row["layer"], row["shape"], _cell(ours)]
+        cells = [row["layer"], row["shape"], _cell(ours), _cell(row["convtranspose nhwc"])]
         cells += [_cell(row["peers"][name]) if name in row["peers"] else "" for name in settings]
         cells += [f"{row[key]:.2f}" if key in row else "" for key in keys]
-        cells += [f"{ours['gflops']:.1f}", f"{ours['peak_percent']:.0f}", f"{ours['variant']} {ours['isa']}"] \
-            if "best_ms" in ours else ["", "", ""]
+        cells += [f"{ours['gflops']:.1f}", f"{ours['peak_percent']:.0f}", f"{ours['variant']} {ours['isa']}",
+                  row["convtranspose nhwc"]["variant"]] if "flops_per_byte" in row else [""] * 4
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 

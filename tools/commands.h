@@ -32,6 +32,7 @@ struct RunOptions {
     std::vector<std::string> paths;
     std::string output_dir; // empty: results are not written
     bool verify = false;
+    std::optional<convt_layout> layout; // none: as the operator has it; files have that in any case
     PlanOptions plan;
 };
 

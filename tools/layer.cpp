@@ -54,14 +54,7 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
         }
     }
     // The layer in the other layout is the same one with C moved.
-    if (problem.layout != node.layout() && problem.x_shape.size() > 1) {
-        Shape &shape = problem.x_shape;
-        if (problem.layout == CONVT_CHANNELS_LAST) {
-            std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
-        } else {
-            std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
-        }
-    }
+    if (problem.layout != node.layout()) move_channels(&problem.x_shape, problem.layout);
     return layer;
 }
 

@@ -29,6 +29,8 @@ A model is one ConvTranspose node (f16, bf16, f32 or f64) or one QLinearConvTran
 com.ms.internal.nhwc (u8 and s8). Weights and bias that are initializers or Constant nodes are packed when the
 model is planned; those that are graph inputs are passed with each run, as are scales and zero points.
 
+Files hold x and y as the operator has them; with --layout they are rearranged before and after the computation.
+
 Results are written to OUT/<name of the folder, or of the model file without .onnx>/output_0.pb. A model that
 fails leaves no file there, and a line "error: <name>: <message>" on standard error.
 
@@ -135,6 +137,7 @@ int run_main(int argc, char **argv) {
     add_paths(run_app, &run.paths, "Models, each with its input files, and test folders");
     run_app->add_option("--output-dir", run.output_dir, "Write results to OUT/<name>/output_0.pb")->type_name("OUT");
     run_app->add_flag("--verify", run.verify, "Compare results with output_0.pb");
+    add_layout(run_app, &run.layout);
     add_plan_options(run_app, &run.plan);
     run_app->footer(kRunHelp);
 

@@ -29,13 +29,15 @@ namespace {
 // each run.
 class Session {
   public:
-    Session(const fs::path &model_file, const PlanOptions &options)
-        : model_(model_file), node_(model_.only_node()), options_(options) {}
+    Session(const fs::path &model_file, const RunOptions &options)
+        : model_(model_file), node_(model_.only_node()), options_(options.plan),
+          layout_(options.layout.value_or(node_.layout())) {}
 
     Tensor run(const DataSet &set);
 
     const std::string &output_name() const { return node_.y; }
     const Plan &plan() const { return plan_; }
+    convt_dtype y_dtype() const { return y_dtype_; }
     double terms() const { return terms_; } // products, and the bias, in one output element
 
   private:
@@ -48,6 +50,7 @@ class Session {
     Model model_;
     Node node_;
     PlanOptions options_;
+    convt_layout layout_; // of x and y in the plan; files have the operator's
     std::map<std::string, Tensor> fed_, constants_;
     Plan plan_;
     convt_dtype planned_x_ = CONVT_F32, planned_y_ = CONVT_F32;
@@ -112,7 +115,7 @@ void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool 
     problem.w_dtype = w.dtype;
     problem.y_dtype = y_dtype_;
     if (constant_weights) problem.quantization = quantization_;
-    problem.layout = node_.layout();
+    problem.layout = layout_;
     problem.attributes = node_.attributes;
     problem.x_shape = x.shape;
     problem.w_shape = w.shape;
@@ -129,7 +132,10 @@ void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool 
 
 Tensor Session::run(const DataSet &set) {
     load_inputs(set);
-    const Tensor &x = value(node_.x), &w = value(node_.w);
+    const Tensor &given_x = value(node_.x), &w = value(node_.w);
+    const bool moves = layout_ != node_.layout();
+    const Tensor moved_x = moves ? with_channels_moved(given_x, layout_) : Tensor();
+    const Tensor &x = moves ? moved_x : given_x;
     const Tensor *const b = node_.b.empty() ? nullptr : &value(node_.b);
     check_types(x, w, b);
     const int declared = model_.type_of(node_.y).data_type;
@@ -155,6 +161,7 @@ Tensor Session::run(const DataSet &set) {
     } else {
         throw_unless(plan_.run(x_view, w_view, run_b, y.view()));
     }
+    if (moves) return with_channels_moved(y, node_.layout());
     return y;
 }
 
@@ -221,16 +228,17 @@ std::string padded(std::string text, std::size_t width) {
     return text;
 }
 
-std::string describe(const Session &session, const Tensor &y) {
+std::string describe(const Session &session) {
     const Plan &plan = session.plan();
-    const std::string shapes = to_string(plan.x_shape()) + " -> " + to_string(y.shape);
-    return padded(std::string(convt_dtype_name(y.dtype)) + " " + shapes, 36) + "  " + plan.variant() + " " + plan.isa();
+    const std::string shapes = to_string(plan.x_shape()) + " -> " + to_string(plan.y_shape());
+    return padded(std::string(convt_dtype_name(session.y_dtype())) + " " + shapes, 36) + "  " + plan.variant() + " " +
+           plan.isa();
 }
 
 // Computes every data set, and only then writes the first one's result: a job that fails on the way leaves nothing.
 void run_job(const Job &job, const RunOptions &options, const fs::path &output, Report *report) {
     const std::vector<DataSet> sets = job.data_sets();
-    Session session(job.model(), options.plan);
+    Session session(job.model(), options);
     std::string serialized;
     struct Row {
         bool passed;
@@ -240,7 +248,7 @@ void run_job(const Job &job, const RunOptions &options, const fs::path &output, 
     for (const DataSet &set : sets) {
         const Tensor y = session.run(set);
         if (&set == &sets.front() && !output.empty()) serialized = serialize(y, session.output_name());
-        Row row{true, sets.size() > 1 ? job.name + "/" + set.name : job.name, describe(session, y)};
+        Row row{true, sets.size() > 1 ? job.name + "/" + set.name : job.name, describe(session)};
         if (options.verify && set.expected.empty()) {
             row.passed = false;
             row.detail += "  computed, but there is no output_0.pb" +

@@ -80,4 +80,38 @@ void Tensor::set(std::size_t i, double value) {
     }
 }
 
+void move_channels(Shape *shape, convt_layout to) {
+    if (shape->size() < 3) return;
+    if (to == CONVT_CHANNELS_LAST) {
+        std::rotate(shape->begin() + 1, shape->begin() + 2, shape->end());
+    } else {
+        std::rotate(shape->begin() + 1, shape->end() - 1, shape->end());
+    }
+}
+
+Tensor with_channels_moved(const Tensor &tensor, convt_layout to) {
+    Shape shape = tensor.shape;
+    move_channels(&shape, to);
+    Tensor moved(tensor.dtype, shape);
+    if (shape.size() < 3 || tensor.count() == 0) {
+        std::memcpy(moved.data.data(), tensor.data.data(), tensor.data.size());
+        return moved;
+    }
+    const std::size_t bytes = convt_dtype_size(tensor.dtype);
+    const bool to_last = to == CONVT_CHANNELS_LAST;
+    const std::size_t batch = std::size_t(shape[0]), channels = std::size_t(to_last ? shape.back() : shape[1]);
+    const std::size_t positions = tensor.count() / batch / channels;
+    const std::size_t rows = to_last ? channels : positions, columns = to_last ? positions : channels;
+    for (std::size_t n = 0; n < batch; n++) {
+        const std::byte *from = tensor.data.data() + n * rows * columns * bytes;
+        std::byte *const image = moved.data.data() + n * rows * columns * bytes;
+        for (std::size_t row = 0; row < rows; row++) {
+            for (std::size_t column = 0; column < columns; column++, from += bytes) {
+                std::memcpy(image + (column * rows + row) * bytes, from, bytes);
+            }
+        }
+    }
+    return moved;
+}
+
 } // namespace convtranspose::tools

@@ -48,6 +48,10 @@ struct Tensor {
     Buffer data;
 };
 
+// The shape of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
+void move_channels(Shape *shape, convt_layout to);
+Tensor with_channels_moved(const Tensor &tensor, convt_layout to);
+
 } // namespace convtranspose::tools
 
 #endif // CONVTRANSPOSE_TOOLS_TENSOR_H_

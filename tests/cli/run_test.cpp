@@ -48,6 +48,13 @@ TEST_F(Run, WritesTheOutputOfATestFolder) {
     EXPECT_NE(outcome.out.find("layer  f32 1x2x2x3 -> 1x3x4x6"), std::string::npos) << outcome;
 }
 
+TEST_F(Run, ComputesInTheOtherLayout) {
+    write_test(in("layer"));
+    const Outcome outcome = run({in("layer").string(), "--layout", "nhwc"});
+    expect_output(outcome, "layer", with_bias_);
+    EXPECT_NE(outcome.out.find("layer  f32 1x2x3x2 -> 1x4x6x3"), std::string::npos) << outcome;
+}
+
 TEST_F(Run, TakesEveryTypeAndWayOfStoringIt) {
     std::vector<std::string> folders;
     for (const int type : {onnx::TensorProto::FLOAT16, onnx::TensorProto::BFLOAT16, onnx::TensorProto::FLOAT,
