@@ -156,6 +156,12 @@ bool Core::copies_channels_inside() const {
     return copy_order_ == CopyOrder::kChannels || copy_order_ == CopyOrder::kToChannels;
 }
 
+std::int64_t Core::copied_column() const {
+    const std::int64_t channels = copied_channels(), size = operand_size(*variant_);
+    const bool apart = reads_any_strides(*variant_) && copies_channels_inside() && in_few_sets(channels * size);
+    return apart ? channels + kCacheLine / size : channels;
+}
+
 void Core::plan_strips(int threads) {
     const Variant &v = *variant_;
     const std::array<std::int64_t, 3> q = {axes_[0].q_extent(), axes_[1].q_extent(), axes_[2].q_extent()};
@@ -163,10 +169,11 @@ void Core::plan_strips(int threads) {
     strip_tile_ = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
     const std::int64_t batch = std::max<std::int64_t>(problem_.geometry.batch, 1);
     images_ = batch;
-    if (!copies_x_) return;
+    // Positions of x whose channels are side by side are read once per tile of output channels and residue, copied or not.
+    if (!copies_x_ && !reads_any_strides(v)) return;
 
     // Bytes of the copy of one image.
-    const std::int64_t size = operand_size(v), channels = copied_channels(), positions = q[strip_axis_];
+    const std::int64_t size = operand_size(v), channels = copied_column(), positions = q[strip_axis_];
     const Strip whole = strip(1, 0, positions);
     const std::int64_t image_bytes =
         std::max<std::int64_t>(whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * channels * size, 1);
@@ -206,6 +213,7 @@ void Core::plan_strips(int threads) {
             images_ = strips_ > 1 ? 1 : std::clamp<std::int64_t>(strip_bytes * threads / image_bytes, 1, batch);
         }
     }
+    if (!copies_x_) return;
     std::int64_t most = 0;
     for (std::int64_t i = 0; i < strips_; i++) {
         const Strip s = strip(images_, strip_begin(i), strip_begin(i + 1));

@@ -37,6 +37,8 @@ class Core {
     std::uint64_t epilogue_bytes() const; // quantized only, else 0
     std::uint64_t workspace_bytes() const { return copy_bytes_ * static_cast<std::uint64_t>(workers_); }
     bool copies_x() const { return copies_x_; }
+    bool copies_ends() const { return copies_ends_; } // then that is but of strips that taps leave
+    std::int64_t strip_count() const;
 
     // Packs into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
     bool pack(const WeightsView &w, const void *bias, void *packed) const;
@@ -70,7 +72,6 @@ class Core {
     void plan_strips(int threads);
     std::int64_t strip_begin(std::int64_t i) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
-    std::int64_t strip_count() const;
     bool is_inside(const Strip &s) const; // whether no tap leaves x
     void run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
@@ -87,6 +88,7 @@ class Core {
     void lay_out_copy(Strip *s) const;
     std::int64_t copied_channels() const; // with those that fill blocks and vectors
     bool copies_channels_inside() const;  // whether the copy of x has its channels dense, not w
+    std::int64_t copied_column() const;   // elements of the copy for each position
     std::uint64_t weight_bytes() const;   // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;

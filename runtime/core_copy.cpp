@@ -10,16 +10,15 @@ namespace convtranspose {
 
 // Strides of the copy of x: dense, in the order that the variant reads.
 void Core::lay_out_copy(Strip *s) const {
-    const std::int64_t channels = copied_channels();
     TensorStrides &to = s->strides;
     if (copies_channels_inside()) {
         to.c = packed_.block;
-        to.axes[0] = channels;
+        to.axes[0] = copied_column();
         to.axes[1] = to.axes[0] * s->x_extent[0];
     } else {
         to.axes[0] = packed_.block;
         to.c = to.axes[0] * s->x_extent[0];
-        to.axes[1] = channels * s->x_extent[0];
+        to.axes[1] = copied_channels() * s->x_extent[0];
     }
     s->group_stride = packed_.blocks() * to.c;
     to.axes[2] = to.axes[1] * s->x_extent[1];

@@ -120,6 +120,14 @@ std::string built_in_of(const BuiltIn &b) {
     return text;
 }
 
+std::string reading_of_x(const Core &core) {
+    const std::int64_t strips = core.strip_count();
+    const std::string in_strips = strips > 1 ? concat(", in ", strips, " strips") : std::string();
+    if (!core.copies_x()) return "read in place" + in_strips;
+    if (!core.copies_ends()) return "copied, with zeros around it" + in_strips;
+    return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
+}
+
 } // namespace
 
 std::string explain(const LayerPlan &plan) {
@@ -160,8 +168,7 @@ std::string explain(const LayerPlan &plan) {
     std::sort(able.begin(), able.end(), [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
         << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
-        << "  x is " << (plan.core().copies_x() ? "copied, with zeros around it, strip by strip" : "read in place")
-        << "\n"
+        << "  x is " << reading_of_x(plan.core()) << "\n"
         << "candidates, by estimated cycles:\n";
     for (const Candidate *c : able) {
         std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", c->variant == chosen ? '*' : ' ', c->variant->name,

@@ -201,6 +201,12 @@ inline bool for_whole_rows(const Variant &v) {
     return v.family == Family::kWide && vectors == 2 && v.stride_w == 2;
 }
 
+// Whether the variant reads x whatever its strides are, as it broadcasts every element (generators/conv_transpose_generator.cpp).
+inline bool reads_any_strides(const Variant &v) {
+    return v.family == Family::kChannels && v.store == Store::kChannels && is_float(v.arithmetic) && v.stride_w == 0 &&
+           !kByElement;
+}
+
 // Bytes of an element of the packed weights, and of the copy of x.
 inline std::int64_t operand_size(const Variant &v) {
     if (is_float(v.arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v)));
