@@ -60,6 +60,7 @@ class AutoGenerator : public Generator<AutoGenerator> {
         for (int a = 0; a < 3; a++) {
             taps_[a] = built_in_axis("table", tables[a], 0, 0);
             Axis &axis = in.axes[a];
+            axis.outside = Outside::kNeverReads;
             axis.kernel = taps_[a].kernel();
             build_in(taps_[a], &axis);
             const int reach = reach_of(taps_[a]);
@@ -68,7 +69,6 @@ class AutoGenerator : public Generator<AutoGenerator> {
         }
         in.ic_extent = static_cast<int>(ic);
         in.oc_tile = 1;
-        in.outside = Outside::kNeverReads;
         in.numerics.sum = sum_type(y_type);
         in.numerics.y = y_type;
         y = conv_transpose(in).y;

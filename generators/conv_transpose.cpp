@@ -94,7 +94,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
             const Expr of_shared = axis.taps(v.r, kTapOffset) + taps[a] - axis.shared_first;
             k.where(of_shared < 0 || of_shared >= axis.shared_count);
         }
-        if (in.outside == Outside::kSkipped) {
+        if (axis.outside == Outside::kSkipped) {
             const Expr position = read_tap(axis, v, taps[a], shared[a]).x;
             k.where(position >= axis.x_min);
             k.where(position <= x_max);

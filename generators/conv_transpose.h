@@ -43,6 +43,7 @@ struct Axis {
     Halide::Expr max_count;       // of taps over the residues
     Halide::Expr kernel;          // extent of the packed weights on this axis
     Halide::Expr x_min, x_extent; // of x on this axis
+    Outside outside = Outside::kSkipped;
     int stride = 0;
     TapOrder order = TapOrder::kPerResidue;
     Halide::Expr shared_first, shared_count; // kShared: the offsets that every residue has a tap for
@@ -60,7 +61,6 @@ struct ConvTransposeInputs {
     Halide::Expr ic_extent;   // input channels per group, or blocks of them
     int block = 1;            // of input channels
     int oc_tile = 1;          // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
-    Outside outside = Outside::kSkipped;
     Numerics numerics;
 };
 

@@ -97,6 +97,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                         w.dim(first() + 2 + i).extent(),
                         x.dim(first() + i).min(),
                         x.dim(first() + i).extent(),
+                        family.outside,
                         0,
                         family.tap_order,
                         Expr(),
@@ -126,13 +127,15 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         check(built_in_);
         for (int a = 0; a < 3; a++) {
             build_in(built_in_[a], &in.axes[a]);
+            if (skips_outside(a)) {
+                in.axes[a].outside = Outside::kSkipped;
+            }
             if (by_offset && a < 2) {
                 in.axes[a].order = TapOrder::kByOffset;
             }
         }
         in.block = block();
         in.oc_tile = tile_oc;
-        in.outside = family.outside;
         in.numerics = {arithmetic, sum_of(y_type), y_type, factors, y_zero_point, y_min, y_max};
         c_ = conv_transpose(in);
         y = c_.y;
@@ -212,6 +215,14 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     }
 
   private:
+    // Whether taps of an axis that leave x are left out, as zeros there would be multiplied for nothing: at the loop over such
+    // taps, so where all positions of a tile read there or none. Sums of integers count on zero points there
+    // (runtime/variant.h has this too).
+    bool skips_outside(int axis) const {
+        const bool loops = family.tap_order == TapOrder::kPerResidue && !family.depthwise && is_float(arithmetic);
+        return loops && !built_in_[axis].knows_counts() && (axis == 2 || (axis == 1 && tile_qh == 1));
+    }
+
     // Input channels side by side, for instructions that multiply and add several at once; with one input channel per group
     // the caller puts taps there.
     int block() const { return family.outside == Outside::kSkipped ? 1 : block_of(arithmetic, get_target()); }

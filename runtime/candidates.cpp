@@ -26,6 +26,21 @@ double taps_of(const AxisPlan &a) {
     return taps;
 }
 
+// The same, less those that leave x: of all positions on average.
+double taps_inside(const AxisPlan &a) {
+    const auto positions = static_cast<double>(a.q_extent());
+    double inside = 0;
+    for (std::int64_t r = 0; r < a.residues; r++) {
+        const std::int32_t *const row = a.table.data() + kTapColumns * r;
+        for (std::int64_t t = 0; t < row[1]; t++) {
+            const std::int64_t offset = row[0] + t * a.step;
+            const std::int64_t begin = std::clamp<std::int64_t>(-offset, 0, a.q_extent());
+            inside += static_cast<double>(std::clamp(a.geometry.in - offset, begin, a.q_extent()) - begin);
+        }
+    }
+    return positions > 0 ? inside / positions : 0;
+}
+
 // What of the layer that is built into the variant differs, or nothing.
 Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreProblem &p) {
     if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
@@ -213,9 +228,9 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     const Geometry &g = p.geometry;
     const AxisPlan &w = p.plan[0], &h = p.plan[1], &d = p.plan[2];
     double taps = 1, residues = 1;
-    for (const AxisPlan &a : p.plan) {
-        taps *= taps_of(a);
-        residues *= static_cast<double>(a.residues);
+    for (std::size_t a = 0; a < 3; a++) {
+        taps *= skips_outside(v, a) ? taps_inside(p.plan[a]) : taps_of(p.plan[a]);
+        residues *= static_cast<double>(p.plan[a].residues);
     }
     // Steps of the reduction. A pair of 16-bit products is added by an instruction of its own without VNNI, on other ports in
     // part.

@@ -61,7 +61,7 @@ constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
 // Of y, so that what follows finds it in that cache still.
 constexpr std::int64_t kPieceBytes = 512 << 10;
 // Weights that every thread may read for itself, strip by strip; strips enough that none waits long for the last.
-constexpr std::int64_t kSharedWeightsBytes = 256 << 10, kStripsPerThread = 4, kDwarfs = 16;
+constexpr std::int64_t kSharedWeightsBytes = 256 << 10, kStripsPerThread = 4, kManyStrips = 32, kDwarfs = 16;
 
 } // namespace
 
@@ -202,8 +202,12 @@ void Core::plan_strips(int threads) {
                 workers_ = threads;
             } else {
                 strips_ = std::min(ceil_div(wanted, batch), at_least(3 * halo));
-                // So few that some thread would get one more than another are so many fewer.
-                if (batch == 1 && strips_ < kStripsPerThread * threads) strips_ = strips_ / threads * threads;
+                // So few that it tells when one thread gets one more than another: as many for each, fewer if that is few.
+                if (batch == 1 && strips_ < kStripsPerThread * threads) {
+                    strips_ = strips_ / threads * threads;
+                } else if (batch == 1 && strips_ < kManyStrips * threads) {
+                    strips_ = std::min(ceil_div(strips_, threads) * threads, at_least(3 * halo));
+                }
                 images_ = 1;
                 workers_ = strips_ * batch >= threads ? threads : 1;
             }
@@ -424,7 +428,15 @@ void Core::call(const Strip &s, const Call &c, const Operands &o) const {
     // q counts from 0 in a call: x moves instead.
     Buffer<7> x(s.x + c.group_begin * s.group_stride * x_size, x_type);
     if (blocked) x.set(0, 0, block, 1);
-    for (int a = 0; a < 3; a++) x.set(blocked + a, s.x_min[a] - c.box[a].q_begin, s.x_extent[a], s.strides.axes[a]);
+    for (int a = 0; a < 3; a++) {
+        std::int64_t begin = 0, end = s.x_extent[a];
+        if (skips_outside(v, static_cast<std::size_t>(a))) { // x itself, without what is around it
+            begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
+            end = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, end);
+        }
+        x.raw.host += begin * s.strides.axes[a] * x_size;
+        x.set(blocked + a, s.x_min[a] + begin - c.box[a].q_begin, end - begin, s.strides.axes[a]);
+    }
     x.set(blocked + 3, 0, packed_.blocks(), s.strides.c);
     x.set(blocked + 4, 0, read_groups, s.group_stride);
     x.set(blocked + 5, 0, s.images, s.strides.n);

@@ -207,6 +207,13 @@ inline bool reads_any_strides(const Variant &v) {
            !kByElement;
 }
 
+// Whether the variant leaves out the taps of an axis that leave x, whatever is there.
+inline bool skips_outside(const Variant &v, std::size_t axis) {
+    const bool loops = (v.family == Family::kChannels || v.family == Family::kWide) && is_float(v.arithmetic);
+    const bool knows_counts = v.built_in && (v.built_in->axes[axis].table || v.built_in->axes[axis].count);
+    return loops && !knows_counts && (axis == 2 || (axis == 1 && v.tile_qh == 1));
+}
+
 // Bytes of an element of the packed weights, and of the copy of x.
 inline std::int64_t operand_size(const Variant &v) {
     if (is_float(v.arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v)));

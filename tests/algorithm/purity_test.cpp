@@ -32,6 +32,7 @@ ConvTranspose build(int oc_tile, int stride_w, int stride_h, const ScheduleFamil
         axis.kernel = 5;
         axis.x_min = x.dim(a).min();
         axis.x_extent = x.dim(a).extent();
+        axis.outside = family.outside;
         axis.stride = strides[a];
         axis.order = a < 2 ? family.tap_order : TapOrder::kPerResidue;
         axis.shared_first = 0;
@@ -39,7 +40,6 @@ ConvTranspose build(int oc_tile, int stride_w, int stride_h, const ScheduleFamil
     }
     in.ic_extent = x.dim(3).extent();
     in.oc_tile = oc_tile;
-    in.outside = family.outside;
     in.numerics.sum = in.numerics.y = Halide::Float(32);
     return conv_transpose(in);
 }
