@@ -215,9 +215,14 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
-    return tiles * planes *
-           (static_cast<double>(d.elements.size()) * (ic * step + (v.family == Family::kDepthwise ? 0 : 10 * rows)) +
-            static_cast<double>(d.residues) * residues_w * residues_h * vectors * v.tile_oc * interleave);
+    // The end of a row that does not fill a tile is stored element by element, each put together from all residues.
+    const std::int64_t run = std::int64_t{v.tile_q} * v.stride_w;
+    const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
+    return 0.8 * v.stride_w * ends +
+           tiles * planes *
+               (static_cast<double>(d.elements.size()) *
+                    (ic * step + (v.family == Family::kDepthwise ? 0 : 10 * rows)) +
+                static_cast<double>(d.residues) * residues_w * residues_h * vectors * v.tile_oc * interleave);
 }
 
 // Whether there is no loop over taps of w and h, as far as every residue has as many.
@@ -274,6 +279,9 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
             store = positions * vectors * (4 + 8 * partial / tiles_of_oc);
         }
         if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
+        // Groups of less than a cache line come back to each line one after the other.
+        const bool shares_lines = g.group > 1 && p.oc() * static_cast<std::int64_t>(convt_dtype_size(p.y_dtype)) < 64;
+        if (v.store == Store::kChannels && shares_lines) store += positions * cycles_to_scatter(g);
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
@@ -300,7 +308,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double loop = unrolls_taps(v)                  ? 0
                             : v.family == Family::kDepthwise ? 3 // its only input channel makes no loop
                                                              : 6;
-        const double store = v.store == Store::kPlanar ? interleave : 1.5 * lanes; // of a vector
+        const double store = v.store == Store::kPlanar ? interleave : cycles_to_scatter(g) * lanes; // of a vector
         total = tiles *
                 (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
         total += end * rows * static_cast<double>(h.residues * d.residues * p.oc());
@@ -440,6 +448,13 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
         }
     });
     return list;
+}
+
+double cycles_to_scatter(const Geometry &geometry) {
+    double bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
+    const bool together = static_cast<double>(geometry.out_channels) * bytes <= 64;
+    for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
+    return together || bytes <= kSecondLevelCache ? 1.5 : bytes <= 16 * kSecondLevelCache ? 6 : 40;
 }
 
 double least_cost(const Geometry &geometry, Isa isa) {

@@ -39,6 +39,7 @@ class Col2im {
     std::int64_t strips() const;
     std::uint64_t workspace_bytes() const { return layer_bytes_ + columns_bytes_ + bias_bytes_; }
     std::size_t packed_bytes() const { return whole_->packed_bytes(); }
+    double cost() const; // estimated cycles
 
   private:
     // Of an axis: the position of its first tap in x, how many taps there are, the first one's kernel element, 0.
@@ -49,7 +50,6 @@ class Col2im {
     std::int64_t elements() const { return geometry_.out_channels * kernel_volume(); } // columns of a position
     void plan_strips();
     Geometry product(std::int64_t positions) const; // the 1x1 layer
-    double cost() const;
     Status make_plans(const LayerPlan *from, const void *w);
     void make_tables();
     void bias_of(const void *b, char *bias) const;

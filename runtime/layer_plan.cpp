@@ -8,6 +8,7 @@
 #include "depth_to_space.h"
 #include "error.h"
 #include "half.h"
+#include "other_layout.h"
 #include "residue_layers.h"
 #include "shape.h"
 
@@ -104,6 +105,7 @@ bool LayerPlan::weights_at_run_time() const {
 
 const Core &LayerPlan::core() const {
     if (col2im_) return col2im_->first().core();
+    if (other_layout_) return other_layout_->layer().core();
     if (residue_layers_) return residue_layers_->first().core();
     return depth_to_space_ ? depth_to_space_->first().core() : core_;
 }
@@ -245,6 +247,14 @@ Status LayerPlan::finish_planning() {
         workspace_bytes_ = col2im_->workspace_bytes();
         return fits_in_memory(workspace_bytes_);
     }
+    if (other_layout_) {
+        const bool last = other_layout_->layer().geometry().layout == CONVT_CHANNELS_LAST;
+        reason_ = concat("as a layer with channels ", last ? "last" : "first",
+                         ", x and y transposed (other_layout): ", why(kOtherLayout));
+        packed_bytes_ = other_layout_->layer().packed_bytes();
+        workspace_bytes_ = other_layout_->workspace_bytes();
+        return fits_in_memory(workspace_bytes_);
+    }
     if (depth_to_space_) {
         reason_ = concat("residues of all axes as output channels, of ", depth_to_space_->count(),
                          " layers of stride 1, rearranged: ", why(kDepthToSpace));
@@ -338,6 +348,16 @@ Status LayerPlan::plan_as_layers(const void *w, const void *b) {
         if (col2im_) {
             residue_layers_.reset();
             depth_to_space_.reset();
+            cost = col2im_->cost();
+        }
+    }
+    if (w && (wanted.empty() || wanted == kOtherLayout)) {
+        Status status = OtherLayout::create(geometry_, settings, w, b, cost, &other_layout_);
+        if (!status) return status;
+        if (other_layout_) {
+            residue_layers_.reset();
+            depth_to_space_.reset();
+            col2im_.reset();
         }
     }
     if (!is_method(wanted) || is_of_layers()) return Status();
@@ -392,8 +412,12 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         if (status && residue_layers_) status = residue_layers_->reshape(geometry, &p->residue_layers_);
         if (status && depth_to_space_) status = depth_to_space_->reshape(geometry, &p->depth_to_space_);
         if (status && col2im_) status = col2im_->reshape(geometry, &p->col2im_);
+        if (status && other_layout_) status = other_layout_->reshape(geometry, &p->other_layout_);
         if (status) status = p->finish_planning();
-        const char *const method = col2im_ ? kCol2im : depth_to_space_ ? kDepthToSpace : kResidueLayers;
+        const char *const method = other_layout_     ? kOtherLayout
+                                   : col2im_         ? kCol2im
+                                   : depth_to_space_ ? kDepthToSpace
+                                                     : kResidueLayers;
         if (status && p->record_ && p->record_->variant != method) {
             p->reason_ +=
                 concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
@@ -437,6 +461,7 @@ void LayerPlan::list() const {
         if (residue_layers_) residue_layers_->for_each(add_all);
         if (depth_to_space_) depth_to_space_->for_each(add_all);
         if (col2im_) col2im_->for_each(add_all);
+        if (other_layout_) add_all(other_layout_->layer());
         if (!is_of_layers()) add(core_.variant().name);
         for (const Core &core : fallbacks_) add(core.variant().name);
         std::vector<const Candidate *> able;
@@ -449,8 +474,8 @@ void LayerPlan::list() const {
         if (weights_at_run_time() || geometry_.quantized()) return;
         // In front if one is the estimate, else behind it: what they are estimated to cost is not kept.
         const auto at = able_.begin() + (is_of_layers() || able_.empty() ? 0 : 1);
-        std::vector<const char *> methods = {kResidueLayers, kDepthToSpace, kCol2im};
-        const std::size_t chosen = col2im_ ? 2 : depth_to_space_ ? 1 : 0;
+        std::vector<const char *> methods = {kResidueLayers, kDepthToSpace, kCol2im, kOtherLayout};
+        const std::size_t chosen = other_layout_ ? 3 : col2im_ ? 2 : depth_to_space_ ? 1 : 0;
         std::rotate(methods.begin(), methods.begin() + static_cast<std::ptrdiff_t>(chosen), methods.end());
         able_.insert(at, methods.begin(), methods.end());
     });
@@ -635,8 +660,10 @@ void LayerPlan::give_back(Block workspace) const {
 }
 
 Status LayerPlan::run_layers(const RunTensors &t, char *workspace) const {
-    if (depth_to_space_ || col2im_) {
-        Status status = col2im_ ? col2im_->run(t, workspace) : depth_to_space_->run(t, workspace);
+    if (depth_to_space_ || col2im_ || other_layout_) {
+        Status status = other_layout_ ? other_layout_->run(t, workspace)
+                        : col2im_     ? col2im_->run(t, workspace)
+                                      : depth_to_space_->run(t, workspace);
         if (status && post_ops_.run) finish_whole(t);
         return status;
     }

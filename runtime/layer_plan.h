@@ -24,14 +24,15 @@ struct PlanSettings {
     Isa isa = Isa::kX86_64;
     std::string variant; // forced; empty: by cost
     bool sums_in_f16 = false;
+    bool keeps_layout = false;      // not computed in the other one
     const Tuning *tuning = nullptr; // null: see tuning_record()
 };
 
 // Ways to plan a layer as layers of other shapes have names too, which are given and recorded as those of variants are.
 inline constexpr const char kResidueLayers[] = "residue_layers", kDepthToSpace[] = "depth_to_space",
-                            kCol2im[] = "col2im";
+                            kCol2im[] = "col2im", kOtherLayout[] = "other_layout";
 inline bool is_method(const std::string &name) {
-    return name == kResidueLayers || name == kDepthToSpace || name == kCol2im;
+    return name == kResidueLayers || name == kDepthToSpace || name == kCol2im || name == kOtherLayout;
 }
 
 // Weights as one or more cores read them: one block for each kernel element of the leading axes (beyond three), so one
@@ -61,6 +62,7 @@ struct RunTensors {
 
 class Col2im;
 class DepthToSpace;
+class OtherLayout;
 class ResidueLayers;
 
 class LayerPlan {
@@ -81,7 +83,7 @@ class LayerPlan {
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
     const Core &core() const; // the first, if layers of other shapes compute this one
-    bool is_of_layers() const { return residue_layers_ || depth_to_space_ || col2im_; }
+    bool is_of_layers() const { return residue_layers_ || depth_to_space_ || col2im_ || other_layout_; }
     std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
@@ -133,10 +135,11 @@ class LayerPlan {
     PostOpsCall post_ops_;
     Core core_;
     double cost_ = 0; // its estimate
-    // At most one of these; null both: core_ computes.
+    // At most one of these; null all: core_ computes.
     std::unique_ptr<ResidueLayers> residue_layers_;
     std::unique_ptr<DepthToSpace> depth_to_space_;
     std::unique_ptr<Col2im> col2im_;
+    std::unique_ptr<OtherLayout> other_layout_;
     // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.
     std::vector<Core> fallbacks_;

@@ -1,6 +1,7 @@
 #include "plan/other_layers.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &option
     return plan;
 }
 
-void expect_infinities_reach_what_they_must(const std::vector<std::string> &problems) {
+void expect_infinities_reach_what_they_must(const std::vector<std::string> &problems, const Options &options) {
     for (const std::string &line : problems) {
         const Problem problem = parse_problem(line);
         SCOPED_TRACE(line);
@@ -23,7 +24,7 @@ void expect_infinities_reach_what_they_must(const std::vector<std::string> &prob
         for (const bool in_w : {false, true}) {
             if (in_w) inputs.w.set(inputs.w.size() / 3, -static_cast<double>(INFINITY));
             Tensor y;
-            const Status status = run(problem, inputs, Options{}, &y);
+            const Status status = run(problem, inputs, options, &y);
             ASSERT_TRUE(status) << status.message();
             EXPECT_TRUE(agrees(y, reference(problem, inputs)));
         }
@@ -31,12 +32,12 @@ void expect_infinities_reach_what_they_must(const std::vector<std::string> &prob
 }
 
 void expect_agreement_when_reshaped(const std::vector<std::string> &problems, SpatialAxis axis,
-                                    const std::vector<std::int64_t> &extents) {
+                                    const std::vector<std::int64_t> &extents, const Options &options) {
     for (const std::string &line : problems) {
         Problem problem = parse_problem(line);
         if (problem.attributes.output_shape) continue;
         const Inputs inputs = draw(problem, 7);
-        const Plan from = plan_of(problem, inputs);
+        const Plan from = plan_of(problem, inputs, options);
         const std::size_t first = problem.layout == CONVT_CHANNELS_LAST ? 1 : 2, axes = problem.x_shape.size() - 2,
                           at = axis == SpatialAxis::kFirst ? first : first + axes - 1;
         for (const std::int64_t extent : extents) {
@@ -53,6 +54,37 @@ void expect_agreement_when_reshaped(const std::vector<std::string> &problems, Sp
             Tensor y(problem.dtype, plan.y_shape());
             ASSERT_TRUE(plan.run(other.x.data(), y.data()));
             EXPECT_TRUE(agrees(y, reference(problem, other)));
+        }
+    }
+}
+
+void expect_agreement_of_crops(const std::vector<std::string> &problems, const Options &options) {
+    for (const std::string &line : problems) {
+        Problem problem = parse_problem(line);
+        SCOPED_TRACE(line);
+        const Inputs inputs = draw(problem, 11);
+        Tensor plain;
+        ASSERT_TRUE(run(problem, inputs, options, &plain));
+        problem.post_ops = {0, CONVT_RELU, 0, 0};
+        Plan plan;
+        ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan));
+        const Shape shape = plan.y_shape();
+        Shape larger = shape, strides(shape.size(), 1);
+        for (std::size_t i = 1; i < shape.size(); i++) larger[i] += 3;
+        for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * larger[i + 1];
+        Tensor parent(problem.dtype, larger);
+        std::vector<char> memory(plan.workspace_bytes() + 64);
+        void *const workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
+        const TensorView y = {parent.data(), problem.dtype, shape, strides};
+        const Status status = plan.run(inputs.x.view(), y, workspace);
+        ASSERT_TRUE(status) << status.message();
+        std::int64_t written = 0;
+        for (std::int64_t i = 0; i < parent.size(); i++) written += !std::isnan(parent.get(i));
+        EXPECT_EQ(written, plain.size());
+        for (std::int64_t i = 0; i < plain.size(); i++) {
+            std::int64_t rest = i, at = 0;
+            for (std::size_t d = shape.size(); d-- > 0; rest /= shape[d]) at += rest % shape[d] * strides[d];
+            ASSERT_EQ(parent.get(at), std::fmax(plain.get(i), 0)) << i;
         }
     }
 }

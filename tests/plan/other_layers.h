@@ -1,4 +1,4 @@
-// What tests of layers that are computed as other layers have in common (col2im_test.cpp, residue_layers_test.cpp).
+// What tests of layers that are computed as other layers have in common (col2im_test.cpp, other_layout_test.cpp, residue_layers_test.cpp).
 #ifndef CONVTRANSPOSE_TESTS_PLAN_OTHER_LAYERS_H_
 #define CONVTRANSPOSE_TESTS_PLAN_OTHER_LAYERS_H_
 
@@ -15,12 +15,15 @@ namespace convtranspose::test {
 Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &options = {});
 
 // Infinities and NaNs reach what the definition says, in x and in w. problems: lines.
-void expect_infinities_reach_what_they_must(const std::vector<std::string> &problems);
+void expect_infinities_reach_what_they_must(const std::vector<std::string> &problems, const Options &options = {});
 
 // Plans that are reshaped to other extents of x agree: of its first spatial axis, or of the last.
 enum class SpatialAxis { kFirst, kLast };
 void expect_agreement_when_reshaped(const std::vector<std::string> &problems, SpatialAxis axis,
-                                    const std::vector<std::int64_t> &extents);
+                                    const std::vector<std::int64_t> &extents, const Options &options = {});
+
+// y as a crop of something larger, with a post-op and a workspace of the caller's, is what it is without.
+void expect_agreement_of_crops(const std::vector<std::string> &problems, const Options &options = {});
 
 } // namespace convtranspose::test
 

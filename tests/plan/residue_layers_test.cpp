@@ -82,37 +82,9 @@ TEST(ResidueLayers, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_
 
 TEST(ResidueLayers, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9, 77}); }
 
-// y as a crop of something larger, with post-ops and a workspace of the caller's.
 TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {
-    for (const std::string &line :
-         {kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19], kProblems[24]}) {
-        Problem problem = parse_problem(line);
-        SCOPED_TRACE(line);
-        const Inputs inputs = draw(problem, 11);
-        Tensor plain;
-        ASSERT_TRUE(run(problem, inputs, Options{}, &plain));
-        problem.post_ops = {0, CONVT_RELU, 0, 0};
-        Plan plan;
-        ASSERT_TRUE(Plan::create(problem, {}, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan));
-        const Shape shape = plan.y_shape();
-        Shape larger = shape, strides(shape.size(), 1);
-        for (std::size_t i = 1; i < shape.size(); i++) larger[i] += 3;
-        for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * larger[i + 1];
-        Tensor parent(problem.dtype, larger);
-        std::vector<char> memory(plan.workspace_bytes() + 64);
-        void *const workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
-        const TensorView y = {parent.data(), problem.dtype, shape, strides};
-        const Status status = plan.run(inputs.x.view(), y, workspace);
-        ASSERT_TRUE(status) << status.message();
-        std::int64_t written = 0;
-        for (std::int64_t i = 0; i < parent.size(); i++) written += !std::isnan(parent.get(i));
-        EXPECT_EQ(written, plain.size());
-        for (std::int64_t i = 0; i < plain.size(); i++) {
-            std::int64_t rest = i, at = 0;
-            for (std::size_t d = shape.size(); d-- > 0; rest /= shape[d]) at += rest % shape[d] * strides[d];
-            ASSERT_EQ(parent.get(at), std::fmax(plain.get(i), 0)) << i;
-        }
-    }
+    expect_agreement_of_crops(
+        {kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19], kProblems[24]});
 }
 
 TEST(ResidueLayers, AreNotForLayersOfManyChannels) {

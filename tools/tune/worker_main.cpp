@@ -22,6 +22,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -206,8 +207,8 @@ class Worker {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
         }
         // A layer that is planned as others has the way to do so in front.
-        const bool as_layers = candidates.front() == "residue_layers" || candidates.front() == "depth_to_space" ||
-                               candidates.front() == "col2im";
+        static const std::set<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im", "other_layout"};
+        const bool as_layers = kMethods.count(candidates.front()) > 0;
         contest_->choice = as_layers ? candidates.front() : plan.variant();
         const DeviceSession *const session = contest_->session.get();
         const convt_dtype dtype = contest_->layer.problem.dtype;

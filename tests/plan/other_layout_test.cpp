@@ -1,0 +1,87 @@
+// Layers that are computed in the other layout, between transpositions.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "plan/other_layers.h"
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+const std::vector<std::string> kProblems = {
+    "f32 nchw n1 g100 ic100 oc100 i7x6 k4x4 s2x2 p1x1_1x1 bias", "f32 nhwc n3 g20 ic20 oc40 i37 k3 s3 bias",
+    "f32 nchw n2 g1 ic19 oc33 i5x9 k3x3 s2x2 p1x1_1x1",          "f32 nhwc n2 g1 ic19 oc33 i5x9 k3x3 s2x2 p1x1_1x1",
+    "f32 nhwc n1 g1 ic40 oc1 i9x17 k4x4 s2x2 p1x1_1x1 bias",     "f32 nchw n1 g1 ic1 oc5 i9x17 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n2 g3 ic6 oc9 i3x4x5 k2x3x3 s2x1x2 bias",          "f32 nhwc n2 g3 ic6 oc9 i3x4x5 k2x3x3 s2x1x2 bias",
+    "f64 nhwc n1 g8 ic8 oc16 i5x9 k3x3 s2x2 p1x1_1x1 bias",
+};
+
+Options in_the_other_layout(int threads = 1) {
+    Options options{};
+    options.variant = "other_layout";
+    options.threads = threads;
+    return options;
+}
+
+TEST(OtherLayout, Agrees) {
+    for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
+        if (!convt_isa_supported(isa)) continue;
+        for (const std::string &line : kProblems) {
+            const Problem problem = parse_problem(line);
+            Tensor alone;
+            for (const int threads : {1, 3}) {
+                Options options = in_the_other_layout(threads);
+                options.isa = convt_isa_name(isa);
+                SCOPED_TRACE(describe(problem, 3, options));
+                const Inputs inputs = draw(problem, 3);
+                const Plan plan = plan_of(problem, inputs, options);
+                EXPECT_NE(plan.explain().find("x and y transposed"), std::string::npos) << plan.explain();
+                Tensor y(problem.dtype, plan.y_shape());
+                ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+                EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+                if (threads == 1) alone = y;
+                EXPECT_TRUE(y == alone);
+            }
+        }
+    }
+}
+
+TEST(OtherLayout, IsChosenForManySmallPlanes) {
+    const Problem problem = parse_problem("f32 nchw n1 g768 ic768 oc768 i7x6 k4x4 s2x2 p1x1_1x1");
+    const Inputs inputs = draw(problem, 3);
+    const Plan plan = plan_of(problem, inputs);
+    EXPECT_NE(plan.explain().find("x and y transposed"), std::string::npos) << plan.explain();
+    expect_agreement(problem, 3);
+}
+
+TEST(OtherLayout, InfinitiesReachWhatTheyMust) {
+    expect_infinities_reach_what_they_must(kProblems, in_the_other_layout());
+}
+
+TEST(OtherLayout, OtherSizesOfX) {
+    expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9, 77}, in_the_other_layout(3));
+}
+
+TEST(OtherLayout, CropsPostOpsAndWorkspaces) { expect_agreement_of_crops(kProblems, in_the_other_layout()); }
+
+TEST(OtherLayout, IsRefusedWhereNothingTransposes) {
+    const auto refuses = [](const std::string &line, bool constant_weights) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 3);
+        Plan plan;
+        const Status status =
+            Plan::create(problem, in_the_other_layout(), constant_weights ? inputs.w.data() : nullptr, nullptr, &plan);
+        EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+        return status.message();
+    };
+    EXPECT_NE(refuses("f16 nchw n1 g1 ic8 oc8 i5x5 k3x3 s2x2", true).find("other_layout"), std::string::npos);
+    EXPECT_NE(refuses("f32 nchw n1 g1 ic2 oc2 i2x2x2x2 k2x2x2x2 s1x1x1x1", true).find("other_layout"),
+              std::string::npos);
+    EXPECT_NE(refuses("f32 nchw n1 g1 ic8 oc8 i5x5 k3x3 s2x2", false).find("constant weights"), std::string::npos);
+}
+
+} // namespace
+} // namespace convtranspose::test
