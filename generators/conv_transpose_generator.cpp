@@ -151,9 +151,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                           whole(oc, tile_oc),
                           whole(out_w, int(stride_w) * int(tile_q)),
                           whole(out_h, stride_h)};
-        const bool by_elements = get_target().arch == Target::ARM && get_target().bits == 64;
-        const bool by_element =
-            by_elements && !family.depthwise && unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
+        const bool by_element = get_target().arch == Target::ARM && get_target().bits == 64 && !family.depthwise &&
+                                unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
         const bool masked_stores = get_target().has_feature(Target::AVX512);
         const Tile tile{tile_oc, tile_q, tile_qh, lanes, masked_stores, by_element, loops};
         for (int i = 0; i < w.dimensions(); i++) {
@@ -186,10 +185,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             factors.dim(2).set_stride(1);
             y.dim(y.dimensions() - 2).set_stride(1);
         } else if (family.outside == Outside::kNeverReads) {
-            // Broadcasts of x cost the same whatever its strides are (runtime/variant.h: reads_any_strides).
-            const bool broadcasts_x =
-                !family.vectors_along_w && store == Store::kChannels && stride_w == 0 && !by_elements;
-            x.dim(0).set_stride(is_float(arithmetic) && broadcasts_x ? Expr() : Expr(1));
+            // With 32 vector registers, broadcasts of x cost the same whatever its strides are (runtime/variant.h:
+            // reads_any_strides). With 16 sums are spilled while addresses are computed: twice the time, measured.
+            const bool broadcasts_x = !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
+            const bool any_strides = is_float(arithmetic) && broadcasts_x && masked_stores;
+            x.dim(0).set_stride(any_strides ? Expr() : Expr(1));
             w.dim(f + 1).set_stride(block() * tile_oc);
             set_tap_strides();
             if (f) {

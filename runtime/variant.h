@@ -203,8 +203,8 @@ inline bool for_whole_rows(const Variant &v) {
 
 // Whether the variant reads x whatever its strides are, as it broadcasts every element (generators/conv_transpose_generator.cpp).
 inline bool reads_any_strides(const Variant &v) {
-    return v.family == Family::kChannels && v.store == Store::kChannels && is_float(v.arithmetic) && v.stride_w == 0 &&
-           !kByElement;
+    return v.isa == Isa::kAvx512 && v.family == Family::kChannels && v.store == Store::kChannels &&
+           is_float(v.arithmetic) && v.stride_w == 0;
 }
 
 // Whether the variant leaves out the taps of an axis that leave x, whatever is there.
