@@ -14,6 +14,13 @@ namespace {
 
 constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to keep this much
 
+// Apart so far positions of y, channels last, meet in few sets of the first-level cache.
+constexpr std::int64_t kFarPositions = 2048;
+
+std::int64_t y_position_bytes(const Geometry &geometry) {
+    return geometry.out_channels * static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
+}
+
 double parts_of(std::int64_t a, std::int64_t b) {
     const std::int64_t whole = (a + b - 1) / b;
     return static_cast<double>(whole);
@@ -215,10 +222,11 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
-    // The end of a row that does not fill a tile is stored element by element, each put together from all residues.
+    // The end of a row that does not fill a tile is stored element by element, each put together from all residues: measured, of
+    // stride 8 that takes 7 cycles, of 2 it does not tell.
     const std::int64_t run = std::int64_t{v.tile_q} * v.stride_w;
     const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
-    return 0.8 * v.stride_w * ends +
+    return (v.family == Family::kDepthwise ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
            tiles * planes *
                (static_cast<double>(d.elements.size()) *
                     (ic * step + (v.family == Family::kDepthwise ? 0 : 10 * rows)) +
@@ -280,8 +288,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         }
         if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
         // Groups of less than a cache line come back to each line one after the other.
-        const bool shares_lines = g.group > 1 && p.oc() * static_cast<std::int64_t>(convt_dtype_size(p.y_dtype)) < 64;
-        if (v.store == Store::kChannels && shares_lines) store += positions * cycles_to_scatter(g);
+        if (v.store == Store::kChannels && shares_cache_lines(g) && y_position_bytes(g) >= kFarPositions)
+            store += positions * cycles_to_scatter(g);
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
@@ -451,10 +459,14 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
 }
 
 double cycles_to_scatter(const Geometry &geometry) {
-    double bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
-    const bool together = static_cast<double>(geometry.out_channels) * bytes <= 64;
+    auto bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
     for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
-    return together || bytes <= kSecondLevelCache ? 1.5 : bytes <= 16 * kSecondLevelCache ? 6 : 40;
+    if (y_position_bytes(geometry) <= 64 || bytes <= kSecondLevelCache) return 1.5;
+    return y_position_bytes(geometry) < kFarPositions ? 6 : 40;
+}
+
+bool shares_cache_lines(const Geometry &geometry) {
+    return geometry.group > 1 && y_position_bytes(geometry) < 64 * geometry.group;
 }
 
 double least_cost(const Geometry &geometry, Isa isa) {

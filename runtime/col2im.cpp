@@ -105,7 +105,7 @@ double Col2im::cost() const {
         stored *= static_cast<double>(axis.out);
     }
     const bool scattered = w.geometry.stride != 1 && kernel_->stride_w == 0;
-    const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && geometry_.out_channels > 1;
+    const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && shares_cache_lines(geometry_);
     const double per_element = among_others ? cycles_to_scatter(geometry_) : scattered ? kCyclesPerElement : 0;
     const double moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all *
                                                    static_cast<double>(row_ * elements() * images_)

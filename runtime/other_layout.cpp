@@ -13,8 +13,9 @@ namespace convtranspose {
 namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
-constexpr double kGain = 0.8;                  // estimates are not that exact
+constexpr double kGain = 0.65;                 // estimates are not that exact
 constexpr double kCyclesPerElement = 1;        // of transposing
+constexpr double kCyclesPerPosition = 20;      // of storing sixteen channels of one, or fewer
 constexpr double kCyclesPerTransposition = 500;
 
 std::int64_t volume(const Shape &shape) {
@@ -67,7 +68,11 @@ Status OtherLayout::create(const Geometry &geometry, const PlanSettings &setting
     if (volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0 || elements > kMostBytes / size) return Status();
     std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings));
     if (!own->copy_) return Status();
-    own->cost_ = kCyclesPerElement * static_cast<double>(elements) + 2 * kCyclesPerTransposition;
+    const bool last = geometry.layout == CONVT_CHANNELS_LAST; // then y is what is stored so
+    const double stored = static_cast<double>(volume(last ? geometry.y_shape : geometry.x_shape));
+    const std::int64_t together = std::min<std::int64_t>(last ? geometry.out_channels : geometry.in_channels, 16);
+    own->cost_ = kCyclesPerElement * static_cast<double>(elements) +
+                 kCyclesPerPosition * stored / static_cast<double>(together) + 2 * kCyclesPerTransposition;
     if (!(own->cost_ < kGain * cost)) return Status();
     own->cost_ += least_cost(own->inner_, settings.isa);
     if (!(own->cost_ < kGain * cost)) return Status();
