@@ -61,7 +61,7 @@ constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
 // Of y, so that what follows finds it in that cache still.
 constexpr std::int64_t kPieceBytes = 512 << 10;
 // Weights that every thread may read for itself, strip by strip; strips enough that none waits long for the last.
-constexpr std::int64_t kSharedWeightsBytes = 256 << 10, kStripsPerThread = 4, kManyStrips = 32, kDwarfs = 16;
+constexpr std::int64_t kSharedWeightsBytes = 384 << 10, kStripsPerThread = 4, kManyStrips = 32, kDwarfs = 16;
 
 } // namespace
 
