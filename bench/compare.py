@@ -123,7 +123,7 @@ def choose_peers(asked):
 
 def run_layers(layers, threads, peers, arguments, log):
     """Rows, and what was measured of the machine with so many threads."""
-    takers = [contenders.Ours(arguments.convtranspose, threads), contenders.Ours(arguments.convtranspose, threads, layout="nhwc")]
+    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout) for layout in (None, "nhwc")]
     takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in contenders.PEERS[peer][2]]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

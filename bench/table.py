@@ -52,7 +52,8 @@ def _cell(result):
 
 
 def _layers(rows, settings, keys):
-    heading = ["layer", "shape", "ours ms", "ours nhwc", *settings, *(HEADINGS[key] for key in keys), "GFLOP/s", "peak %", "variant", "variant nhwc"]
+    heading = ["layer", "shape", "ours ms", "ours nhwc", *settings, *(HEADINGS[key] for key in keys), "GFLOP/s", "peak %",
+               "variant", "variant nhwc"]
     lines = ["| " + " | ".join(heading) + " |", "|---|---|" + "--:|" * (len(heading) - 4) + "---|---|"]
     for row in rows:
         ours = row["convtranspose"]

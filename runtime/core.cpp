@@ -100,15 +100,7 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
-    for_each_kernel_table([&](const KernelTable &kernels) {
-        for (std::size_t i = 0; i < kernels.copy_count; i++) {
-            const CopyVariant &copy = kernels.copies[i];
-            if (copy.isa == v.isa && copy.order == order && copy.arithmetic == v.arithmetic && copy.dtype == x_bits &&
-                copy.block == packed_.block) {
-                copy_ = copy.run;
-            }
-        }
-    });
+    copy_ = find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(packed_.block));
     plan_strips(threads);
 }
 

@@ -8,6 +8,26 @@
 
 namespace convtranspose {
 
+void run_copy(CopyFunction copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
+              const ByteX &byte_x, const Parallel &parallel) {
+    const std::array<std::size_t, 5> order = {6, 3, 2, 4, 5};
+    const std::size_t split = *std::max_element(
+        order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return box.extents[a] < box.extents[b]; });
+    const std::int64_t count = std::min<std::int64_t>(box.extents[split], parallel.threads);
+    parallel.for_each(static_cast<std::size_t>(count), [&](std::size_t i) {
+        const std::int64_t first = box.extents[split] * static_cast<std::int64_t>(i) / count;
+        const std::int64_t last = box.extents[split] * (static_cast<std::int64_t>(i) + 1) / count;
+        Buffer<7> x(static_cast<const char *>(from.data) + first * box.from[split] * from.type.bytes(), from.type);
+        Buffer<7> y(static_cast<char *>(to.data) + first * box.to[split] * to.type.bytes(), to.type);
+        for (std::size_t d = 0; d < 7; d++) {
+            const std::int64_t extent = d == split ? last - first : box.extents[d];
+            x.set(static_cast<int>(d), 0, extent, box.from[d]);
+            y.set(static_cast<int>(d), 0, extent, box.to[d]);
+        }
+        copy(&x.raw, byte_x.flip, byte_x.zero, &y.raw);
+    });
+}
+
 // Strides of the copy of x: dense, in the order that the variant reads.
 void Core::lay_out_copy(Strip *s) const {
     TensorStrides &to = s->strides;
@@ -25,9 +45,8 @@ void Core::lay_out_copy(Strip *s) const {
     to.n = to.axes[2] * s->x_extent[2];
 }
 
-// Extents and strides (c0, w, h, d, c1, g, n) of what one call of a copy kernel copies, and where it begins, in elements.
-struct Core::CopyPart {
-    std::array<std::int64_t, 7> extents, from, to;
+// What one call of a copy kernel copies, and where it begins, in elements.
+struct Core::CopyPart : CopyBox {
     std::int64_t from_offset = 0, to_offset = 0;
 };
 
@@ -133,24 +152,9 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
     for (std::size_t k = 0; k < parts.count; k++) {
         const CopyPart &p = parts.part[k];
         if (*std::min_element(p.extents.begin(), p.extents.end()) == 0) continue;
-        const std::array<std::size_t, 5> order = {6, 3, 2, 4, 5};
-        const std::size_t split = *std::max_element(
-            order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p.extents[a] < p.extents[b]; });
-        const std::int64_t count = std::min<std::int64_t>(p.extents[split], parallel.threads);
-        parallel.for_each(static_cast<std::size_t>(count), [&](std::size_t i) {
-            const std::int64_t first = p.extents[split] * static_cast<std::int64_t>(i) / count;
-            const std::int64_t last = p.extents[split] * (static_cast<std::int64_t>(i) + 1) / count;
-            const std::int64_t from_offset = s.first_image * strides.n + p.from_offset + first * p.from[split];
-            const std::int64_t to_offset = p.to_offset + first * p.to[split];
-            Buffer<7> from(static_cast<const char *>(o.x) + from_offset * x_size, x_type);
-            Buffer<7> to(static_cast<char *>(o.workspace) + to_offset * size, types_of(*variant_).x);
-            for (std::size_t d = 0; d < 7; d++) {
-                const std::int64_t extent = d == split ? last - first : p.extents[d];
-                from.set(static_cast<int>(d), 0, extent, p.from[d]);
-                to.set(static_cast<int>(d), 0, extent, p.to[d]);
-            }
-            copy_(&from.raw, o.byte_x.flip, o.byte_x.zero, &to.raw);
-        });
+        const std::int64_t from = s.first_image * strides.n + p.from_offset;
+        run_copy(copy_, p, {static_cast<const char *>(o.x) + from * x_size, x_type},
+                 {static_cast<char *>(o.workspace) + p.to_offset * size, types_of(*variant_).x}, o.byte_x, parallel);
     }
 }
 

@@ -33,6 +33,20 @@ struct Buffer {
 
 constexpr std::int64_t kCacheLine = 64;
 
+// Extents and strides (c0, w, h, d, c1, g, n), in elements, of what a copy kernel copies.
+struct CopyBox {
+    std::array<std::int64_t, 7> extents, from, to;
+};
+
+// On all threads, in parts of the longest dimension but c0 and w.
+template<typename Data>
+struct Typed {
+    Data *data; // of the box's first element
+    halide_type_t type;
+};
+void run_copy(CopyFunction copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
+              const ByteX &byte_x, const Parallel &parallel);
+
 halide_type_t type_of(convt_dtype dtype);
 
 // Of packed weights, of the copy of x, and of the packed bias.

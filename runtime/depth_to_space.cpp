@@ -16,12 +16,6 @@ constexpr std::int64_t kMostBytes = 4 << 20;                 // of what is rearr
 constexpr double kGain = 0.8;                                // estimates are not that exact
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
 
-std::int64_t volume(const Shape &shape) {
-    std::int64_t n = 1;
-    for (const std::int64_t extent : shape) n *= extent;
-    return n;
-}
-
 // Runs of `count` elements to places `to_step` apart; those of one run `to_stride` apart.
 template<typename T>
 void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t to_step, std::int64_t to_stride,

@@ -44,11 +44,7 @@ std::string bytes(double n) {
     return text;
 }
 
-double volume(const Shape &shape) {
-    double n = 1;
-    for (const std::int64_t extent : shape) n *= static_cast<double>(extent);
-    return n;
-}
+double elements(const Shape &shape) { return static_cast<double>(volume(shape)); }
 
 // "0.25", or "0.25 .. 0.5 (64 output channels)".
 template<typename T>
@@ -143,8 +139,8 @@ std::string explain(const LayerPlan &plan) {
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
     if (g.quantized()) explain_quantization(plan, &out);
     explain_post_ops(g.post_ops, &out);
-    const double macs = count_macs(g), x = volume(g.x_shape) * size(g.dtype), w = volume(g.w_shape) * size(g.w_dtype),
-                 y = volume(g.y_shape) * size(g.y_dtype);
+    const double macs = count_macs(g), x = elements(g.x_shape) * size(g.dtype),
+                 w = elements(g.w_shape) * size(g.w_dtype), y = elements(g.y_shape) * size(g.y_dtype);
     char text[64];
     std::snprintf(text, sizeof text, "%.6g", macs);
     out << "multiply-adds " << text << "; x " << bytes(x) << ", w " << bytes(w) << ", y " << bytes(y);

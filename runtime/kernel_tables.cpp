@@ -81,4 +81,18 @@ const Tuning &tuning_of_table(std::size_t i, std::string *why) {
     return entry.tuning;
 }
 
+CopyFunction find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block) {
+    CopyFunction found = nullptr;
+    for_each_kernel_table([&](const KernelTable &kernels) {
+        for (std::size_t i = 0; i < kernels.copy_count; i++) {
+            const CopyVariant &copy = kernels.copies[i];
+            if (copy.isa == isa && copy.order == order && copy.arithmetic == arithmetic && copy.dtype == x_dtype &&
+                copy.block == block) {
+                found = copy.run;
+            }
+        }
+    });
+    return found;
+}
+
 } // namespace convtranspose

@@ -25,6 +25,9 @@ void for_each_kernel_table(const F &f) {
     for (std::size_t i = 0; (table = kernel_table(i)) != nullptr; i++) f(*table);
 }
 
+// Null: there is none.
+CopyFunction find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block);
+
 } // namespace convtranspose
 
 #endif // CONVTRANSPOSE_RUNTIME_KERNEL_TABLES_H_

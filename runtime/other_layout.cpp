@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "candidates.h"
 #include "core_parts.h"
@@ -18,23 +19,8 @@ constexpr double kCyclesPerElement = 1;        // of transposing
 constexpr double kCyclesPerPosition = 20;      // of storing sixteen channels of one, or fewer
 constexpr double kCyclesPerTransposition = 500;
 
-std::int64_t volume(const Shape &shape) {
-    std::int64_t n = 1;
-    for (const std::int64_t extent : shape) n *= extent;
-    return n;
-}
-
 convt_layout other(convt_layout layout) {
     return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
-}
-
-Shape moved(Shape shape, convt_layout to) {
-    if (to == CONVT_CHANNELS_LAST) {
-        std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
-    } else {
-        std::rotate(shape.begin() + 1, shape.end() - 1, shape.end());
-    }
-    return shape;
 }
 
 } // namespace
@@ -43,16 +29,10 @@ OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings)
     : geometry_(geometry), inner_(geometry), settings_(settings) {
     inner_.post_ops = {};
     inner_.layout = other(geometry.layout);
-    inner_.x_shape = moved(geometry.x_shape, inner_.layout);
-    inner_.y_shape = moved(geometry.y_shape, inner_.layout);
+    move_channels(&inner_.x_shape, inner_.layout);
+    move_channels(&inner_.y_shape, inner_.layout);
     settings_.keeps_layout = true;
-    for (std::size_t i = 0; i < convt_float_kernels.copy_count; i++) {
-        const CopyVariant &copy = convt_float_kernels.copies[i];
-        if (copy.isa == isa_of_floats(settings.isa) && copy.order == CopyOrder::kTransposed &&
-            copy.arithmetic == Arithmetic::kFloat && copy.dtype == geometry.dtype && copy.block == 1) {
-            copy_ = copy.run;
-        }
-    }
+    copy_ = find_copy(isa_of_floats(settings.isa), CopyOrder::kTransposed, Arithmetic::kFloat, geometry.dtype, 1);
 }
 
 Status OtherLayout::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
@@ -140,23 +120,14 @@ void OtherLayout::transpose(const Shape &shape, convt_layout from_layout, const 
     const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
     const std::array<Axis, 7> dims = {Axis(),     dense_to, axes[1], axes[2],
                                       dense_from, Axis(),   n}; // c0, w, h, d, c1, g, n
-    const std::array<std::size_t, 4> order = {6, 3, 2, 4};
-    const std::size_t split = *std::max_element(
-        order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return dims[a].extent < dims[b].extent; });
-    const std::int64_t parts = std::min<std::int64_t>(dims[split].extent, settings_.parallel.threads);
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    settings_.parallel.for_each(static_cast<std::size_t>(parts), [&](std::size_t i) {
-        const std::int64_t begin = dims[split].extent * static_cast<std::int64_t>(i) / parts;
-        const std::int64_t end = dims[split].extent * (static_cast<std::int64_t>(i) + 1) / parts;
-        Buffer<7> x(static_cast<const char *>(from) + begin * dims[split].from * size, type_of(geometry_.dtype));
-        Buffer<7> copy(static_cast<char *>(to) + begin * dims[split].to * size, type_of(geometry_.dtype));
-        for (std::size_t d = 0; d < dims.size(); d++) {
-            const std::int64_t extent = d == split ? end - begin : dims[d].extent;
-            x.set(static_cast<int>(d), 0, extent, dims[d].from);
-            copy.set(static_cast<int>(d), 0, extent, dims[d].to);
-        }
-        copy_(&x.raw, 0, 0, &copy.raw);
-    });
+    CopyBox box;
+    for (std::size_t d = 0; d < dims.size(); d++) {
+        box.extents[d] = dims[d].extent;
+        box.from[d] = dims[d].from;
+        box.to[d] = dims[d].to;
+    }
+    const halide_type_t type = type_of(geometry_.dtype);
+    run_copy(copy_, box, {from, type}, {to, type}, {}, settings_.parallel);
 }
 
 } // namespace convtranspose

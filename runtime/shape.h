@@ -42,6 +42,22 @@ inline Strides dense_strides(const Shape &shape) {
     return strides;
 }
 
+inline std::int64_t volume(const Shape &shape) {
+    std::int64_t n = 1;
+    for (const std::int64_t extent : shape) n *= extent;
+    return n;
+}
+
+// The shape of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
+inline void move_channels(Shape *shape, convt_layout to) {
+    if (shape->size() < 3) return;
+    if (to == CONVT_CHANNELS_LAST) {
+        std::rotate(shape->begin() + 1, shape->begin() + 2, shape->end());
+    } else {
+        std::rotate(shape->begin() + 1, shape->end() - 1, shape->end());
+    }
+}
+
 } // namespace convtranspose
 
 #endif // CONVTRANSPOSE_RUNTIME_SHAPE_H_

@@ -80,15 +80,6 @@ void Tensor::set(std::size_t i, double value) {
     }
 }
 
-void move_channels(Shape *shape, convt_layout to) {
-    if (shape->size() < 3) return;
-    if (to == CONVT_CHANNELS_LAST) {
-        std::rotate(shape->begin() + 1, shape->begin() + 2, shape->end());
-    } else {
-        std::rotate(shape->begin() + 1, shape->end() - 1, shape->end());
-    }
-}
-
 Tensor with_channels_moved(const Tensor &tensor, convt_layout to) {
     Shape shape = tensor.shape;
     move_channels(&shape, to);

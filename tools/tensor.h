@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "convtranspose/convtranspose.hpp"
+#include "runtime/shape.h"
 
 namespace convtranspose::tools {
 
@@ -48,8 +49,7 @@ struct Tensor {
     Buffer data;
 };
 
-// The shape of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
-void move_channels(Shape *shape, convt_layout to);
+// The same tensor in the other layout.
 Tensor with_channels_moved(const Tensor &tensor, convt_layout to);
 
 } // namespace convtranspose::tools
