@@ -44,9 +44,6 @@ using convtranspose::isa_name;
 using convtranspose::Strides;
 using convtranspose::to_string;
 
-constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2,   Isa::kX86_64,     Isa::kNeonDotprod,
-                         Isa::kNeonFp16,   Isa::kNeon,   Isa::kNeon32, Isa::kWasmSimd128}; // best first
-
 CONVTRANSPOSE_THREAD_LOCAL std::string last_error;
 CONVTRANSPOSE_THREAD_LOCAL const char *last_literal = ""; // instead of last_error where there was no memory for one
 
@@ -83,10 +80,14 @@ bool built_in(Isa isa) {
     return false;
 }
 
-std::vector<Isa> isas_built_in() {
-    std::vector<Isa> list;
-    std::copy_if(std::begin(kIsas), std::end(kIsas), std::back_inserter(list), built_in);
-    return list;
+const std::vector<Isa> &isas_built_in() {
+    static const std::vector<Isa> isas = [] {
+        std::vector<Isa> list;
+        std::copy_if(std::begin(convtranspose::kIsas), std::end(convtranspose::kIsas), std::back_inserter(list),
+                     built_in);
+        return list;
+    }();
+    return isas;
 }
 
 const std::vector<const char *> &variant_names() {

@@ -11,6 +11,63 @@ namespace convtranspose {
 
 namespace {
 
+constexpr std::int64_t kTakenApartBytes = 16 << 10;
+
+// F16 is a type to store: zero is all its bits zero, and whether it is finite shows in f32.
+template<typename Sum>
+using Computed = std::conditional_t<std::is_same_v<Sum, F16>, float, Sum>;
+
+// Becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other. Of several sums, none of which waits for another.
+template<typename Sum>
+class FiniteCheck {
+  public:
+    void add(const Sum *values, std::int64_t count) {
+        std::int64_t i = 0;
+        for (; i + kSums <= count; i += kSums) {
+            for (std::int64_t k = 0; k < kSums; k++) sums_[k] += static_cast<Computed<Sum>>(values[i + k]) * 0;
+        }
+        for (; i < count; i++) sums_[0] += static_cast<Computed<Sum>>(values[i]) * 0;
+    }
+    bool finite() const {
+        return std::all_of(sums_, sums_ + kSums, [](Computed<Sum> sum) { return sum == 0; });
+    }
+
+  private:
+    static constexpr std::int64_t kSums = 16;
+    Computed<Sum> sums_[kSums] = {};
+};
+
+// Where each packed tap is among the kernel elements of a pair of channels, in elements.
+std::vector<std::int64_t> tap_offsets(const PackedLayout &p, const std::array<AxisPlan, 3> &axes,
+                                      const WeightsView &w) {
+    std::vector<std::int64_t> offsets;
+    offsets.reserve(static_cast<std::size_t>(p.taps_volume()));
+    for (std::int64_t d = 0; d < p.taps[2]; d++) {
+        for (std::int64_t h = 0; h < p.taps[1]; h++) {
+            for (std::int64_t v = 0; v < p.taps[0]; v++) {
+                offsets.push_back(axes[2].elements.data()[d] * w.k[2] + axes[1].elements.data()[h] * w.k[1] +
+                                  axes[0].elements.data()[v] * w.k[0]);
+            }
+        }
+    }
+    return offsets;
+}
+
+// to[i] = from[i * stride] for i below `filled`, then zeros up to `tile`.
+template<typename Stored, typename Sum>
+void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::int64_t tile, Sum *to) {
+    std::int64_t i = 0;
+    for (; i + 4 <= filled; i += 4, from += 4 * stride) { // all loads first: stores might change what the others read
+        const Stored a = from[0], b = from[stride], c = from[2 * stride], d = from[3 * stride];
+        to[i] = static_cast<Sum>(a);
+        to[i + 1] = static_cast<Sum>(b);
+        to[i + 2] = static_cast<Sum>(c);
+        to[i + 3] = static_cast<Sum>(d);
+    }
+    for (; i < filled; i++, from += stride) to[i] = static_cast<Sum>(*from);
+    for (; i < tile; i++) to[i] = Sum();
+}
+
 template<typename Stored, typename Sum>
 bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const WeightsView &w, const void *bias,
           Sum *w_out, Sum *bias_out) {
@@ -20,31 +77,26 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     const std::int64_t tap_stride = p.oc_tile ? p.ic * tile : p.groups();
     const std::int64_t tile_stride = p.taps_volume() * tap_stride;
     const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : 1;
-    // F16 is a type to store: zero is all its bits zero, and whether it is finite shows in f32.
-    using Computed = std::conditional_t<std::is_same_v<Sum, F16>, float, Sum>;
-    Computed not_finite = 0; // becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other
+    const std::vector<std::int64_t> offsets = tap_offsets(p, axes, w);
+    // As many input channels at a time as stay in the first-level cache while their taps are taken apart: all taps of a
+    // pair of channels share cache lines, and a tap's channels are written side by side.
+    const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
+    const std::int64_t at_a_time = std::max<std::int64_t>(kTakenApartBytes / std::max<std::int64_t>(bytes, 1), 1);
+    FiniteCheck<Sum> check;
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
             Sum *const to_tile = w_out + g * group_stride + t * tile_stride;
             const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
-            // Input channels outermost: w is read front to back, and the tile's taps are written side by side.
-            for (std::int64_t ic = 0; ic < p.ic; ic++) {
-                Sum *to = to_tile + ic * ic_stride;
-                for (std::int64_t d = 0; d < p.taps[2]; d++) {
-                    for (std::int64_t h = 0; h < p.taps[1]; h++) {
-                        const std::int64_t at_dh =
-                            axes[2].elements.data()[d] * w.k[2] + axes[1].elements.data()[h] * w.k[1];
-                        for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride) {
-                            const Stored *const source = from + (g * p.ic + ic) * w.c + t * tile * w.m + at_dh +
-                                                         axes[0].elements.data()[v] * w.k[0];
-                            for (std::int64_t i = 0; i < filled; i++) {
-                                const Sum value = static_cast<Sum>(source[i * w.m]);
-                                not_finite += static_cast<Computed>(value) * 0;
-                                to[i] = value;
-                            }
-                            for (std::int64_t i = filled; i < tile; i++) to[i] = Sum();
-                        }
+            for (std::int64_t begin = 0; begin < p.ic; begin += at_a_time) {
+                const std::int64_t count = std::min(at_a_time, p.ic - begin);
+                const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * w.m;
+                Sum *to_tap = to_tile + begin * ic_stride;
+                for (const std::int64_t offset : offsets) {
+                    for (std::int64_t ic = 0; ic < count; ic++) {
+                        gather(channels + ic * w.c + offset, w.m, filled, tile, to_tap + ic * ic_stride);
                     }
+                    check.add(to_tap, count * tile);
+                    to_tap += tap_stride;
                 }
             }
         }
@@ -57,7 +109,7 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
             bias_out[g * per_group + i] = exists ? static_cast<Sum>(b[g * p.oc + i]) : Sum();
         }
     }
-    return not_finite == 0;
+    return check.finite();
 }
 
 template<typename Packed>

@@ -13,6 +13,9 @@ namespace convtranspose {
 
 enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
 
+inline constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2,   Isa::kX86_64,     Isa::kNeonDotprod,
+                                Isa::kNeonFp16,   Isa::kNeon,   Isa::kNeon32, Isa::kWasmSimd128}; // best first
+
 enum class Family { kReference, kChannels, kWide, kFew, kDepthwise };
 
 // Where y (and for depthwise x) is dense: along the channels or along w.
