@@ -87,7 +87,7 @@ include(${table_${architecture}}) # convtranspose_architecture_table: the famili
 
 function(convtranspose_table)
     # x copied into the order that a family reads.
-    convtranspose_copies(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 BLOCK 1 ORDERS planar channels transposed)
+    convtranspose_copies(ISAS ${float_isas} DTYPES f16 bf16 f32 f64 BLOCK 1 ORDERS planar channels transposed tiles)
     convtranspose_copies(ISAS ${int16_isas} DTYPES i16 BLOCK ${int16_block} ORDERS planar channels transposed tochannels)
     if(NOT int16_block EQUAL 1) # for the reference
         convtranspose_copies(ISAS ${int16_isas} DTYPES i16 BLOCK 1 ORDERS planar channels)

@@ -10,7 +10,7 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY channels ISAS neon DTYPES f16 bf16 STORES planar STRIDES 1 2 4 TILES 2x8)
 
     # Sums in f16, where they are asked for.
-    convtranspose_copies(ISAS neon_fp16 DTYPES h16 BLOCK 1 ORDERS planar channels transposed)
+    convtranspose_copies(ISAS neon_fp16 DTYPES h16 BLOCK 1 ORDERS planar channels transposed tiles)
     convtranspose_variants(FAMILY channels ISAS neon_fp16 DTYPES h16 STORES channels STRIDES 0 TILES 4x6 2x12 2x8 2x4x2 2x1 1x8 1x1)
     convtranspose_variants(FAMILY channels ISAS neon_fp16 DTYPES h16 STORES planar STRIDES 0 TILES 2x8 1x1)
     convtranspose_variants(FAMILY channels ISAS neon_fp16 DTYPES h16 STORES planar STRIDES 1 2 4 TILES 2x12 2x4x2)

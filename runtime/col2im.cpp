@@ -114,18 +114,31 @@ double Col2im::cost() const {
            moved * 2 / kernel_->lanes + strips_of_all * kCyclesPerStrip;
 }
 
-Status Col2im::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b, double cost,
-                      std::unique_ptr<Col2im> *made) {
-    made->reset();
-    bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && geometry.batch > 0 && geometry.in_channels > 0 &&
-                geometry.out_channels > 0;
+std::string Col2im::summary() const {
+    return concat("kernel elements as output channels of a matrix product, added up (col2im), in ", strips(),
+                  " strips");
+}
+
+std::vector<const LayerPlan *> Col2im::layers() const {
+    std::vector<const LayerPlan *> all;
+    for (const LayerPlan *plan : {whole_.get(), last_.get(), single_.get()}) {
+        if (plan) all.push_back(plan);
+    }
+    return all;
+}
+
+Status Col2im::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
+    const void *const w = request.w;
+    bool fits = !geometry.quantized() && request.arithmetic != Arithmetic::kHalf && geometry.axes.size() <= 3 &&
+                geometry.batch > 0 && geometry.in_channels > 0 && geometry.out_channels > 0;
     bool plain = true; // a matrix product as it is
     for (const AxisGeometry &axis : geometry.axes) {
         fits = fits && axis.in > 0;
         plain = plain && axis.kernel == 1 && axis.stride == 1;
     }
     if (!fits || plain) return Status();
-    std::unique_ptr<Col2im> own(new Col2im(geometry, settings));
+    std::unique_ptr<Col2im> own(new Col2im(geometry, request.settings));
     if (!own->kernel_ || std::max(own->axes_[1].geometry.out, own->axes_[2].geometry.out) > kMostPositions) {
         return Status();
     }
@@ -134,19 +147,21 @@ Status Col2im::create(const Geometry &geometry, const PlanSettings &settings, co
         (own->strip_rows_ + own->kept_rows_) * own->row_ * own->elements() * own->images_;
     // Weights of a run are packed once, for a single strip.
     if (strip_elements * static_cast<std::int64_t>(convt_dtype_size(own->sum_dtype_)) > kMostBytes ||
-        (!w && own->strips() > 1) || !(own->cost() < cost)) {
+        (!w && own->strips() > 1)) {
         return Status();
     }
+    made->cost = own->cost();
+    if (!(made->cost < request.most)) return Status();
     if (Status status = own->make_plans(nullptr, w); !status) return status;
     if (w) {
         own->bias_.resize(static_cast<std::size_t>(geometry.out_channels) * convt_dtype_size(own->sum_dtype_));
-        own->bias_of(b, own->bias_.data());
+        own->bias_of(request.b, own->bias_.data());
     }
-    *made = std::move(own);
+    made->method = std::move(own);
     return Status();
 }
 
-Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Col2im> *made) const {
+Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
     std::unique_ptr<Col2im> own(new Col2im(geometry, settings_));
     own->bias_ = bias_;
     own->plan_strips();
@@ -165,8 +180,8 @@ Status Col2im::make_plans(const LayerPlan *from, const void *w) {
     if (status && strip_axis_ > 0) status = whole_->reshape(product(in_w), &single_);
     if (!status) return status;
     make_tables();
-    for (const LayerPlan *plan : {whole_.get(), last_.get(), single_.get()}) {
-        if (plan) layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
+    for (const LayerPlan *plan : layers()) {
+        layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
     }
     const auto size = static_cast<std::uint64_t>(convt_dtype_size(sum_dtype_));
     const auto count = static_cast<std::uint64_t>((strip_rows_ + kept_rows_) * row_ * elements() * images_);
@@ -216,12 +231,11 @@ void Col2im::bias_of(const void *b, char *bias) const {
     }
 }
 
-Status Col2im::run(const RunTensors &t, void *workspace) const {
+Status Col2im::run(const RunTensors &t, char *workspace) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
     const std::int64_t margin = static_cast<std::int64_t>(round_up(static_cast<std::uint64_t>(kernel_->lanes * size)));
-    char *const columns = static_cast<char *>(workspace) + layer_bytes_ + margin, *const run_bias =
-                                                                                      static_cast<char *>(workspace) +
-                                                                                      layer_bytes_ + columns_bytes_;
+    char *const columns = workspace + layer_bytes_ + margin, *const run_bias =
+                                                                 workspace + layer_bytes_ + columns_bytes_;
     if (weights_at_run_time()) bias_of(t.b, run_bias);
     const char *const bias = weights_at_run_time() ? run_bias : bias_.data();
     const AxisPlan &axis = axes_[strip_axis_];
@@ -256,7 +270,7 @@ Status Col2im::run(const RunTensors &t, void *workspace) const {
 
 // The columns of some rows. They go to `columns`.
 Status Col2im::multiply(const RunTensors &t, std::int64_t first_image, std::int64_t begin, std::int64_t end,
-                        char *columns, void *workspace) const {
+                        char *columns, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t rank = t.x_strides.size(), c_at = last ? rank - 1 : 1, w_at = last ? rank - 2 : rank - 1;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),

@@ -14,32 +14,21 @@
 #include <memory>
 #include <vector>
 
-#include "layer_plan.h"
+#include "method.h"
 
 namespace convtranspose {
 
-class Col2im {
+class Col2im : public Method {
   public:
-    // *made is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles. w: null if it
-    // arrives with each run.
-    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                         double cost, std::unique_ptr<Col2im> *made);
-    Status reshape(const Geometry &geometry, std::unique_ptr<Col2im> *made) const;
+    static Status create(const MethodRequest &request, MadeMethod *made);
 
-    Status run(const RunTensors &tensors, void *workspace) const; // which is aligned to 64
-
-    const LayerPlan &first() const { return *whole_; }
-    template<typename F>
-    void for_each(const F &f) const { // plan of a matrix product
-        for (const auto *plan : {&whole_, &last_, &single_}) {
-            if (*plan) f(**plan);
-        }
-    }
-    bool weights_at_run_time() const { return whole_->weights_at_run_time(); }
-    std::int64_t strips() const;
-    std::uint64_t workspace_bytes() const { return layer_bytes_ + columns_bytes_ + bias_bytes_; }
-    std::size_t packed_bytes() const { return whole_->packed_bytes(); }
-    double cost() const; // estimated cycles
+    std::string summary() const override;
+    std::vector<const LayerPlan *> layers() const override;
+    bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
+    std::uint64_t workspace_bytes() const override { return layer_bytes_ + columns_bytes_ + bias_bytes_; }
+    std::size_t packed_bytes() const override { return whole_->packed_bytes(); }
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
     // Of an axis: the position of its first tap in x, how many taps there are, the first one's kernel element, 0.
@@ -49,13 +38,15 @@ class Col2im {
     std::int64_t kernel_volume() const;
     std::int64_t elements() const { return geometry_.out_channels * kernel_volume(); } // columns of a position
     void plan_strips();
+    std::int64_t strips() const;
+    double cost() const;                            // estimated cycles
     Geometry product(std::int64_t positions) const; // the 1x1 layer
     Status make_plans(const LayerPlan *from, const void *w);
     void make_tables();
     void bias_of(const void *b, char *bias) const;
     bool runs_on(const Strides &x_strides) const;
     Status multiply(const RunTensors &tensors, std::int64_t first_image, std::int64_t begin, std::int64_t end,
-                    char *columns, void *workspace) const;
+                    char *columns, char *workspace) const;
     void add_up(const RunTensors &tensors, std::int64_t first_image, std::int64_t first_row, std::int64_t q_begin,
                 std::int64_t q_end, const char *columns, const char *bias) const;
 

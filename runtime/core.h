@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "candidates.h"
+#include "kernel_tables.h"
 #include "packed_weights.h"
 #include "parallel.h"
 #include "post_ops.h"
@@ -92,7 +93,7 @@ class Core {
     std::uint64_t weight_bytes() const;   // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;
-    CopyFunction copy_ = nullptr;
+    Copier copy_;
     CopyOrder copy_order_ = CopyOrder::kPlanar;
     CoreProblem problem_;
     std::array<AxisPlan, 3> axes_;

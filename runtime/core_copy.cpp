@@ -8,7 +8,7 @@
 
 namespace convtranspose {
 
-void run_copy(CopyFunction copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
+void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
               const ByteX &byte_x, const Parallel &parallel) {
     const std::array<std::size_t, 5> order = {6, 3, 2, 4, 5};
     const std::size_t split = *std::max_element(
@@ -24,7 +24,8 @@ void run_copy(CopyFunction copy, const CopyBox &box, const Typed<const void> &fr
             x.set(static_cast<int>(d), 0, extent, box.from[d]);
             y.set(static_cast<int>(d), 0, extent, box.to[d]);
         }
-        copy(&x.raw, byte_x.flip, byte_x.zero, &y.raw);
+        const bool tiles = copy.tiles && std::min(x.dims[1].extent, x.dims[4].extent) >= kCopyTile;
+        (tiles ? copy.tiles : copy.any)(&x.raw, byte_x.flip, byte_x.zero, &y.raw);
     });
 }
 
@@ -111,7 +112,11 @@ Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::a
     } else {
         // Where channels do not fill the last block of a group, that takes a second call.
         const std::int64_t whole = ic / block, rest = ic % block;
-        if (whole) parts.add(part(block, whole, packed_.group));
+        if (rest == 0) { // all groups as one
+            parts.add(part(block, whole * packed_.group, 1));
+        } else if (whole) {
+            parts.add(part(block, whole, packed_.group));
+        }
         if (rest) {
             CopyPart &p = parts.add(part(rest, 1, packed_.group));
             p.from_offset += whole * block * x.c;

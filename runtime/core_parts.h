@@ -44,7 +44,7 @@ struct Typed {
     Data *data; // of the box's first element
     halide_type_t type;
 };
-void run_copy(CopyFunction copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
+void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
               const ByteX &byte_x, const Parallel &parallel);
 
 halide_type_t type_of(convt_dtype dtype);

@@ -29,7 +29,7 @@ void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t 
 
 } // namespace
 
-std::vector<DepthToSpace::Layer> DepthToSpace::layers() const {
+std::vector<DepthToSpace::Layer> DepthToSpace::list() const {
     std::vector<Layer> all(1);
     for (const AxisGeometry &axis : geometry_.axes) {
         const std::int64_t taps = axis.kernel / axis.stride, more = axis.kernel % axis.stride;
@@ -112,9 +112,9 @@ std::vector<char> DepthToSpace::gather(const Layer &layer, const void *w) const 
     return gathered;
 }
 
-Status DepthToSpace::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                            double cost, std::unique_ptr<DepthToSpace> *made) {
-    made->reset();
+Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
+    const void *const b = request.b;
     const auto y_size = static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
     bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && geometry.batch > 0 && geometry.in_channels > 0 &&
                 geometry.out_channels > 0 && geometry.out_channels_per_group() <= kMostChannels &&
@@ -126,15 +126,15 @@ Status DepthToSpace::create(const Geometry &geometry, const PlanSettings &settin
         fits = fits && residues <= kMostBytes;
     }
     if (!fits || residues == 1) return Status();
-    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings));
-    own->layers_ = own->layers();
+    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, request.settings));
+    own->layers_ = own->list();
     const auto elements = static_cast<double>(volume(geometry.y_shape));
-    own->cost_ = elements * (kCyclesPerElement + kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
-    for (const Layer &layer : own->layers_) own->cost_ += least_cost(own->geometry_of(layer), settings.isa);
-    if (!(own->cost_ < kGain * cost)) return Status();
+    made->cost = elements * (kCyclesPerElement + kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
+    for (const Layer &layer : own->layers_) made->cost += least_cost(own->geometry_of(layer), request.settings.isa);
+    if (!(made->cost < kGain * request.most)) return Status();
     for (Layer &layer : own->layers_) {
         const Geometry g = own->geometry_of(layer);
-        const std::vector<char> weights = own->gather(layer, w);
+        const std::vector<char> weights = own->gather(layer, request.w);
         std::vector<char> biases;
         if (b) {
             const std::size_t size = convt_dtype_size(geometry.b_dtype);
@@ -147,19 +147,18 @@ Status DepthToSpace::create(const Geometry &geometry, const PlanSettings &settin
             own->bias_.assign(bytes, bytes + static_cast<std::size_t>(geometry.out_channels) * size);
         }
         Status status =
-            LayerPlan::create(g, settings, nullptr, weights.data(), b ? biases.data() : nullptr, &layer.plan);
+            LayerPlan::create(g, request.settings, nullptr, weights.data(), b ? biases.data() : nullptr, &layer.plan);
         if (!status) return status;
     }
     own->plan_workspace();
-    *made = std::move(own);
+    made->method = std::move(own);
     return Status();
 }
 
-Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<DepthToSpace> *made) const {
+Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings_));
     own->bias_ = bias_;
-    own->cost_ = cost_;
-    own->layers_ = own->layers();
+    own->layers_ = own->list();
     for (Layer &layer : own->layers_) {
         const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // of the same residues
         if (Status status = from.plan->reshape(own->geometry_of(layer), &layer.plan); !status) return status;
@@ -167,6 +166,16 @@ Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<DepthToSp
     own->plan_workspace();
     *made = std::move(own);
     return Status();
+}
+
+std::string DepthToSpace::summary() const {
+    return concat("residues of all axes as output channels, of ", layers_.size(), " layers of stride 1, rearranged");
+}
+
+std::vector<const LayerPlan *> DepthToSpace::layers() const {
+    std::vector<const LayerPlan *> all;
+    for (const Layer &layer : layers_) all.push_back(layer.plan.get());
+    return all;
 }
 
 std::size_t DepthToSpace::packed_bytes() const {
@@ -184,9 +193,9 @@ void DepthToSpace::plan_workspace() {
     }
 }
 
-Status DepthToSpace::run(const RunTensors &t, void *workspace) const {
+Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
-    char *const depth = static_cast<char *>(workspace) + layer_bytes_;
+    char *const depth = workspace + layer_bytes_;
     for (const AxisGeometry &axis : geometry_.axes) {
         if (axis.kernel >= axis.stride) continue;
         fill_with_bias(t);

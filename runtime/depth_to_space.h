@@ -9,28 +9,20 @@
 #include <memory>
 #include <vector>
 
-#include "layer_plan.h"
+#include "method.h"
 
 namespace convtranspose {
 
-class DepthToSpace {
+class DepthToSpace : public Method {
   public:
-    // *made is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles.
-    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                         double cost, std::unique_ptr<DepthToSpace> *made);
-    Status reshape(const Geometry &geometry, std::unique_ptr<DepthToSpace> *made) const;
+    static Status create(const MethodRequest &request, MadeMethod *made);
 
-    Status run(const RunTensors &tensors, void *workspace) const; // which is aligned to 64
-
-    const LayerPlan &first() const { return *layers_.front().plan; }
-    template<typename F>
-    void for_each(const F &f) const { // plan of a layer
-        for (const auto &layer : layers_) f(*layer.plan);
-    }
-    std::size_t count() const { return layers_.size(); }
-    std::uint64_t workspace_bytes() const { return layer_bytes_ + depth_bytes_; }
-    std::size_t packed_bytes() const;
-    double cost() const { return cost_; }
+    std::string summary() const override;
+    std::vector<const LayerPlan *> layers() const override;
+    std::uint64_t workspace_bytes() const override { return layer_bytes_ + depth_bytes_; }
+    std::size_t packed_bytes() const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
     // Of an axis: residues first..first+count-1, each with that many taps; the positions with one of them inside y, at least one.
@@ -44,7 +36,7 @@ class DepthToSpace {
     };
 
     DepthToSpace(const Geometry &geometry, const PlanSettings &settings) : geometry_(geometry), settings_(settings) {}
-    std::vector<Layer> layers() const; // without their plans
+    std::vector<Layer> list() const; // without plans
     Geometry geometry_of(const Layer &layer) const;
     std::vector<char> gather(const Layer &layer, const void *w) const;
     void plan_workspace();
@@ -55,7 +47,6 @@ class DepthToSpace {
     PlanSettings settings_;
     std::vector<Layer> layers_;
     std::vector<char> bias_; // as given; of residues that no tap reaches it is all there is
-    double cost_ = 0;
     std::uint64_t layer_bytes_ = 0, depth_bytes_ = 0;
 };
 

@@ -166,9 +166,13 @@ std::string explain(const LayerPlan &plan) {
         << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
         << "  x is " << reading_of_x(plan.core()) << "\n"
         << "candidates, by estimated cycles:\n";
+    for (const MethodEstimate &m : plan.estimates()) {
+        std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", m.name == plan.method() ? '*' : ' ', m.name, m.cost);
+        out << text;
+    }
     for (const Candidate *c : able) {
-        std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", c->variant == chosen ? '*' : ' ', c->variant->name,
-                      c->cost);
+        std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", c->variant == chosen && !plan.method() ? '*' : ' ',
+                      c->variant->name, c->cost);
         out << text;
     }
     for (const Candidate *c : unable) {

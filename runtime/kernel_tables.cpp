@@ -81,15 +81,15 @@ const Tuning &tuning_of_table(std::size_t i, std::string *why) {
     return entry.tuning;
 }
 
-CopyFunction find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block) {
-    CopyFunction found = nullptr;
+Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block) {
+    Copier found;
     for_each_kernel_table([&](const KernelTable &kernels) {
         for (std::size_t i = 0; i < kernels.copy_count; i++) {
             const CopyVariant &copy = kernels.copies[i];
-            if (copy.isa == isa && copy.order == order && copy.arithmetic == arithmetic && copy.dtype == x_dtype &&
-                copy.block == block) {
-                found = copy.run;
-            }
+            const bool fits = copy.isa == isa && copy.arithmetic == arithmetic && copy.dtype == x_dtype;
+            if (!fits || copy.block != block) continue;
+            if (copy.order == order) found.any = copy.run;
+            if (copy.order == CopyOrder::kTiles && order == CopyOrder::kTransposed) found.tiles = copy.run;
         }
     });
     return found;

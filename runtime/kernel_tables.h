@@ -25,8 +25,11 @@ void for_each_kernel_table(const F &f) {
     for (std::size_t i = 0; (table = kernel_table(i)) != nullptr; i++) f(*table);
 }
 
-// Null: there is none.
-CopyFunction find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block);
+// Kernels of an order of copying: for any extents, and for kCopyTile or more along w and along c1. Null: there is none.
+struct Copier {
+    CopyFunction any = nullptr, tiles = nullptr;
+};
+Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block);
 
 } // namespace convtranspose
 

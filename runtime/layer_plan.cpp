@@ -4,13 +4,11 @@
 #include <cstring>
 #include <limits>
 
-#include "col2im.h"
-#include "depth_to_space.h"
 #include "error.h"
 #include "half.h"
-#include "other_layout.h"
-#include "residue_layers.h"
+#include "method.h"
 #include "shape.h"
+#include "tensor_copy.h"
 
 namespace convtranspose {
 
@@ -20,26 +18,6 @@ std::uint64_t count(const Shape &shape) {
     std::uint64_t n = 1;
     for (const std::int64_t extent : shape) n *= static_cast<std::uint64_t>(extent);
     return n;
-}
-
-// Advances `at` as a number whose digits run below `extents`; false after the last.
-bool next(const std::vector<std::int64_t> &extents, std::vector<std::int64_t> *at) {
-    for (std::size_t i = extents.size(); i-- > 0;) {
-        if (++(*at)[i] < extents[i]) return true;
-        (*at)[i] = 0;
-    }
-    return false;
-}
-
-// Copies a dense tensor to one with gaps.
-void copy(const Shape &shape, std::size_t size, const char *from, void *to, const Strides &strides) {
-    std::vector<std::int64_t> at(shape.size(), 0);
-    do {
-        std::int64_t offset = 0;
-        for (std::size_t d = 0; d < shape.size(); d++) offset += at[d] * strides[d];
-        std::memcpy(static_cast<char *>(to) + offset * static_cast<std::int64_t>(size), from, size);
-        from += size;
-    } while (next(shape, &at));
 }
 
 // Rounds sums to y's type, the only rounding there is.
@@ -99,16 +77,9 @@ const char *family_rule(Family family) {
 
 LayerPlan::~LayerPlan() = default;
 
-bool LayerPlan::weights_at_run_time() const {
-    return col2im_ ? col2im_->weights_at_run_time() : packed_ == nullptr && !is_of_layers();
-}
+bool LayerPlan::weights_at_run_time() const { return method_ ? method_->weights_at_run_time() : packed_ == nullptr; }
 
-const Core &LayerPlan::core() const {
-    if (col2im_) return col2im_->first().core();
-    if (other_layout_) return other_layout_->layer().core();
-    if (residue_layers_) return residue_layers_->first().core();
-    return depth_to_space_ ? depth_to_space_->first().core() : core_;
-}
+const Core &LayerPlan::core() const { return method_ ? method_->layers().front()->core() : core_; }
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     : geometry_(geometry), settings_(settings) {
@@ -235,42 +206,15 @@ void LayerPlan::plan_fallbacks() {
 
 Status LayerPlan::finish_planning() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
-    const auto why = [&](const char *method) {
-        if (settings_.variant == method) return std::string("asked for by name");
-        if (record_ && record_->variant == method) return measured(*record_);
-        return std::string("least estimated cost") + (record_note_.empty() ? "" : " (" + record_note_ + ")");
-    };
-    if (col2im_) {
-        reason_ = concat("kernel elements as output channels of a matrix product, added up (col2im), in ",
-                         col2im_->strips(), " strips: ", why(kCol2im));
-        packed_bytes_ = col2im_->packed_bytes();
-        workspace_bytes_ = col2im_->workspace_bytes();
-        return fits_in_memory(workspace_bytes_);
-    }
-    if (other_layout_) {
-        const bool last = other_layout_->layer().geometry().layout == CONVT_CHANNELS_LAST;
-        reason_ = concat("as a layer with channels ", last ? "last" : "first",
-                         ", x and y transposed (other_layout): ", why(kOtherLayout));
-        packed_bytes_ = other_layout_->layer().packed_bytes();
-        workspace_bytes_ = other_layout_->workspace_bytes();
-        return fits_in_memory(workspace_bytes_);
-    }
-    if (depth_to_space_) {
-        reason_ = concat("residues of all axes as output channels, of ", depth_to_space_->count(),
-                         " layers of stride 1, rearranged: ", why(kDepthToSpace));
-        packed_bytes_ = depth_to_space_->packed_bytes();
-        workspace_bytes_ = depth_to_space_->workspace_bytes();
-        return fits_in_memory(workspace_bytes_);
-    }
-    if (residue_layers_) {
-        reason_ = concat("residues of w as output channels, of ", residue_layers_->count(),
-                         " layers of stride 1: ", why(kResidueLayers));
-        packed_bytes_ = residue_layers_->packed_bytes();
-        core_workspace_bytes_ = round_up(residue_layers_->workspace_bytes());
-        if (geometry_.layout == CONVT_CHANNELS_LAST) {
-            dense_y_bytes_ = round_up(count(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));
-        }
-        workspace_bytes_ = core_workspace_bytes_ + dense_y_bytes_;
+    if (method_) {
+        const bool asked = settings_.variant == method_name_, recorded = record_ && record_->variant == method_name_;
+        const std::string why =
+            asked      ? "asked for by name"
+            : recorded ? measured(*record_)
+                       : "least estimated cost" + (record_note_.empty() ? std::string() : " (" + record_note_ + ")");
+        reason_ = concat(method_->summary(), ": ", why);
+        packed_bytes_ = method_->packed_bytes();
+        workspace_bytes_ = method_->workspace_bytes();
         return fits_in_memory(workspace_bytes_);
     }
     plan_fallbacks();
@@ -317,50 +261,27 @@ Status LayerPlan::finish_planning() {
     return fits_in_memory(workspace_bytes_);
 }
 
-// Sets one of residue_layers_ and depth_to_space_ if that is asked for, recorded or estimated to be the fastest.
-Status LayerPlan::plan_as_layers(const void *w, const void *b) {
+// Sets method_ if one is asked for, recorded or estimated to be the fastest.
+Status LayerPlan::plan_method(const void *w, const void *b) {
     if (names_a_variant()) return Status();
     std::string wanted = settings_.variant;
-    PlanSettings settings = settings_; // of the layers: what is asked for is of this one
-    settings.variant.clear();
     if (wanted.empty() && record_ && (is_method(record_->variant) || core_.variant().name == record_->variant)) {
         wanted = record_->variant;
     }
-    const double any = std::numeric_limits<double>::infinity();
-    double cost = wanted.empty() ? cost_ : any;
-    if (w && (wanted.empty() || wanted == kResidueLayers)) {
-        Status status = ResidueLayers::create(geometry_, settings, w, b, cost, &residue_layers_);
-        if (!status) return status;
-        if (residue_layers_) cost = residue_layers_->cost();
+    MethodRequest request = {geometry_, settings_, w, b, core_.variant().arithmetic, cost_};
+    request.settings.variant.clear(); // what is asked for is of this one
+    if (!wanted.empty()) request.most = std::numeric_limits<double>::infinity();
+    for (const MethodKind &kind : methods()) {
+        if ((!wanted.empty() && wanted != kind.name) || (!w && !kind.for_weights_at_run_time)) continue;
+        MadeMethod made;
+        if (Status status = kind.create(request, &made); !status) return status;
+        if (made.cost > 0) estimates_.push_back({kind.name, made.cost});
+        if (!made.method) continue;
+        method_ = std::move(made.method);
+        method_name_ = kind.name;
+        request.most = made.cost;
     }
-    if (w && (wanted.empty() || wanted == kDepthToSpace)) {
-        Status status = DepthToSpace::create(geometry_, settings, w, b, cost, &depth_to_space_);
-        if (!status) return status;
-        if (depth_to_space_) {
-            residue_layers_.reset();
-            cost = depth_to_space_->cost();
-        }
-    }
-    const bool sums_in_f16 = core_.variant().arithmetic == Arithmetic::kHalf;
-    if (!sums_in_f16 && (wanted.empty() || wanted == kCol2im)) {
-        Status status = Col2im::create(geometry_, settings, w, b, cost, &col2im_);
-        if (!status) return status;
-        if (col2im_) {
-            residue_layers_.reset();
-            depth_to_space_.reset();
-            cost = col2im_->cost();
-        }
-    }
-    if (w && (wanted.empty() || wanted == kOtherLayout)) {
-        Status status = OtherLayout::create(geometry_, settings, w, b, cost, &other_layout_);
-        if (!status) return status;
-        if (other_layout_) {
-            residue_layers_.reset();
-            depth_to_space_.reset();
-            col2im_.reset();
-        }
-    }
-    if (!is_method(wanted) || is_of_layers()) return Status();
+    if (!is_method(wanted) || method_) return Status();
     if (!settings_.variant.empty()) {
         return Status(CONVT_UNSUPPORTED,
                       concat(wanted, w ? " cannot compute this problem" : " needs constant weights"));
@@ -377,9 +298,9 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     if (w && geometry.quantized()) packed->facts = examine_weights(geometry, *quantization, w, b);
     Status status = p->choose(packed.get());
     if (!status) return status;
-    status = p->plan_as_layers(w, b);
+    status = p->plan_method(w, b);
     if (!status) return status;
-    if (w && !p->is_of_layers()) {
+    if (w && !p->method_) {
         packed->layout = p->core_.packed_layout();
         const std::uint64_t bytes = p->core_.packed_bytes() * static_cast<std::uint64_t>(p->leading_elements());
         packed->block = Block(settings.allocator, bytes);
@@ -407,18 +328,12 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
 Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings_));
     p->quantization_ = quantization_;
-    if (is_of_layers()) {
+    if (method_) {
         Status status = p->choose(nullptr);
-        if (status && residue_layers_) status = residue_layers_->reshape(geometry, &p->residue_layers_);
-        if (status && depth_to_space_) status = depth_to_space_->reshape(geometry, &p->depth_to_space_);
-        if (status && col2im_) status = col2im_->reshape(geometry, &p->col2im_);
-        if (status && other_layout_) status = other_layout_->reshape(geometry, &p->other_layout_);
+        if (status) status = method_->reshape(geometry, &p->method_);
+        p->method_name_ = method_name_;
         if (status) status = p->finish_planning();
-        const char *const method = other_layout_     ? kOtherLayout
-                                   : col2im_         ? kCol2im
-                                   : depth_to_space_ ? kDepthToSpace
-                                                     : kResidueLayers;
-        if (status && p->record_ && p->record_->variant != method) {
+        if (status && p->record_ && p->record_->variant != method_name_) {
             p->reason_ +=
                 concat(" (a tuning record names ", p->record_->variant, ", for which weights are packed otherwise)");
         }
@@ -455,14 +370,13 @@ void LayerPlan::list() const {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
             if (std::none_of(kernels_.begin(), kernels_.end(), same)) kernels_.push_back(name);
         };
-        const auto add_all = [&](const LayerPlan &layer) {
-            for (const char *const name : layer.kernels()) add(name);
-        };
-        if (residue_layers_) residue_layers_->for_each(add_all);
-        if (depth_to_space_) depth_to_space_->for_each(add_all);
-        if (col2im_) col2im_->for_each(add_all);
-        if (other_layout_) add_all(other_layout_->layer());
-        if (!is_of_layers()) add(core_.variant().name);
+        if (method_) {
+            for (const LayerPlan *const layer : method_->layers()) {
+                for (const char *const name : layer->kernels()) add(name);
+            }
+        } else {
+            add(core_.variant().name);
+        }
         for (const Core &core : fallbacks_) add(core.variant().name);
         std::vector<const Candidate *> able;
         for (const Candidate &c : candidates_) {
@@ -472,12 +386,13 @@ void LayerPlan::list() const {
                          [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
         for (const Candidate *const c : able) able_.push_back(c->variant->name);
         if (weights_at_run_time() || geometry_.quantized()) return;
-        // In front if one is the estimate, else behind it: what they are estimated to cost is not kept.
-        const auto at = able_.begin() + (is_of_layers() || able_.empty() ? 0 : 1);
-        std::vector<const char *> methods = {kResidueLayers, kDepthToSpace, kCol2im, kOtherLayout};
-        const std::size_t chosen = other_layout_ ? 3 : col2im_ ? 2 : depth_to_space_ ? 1 : 0;
-        std::rotate(methods.begin(), methods.begin() + static_cast<std::ptrdiff_t>(chosen), methods.end());
-        able_.insert(at, methods.begin(), methods.end());
+        // The chosen one in front, the others behind the best kernel.
+        std::vector<const char *> others;
+        for (const MethodKind &kind : methods()) {
+            if (kind.name != method_name_) others.push_back(kind.name);
+        }
+        able_.insert(able_.begin() + (able_.empty() ? 0 : 1), others.begin(), others.end());
+        if (method_) able_.insert(able_.begin(), method_name_);
     });
 }
 
@@ -603,8 +518,9 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
         }
         workspace = block.data();
     }
-    if (is_of_layers()) {
-        Status status = run_layers(t, static_cast<char *>(workspace));
+    if (method_) {
+        Status status = method_->run(t, static_cast<char *>(workspace));
+        if (status && post_ops_.run) finish_whole(t);
         give_back(std::move(block));
         return status;
     }
@@ -644,8 +560,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
         operands.y = core_workspace + core_workspace_bytes_;
         operands.y_strides = tensor_strides(core_geometry_, dense_strides(geometry_.y_shape));
         core->run(operands, settings_.parallel);
-        copy(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), static_cast<const char *>(operands.y), t.y,
-             t.y_strides);
+        copy_apart(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), operands.y, t.y, t.y_strides);
     } else {
         core->run(operands, settings_.parallel);
     }
@@ -657,31 +572,6 @@ void LayerPlan::give_back(Block workspace) const {
     if (!workspace) return;
     const std::lock_guard<Mutex> lock(mutex_);
     free_workspaces_.push_back(std::move(workspace));
-}
-
-Status LayerPlan::run_layers(const RunTensors &t, char *workspace) const {
-    if (depth_to_space_ || col2im_ || other_layout_) {
-        Status status = other_layout_ ? other_layout_->run(t, workspace)
-                        : col2im_     ? col2im_->run(t, workspace)
-                                      : depth_to_space_->run(t, workspace);
-        if (status && post_ops_.run) finish_whole(t);
-        return status;
-    }
-    RunTensors own = t;
-    const Strides dense = dense_strides(geometry_.y_shape);
-    const std::size_t w = geometry_.y_shape.size() - 2; // where channels are last
-    const bool crop = dense_y_bytes_ && t.y_strides[w] != dense[w];
-    if (crop) {
-        own.y = workspace + core_workspace_bytes_;
-        own.y_strides = dense;
-    }
-    if (Status status = residue_layers_->run(own, workspace); !status) return status;
-    if (crop) {
-        copy(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), static_cast<const char *>(own.y), t.y,
-             t.y_strides);
-    }
-    if (post_ops_.run) finish_whole(t);
-    return Status();
 }
 
 // What follows a layer whose cores do not compute y piece by piece.

@@ -28,12 +28,13 @@ struct PlanSettings {
     const Tuning *tuning = nullptr; // null: see tuning_record()
 };
 
-// Ways to plan a layer as layers of other shapes have names too, which are given and recorded as those of variants are.
-inline constexpr const char kResidueLayers[] = "residue_layers", kDepthToSpace[] = "depth_to_space",
-                            kCol2im[] = "col2im", kOtherLayout[] = "other_layout";
-inline bool is_method(const std::string &name) {
-    return name == kResidueLayers || name == kDepthToSpace || name == kCol2im || name == kOtherLayout;
-}
+bool is_method(const std::string &name); // as methods() has it
+
+// What a method is estimated to cost.
+struct MethodEstimate {
+    const char *name;
+    double cost; // cycles
+};
 
 // Weights as one or more cores read them: one block for each kernel element of the leading axes (beyond three), so one
 // where there are none.
@@ -60,10 +61,7 @@ struct RunTensors {
     void *stream = nullptr;
 };
 
-class Col2im;
-class DepthToSpace;
-class OtherLayout;
-class ResidueLayers;
+class Method;
 
 class LayerPlan {
   public:
@@ -82,8 +80,9 @@ class LayerPlan {
     bool weights_at_run_time() const;
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
-    const Core &core() const; // the first, if layers of other shapes compute this one
-    bool is_of_layers() const { return residue_layers_ || depth_to_space_ || col2im_ || other_layout_; }
+    const Core &core() const;                           // the first, if layers of other shapes compute this one
+    const char *method() const { return method_name_; } // null: none, core() computes
+    const std::vector<MethodEstimate> &estimates() const { return estimates_; } // of methods that were considered
     std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
@@ -101,7 +100,7 @@ class LayerPlan {
     void plan_fallbacks();
     const Candidate *cheapest(const std::vector<Candidate> &candidates) const;
     const Candidate *tuned(std::string *note) const;
-    Status plan_as_layers(const void *w, const void *b);
+    Status plan_method(const void *w, const void *b);
     void list() const;
     bool names_a_variant() const { return !settings_.variant.empty() && !is_method(settings_.variant); }
     std::int64_t leading_elements() const; // kernel elements of the leading axes
@@ -113,7 +112,6 @@ class LayerPlan {
                  void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;
     void finish_whole(const RunTensors &tensors) const;
-    Status run_layers(const RunTensors &tensors, char *workspace) const;
     void give_back(Block workspace) const; // that it was run in
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
 
@@ -134,12 +132,10 @@ class LayerPlan {
     std::optional<QuantizationValues> quantization_;
     PostOpsCall post_ops_;
     Core core_;
-    double cost_ = 0; // its estimate
-    // At most one of these; null all: core_ computes.
-    std::unique_ptr<ResidueLayers> residue_layers_;
-    std::unique_ptr<DepthToSpace> depth_to_space_;
-    std::unique_ptr<Col2im> col2im_;
-    std::unique_ptr<OtherLayout> other_layout_;
+    double cost_ = 0;                // its estimate
+    std::unique_ptr<Method> method_; // null: core_ computes
+    const char *method_name_ = nullptr;
+    std::vector<MethodEstimate> estimates_;
     // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.
     std::vector<Core> fallbacks_;

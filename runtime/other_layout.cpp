@@ -15,12 +15,24 @@ namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
 constexpr double kGain = 0.65;                 // estimates are not that exact
-constexpr double kCyclesPerElement = 1;        // of transposing
-constexpr double kCyclesPerPosition = 20;      // of storing sixteen channels of one, or fewer
+// Of transposing an element: by tiles, the same from or to memory further away than this, and of few channels or positions.
+constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 1.3, kCyclesOfFew = 1.5;
+constexpr double kNear = 1 << 20; // bytes
 constexpr double kCyclesPerTransposition = 500;
 
 convt_layout other(convt_layout layout) {
     return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
+}
+
+double cycles_to_transpose(const Shape &shape, std::int64_t channels, convt_dtype dtype) {
+    if (channels == 1) return 0; // the layouts are one
+    const std::int64_t positions = volume(shape) / (shape[0] * channels);
+    const auto elements = static_cast<double>(volume(shape));
+    const bool near = elements * static_cast<double>(convt_dtype_size(dtype)) <= kNear;
+    const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
+                        : near                                    ? kCyclesPerElement
+                                                                  : kCyclesFromFar;
+    return kCyclesPerTransposition + each * elements;
 }
 
 } // namespace
@@ -35,37 +47,37 @@ OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings)
     copy_ = find_copy(isa_of_floats(settings.isa), CopyOrder::kTransposed, Arithmetic::kFloat, geometry.dtype, 1);
 }
 
-Status OtherLayout::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                           double cost, std::unique_ptr<OtherLayout> *made) {
-    made->reset();
+std::string OtherLayout::summary() const {
+    return concat("as a layer with channels ", inner_.layout == CONVT_CHANNELS_LAST ? "last" : "first",
+                  ", x and y transposed (other_layout)");
+}
+
+Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
     // Copies of shorter types are of the sums' type.
-    const bool copied = (geometry.dtype == CONVT_F32 || geometry.dtype == CONVT_F64) && !settings.sums_in_f16;
+    const bool copied = (geometry.dtype == CONVT_F32 || geometry.dtype == CONVT_F64) && !request.settings.sums_in_f16;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
-    if (!copied || settings.keeps_layout || geometry.y_order != YOrder::kLayout || geometry.axes.size() > 3) {
+    if (!copied || request.settings.keeps_layout || geometry.y_order != YOrder::kLayout || geometry.axes.size() > 3) {
         return Status();
     }
     const std::int64_t elements = volume(geometry.x_shape) + volume(geometry.y_shape);
     if (volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0 || elements > kMostBytes / size) return Status();
-    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings));
-    if (!own->copy_) return Status();
-    const bool last = geometry.layout == CONVT_CHANNELS_LAST; // then y is what is stored so
-    const double stored = static_cast<double>(volume(last ? geometry.y_shape : geometry.x_shape));
-    const std::int64_t together = std::min<std::int64_t>(last ? geometry.out_channels : geometry.in_channels, 16);
-    own->cost_ = kCyclesPerElement * static_cast<double>(elements) +
-                 kCyclesPerPosition * stored / static_cast<double>(together) + 2 * kCyclesPerTransposition;
-    if (!(own->cost_ < kGain * cost)) return Status();
-    own->cost_ += least_cost(own->inner_, settings.isa);
-    if (!(own->cost_ < kGain * cost)) return Status();
-    Status status = LayerPlan::create(own->inner_, own->settings_, nullptr, w, b, &own->layer_);
+    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings));
+    if (!own->copy_.any) return Status();
+    const double transposing = cycles_to_transpose(geometry.x_shape, geometry.in_channels, geometry.dtype) +
+                               cycles_to_transpose(geometry.y_shape, geometry.out_channels, geometry.dtype);
+    if (!(transposing < kGain * request.most)) return Status();
+    made->cost = transposing + least_cost(own->inner_, request.settings.isa);
+    if (!(made->cost < kGain * request.most)) return Status();
+    Status status = LayerPlan::create(own->inner_, own->settings_, nullptr, request.w, request.b, &own->layer_);
     if (!status) return status;
     own->plan_workspace();
-    *made = std::move(own);
+    made->method = std::move(own);
     return Status();
 }
 
-Status OtherLayout::reshape(const Geometry &geometry, std::unique_ptr<OtherLayout> *made) const {
+Status OtherLayout::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
     std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings_));
-    own->cost_ = cost_;
     if (Status status = layer_->reshape(own->inner_, &own->layer_); !status) return status;
     own->plan_workspace();
     *made = std::move(own);
@@ -79,17 +91,34 @@ void OtherLayout::plan_workspace() {
     y_bytes_ = round_up(static_cast<std::uint64_t>(volume(geometry_.y_shape)) * size);
 }
 
-Status OtherLayout::run(const RunTensors &t, void *workspace) const {
-    char *const x = static_cast<char *>(workspace) + layer_bytes_, *const y = x + x_bytes_;
+Status OtherLayout::run(const RunTensors &t, char *workspace) const {
+    char *const x = workspace + layer_bytes_, *const y = x + x_bytes_;
     RunTensors own;
-    own.x = x;
-    own.x_strides = dense_strides(inner_.x_shape);
-    own.y = y;
-    own.y_strides = dense_strides(inner_.y_shape);
-    transpose(geometry_.x_shape, geometry_.layout, t.x, t.x_strides, x, own.x_strides);
+    own.x = t.x;
+    if (!is_in_both(geometry_.in_channels, t.x_strides, &own.x_strides)) {
+        own.x = x;
+        own.x_strides = dense_strides(inner_.x_shape);
+        transpose(geometry_.x_shape, geometry_.layout, t.x, t.x_strides, x, own.x_strides);
+    }
+    own.y = t.y;
+    const bool in_both = is_in_both(geometry_.out_channels, t.y_strides, &own.y_strides);
+    if (!in_both) {
+        own.y = y;
+        own.y_strides = dense_strides(inner_.y_shape);
+    }
     if (Status status = layer_->run(own, workspace); !status) return status;
-    transpose(inner_.y_shape, inner_.layout, y, own.y_strides, t.y, t.y_strides);
+    if (!in_both) transpose(inner_.y_shape, inner_.layout, y, own.y_strides, t.y, t.y_strides);
     return Status();
+}
+
+// Whether a tensor of this layout is one of the other too, as those of a single channel are if what is innermost there has no
+// gaps; moved: its strides then.
+bool OtherLayout::is_in_both(std::int64_t channels, const Strides &strides, Strides *moved) const {
+    if (channels != 1) return false;
+    *moved = strides;
+    move_channels(moved, inner_.layout);
+    if (inner_.layout == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // of one channel
+    return moved->back() == 1;
 }
 
 // shape: in from_layout, as are from_strides; to_strides: in the other.

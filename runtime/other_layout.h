@@ -6,34 +6,33 @@
 #include <cstdint>
 #include <memory>
 
-#include "layer_plan.h"
+#include "kernel_tables.h"
+#include "method.h"
 
 namespace convtranspose {
 
-class OtherLayout {
+class OtherLayout : public Method {
   public:
-    // *made is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles. w: not null.
-    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                         double cost, std::unique_ptr<OtherLayout> *made);
-    Status reshape(const Geometry &geometry, std::unique_ptr<OtherLayout> *made) const;
+    static Status create(const MethodRequest &request, MadeMethod *made);
 
-    Status run(const RunTensors &tensors, void *workspace) const; // which is aligned to 64
-
-    const LayerPlan &layer() const { return *layer_; }
-    std::uint64_t workspace_bytes() const { return layer_bytes_ + x_bytes_ + y_bytes_; }
-    double cost() const { return cost_; }
+    std::string summary() const override;
+    std::vector<const LayerPlan *> layers() const override { return {layer_.get()}; }
+    std::uint64_t workspace_bytes() const override { return layer_bytes_ + x_bytes_ + y_bytes_; }
+    std::size_t packed_bytes() const override { return layer_->packed_bytes(); }
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
     OtherLayout(const Geometry &geometry, const PlanSettings &settings);
     void plan_workspace();
+    bool is_in_both(std::int64_t channels, const Strides &strides, Strides *moved) const;
     void transpose(const Shape &shape, convt_layout from_layout, const void *from, const Strides &from_strides,
                    void *to, const Strides &to_strides) const;
 
     Geometry geometry_, inner_; // the layer's, and that in the other layout
     PlanSettings settings_;
-    CopyFunction copy_ = nullptr;
+    Copier copy_;
     std::unique_ptr<LayerPlan> layer_;
-    double cost_ = 0;
     std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "candidates.h"
 #include "division.h"
 #include "error.h"
+#include "tensor_copy.h"
 
 namespace convtranspose {
 
@@ -101,32 +102,30 @@ void ResidueLayers::gather(const Residues &r, std::int64_t channel, const void *
     }
 }
 
-Status ResidueLayers::create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                             double cost, std::unique_ptr<ResidueLayers> *layers) {
-    layers->reset();
+Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
+    const void *const b = request.b;
     const AxisGeometry &axis = geometry.axes.back();
     const bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && axis.stride > 1 && axis.dilation == 1 &&
                       axis.kernel >= axis.stride && axis.in > 0 && geometry.batch > 0 && geometry.in_channels > 0 &&
                       geometry.out_channels > 0 && geometry.out_channels <= kMostChannels &&
                       (geometry.layout == CONVT_CHANNELS_FIRST || geometry.group == 1);
     if (!fits) return Status();
-    std::unique_ptr<ResidueLayers> made(new ResidueLayers(geometry));
-    double own_cost = 0;
+    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
     const std::vector<Residues> residues = residues_of(axis);
     for (const Residues &r : residues) {
-        for (const Piece &piece : made->pieces_of(r)) {
-            own_cost += static_cast<double>(made->channels()) *
-                        least_cost(made->layer(r, piece.q_begin, piece.q_count), settings.isa);
+        for (const Piece &piece : own->pieces_of(r)) {
+            made->cost += static_cast<double>(own->channels()) *
+                          least_cost(own->layer(r, piece.q_begin, piece.q_count), request.settings.isa);
         }
     }
-    if (!(own_cost < kGain * cost)) return Status();
-    made->cost_ = own_cost;
+    if (!(made->cost < kGain * request.most)) return Status();
 
-    for (std::int64_t channel = 0; channel < made->channels(); channel++) {
+    for (std::int64_t channel = 0; channel < own->channels(); channel++) {
         for (const Residues &r : residues) {
             const LayerPlan *base = nullptr;
-            for (Piece &piece : made->pieces_of(r)) {
-                const Geometry sub = made->layer(r, piece.q_begin, piece.q_count);
+            for (Piece &piece : own->pieces_of(r)) {
+                const Geometry sub = own->layer(r, piece.q_begin, piece.q_count);
                 Status status;
                 if (base) {
                     status = base->reshape(sub, &piece.plan);
@@ -135,41 +134,50 @@ Status ResidueLayers::create(const Geometry &geometry, const PlanSettings &setti
                     for (const std::int64_t extent : sub.w_shape) weights *= static_cast<std::size_t>(extent);
                     if (b) biases = static_cast<std::size_t>(sub.out_channels) * convt_dtype_size(sub.b_dtype);
                     std::vector<char> gathered(weights + biases);
-                    made->gather(r, channel, w, b, gathered.data(), gathered.data() + weights);
-                    status = LayerPlan::create(sub, settings, nullptr, gathered.data(),
+                    own->gather(r, channel, request.w, b, gathered.data(), gathered.data() + weights);
+                    status = LayerPlan::create(sub, request.settings, nullptr, gathered.data(),
                                                b ? gathered.data() + weights : nullptr, &piece.plan);
                     piece.owns_weights = true;
                 }
                 if (!status) return status;
                 piece.channel = channel;
                 if (!base) base = piece.plan.get();
-                made->pieces_.push_back(std::move(piece));
+                own->pieces_.push_back(std::move(piece));
             }
         }
     }
-    made->plan_workspace();
-    *layers = std::move(made);
+    own->plan_workspace();
+    made->method = std::move(own);
     return Status();
 }
 
-Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<ResidueLayers> *layers) const {
-    std::unique_ptr<ResidueLayers> made(new ResidueLayers(geometry));
-    made->cost_ = cost_;
+Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
     for (const Piece &from : pieces_) {
         if (!from.owns_weights) continue;
         bool owns = true;
-        for (Piece &piece : made->pieces_of(from.residues)) {
-            const Geometry sub = made->layer(from.residues, piece.q_begin, piece.q_count);
+        for (Piece &piece : own->pieces_of(from.residues)) {
+            const Geometry sub = own->layer(from.residues, piece.q_begin, piece.q_count);
             if (Status status = from.plan->reshape(sub, &piece.plan); !status) return status;
             piece.channel = from.channel;
             piece.owns_weights = owns;
             owns = false;
-            made->pieces_.push_back(std::move(piece));
+            own->pieces_.push_back(std::move(piece));
         }
     }
-    made->plan_workspace();
-    *layers = std::move(made);
+    own->plan_workspace();
+    *made = std::move(own);
     return Status();
+}
+
+std::string ResidueLayers::summary() const {
+    return concat("residues of w as output channels, of ", pieces_.size(), " layers of stride 1");
+}
+
+std::vector<const LayerPlan *> ResidueLayers::layers() const {
+    std::vector<const LayerPlan *> all;
+    for (const Piece &piece : pieces_) all.push_back(piece.plan.get());
+    return all;
 }
 
 std::size_t ResidueLayers::packed_bytes() const {
@@ -188,16 +196,32 @@ void ResidueLayers::plan_workspace() {
         for (const std::int64_t extent : piece.plan->geometry().y_shape) bytes *= static_cast<std::uint64_t>(extent);
         aside_bytes_ = std::max(aside_bytes_, round_up(bytes));
     }
+    if (folds()) {
+        dense_y_bytes_ =
+            round_up(static_cast<std::uint64_t>(volume(geometry_.y_shape)) * convt_dtype_size(geometry_.y_dtype));
+    }
 }
 
-Status ResidueLayers::run(const RunTensors &tensors, void *workspace) const {
+Status ResidueLayers::run(const RunTensors &t, char *workspace) const {
+    const Strides dense = dense_strides(geometry_.y_shape);
+    const std::size_t w = geometry_.y_shape.size() - 2; // where channels are last
+    if (!folds() || t.y_strides[w] == dense[w]) return run_pieces(t, workspace);
+    RunTensors own = t;
+    own.y = workspace + layer_bytes_ + aside_bytes_;
+    own.y_strides = dense;
+    if (Status status = run_pieces(own, workspace); !status) return status;
+    copy_apart(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), own.y, t.y, t.y_strides);
+    return Status();
+}
+
+Status ResidueLayers::run_pieces(const RunTensors &tensors, char *workspace) const {
     for (const Piece &piece : pieces_) {
         if (Status status = run_piece(piece, tensors, workspace); !status) return status;
     }
     return Status();
 }
 
-Status ResidueLayers::run_piece(const Piece &piece, const RunTensors &t, void *workspace) const {
+Status ResidueLayers::run_piece(const Piece &piece, const RunTensors &t, char *workspace) const {
     const AxisGeometry &axis = geometry_.axes.back();
     const std::size_t rank = t.y_strides.size(), c_at = folds() ? rank - 1 : 1, w_at = folds() ? rank - 2 : rank - 1;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
@@ -221,7 +245,7 @@ Status ResidueLayers::run_piece(const Piece &piece, const RunTensors &t, void *w
     // One position, dense: (n, outer axes, residues).
     const Shape &shape = piece.plan->geometry().y_shape;
     const std::int64_t channels = shape[c_at], folded = channels / piece.residues.count;
-    char *const aside = static_cast<char *>(workspace) + layer_bytes_;
+    char *const aside = workspace + layer_bytes_;
     own.y = aside;
     own.y_strides[c_at] = 1;
     std::int64_t stride = channels;

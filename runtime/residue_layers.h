@@ -13,29 +13,20 @@
 #include <memory>
 #include <vector>
 
-#include "layer_plan.h"
+#include "method.h"
 
 namespace convtranspose {
 
-class ResidueLayers {
+class ResidueLayers : public Method {
   public:
-    // *layers is null afterwards if this is not for the layer, or not estimated to take less than `cost` cycles.
-    static Status create(const Geometry &geometry, const PlanSettings &settings, const void *w, const void *b,
-                         double cost, std::unique_ptr<ResidueLayers> *layers);
-    Status reshape(const Geometry &geometry, std::unique_ptr<ResidueLayers> *layers) const;
+    static Status create(const MethodRequest &request, MadeMethod *made);
 
-    // y: where channels are last they and w must be dense. The workspace is aligned to 64.
-    Status run(const RunTensors &tensors, void *workspace) const;
-
-    const LayerPlan &first() const { return *pieces_.front().plan; }
-    template<typename F>
-    void for_each(const F &f) const { // plan of a layer
-        for (const auto &layer : pieces_) f(*layer.plan);
-    }
-    std::size_t count() const { return pieces_.size(); }
-    std::uint64_t workspace_bytes() const { return layer_bytes_ + aside_bytes_; }
-    std::size_t packed_bytes() const;
-    double cost() const { return cost_; }
+    std::string summary() const override;
+    std::vector<const LayerPlan *> layers() const override;
+    std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_ + dense_y_bytes_; }
+    std::size_t packed_bytes() const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
     // Residues first..first+count-1, each with that many taps.
@@ -61,12 +52,14 @@ class ResidueLayers {
     void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
                 char *b_out) const;
     void plan_workspace();
-    Status run_piece(const Piece &piece, const RunTensors &tensors, void *workspace) const;
+    Status run_pieces(const RunTensors &tensors,
+                      char *workspace) const; // y: where channels are last they and w are dense
+    Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
 
     Geometry geometry_;
     std::vector<Piece> pieces_;
-    double cost_ = 0;
-    std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
+    // Workspace of a layer; y of a piece that is computed aside; y without gaps, for a y that has some.
+    std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0, dense_y_bytes_ = 0;
 };
 
 } // namespace convtranspose

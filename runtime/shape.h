@@ -23,6 +23,8 @@ class Strides {
     const std::int64_t *begin() const { return data(); }
     const std::int64_t *end() const { return data() + rank_; }
     std::int64_t operator[](std::size_t i) const { return data()[i]; }
+    std::int64_t *begin() { return many_.empty() ? few_.data() : many_.data(); }
+    std::int64_t *end() { return begin() + rank_; }
     std::int64_t &operator[](std::size_t i) { return many_.empty() ? few_[i] : many_[i]; }
     std::int64_t front() const { return data()[0]; }
     std::int64_t back() const { return data()[rank_ - 1]; }
@@ -48,8 +50,9 @@ inline std::int64_t volume(const Shape &shape) {
     return n;
 }
 
-// The shape of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
-inline void move_channels(Shape *shape, convt_layout to) {
+// The shape, or the strides, of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
+template<typename ForEachAxis>
+void move_channels(ForEachAxis *shape, convt_layout to) {
     if (shape->size() < 3) return;
     if (to == CONVT_CHANNELS_LAST) {
         std::rotate(shape->begin() + 1, shape->begin() + 2, shape->end());

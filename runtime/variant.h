@@ -91,9 +91,10 @@ struct Variant {
     const BuiltIn *built_in = nullptr; // null: nothing but the strides
 };
 
-// Which dimension of x and of its copy is dense: w or the channels of both, channels of x and w of the copy, or w of x and the
-// channels of the copy (blocks of channels only).
-enum class CopyOrder { kPlanar, kChannels, kTransposed, kToChannels };
+// Which dimension of x and of its copy is dense: w or the channels of both, channels of x and w of the copy, the same if there
+// are kCopyTile or more of either (not of blocks), or w of x and the channels of the copy (blocks of channels only).
+enum class CopyOrder { kPlanar, kChannels, kTransposed, kTiles, kToChannels };
+constexpr std::int64_t kCopyTile = 8;
 
 // generators/copy_input_generator.cpp
 using CopyFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *copy);

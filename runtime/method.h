@@ -1,0 +1,54 @@
+// Ways to compute a layer as layers of other shapes, which have plans of their own. They are asked for, tried and recorded by
+// name, as variants are.
+#ifndef CONVTRANSPOSE_RUNTIME_METHOD_H_
+#define CONVTRANSPOSE_RUNTIME_METHOD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "layer_plan.h"
+
+namespace convtranspose {
+
+class Method {
+  public:
+    virtual ~Method() = default;
+
+    virtual std::string summary() const = 0;                   // what it does with this layer, for a person
+    virtual std::vector<const LayerPlan *> layers() const = 0; // one at least
+    virtual bool weights_at_run_time() const { return false; }
+    virtual std::uint64_t workspace_bytes() const = 0;
+    virtual std::size_t packed_bytes() const = 0;
+
+    virtual Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const = 0;
+    virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // which is aligned to 64
+};
+
+struct MethodRequest {
+    const Geometry &geometry;
+    PlanSettings settings; // of the layers
+    const void *w, *b;     // w: null if it arrives with each run. b: null likewise, or if there is none
+    Arithmetic arithmetic; // of the kernel that would compute it otherwise
+    double most;           // estimated cycles that the method must stay below
+};
+
+struct MadeMethod {
+    std::unique_ptr<Method> method; // null: not for this layer, or not estimated to take less than `most`
+    double cost = 0;                // estimated cycles; 0: not known
+};
+
+struct MethodKind {
+    const char *name;
+    bool for_weights_at_run_time;
+    Status (*create)(const MethodRequest &request, MadeMethod *made);
+};
+
+// In the order in which they are tried: each has to be estimated to take less than those before it.
+const std::vector<MethodKind> &methods();
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_METHOD_H_
