@@ -14,7 +14,7 @@ namespace convtranspose {
 namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
-constexpr double kGain = 0.65;                 // estimates are not that exact
+constexpr double kGain = 0.75;                 // estimates are not that exact
 // Of transposing an element: by tiles, the same from or to memory further away than this, and of few channels or positions.
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 1.3, kCyclesOfFew = 1.5;
 constexpr double kNear = 1 << 20; // bytes
