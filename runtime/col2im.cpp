@@ -17,6 +17,8 @@ constexpr std::int64_t kMostPositions = 1 << 16; // of y along h or d, each with
 // Of adding up, for a vector of columns, and of y; of a single element of y, where its neighbours are of other residues.
 constexpr double kCyclesPerTap = 4.5, kCyclesPerVector = 12, kCyclesPerElement = 1.5;
 constexpr double kCyclesPerStrip = 600;
+// Every strip reads all weights, which if there are more of them than this come from further away, at so many bytes a cycle.
+constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 8;
 
 } // namespace
 
@@ -110,7 +112,10 @@ double Col2im::cost() const {
     const double moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all *
                                                    static_cast<double>(row_ * elements() * images_)
                                              : 0;
-    return multiply + taps * kCyclesPerTap + stored * (kCyclesPerVector + kernel_->lanes * per_element) +
+    const double weights = static_cast<double>(geometry_.in_channels_per_group() * elements()) *
+                           static_cast<double>(convt_dtype_size(sum_dtype_));
+    const double far = weights > kNearWeights ? strips_of_all * weights / kBytesPerCycle : 0;
+    return multiply + far + taps * kCyclesPerTap + stored * (kCyclesPerVector + kernel_->lanes * per_element) +
            moved * 2 / kernel_->lanes + strips_of_all * kCyclesPerStrip;
 }
 
