@@ -15,6 +15,7 @@ constexpr std::int64_t kMostChannels = 16;                   // output channels 
 constexpr std::int64_t kMostBytes = 4 << 20;                 // of what is rearranged, which should not leave the cache
 constexpr double kGain = 0.8;                                // estimates are not that exact
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
+constexpr double kCyclesApart = 2; // an element, where other channels lie between those of a run
 
 // Runs of `count` elements to places `to_step` apart; those of one run `to_stride` apart.
 template<typename T>
@@ -129,7 +130,9 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, request.settings));
     own->layers_ = own->list();
     const auto elements = static_cast<double>(volume(geometry.y_shape));
-    made->cost = elements * (kCyclesPerElement + kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
+    const bool apart = geometry.layout == CONVT_CHANNELS_LAST && geometry.out_channels > 1;
+    made->cost = elements * ((apart ? kCyclesApart : kCyclesPerElement) +
+                             kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
     for (const Layer &layer : own->layers_) made->cost += least_cost(own->geometry_of(layer), request.settings.isa);
     if (!(made->cost < kGain * request.most)) return Status();
     for (Layer &layer : own->layers_) {

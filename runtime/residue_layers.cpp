@@ -14,6 +14,8 @@ namespace {
 
 // Output channels that are each layers of their own: more would only be overhead.
 constexpr std::int64_t kMostChannels = 16;
+// Those that become output channels of one layer, together with the residues.
+constexpr std::int64_t kMostFolded = 64;
 // Estimates are not that exact; what is estimated to take as long is not worth the trouble.
 constexpr double kGain = 0.8;
 
@@ -106,9 +108,10 @@ Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
     const Geometry &geometry = request.geometry;
     const void *const b = request.b;
     const AxisGeometry &axis = geometry.axes.back();
+    const std::int64_t most = geometry.layout == CONVT_CHANNELS_LAST ? kMostFolded : kMostChannels;
     const bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && axis.stride > 1 && axis.dilation == 1 &&
                       axis.kernel >= axis.stride && axis.in > 0 && geometry.batch > 0 && geometry.in_channels > 0 &&
-                      geometry.out_channels > 0 && geometry.out_channels <= kMostChannels &&
+                      geometry.out_channels > 0 && geometry.out_channels <= most &&
                       (geometry.layout == CONVT_CHANNELS_FIRST || geometry.group == 1);
     if (!fits) return Status();
     std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
