@@ -15,9 +15,11 @@ namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
 constexpr double kGain = 0.75;                 // estimates are not that exact
-// Of transposing an element: by tiles, the same from or to memory further away than this, and of few channels or positions.
-constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 1.3, kCyclesOfFew = 1.5;
-constexpr double kNear = 1 << 20; // bytes
+// Of transposing an element: by tiles; the same from or to memory further away than kNear, also with all channels of a position
+// in few sets of the first-level cache; and of few channels or positions.
+constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 1.3, kCyclesOfFew = 1.5;
+constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes
+constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
 
 convt_layout other(convt_layout layout) {
@@ -28,9 +30,11 @@ double cycles_to_transpose(const Shape &shape, std::int64_t channels, convt_dtyp
     if (channels == 1) return 0; // the layouts are one
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
-    const bool near = elements * static_cast<double>(convt_dtype_size(dtype)) <= kNear;
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
+    const bool near = elements * static_cast<double>(size) <= kNear;
     const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
                         : near                                    ? kCyclesPerElement
+                        : positions * size % kFewSets == 0        ? kCyclesOfFewSets
                                                                   : kCyclesFromFar;
     return kCyclesPerTransposition + each * elements;
 }
