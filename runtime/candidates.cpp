@@ -454,12 +454,9 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
 std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
     std::vector<Candidate> list;
     for_each_kernel_table([&](const KernelTable &table) {
-        const auto ours = [&](const Variant &v) { return belongs_to(v, isa); };
-        const auto count = std::count_if(table.variants, table.variants + table.variant_count, ours);
-        list.reserve(list.size() + static_cast<std::size_t>(count));
         for (std::size_t i = 0; i < table.variant_count; i++) {
             const Variant &v = table.variants[i];
-            if (!ours(v)) continue;
+            if (!belongs_to(v, isa)) continue;
             list.push_back(candidate(v, problem));
         }
     });

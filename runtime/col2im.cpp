@@ -239,8 +239,8 @@ void Col2im::bias_of(const void *b, char *bias) const {
 Status Col2im::run(const RunTensors &t, char *workspace) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
     const std::int64_t margin = static_cast<std::int64_t>(round_up(static_cast<std::uint64_t>(kernel_->lanes * size)));
-    char *const columns = workspace + layer_bytes_ + margin, *const run_bias =
-                                                                 workspace + layer_bytes_ + columns_bytes_;
+    char *const columns = workspace + layer_bytes_ + margin;
+    char *const run_bias = workspace + layer_bytes_ + columns_bytes_;
     if (weights_at_run_time()) bias_of(t.b, run_bias);
     const char *const bias = weights_at_run_time() ? run_bias : bias_.data();
     const AxisPlan &axis = axes_[strip_axis_];

@@ -23,6 +23,7 @@ class Col2im : public Method {
     static Status create(const MethodRequest &request, MadeMethod *made);
 
     std::string summary() const override;
+    const LayerPlan &first() const override { return *whole_; }
     std::vector<const LayerPlan *> layers() const override;
     bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + columns_bytes_ + bias_bytes_; }

@@ -175,12 +175,6 @@ std::string DepthToSpace::summary() const {
     return concat("residues of all axes as output channels, of ", layers_.size(), " layers of stride 1, rearranged");
 }
 
-std::vector<const LayerPlan *> DepthToSpace::layers() const {
-    std::vector<const LayerPlan *> all;
-    for (const Layer &layer : layers_) all.push_back(layer.plan.get());
-    return all;
-}
-
 std::size_t DepthToSpace::packed_bytes() const {
     std::size_t bytes = 0;
     for (const Layer &layer : layers_) bytes += layer.plan->packed_bytes();

@@ -18,7 +18,8 @@ class DepthToSpace : public Method {
     static Status create(const MethodRequest &request, MadeMethod *made);
 
     std::string summary() const override;
-    std::vector<const LayerPlan *> layers() const override;
+    const LayerPlan &first() const override { return *layers_.front().plan; }
+    std::vector<const LayerPlan *> layers() const override { return plans_of(layers_); }
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + depth_bytes_; }
     std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;

@@ -79,7 +79,7 @@ LayerPlan::~LayerPlan() = default;
 
 bool LayerPlan::weights_at_run_time() const { return method_ ? method_->weights_at_run_time() : packed_ == nullptr; }
 
-const Core &LayerPlan::core() const { return method_ ? method_->layers().front()->core() : core_; }
+const Core &LayerPlan::core() const { return method_ ? method_->first().core() : core_; }
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     : geometry_(geometry), settings_(settings) {

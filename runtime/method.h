@@ -17,7 +17,8 @@ class Method {
   public:
     virtual ~Method() = default;
 
-    virtual std::string summary() const = 0;                   // what it does with this layer, for a person
+    virtual std::string summary() const = 0; // what it does with this layer, for a person
+    virtual const LayerPlan &first() const = 0;
     virtual std::vector<const LayerPlan *> layers() const = 0; // one at least
     virtual bool weights_at_run_time() const { return false; }
     virtual std::uint64_t workspace_bytes() const = 0;
@@ -26,6 +27,14 @@ class Method {
     virtual Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const = 0;
     virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // which is aligned to 64
 };
+
+// Of pieces that have a plan each.
+template<typename Pieces>
+std::vector<const LayerPlan *> plans_of(const Pieces &pieces) {
+    std::vector<const LayerPlan *> plans;
+    for (const auto &piece : pieces) plans.push_back(piece.plan.get());
+    return plans;
+}
 
 struct MethodRequest {
     const Geometry &geometry;

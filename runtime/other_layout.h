@@ -16,6 +16,7 @@ class OtherLayout : public Method {
     static Status create(const MethodRequest &request, MadeMethod *made);
 
     std::string summary() const override;
+    const LayerPlan &first() const override { return *layer_; }
     std::vector<const LayerPlan *> layers() const override { return {layer_.get()}; }
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + x_bytes_ + y_bytes_; }
     std::size_t packed_bytes() const override { return layer_->packed_bytes(); }

@@ -16,6 +16,11 @@ namespace {
 constexpr std::int64_t kMostChannels = 16;
 // Those that become output channels of one layer, together with the residues.
 constexpr std::int64_t kMostFolded = 64;
+
+std::uint64_t y_bytes(const Geometry &geometry) {
+    return round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * convt_dtype_size(geometry.y_dtype));
+}
+
 // Estimates are not that exact; what is estimated to take as long is not worth the trouble.
 constexpr double kGain = 0.8;
 
@@ -177,12 +182,6 @@ std::string ResidueLayers::summary() const {
     return concat("residues of w as output channels, of ", pieces_.size(), " layers of stride 1");
 }
 
-std::vector<const LayerPlan *> ResidueLayers::layers() const {
-    std::vector<const LayerPlan *> all;
-    for (const Piece &piece : pieces_) all.push_back(piece.plan.get());
-    return all;
-}
-
 std::size_t ResidueLayers::packed_bytes() const {
     std::size_t bytes = 0;
     for (const Piece &piece : pieces_) {
@@ -195,14 +194,9 @@ void ResidueLayers::plan_workspace() {
     for (const Piece &piece : pieces_) {
         layer_bytes_ = std::max(layer_bytes_, round_up(piece.plan->workspace_bytes()));
         if (!piece.aside) continue;
-        std::uint64_t bytes = convt_dtype_size(geometry_.y_dtype);
-        for (const std::int64_t extent : piece.plan->geometry().y_shape) bytes *= static_cast<std::uint64_t>(extent);
-        aside_bytes_ = std::max(aside_bytes_, round_up(bytes));
+        aside_bytes_ = std::max(aside_bytes_, y_bytes(piece.plan->geometry()));
     }
-    if (folds()) {
-        dense_y_bytes_ =
-            round_up(static_cast<std::uint64_t>(volume(geometry_.y_shape)) * convt_dtype_size(geometry_.y_dtype));
-    }
+    if (folds()) dense_y_bytes_ = y_bytes(geometry_);
 }
 
 Status ResidueLayers::run(const RunTensors &t, char *workspace) const {

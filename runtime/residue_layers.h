@@ -22,7 +22,8 @@ class ResidueLayers : public Method {
     static Status create(const MethodRequest &request, MadeMethod *made);
 
     std::string summary() const override;
-    std::vector<const LayerPlan *> layers() const override;
+    const LayerPlan &first() const override { return *pieces_.front().plan; }
+    std::vector<const LayerPlan *> layers() const override { return plans_of(pieces_); }
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_ + dense_y_bytes_; }
     std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
@@ -52,8 +53,8 @@ class ResidueLayers : public Method {
     void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
                 char *b_out) const;
     void plan_workspace();
-    Status run_pieces(const RunTensors &tensors,
-                      char *workspace) const; // y: where channels are last they and w are dense
+    // y: where channels are last they and w are dense.
+    Status run_pieces(const RunTensors &tensors, char *workspace) const;
     Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
 
     Geometry geometry_;

@@ -47,6 +47,7 @@ const std::vector<std::string> kProblems = {
     "f32 nchw n2 g4 ic128 oc8 i5x6 k8x8 s8x8 bias",
     "f32 nchw n1 g1 ic64 oc4 i8x8 k3x3 s6x6 bias",
     "f32 nhwc n1 g1 ic64 oc4 i8x8 k3x7 s6x4 p1x1_2x0 bias",
+    "f32 nhwc n2 g1 ic20 oc24 i9x17 k4x5 s2x2 p1x1_1x2 bias",
     "f32 nchw n3 g64 ic64 oc64 i22x6 k1x1 s6x6 op1x0 bias", // one input channel, one residue
     "f64 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
     "f16 nhwc n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2",
