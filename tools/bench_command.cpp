@@ -200,6 +200,7 @@ void print_text(const std::vector<Measurement> &measurements) {
         peaks[m.peak_gflops] = format("%.1f GFLOP/s for ", m.peak_gflops) +
                                (is_integer(m.dtype)    ? "integers"
                                 : m.dtype == CONVT_F64 ? "f64"
+                                : m.isa == "amx"       ? "bf16"
                                                        : "f32") +
                                " on " + m.isa;
     }

@@ -104,13 +104,45 @@ CONVTRANSPOSE_PEAK_PRODUCTS(avx2_s16, __attribute__((target("avx2"))), __m256i, 
                             avx2_madd, 2)
 CONVTRANSPOSE_PEAK_PRODUCTS(sse_s16, , __m128i, std::int32_t, 8, _mm_set1_epi32, sse_madd, 2)
 
+#if defined(__linux__) && defined(__x86_64__)
+// Six accumulators of 16 rows and columns, over and over with the same operands; a step is 64 bytes of each row.
+#define CONVTRANSPOSE_AMX_PEAK_KERNEL(NAME, MULTIPLY_ADD, PRODUCTS)                                                    \
+    void NAME(std::int64_t steps) {                                                                                    \
+        struct alignas(64) {                                                                                           \
+            std::uint8_t palette = 1, start = 0, reserved[14] = {};                                                    \
+            std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};                                            \
+            std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};                                                  \
+        } tiles;                                                                                                       \
+        asm volatile("ldtilecfg %0\n\ttilezero %%tmm0\n\ttilezero %%tmm1\n\ttilezero %%tmm2\n\ttilezero %%tmm3\n\t"    \
+                     "tilezero %%tmm4\n\ttilezero %%tmm5\n\ttilezero %%tmm6\n\ttilezero %%tmm7"                        \
+                     :                                                                                                 \
+                     : "m"(tiles));                                                                                    \
+        for (std::int64_t s = 0; s < steps; s++) {                                                                     \
+            asm volatile(MULTIPLY_ADD " %tmm7, %tmm6, %tmm0\n\t" MULTIPLY_ADD " %tmm7, %tmm6, %tmm1\n\t" MULTIPLY_ADD  \
+                                      " %tmm7, %tmm6, %tmm2\n\t" MULTIPLY_ADD " %tmm7, %tmm6, %tmm3\n\t" MULTIPLY_ADD  \
+                                      " %tmm7, %tmm6, %tmm4\n\t" MULTIPLY_ADD " %tmm7, %tmm6, %tmm5");                 \
+        }                                                                                                              \
+        asm volatile("tilerelease");                                                                                   \
+    }                                                                                                                  \
+    constexpr Kernel NAME##_kernel{NAME, 2.0 * 6 * 16 * 16 * (PRODUCTS)};
+CONVTRANSPOSE_AMX_PEAK_KERNEL(amx_bf16, "tdpbf16ps", 32)
+CONVTRANSPOSE_AMX_PEAK_KERNEL(amx_s8, "tdpbusd", 64)
+#define CONVTRANSPOSE_PEAK_AMX 1
+#endif
+
 Kernel integer_kernel_of(const std::string &isa) {
+#if defined(CONVTRANSPOSE_PEAK_AMX)
+    if (isa == "amx") return amx_s8_kernel;
+#endif
     if (isa.find("vnni") != std::string::npos) return vnni_s8_kernel;
     if (isa.find("avx512") != std::string::npos) return avx512_s16_kernel;
     return isa.find("avx2") != std::string::npos ? avx2_s16_kernel : sse_s16_kernel;
 }
 
 Kernel kernel_of(const std::string &isa, bool f64) {
+#if defined(CONVTRANSPOSE_PEAK_AMX)
+    if (isa == "amx") return amx_bf16_kernel; // which has nothing else for floats
+#endif
     if (isa.find("avx512") != std::string::npos) return f64 ? avx512_f64_kernel : avx512_f32_kernel;
     if (isa.find("avx2") != std::string::npos) return f64 ? avx2_f64_kernel : avx2_f32_kernel;
     return f64 ? sse_f64_kernel : sse_f32_kernel;
