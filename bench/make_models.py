@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes one ONNX model per layer of a workload: a ConvTranspose node (opset 11) of static shapes with constant random
+"""Writes one ONNX model per layer of a workload: a ConvTranspose node (opset 11, of bf16 22) of static shapes with constant random
 weights and bias, or with --dtype u8 a QLinearConvTranspose node (com.ms.internal.nhwc): channels last, u8 x and y with
 zero points in the middle, s8 weights with a scale for each output channel.
 
@@ -13,12 +13,13 @@ import math
 import pathlib
 import zlib
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 TYPES = {"f16": (TensorProto.FLOAT16, np.float16), "f32": (TensorProto.FLOAT, np.float32),
-         "f64": (TensorProto.DOUBLE, np.float64)}
+         "f64": (TensorProto.DOUBLE, np.float64), "bf16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16)}
 
 
 def per_axis(layer, key):
@@ -46,7 +47,8 @@ def make_model(layer, dtype):
         [helper.make_tensor_value_info("x", onnx_type, [layer["n"], layer["c"], *layer["spatial"]])],
         [helper.make_tensor_value_info("y", onnx_type, [layer["n"], layer["m"], *output_extents(layer)])],
         [numpy_helper.from_array(w.astype(numpy_type), "w"), numpy_helper.from_array(b.astype(numpy_type), "b")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22 if dtype == "bf16" else 11)],
+                             ir_version=10 if dtype == "bf16" else 8)
 
 
 def make_quantized_model(layer):
