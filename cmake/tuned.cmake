@@ -9,11 +9,11 @@
 option(CONVTRANSPOSE_TUNED "Build the kernels of schedules/tuned" ON)
 
 set(tuned_enums
-    Isa:avx512_vnni=kAvx512Vnni Isa:avx512=kAvx512 Isa:avx2=kAvx2 Isa:x86_64=kX86_64 Isa:neon_dotprod=kNeonDotprod
+    Isa:amx=kAmx Isa:avx512_vnni=kAvx512Vnni Isa:avx512=kAvx512 Isa:avx2=kAvx2 Isa:x86_64=kX86_64 Isa:neon_dotprod=kNeonDotprod
     Isa:neon_fp16=kNeonFp16 Isa:neon=kNeon Isa:neon32=kNeon32 Isa:wasm_simd128=kWasmSimd128
-    Family:channels=kChannels Family:wide=kWide Family:few=kFew Family:depthwise=kDepthwise
+    Family:channels=kChannels Family:matrix=kMatrix Family:wide=kWide Family:few=kFew Family:depthwise=kDepthwise
     Store:channels=kChannels Store:planar=kPlanar
-    Arithmetic:float=kFloat Arithmetic:half=kHalf Arithmetic:int8=kInt8 Arithmetic:int16=kInt16)
+    Arithmetic:float=kFloat Arithmetic:half=kHalf Arithmetic:bf16=kBf16 Arithmetic:int8=kInt8 Arithmetic:int16=kInt16)
 
 # The member of a row that names a value of an enumeration, as C++.
 function(_convtranspose_tuned_enum result enum row member)

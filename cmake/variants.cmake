@@ -4,11 +4,11 @@
 #
 # makes one variant for each combination. STRIDES: what is built in of the strides of w and h, "W" or "WxH"; 0 is any.
 # TILES: AxB or AxBxC, the register tile, in vectors along the family's vector dimension:
-#   channels          vectors of oc  x  positions along w  [x  positions along h]
+#   channels, matrix  vectors of oc  x  positions along w  [x  positions along h]
 #   wide, few         oc             x  vectors along w    [x  positions along h, not few]
 #   depthwise planar  1              x  vectors along w;   depthwise channels: vectors of g  x  positions along w
 #
-# DTYPES: of y, and of x and w too. h16 is f16 whose sums are f16. i8 and i16 are integer arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32
+# DTYPES: of y, and of x and w too. h16 is f16 whose sums are f16, b16 bf16 that is multiplied as such. i8 and i16 are integer arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32
 # f32 y; i8_s32 and i16_s32 the bare sums.
 #
 # TAPS: for layers of such taps alone, "KERNELsSTRIDEpPAD_BEGIN" of w and h, or "WxH", without dilation; any extents and channels.
@@ -20,7 +20,7 @@
 # Set before: architecture (x86, arm, arm32, wasm) and os, as Halide calls it.
 
 # How Halide calls the ISAs (behind the operating system), and the lanes of an f32 vector there. neon_dotprod adds integer
-# arithmetic to neon_fp16, that sums in f16 to neon, and avx512_vnni integer arithmetic to avx512: float_isas are what is left
+# arithmetic to neon_fp16, that sums in f16 to neon, avx512_vnni integer arithmetic to avx512, and amx matrices to that: float_isas are what is left
 # without them. int16_isas have 16-bit integer
 # arithmetic of their own, in blocks of so many input channels. _of_32: those of each with 32 vector registers.
 # Of isas_added, each adds to the one of isas_base.
@@ -51,11 +51,20 @@ else()
     set(float_isas avx512 avx2 x86_64)
     set(float_isas_of_32 avx512)
     set(int16_isas ${isas})
+    set(isas_added)
+    set(isas_base)
+    if(os STREQUAL linux) # elsewhere nobody has asked yet for leave to use tiles (runtime/isa.cpp)
+        list(PREPEND isas amx)
+        set(isas_added amx)
+        set(isas_base avx512_vnni)
+    endif()
     set(int16_isas_of_32 avx512_vnni avx512)
     set(int16_block 2)
-    set(isas_added avx512_vnni)
-    set(isas_base avx512)
+    list(APPEND isas_added avx512_vnni)
+    list(APPEND isas_base avx512)
 endif()
+set(target_amx
+    x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4-avx512_sapphirerapids)
 set(target_avx512_vnni x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake-avx512_cannonlake-avx512_zen4)
 set(target_avx512 x86-64-${os}-sse41-avx-avx2-f16c-fma-avx512-avx512_skylake)
 set(target_avx2 x86-64-${os}-sse41-avx-avx2-f16c-fma)
@@ -69,6 +78,7 @@ set(target_wasm_simd128 wasm-32-${os}-wasm_simd128)
 # by one, or compare what they load, would get more of arm_fp16 than those, and convert without; tests/kernels sees to it.
 set(target_f16_neon arm-64-${os}-arm_fp16)
 set(with_f16_neon "^((copy|wide|few|depthwise|col2im)_f16|post_f16_(clip|.*_residual)|channels_f16_(channels|planar_s))")
+set(lanes_amx 16)
 set(lanes_avx512_vnni 16)
 set(lanes_avx512 16)
 set(lanes_avx2 8)

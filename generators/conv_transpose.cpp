@@ -152,12 +152,16 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     sum_of_y.insert(sum_of_y.end(), {c.g, c.n});
     sum_args.insert(sum_args.end(), {c.g, c.n});
 
-    std::vector<Expr> bias_at = {c.oo * in.oc_tile + c.oi, c.g};
-    for (int a = 0; a < 3 && !is_float(in.numerics.arithmetic); a++) {
-        const Expr tap_class = in.axes[a].taps(c.axes[a].r, kTapClass);
-        bias_at.push_back(unsafe_promise_clamped(tap_class, 0, in.classes[a] - 1));
-    }
-    c.sum(sum_args) = in.numerics.widen(in.bias(bias_at));
+    // The bias at a position, of the sum or of y.
+    const auto bias = [&](const Expr &oc, const std::array<Expr, 3> &residue) {
+        std::vector<Expr> at = {oc, c.g};
+        for (int a = 0; a < 3 && !is_float(in.numerics.arithmetic); a++) {
+            at.push_back(unsafe_promise_clamped(in.axes[a].taps(residue[a], kTapClass), 0, in.classes[a] - 1));
+        }
+        return in.numerics.widen(in.bias(at));
+    };
+    const std::array<Expr, 3> residues = {c.axes[0].r, c.axes[1].r, c.axes[2].r};
+    c.sum(sum_args) = in.bias_last ? cast(in.numerics.sum, 0) : bias(c.oo * in.oc_tile + c.oi, residues);
     // Over shared taps of both axes, then of one, then of none.
     const bool shares_w = in.axes[0].order == TapOrder::kShared, shares_h = in.axes[1].order == TapOrder::kShared;
     for (const bool h : {true, false}) {
@@ -167,7 +171,9 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
             }
         }
     }
-    c.row(y_args) = in.numerics.finish(c.sum(sum_of_y), c.oc, c.g);
+    const std::array<Expr, 3> residues_of_y = {sum_of_y[3], sum_of_y[5], sum_of_y[7]};
+    const Expr sum = in.bias_last ? c.sum(sum_of_y) + bias(c.oc, residues_of_y) : c.sum(sum_of_y);
+    c.row(y_args) = in.numerics.finish(sum, c.oc, c.g);
     const std::vector<Expr> same(y_args.begin(), y_args.end());
     c.y(y_args) = c.row(same);
     return c;

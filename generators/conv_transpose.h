@@ -61,6 +61,7 @@ struct ConvTransposeInputs {
     Halide::Expr ic_extent;   // input channels per group, or blocks of them
     int block = 1;            // of input channels
     int oc_tile = 1;          // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
+    bool bias_last = false;   // added to the sum, not what it starts from
     Numerics numerics;
 };
 

@@ -22,6 +22,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                                           Arithmetic::kFloat,
                                           {{"float", Arithmetic::kFloat},
                                            {"half", Arithmetic::kHalf},
+                                           {"bf16", Arithmetic::kBf16},
                                            {"int8", Arithmetic::kInt8},
                                            {"int16", Arithmetic::kInt16}}};
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
@@ -66,6 +67,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             x.set_type(Float(16));
             w.set_type(Float(16));
             bias.set_type(Float(16));
+            break;
+        case Arithmetic::kBf16:
+            x.set_type(BFloat(16));
+            w.set_type(BFloat(16));
+            bias.set_type(Float(32));
             break;
         case Arithmetic::kInt8:
             x.set_type(byte_x_type(get_target()));
@@ -118,9 +124,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         for (int a = 0; a < 3 && !is_float(arithmetic); a++) {
             in.classes[a] = bias.dim(2 + a).extent();
         }
+        const Expr blocks = x.dim(first() + 3).extent();
         in.ic_extent = family.depthwise ? Expr(1)
                        : ic > 0         ? Expr((ic + block() - 1) / block())
-                                        : x.dim(first() + 3).extent();
+                                        : blocks / family.blocks_at_once * family.blocks_at_once;
+        in.bias_last = family.bias_last;
         built_in_ = {built_in_axis("table_w", table_w, count_w, stride_w),
                      built_in_axis("table_h", table_h, count_h, stride_h),
                      built_in_axis("table_d", table_d, count_d, 0)};
@@ -187,7 +195,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         } else if (family.outside == Outside::kNeverReads) {
             // With 32 vector registers, broadcasts of x cost the same whatever its strides are (runtime/variant.h:
             // reads_any_strides). With 16 sums are spilled while addresses are computed: twice the time, measured.
-            const bool broadcasts_x = !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
+            const bool broadcasts_x =
+                block() == 1 && !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
             const bool any_strides = is_float(arithmetic) && broadcasts_x && masked_stores;
             x.dim(0).set_stride(any_strides ? Expr() : Expr(1));
             w.dim(f + 1).set_stride(block() * tile_oc);
@@ -212,6 +221,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             i += strides[a] == 0 ? 2 : 1;
         }
         family.schedule(c_, tile, store);
+        if (family.lowering_pass) {
+            get_pipeline().add_custom_lowering_pass(family.lowering_pass(c_));
+        }
     }
 
   private:
@@ -219,7 +231,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     // taps, so where all positions of a tile read there or none. Sums of integers count on zero points there
     // (runtime/variant.h has this too).
     bool skips_outside(int axis) const {
-        const bool loops = family.tap_order == TapOrder::kPerResidue && !family.depthwise && is_float(arithmetic);
+        const bool loops =
+            family.tap_order == TapOrder::kPerResidue && !family.depthwise && block() == 1 && is_float(arithmetic);
         return loops && !built_in_[axis].knows_counts() && (axis == 2 || (axis == 1 && tile_qh == 1));
     }
 
@@ -288,6 +301,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
         if (arithmetic == Arithmetic::kHalf) {
             return Float(16);
+        }
+        if (arithmetic == Arithmetic::kBf16) {
+            return Float(32);
         }
         return Int(family.outside == Outside::kSkipped ? 64 : 32); // the reference is for sums of any size
     }

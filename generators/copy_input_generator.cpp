@@ -35,6 +35,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
                                           Arithmetic::kFloat,
                                           {{"float", Arithmetic::kFloat},
                                            {"half", Arithmetic::kHalf},
+                                           {"bf16", Arithmetic::kBf16},
                                            {"int8", Arithmetic::kInt8},
                                            {"int16", Arithmetic::kInt16}}};
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
@@ -55,6 +56,10 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
             x.set_type(Float(16));
             copy.set_type(Float(16));
             break;
+        case Arithmetic::kBf16:
+            x.set_type(BFloat(16));
+            copy.set_type(BFloat(16));
+            break;
         case Arithmetic::kInt8:
             x.set_type(UInt(8));
             copy.set_type(byte_x_type(get_target()));
@@ -74,6 +79,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
     void schedule() {
         const Type type = arithmetic == Arithmetic::kFloat  ? sum_type(x_type)
                           : arithmetic == Arithmetic::kHalf ? Float(16)
+                          : arithmetic == Arithmetic::kBf16 ? BFloat(16)
                           : arithmetic == Arithmetic::kInt8 ? UInt(8)
                                                             : Int(16);
         const int lanes = natural_vector_size(type);
@@ -121,7 +127,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
 
   private:
     Expr operand(const Expr &value) {
-        if (arithmetic == Arithmetic::kHalf) return value;
+        if (arithmetic == Arithmetic::kHalf || arithmetic == Arithmetic::kBf16) return value;
         if (arithmetic == Arithmetic::kFloat) return cast(sum_type(x_type), value);
         const Type byte = byte_x_type(get_target());
         const Expr flipped = reinterpret(byte, value ^ cast<uint8_t>(flip));

@@ -10,12 +10,15 @@ namespace convtranspose {
 enum class Arithmetic {
     kFloat, // the type of the sums
     kHalf,  // f16, and so are the sums: twice as many in a vector of a CPU that computes with them, and far less exact
+    kBf16,  // both bf16, summed in f32: tdpbf16ps multiplies two neighbouring input channels at a time
     kInt8, // 8-bit x, s8 w, four neighbouring input channels at a time: what vpdpbusd (u8 x) and sdot (s8 x) multiply. x has
            // its zero point in it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
     kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
 };
 
-inline bool is_float(Arithmetic a) { return a == Arithmetic::kFloat || a == Arithmetic::kHalf; }
+inline bool is_float(Arithmetic a) {
+    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;
+}
 
 // x of kInt8.
 inline Halide::Type byte_x_type(const Halide::Target &target) {
@@ -27,6 +30,7 @@ inline int block_of(Arithmetic arithmetic, const Halide::Target &target) {
     switch (arithmetic) {
     case Arithmetic::kFloat:
     case Arithmetic::kHalf: return 1;
+    case Arithmetic::kBf16: return 2;
     case Arithmetic::kInt8: return 4;
     case Arithmetic::kInt16: return target.arch == Halide::Target::ARM ? 1 : 2;
     }

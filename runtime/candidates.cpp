@@ -104,6 +104,7 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     }
     if (v.dtype != p.y_dtype) return {"computes another type"};
     if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
+    if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
     if (v.family == Family::kReference) return {};
     if (!p.fits_int32) return {"sums may not fit in 32 bits"};
     if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8)
@@ -117,6 +118,7 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     switch (v.family) {
     case Family::kReference: break;
     case Family::kChannels:
+    case Family::kMatrix:
         if (v.store == Store::kChannels && dense != Store::kChannels) return {"y is channels first"};
         if (v.store == Store::kPlanar && dense != Store::kPlanar) return {"y is channels last"};
         if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
@@ -176,11 +178,14 @@ bool has_whole_tiles(const Variant &v, const CoreProblem &p) {
 
 // Whether the variant can read x where it is, but for taps that leave it, and for a last tile at the end of all strips.
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
-    if (!is_float(v.arithmetic)) {
-        const int loaded = block_of(v) * (kByElement ? 2 : 1); // input channels at once
-        return v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX && v.family == Family::kChannels &&
+    if (block_of(v) > 1) {
+        const int loaded = block_of(v) * (kByElement ? 2 : blocks_at_once(v)); // input channels at once
+        const bool as_it_is =
+            v.arithmetic == Arithmetic::kBf16 || (v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX);
+        return as_it_is && (v.family == Family::kChannels || v.family == Family::kMatrix) &&
                p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % loaded == 0 && has_whole_tiles(v, p);
     }
+    if (!is_float(v.arithmetic)) return false;
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
     if (p.x_dtype != sum_dtype(v)) return false;
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
@@ -299,6 +304,18 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double k_step = late * std::max(step(vectors, positions),
                                               vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
         total = tiles * (ic * taps * k_step + residues * (30 + store) + (unrolls_taps(v) ? 0 : taps * 6));
+        break;
+    }
+    case Family::kMatrix: {
+        // Of registers of up to 16 rows and columns: an instruction takes as many cycles as its first operand has rows, a load 8,
+        // and instructions on the same sums wait 52 for each other.
+        const double columns = v.tile_oc / lanes, rows_of = std::min(v.tile_q, 16),
+                     row_tiles = parts_of(v.tile_q, 16) * v.tile_qh;
+        const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
+                             static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
+        const double k_step = std::max({columns * row_tiles * rows_of, 8 * (columns + row_tiles), columns * 1024 / 40});
+        total = tiles * (parts_of(p.ic(), block_of(v) * blocks_at_once(v)) * taps * k_step +
+                         residues * (100 + columns * v.tile_q * v.tile_qh * 8) + taps * 15);
         break;
     }
     case Family::kWide:
@@ -483,7 +500,8 @@ double least_cost(const Geometry &geometry, Isa isa) {
 }
 
 CopyOrder copy_order(const Variant &variant, convt_layout layout) {
-    const bool blocks_of_channels = variant.family == Family::kChannels && block_of(variant) > 1;
+    const bool blocks_of_channels =
+        (variant.family == Family::kChannels || variant.family == Family::kMatrix) && block_of(variant) > 1;
     if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? CopyOrder::kToChannels : CopyOrder::kPlanar;
     const bool keeps_channels = variant.family == Family::kReference || blocks_of_channels ||
                                 reads_any_strides(variant) ||

@@ -21,8 +21,9 @@ struct CoreProblem {
     std::array<std::int64_t, 3> weight_stride; // of the node, by which weights are packed; axes may have another
     std::array<AxisPlan, 3> plan;              // residues that have outputs
     bool sums_in_f16 = false;                  // asked for
-    bool may_be_infinite = false;              // weights known to hold an inf or a NaN
-    bool fits_int8 = true, fits_int32 = true;  // WeightFacts, as far as they are known
+    bool weights_at_run_time = false;
+    bool may_be_infinite = false;             // weights known to hold an inf or a NaN
+    bool fits_int8 = true, fits_int32 = true; // WeightFacts, as far as they are known
 
     std::int64_t ic() const { return geometry.in_channels_per_group(); }
     std::int64_t oc() const { return geometry.out_channels_per_group(); }

@@ -28,6 +28,7 @@ OperandTypes types_of(const Variant &v) {
     switch (v.arithmetic) {
     case Arithmetic::kFloat:
     case Arithmetic::kHalf: break;
+    case Arithmetic::kBf16: return {type_of(CONVT_BF16), type_of(CONVT_BF16), type_of(CONVT_F32)};
     case Arithmetic::kInt8: return {type_of(CONVT_S8), type_of(kByteX), s32};
     case Arithmetic::kInt16: return {s16, s16, s32};
     }
@@ -96,6 +97,7 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     const PackedLayout packing = packed ? *packed : packing_of(v);
     packed_.arithmetic = packing.arithmetic;
     packed_.block = packing.block;
+    packed_.blocks_at_once = packing.blocks_at_once;
     packed_.pairs_taps = packing.pairs_taps;
     packed_.oc_tile = packing.oc_tile;
     packed_.group_tile = packing.group_tile;
@@ -117,7 +119,7 @@ std::uint64_t Core::weight_bytes() const {
 }
 
 std::uint64_t Core::packed_bytes() const {
-    std::int64_t bytes = packed_.biases() * operand_size(*variant_);
+    std::int64_t bytes = packed_.biases() * types_of(*variant_).bias.bytes();
     if (packed_.arithmetic == Arithmetic::kInt8) bytes = packed_.biases() * packed_.taps_volume() * 4;
     if (packed_.arithmetic == Arithmetic::kInt16) bytes = 0;
     return weight_bytes() + static_cast<std::uint64_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
@@ -138,8 +140,8 @@ void Core::pack(const WeightsView &w, const QuantizationValues &q, void *packed)
     pack_quantized(packed_, axes_, problem_.geometry, q, w, packed, static_cast<std::int32_t *>(sums));
 }
 
-void Core::unpack(const WeightsView &w, const QuantizationValues &q, const void *packed, void *w_out) const {
-    unpack_quantized(packed_, axes_, q, packed, w, w_out);
+void Core::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
+    unpack_weights(packed_, axes_, q, packed, w, w_out);
 }
 
 void Core::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {
@@ -155,7 +157,8 @@ bool Core::copies_channels_inside() const {
 
 std::int64_t Core::copied_column() const {
     const std::int64_t channels = copied_channels(), size = operand_size(*variant_);
-    const bool apart = reads_any_strides(*variant_) && copies_channels_inside() && in_few_sets(channels * size);
+    const bool apart = (reads_any_strides(*variant_) || variant_->family == Family::kMatrix) &&
+                       copies_channels_inside() && in_few_sets(channels * size);
     return apart ? channels + kCacheLine / size : channels;
 }
 
@@ -167,7 +170,7 @@ void Core::plan_strips(int threads) {
     const std::int64_t batch = std::max<std::int64_t>(problem_.geometry.batch, 1);
     images_ = batch;
     // Positions of x whose channels are side by side are read once per tile of output channels and residue, copied or not.
-    if (!copies_x_ && !reads_any_strides(v)) return;
+    if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kMatrix) return;
 
     // Bytes of the copy of one image.
     const std::int64_t size = operand_size(v), channels = copied_column(), positions = q[strip_axis_];

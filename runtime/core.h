@@ -46,7 +46,8 @@ class Core {
 
     // The same for a quantized problem, in two steps. bias: null: none. epilogue: epilogue_bytes() aligned to 64.
     void pack(const WeightsView &w, const QuantizationValues &q, void *packed) const;
-    void unpack(const WeightsView &w, const QuantizationValues &q, const void *packed, void *w_out) const;
+    // q: null where weights are not quantized.
+    void unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const;
     void prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const;
 
     // What a run reads and writes.
@@ -82,6 +83,7 @@ class Core {
                          const std::array<std::int64_t, 3> &inside) const;
     void fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
                      const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
+    void fill_up_blocks(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
     void finish(const Strip &s, const Call &call, const Operands &o) const;

@@ -101,7 +101,7 @@ Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::a
         add(begin[0], std::min(end, both_begin), 0, 1);
         add(both_end, end, 0, 1);
     } else if (copies_channels_inside()) {
-        if (ic % block != 0) {
+        if (packed_.blocks() * block != ic) {
             parts.add(part(ic, 1, packed_.group));
         } else {
             CopyPart &p = parts.add(part(ic * packed_.group, 1, 1));
@@ -126,8 +126,8 @@ Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::a
     return parts;
 }
 
-// The elements of the copy that fill up blocks of channels are left as they are: whatever they hold meets weights of zero,
-// which with integers makes zero. So are those that fill up vectors along groups, as what comes of them is not stored.
+// The elements of the copy that fill up blocks of channels meet weights of zero, which with integers makes zero whatever they
+// hold, so that they are left as they are; of floats they are zeros. Left are those that fill up vectors along groups, as what comes of them is not stored.
 void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
     const std::int64_t size = operand_size(*variant_),
@@ -152,6 +152,7 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
     if (inside[1] * inside[2] == 0) return;
 
     const bool quantized = !is_float(packed_.arithmetic);
+    if (!quantized && packed_.blocks() * packed_.block != packed_.ic) fill_up_blocks(s, o, parallel);
     const halide_type_t x_type = type_of(quantized ? CONVT_U8 : problem_.x_dtype);
     const CopyParts parts = copy_parts(s, o, begin, inside);
     for (std::size_t k = 0; k < parts.count; k++) {
@@ -161,6 +162,21 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
         run_copy(copy_, p, {static_cast<const char *>(o.x) + from * x_size, x_type},
                  {static_cast<char *>(o.workspace) + p.to_offset * size, types_of(*variant_).x}, o.byte_x, parallel);
     }
+}
+
+// Zeros behind the last input channel of each group, for kernels whose channels are inside.
+void Core::fill_up_blocks(const Strip &s, const Operands &o, const Parallel &parallel) const {
+    const std::int64_t size = operand_size(*variant_), group = packed_.blocks() * packed_.block,
+                       rows = s.x_extent[1] * s.x_extent[2] * s.images;
+    parallel.for_each(static_cast<std::size_t>(rows), [&](std::size_t row) {
+        char *at = static_cast<char *>(o.workspace) + static_cast<std::int64_t>(row) * s.strides.axes[1] * size;
+        for (std::int64_t w = 0; w < s.x_extent[0]; w++, at += s.strides.axes[0] * size) {
+            for (std::int64_t g = 0; g < packed_.group; g++) {
+                std::memset(at + (g * group + packed_.ic) * size, 0,
+                            static_cast<std::size_t>((group - packed_.ic) * size));
+            }
+        }
+    });
 }
 
 // Fills what of the copy lies around x with what stands for zero. begin, inside: the part of each axis that is x.

@@ -5,6 +5,10 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #elif defined(_M_X64)
 #include <intrin.h>
 #elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
@@ -24,6 +28,7 @@ const char *isa_name(Isa isa) {
     case Isa::kAvx2: return "avx2";
     case Isa::kAvx512: return "avx512";
     case Isa::kAvx512Vnni: return "avx512_vnni";
+    case Isa::kAmx: return "amx";
     case Isa::kNeon: return "neon";
     case Isa::kNeonFp16: return "neon_fp16";
     case Isa::kNeonDotprod: return "neon_dotprod";
@@ -111,6 +116,17 @@ bool has_all(std::uint64_t flags, std::initializer_list<int> bits) {
     return true;
 }
 
+// Tiles of AMX are 8 KiB more for the operating system to save, which Linux does for processes that ask for it (Documentation/
+// arch/x86/xstate.rst): all threads of this one may use them then.
+bool tiles_granted() {
+#if defined(__linux__) && defined(__GNUC__)
+    constexpr long kRequestPermission = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+    return false;
+#endif
+}
+
 // Bits as Intel's manual numbers them (volume 2, CPUID).
 bool supported(Isa isa) {
     const Registers basic = cpuid(1), extended = cpuid(7);
@@ -125,15 +141,18 @@ bool supported(Isa isa) {
 #endif
     const bool avx512 =
         avx2 && zmm && has_all(extended.b, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */});
+    // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 and more too; tests/kernels sees to it that no kernel holds
+    // an instruction that is not asked for here.
+    const bool vnni = avx512 && has_all(extended.b, {21 /* ifma */}) &&
+                      has_all(extended.c, {1 /* vbmi */, 6 /* vbmi2 */, 11 /* vnni */, 12 /* bitalg */});
     switch (isa) {
     case Isa::kX86_64: return true;
     case Isa::kAvx2: return avx2;
     case Isa::kAvx512: return avx512;
-    case Isa::kAvx512Vnni:
-        // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 and more too; tests/kernels sees to it that no kernel
-        // holds an instruction that is not asked for here.
-        return avx512 && has_all(extended.b, {21 /* ifma */}) &&
-               has_all(extended.c, {1 /* vbmi */, 6 /* vbmi2 */, 11 /* vnni */, 12 /* bitalg */});
+    case Isa::kAvx512Vnni: return vnni;
+    case Isa::kAmx:
+        return vnni && has_all(extended.d, {22 /* amx bf16 */, 24 /* amx tile */, 25 /* amx int8 */}) &&
+               has_all(saved, {17 /* tile configuration */, 18 /* tiles */}) && tiles_granted();
     case Isa::kNeon:
     case Isa::kNeonFp16:
     case Isa::kNeonDotprod:

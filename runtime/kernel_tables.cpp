@@ -82,6 +82,7 @@ const Tuning &tuning_of_table(std::size_t i, std::string *why) {
 }
 
 Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block) {
+    if (isa == Isa::kAmx && arithmetic == Arithmetic::kInt8) isa = Isa::kAvx512Vnni; // whose copies are the same
     Copier found;
     for_each_kernel_table([&](const KernelTable &kernels) {
         for (std::size_t i = 0; i < kernels.copy_count; i++) {

@@ -66,6 +66,7 @@ const char *family_rule(Family family) {
     switch (family) {
     case Family::kReference: return "any problem, one element at a time";
     case Family::kChannels: return "vectors along the output channels";
+    case Family::kMatrix: return "matrix instructions";
     case Family::kWide: return "vectors along rows, weights broadcast";
     case Family::kFew: return "vectors along rows, one load of x for all residues";
     case Family::kDepthwise: return "one input channel per group";
@@ -290,26 +291,37 @@ Status LayerPlan::plan_method(const void *w, const void *b) {
     return Status();
 }
 
+// Packs constant weights for core_.
+Status LayerPlan::pack_all(const void *w, const void *b, Packed *packed) const {
+    packed->layout = core_.packed_layout();
+    const std::uint64_t bytes = core_.packed_bytes() * static_cast<std::uint64_t>(leading_elements());
+    packed->block = Block(settings_.allocator, bytes);
+    if (!packed->block) {
+        return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of packed weights"));
+    }
+    packed->finite = pack(core_, w, b, quantization_ ? &*quantization_ : nullptr, packed->block.data());
+    return Status();
+}
+
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                          const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
     if (quantization) p->quantization_ = *quantization;
     auto packed = std::make_shared<Packed>();
     if (w && geometry.quantized()) packed->facts = examine_weights(geometry, *quantization, w, b);
+    p->problem_.weights_at_run_time = !w;
     Status status = p->choose(packed.get());
     if (!status) return status;
     status = p->plan_method(w, b);
     if (!status) return status;
     if (w && !p->method_) {
-        packed->layout = p->core_.packed_layout();
-        const std::uint64_t bytes = p->core_.packed_bytes() * static_cast<std::uint64_t>(p->leading_elements());
-        packed->block = Block(settings.allocator, bytes);
-        if (!packed->block) {
-            return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of packed weights"));
-        }
-        packed->finite = p->pack(p->core_, w, b, quantization, packed->block.data());
+        status = p->pack_all(w, b, packed.get());
+        if (!status) return status;
         if (!packed->finite) {
+            const bool others_read_it = packed->layout.arithmetic != Arithmetic::kBf16;
+            if (!others_read_it) packed->block = Block();
             status = p->choose(packed.get());
+            if (status && !others_read_it) status = p->pack_all(w, b, packed.get());
             if (!status) return status;
         }
         if (b) {
@@ -348,7 +360,8 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         status = p->choose(packed_.get());
     }
     p->packed_ = packed_;
-    if (!status && packed_ && geometry.quantized() && !names_a_variant()) {
+    const bool others_read_it = !packed_ || (!geometry.quantized() && packed_->layout.arithmetic != Arithmetic::kBf16);
+    if (!status && !others_read_it && !names_a_variant()) {
         p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, true);
         status = p->repack(*this);
     }
@@ -462,17 +475,16 @@ Status LayerPlan::repack(const LayerPlan &from) {
     packed->bias = from.packed_->bias;
     Status status = choose(packed.get());
     if (!status) return status;
-    packed->layout = core_.packed_layout();
-    const Block dense(settings_.allocator, count(geometry_.w_shape));
-    packed->block = Block(settings_.allocator, core_.packed_bytes() * static_cast<std::uint64_t>(leading_elements()));
-    if (!dense || !packed->block) {
-        return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", count(geometry_.w_shape), " bytes of weights"));
-    }
+    const std::uint64_t size = convt_dtype_size(geometry_.w_dtype), bytes = count(geometry_.w_shape) * size;
+    const Block dense(settings_.allocator, bytes);
+    if (!dense) return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of weights"));
     from.for_each_leading_element([&](std::size_t i, const WeightsView &view, std::int64_t offset) {
         const auto *const data = static_cast<const char *>(from.packed_->block.data()) + i * from.core_.packed_bytes();
-        from.core_.unpack(view, *quantization_, data, static_cast<char *>(dense.data()) + offset);
+        from.core_.unpack(view, quantization_ ? &*quantization_ : nullptr, data,
+                          static_cast<char *>(dense.data()) + offset * static_cast<std::int64_t>(size));
     });
-    pack(core_, dense.data(), nullptr, &*quantization_, packed->block.data());
+    status = pack_all(dense.data(), packed->bias.empty() ? nullptr : packed->bias.data(), packed.get());
+    if (!status) return status;
     packed_ = std::move(packed);
     return Status();
 }

@@ -104,6 +104,7 @@ class LayerPlan {
     void list() const;
     bool names_a_variant() const { return !settings_.variant.empty() && !is_method(settings_.variant); }
     std::int64_t leading_elements() const; // kernel elements of the leading axes
+    Status pack_all(const void *w, const void *b, Packed *packed) const;
     Status repack(const LayerPlan &from);
     template<typename F>
     void for_each_leading_element(const F &f) const;

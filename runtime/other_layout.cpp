@@ -48,7 +48,9 @@ OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings)
     move_channels(&inner_.x_shape, inner_.layout);
     move_channels(&inner_.y_shape, inner_.layout);
     settings_.keeps_layout = true;
-    copy_ = find_copy(isa_of_floats(settings.isa), CopyOrder::kTransposed, Arithmetic::kFloat, geometry.dtype, 1);
+    const bool bf16 = geometry.dtype == CONVT_BF16;
+    copy_ = find_copy(bf16 ? settings.isa : isa_of_floats(settings.isa), CopyOrder::kTransposed,
+                      bf16 ? Arithmetic::kBf16 : Arithmetic::kFloat, geometry.dtype, 1);
 }
 
 std::string OtherLayout::summary() const {
@@ -58,8 +60,8 @@ std::string OtherLayout::summary() const {
 
 Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     const Geometry &geometry = request.geometry;
-    // Copies of shorter types are of the sums' type.
-    const bool copied = (geometry.dtype == CONVT_F32 || geometry.dtype == CONVT_F64) && !request.settings.sums_in_f16;
+    // Copies of f16 are of the sums' type, as are those of bf16 for ISAs that do not multiply it.
+    const bool copied = !geometry.quantized() && geometry.dtype != CONVT_F16;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
     if (!copied || request.settings.keeps_layout || geometry.y_order != YOrder::kLayout || geometry.axes.size() > 3) {
         return Status();

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int64_t kTakenApartBytes = 16 << 10;
 
-// F16 is a type to store: zero is all its bits zero, and whether it is finite shows in f32.
+// F16 and Bf16 are types to store: zero is all its bits zero, and whether it is finite shows in f32.
 template<typename Sum>
-using Computed = std::conditional_t<std::is_same_v<Sum, F16>, float, Sum>;
+using Computed = std::conditional_t<std::is_same_v<Sum, F16> || std::is_same_v<Sum, Bf16>, float, Sum>;
 
 // Becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other. Of several sums, none of which waits for another.
 template<typename Sum>
@@ -53,47 +53,52 @@ std::vector<std::int64_t> tap_offsets(const PackedLayout &p, const std::array<Ax
     return offsets;
 }
 
-// to[i] = from[i * stride] for i below `filled`, then zeros up to `tile`.
-template<typename Stored, typename Sum>
-void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::int64_t tile, Sum *to) {
+// to[i * kBlock] = from[i * stride] for i below `filled`, then zeros up to `tile`.
+template<int kBlock, typename Stored, typename Operand>
+void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::int64_t tile, Operand *to) {
     std::int64_t i = 0;
     for (; i + 4 <= filled; i += 4, from += 4 * stride) { // all loads first: stores might change what the others read
         const Stored a = from[0], b = from[stride], c = from[2 * stride], d = from[3 * stride];
-        to[i] = static_cast<Sum>(a);
-        to[i + 1] = static_cast<Sum>(b);
-        to[i + 2] = static_cast<Sum>(c);
-        to[i + 3] = static_cast<Sum>(d);
+        to[i * kBlock] = static_cast<Operand>(a);
+        to[(i + 1) * kBlock] = static_cast<Operand>(b);
+        to[(i + 2) * kBlock] = static_cast<Operand>(c);
+        to[(i + 3) * kBlock] = static_cast<Operand>(d);
     }
-    for (; i < filled; i++, from += stride) to[i] = static_cast<Sum>(*from);
-    for (; i < tile; i++) to[i] = Sum();
+    for (; i < filled; i++, from += stride) to[i * kBlock] = static_cast<Operand>(*from);
+    for (; i < tile; i++) to[i * kBlock] = Operand();
 }
 
-template<typename Stored, typename Sum>
+// kBlock: layout.block.
+template<typename Stored, int kBlock = 1, typename Operand, typename Sum>
 bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const WeightsView &w, const void *bias,
-          Sum *w_out, Sum *bias_out) {
+          Operand *w_out, Sum *bias_out) {
     const auto *from = static_cast<const Stored *>(w.data);
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::int64_t ic_stride = p.oc_tile ? tile : 0; // oc_tile = 0 has one input channel
-    const std::int64_t tap_stride = p.oc_tile ? p.ic * tile : p.groups();
+    const std::int64_t all_ic = p.blocks() * kBlock;     // with the zeros that fill up blocks
+    const std::int64_t tap_stride = p.oc_tile ? all_ic * tile : p.groups();
     const std::int64_t tile_stride = p.taps_volume() * tap_stride;
     const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : 1;
     const std::vector<std::int64_t> offsets = tap_offsets(p, axes, w);
     // As many input channels at a time as stay in the first-level cache while their taps are taken apart: all taps of a
     // pair of channels share cache lines, and a tap's channels are written side by side.
     const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
-    const std::int64_t at_a_time = std::max<std::int64_t>(kTakenApartBytes / std::max<std::int64_t>(bytes, 1), 1);
-    FiniteCheck<Sum> check;
+    const std::int64_t at_a_time =
+        std::max<std::int64_t>(kTakenApartBytes / std::max<std::int64_t>(bytes, 1) / kBlock * kBlock, kBlock);
+    FiniteCheck<Operand> check;
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
-            Sum *const to_tile = w_out + g * group_stride + t * tile_stride;
+            Operand *const to_tile = w_out + g * group_stride + t * tile_stride;
             const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
-            for (std::int64_t begin = 0; begin < p.ic; begin += at_a_time) {
-                const std::int64_t count = std::min(at_a_time, p.ic - begin);
+            for (std::int64_t begin = 0; begin < all_ic; begin += at_a_time) {
+                const std::int64_t count = std::min(at_a_time, all_ic - begin);
                 const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * w.m;
-                Sum *to_tap = to_tile + begin * ic_stride;
+                Operand *to_tap = to_tile + begin * ic_stride;
                 for (const std::int64_t offset : offsets) {
                     for (std::int64_t ic = 0; ic < count; ic++) {
-                        gather(channels + ic * w.c + offset, w.m, filled, tile, to_tap + ic * ic_stride);
+                        const std::int64_t there = begin + ic < p.ic ? filled : 0;
+                        gather<kBlock>(channels + ic * w.c + offset, w.m, there, tile,
+                                       to_tap + ic / kBlock * kBlock * ic_stride + ic % kBlock);
                     }
                     check.add(to_tap, count * tile);
                     to_tap += tap_stride;
@@ -172,6 +177,7 @@ PackedLayout packing_of(const Variant &v) {
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
     packing.arithmetic = v.arithmetic;
     packing.block = block_of(v);
+    packing.blocks_at_once = blocks_at_once(v);
     packing.pairs_taps = pairs_taps(v);
     packing.oc_tile = dense_groups ? 0 : v.tile_oc;
     packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
@@ -179,14 +185,17 @@ PackedLayout packing_of(const Variant &v) {
 }
 
 bool same_packing(const PackedLayout &a, const PackedLayout &b) {
-    return a.arithmetic == b.arithmetic && a.block == b.block && a.pairs_taps == b.pairs_taps &&
-           a.oc_tile == b.oc_tile && a.group_tile == b.group_tile;
+    return a.arithmetic == b.arithmetic && a.block == b.block && a.blocks_at_once == b.blocks_at_once &&
+           a.pairs_taps == b.pairs_taps && a.oc_tile == b.oc_tile && a.group_tile == b.group_tile;
 }
 
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                   const WeightsView &w, const void *bias, void *w_out, void *bias_out) {
     if (layout.arithmetic == Arithmetic::kHalf) {
         return pack<F16>(layout, axes, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
+    }
+    if (layout.arithmetic == Arithmetic::kBf16) {
+        return pack<Bf16, 2>(layout, axes, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out));
     }
     switch (dtype) {
     case CONVT_F16:
@@ -213,15 +222,20 @@ void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &a
     }
 }
 
-void unpack_quantized(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const QuantizationValues &q,
-                      const void *packed, const WeightsView &w, void *w_out) {
-    const bool int8 = p.arithmetic == Arithmetic::kInt8;
+void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const QuantizationValues *q,
+                    const void *packed, const WeightsView &w, void *w_out) {
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::int64_t tap_stride = p.oc_tile ? p.blocks() * tile * p.block : p.groups() * p.block;
     const std::int64_t tile_stride = p.taps_volume() * tap_stride;
     const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : p.block;
-    const auto value_at = [&](std::int64_t at) -> std::int32_t {
-        return int8 ? static_cast<const std::int8_t *>(packed)[at] : static_cast<const std::int16_t *>(packed)[at];
+    const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
+        if (p.arithmetic == Arithmetic::kBf16) {
+            static_cast<Bf16 *>(w_out)[to] = static_cast<const Bf16 *>(packed)[from];
+            return;
+        }
+        const std::int32_t value = p.arithmetic == Arithmetic::kInt8 ? static_cast<const std::int8_t *>(packed)[from]
+                                                                     : static_cast<const std::int16_t *>(packed)[from];
+        static_cast<std::uint8_t *>(w_out)[to] = static_cast<std::uint8_t>(value + q->w_zero_point_of(m));
     };
     for (std::int64_t g = 0; g < p.group; g++) {
         for (std::int64_t ic = 0; ic < p.ic; ic++) {
@@ -237,8 +251,7 @@ void unpack_quantized(const PackedLayout &p, const std::array<AxisPlan, 3> &axes
                     const std::int64_t k = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
                                            axes[1].elements[static_cast<std::size_t>(h)] * w.k[1] +
                                            axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
-                    static_cast<std::uint8_t *>(w_out)[to + k] =
-                        static_cast<std::uint8_t>(value_at(from + at) + q.w_zero_point_of(g * p.oc + oc));
+                    unpack(from + at, to + k, g * p.oc + oc);
                 }
             }
         }

@@ -26,13 +26,17 @@ struct WeightsView {
 struct PackedLayout {
     Arithmetic arithmetic = Arithmetic::kFloat;
     std::int64_t block = 1;
+    std::int64_t blocks_at_once = 1; // blocks are padded to a multiple of it
     bool pairs_taps = false;
     std::int64_t oc_tile = 1;
     std::int64_t group_tile = 1; // oc_tile = 0 only: groups are padded to a multiple of it
     std::int64_t group = 1, ic = 0, oc = 0;
     std::array<std::int64_t, 3> taps = {1, 1, 1}; // packed kernel extents w, h, d
 
-    std::int64_t blocks() const { return (ic + block - 1) / block; } // of input channels
+    std::int64_t blocks() const { // of input channels
+        const std::int64_t at_once = block * blocks_at_once;
+        return (ic + at_once - 1) / at_once * blocks_at_once;
+    }
     std::int64_t groups() const { return oc_tile ? group : (group + group_tile - 1) / group_tile * group_tile; }
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
@@ -47,7 +51,8 @@ struct PackedLayout {
 PackedLayout packing_of(const Variant &variant);
 bool same_packing(const PackedLayout &a, const PackedLayout &b); // of those tiles
 
-// Packs into w_out (layout.weights() elements of the sum type) and bias_out (layout.biases()); bias may be null (zeros).
+// Packs into w_out (layout.weights() elements of the sum type, or of bf16) and bias_out (layout.biases() of the sum type); bias may
+// be null (zeros).
 // Returns whether all weights are finite.
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                   const WeightsView &w, const void *bias, void *w_out, void *bias_out);
@@ -57,9 +62,10 @@ bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axe
 void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
                     const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out);
 
-// Takes that back: w_out is the caller's memory that w described.
-void unpack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const QuantizationValues &q,
-                      const void *packed, const WeightsView &w, void *w_out);
+// Takes either back: w_out is the caller's memory that w described. q: null for floats, of which it is only those of kBf16 that
+// others cannot read.
+void unpack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const QuantizationValues *q,
+                    const void *packed, const WeightsView &w, void *w_out);
 
 // What else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of taps, then factors.
 // bias is [class d][class h][class w][biases()] for int8, [biases()] for int16, s32; factors [kFactorColumns][biases()], f32.

@@ -11,12 +11,13 @@ struct halide_buffer_t;
 
 namespace convtranspose {
 
-enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
+enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kAmx, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
 
-inline constexpr Isa kIsas[] = {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2,   Isa::kX86_64,     Isa::kNeonDotprod,
-                                Isa::kNeonFp16,   Isa::kNeon,   Isa::kNeon32, Isa::kWasmSimd128}; // best first
+inline constexpr Isa kIsas[] = {Isa::kAmx,    Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2,
+                                Isa::kX86_64, Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon,
+                                Isa::kNeon32, Isa::kWasmSimd128}; // best first
 
-enum class Family { kReference, kChannels, kWide, kFew, kDepthwise };
+enum class Family { kReference, kChannels, kMatrix, kWide, kFew, kDepthwise };
 
 // Where y (and for depthwise x) is dense: along the channels or along w.
 enum class Store { kChannels, kPlanar };
@@ -25,11 +26,14 @@ enum class Store { kChannels, kPlanar };
 enum class Arithmetic {
     kFloat, // the type of the sums
     kHalf,  // f16, and so are the sums
+    kBf16,  // bf16, summed in f32
     kInt8,  // x of type kByteX with its zero point in it, s8 w
     kInt16, // both s16, less their zero points
 };
 
-inline bool is_float(Arithmetic a) { return a == Arithmetic::kFloat || a == Arithmetic::kHalf; }
+inline bool is_float(Arithmetic a) {
+    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;
+}
 
 // Operands of integer arithmetic that differ by architecture: the type of x of kInt8, and the input channels that kInt16
 // multiplies at a time (generators/numerics.h).
@@ -174,8 +178,18 @@ inline convt_dtype sum_dtype(const Variant &v) { // of floats
 // Input channels that lie side by side for instructions that multiply and add several at once; taps, if pairs_taps().
 inline int block_of(const Variant &v) {
     if (v.family == Family::kReference) return 1;
-    return v.arithmetic == Arithmetic::kInt8 ? 4 : v.arithmetic == Arithmetic::kInt16 ? kInt16Block : 1;
+    switch (v.arithmetic) {
+    case Arithmetic::kFloat:
+    case Arithmetic::kHalf: break;
+    case Arithmetic::kBf16: return 2;
+    case Arithmetic::kInt8: return 4;
+    case Arithmetic::kInt16: return kInt16Block;
+    }
+    return 1;
 }
+
+// Blocks of input channels are padded to a multiple of so many, which one instruction of AMX multiplies.
+inline int blocks_at_once(const Variant &v) { return v.family == Family::kMatrix ? 16 : 1; }
 
 // Whether a block is two neighbouring taps along w, and the two positions of x that they read: with one input channel per
 // group there is nothing else to pair.
@@ -220,6 +234,7 @@ inline bool skips_outside(const Variant &v, std::size_t axis) {
 
 // Bytes of an element of the packed weights, and of the copy of x.
 inline std::int64_t operand_size(const Variant &v) {
+    if (v.arithmetic == Arithmetic::kBf16) return 2;
     if (is_float(v.arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v)));
     return v.arithmetic == Arithmetic::kInt8 ? 1 : 2;
 }
@@ -228,6 +243,7 @@ inline std::int64_t operand_size(const Variant &v) {
 // their own for what gains by them, and the rest is that of the ISA that they add to.
 inline bool belongs_to(const Variant &v, Isa isa) {
     if (v.isa == isa) return true;
+    if (isa == Isa::kAmx) return belongs_to(v, Isa::kAvx512Vnni);
     if (isa == Isa::kAvx512Vnni) return v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat;
     if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true;
     return (isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16) && v.isa == Isa::kNeon;
@@ -235,7 +251,7 @@ inline bool belongs_to(const Variant &v, Isa isa) {
 
 // The ISA whose kernels of floats, other than variants, serve another: those have no use for dot products, and compute in f32.
 inline Isa isa_of_floats(Isa isa) {
-    if (isa == Isa::kAvx512Vnni) return Isa::kAvx512;
+    if (isa == Isa::kAvx512Vnni || isa == Isa::kAmx) return Isa::kAvx512;
     return isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16 ? Isa::kNeon : isa;
 }
 
@@ -243,6 +259,7 @@ inline int vector_registers(Isa isa) {
     switch (isa) {
     case Isa::kAvx512:
     case Isa::kAvx512Vnni:
+    case Isa::kAmx:
     case Isa::kNeon:
     case Isa::kNeonFp16:
     case Isa::kNeonDotprod: return 32;

@@ -43,6 +43,10 @@ struct ScheduleFamily {
     bool depthwise;     // for one input channel per group
     bool vectors_along_w;
     void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
+    int blocks_at_once = 1; // of input channels; x and w have a multiple of it
+    bool bias_last = false;
+    Halide::Internal::IRMutator *(*lowering_pass)(const ConvTranspose &c) =
+        nullptr; // made new: to run after all others
 };
 
 // The loops of an update: those of the register tile, the reduction, those outside of it.
@@ -130,6 +134,9 @@ extern const ScheduleFamily kReference;
 // Accumulators [tile.qh x tile.q positions] x [tile.oc channels], vectors along oc; x is broadcast. For deep channels. Any
 // strides; needs at least tile.q columns and tile.qh rows per residue.
 extern const ScheduleFamily kChannels;
+
+// As kChannels, in the tile registers of AMX. For blocks of channels of 4 bytes.
+extern const ScheduleFamily kMatrix;
 
 // Accumulators [tile.oc channels] x [tile.q positions], vectors along w; weights are broadcast. For wide rows, planar. Needs
 // a constant stride of w, and x readable up to a whole tile past its last column.

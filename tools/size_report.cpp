@@ -15,8 +15,8 @@ namespace convtranspose::tools {
 
 namespace {
 
-constexpr std::array<const char *, 8> kFamilies = {"channels",  "wide", "few",    "depthwise",
-                                                   "reference", "copy", "col2im", "post"};
+constexpr std::array<const char *, 9> kFamilies = {"channels",  "matrix", "wide",   "few", "depthwise",
+                                                   "reference", "copy",   "col2im", "post"};
 
 constexpr std::size_t kBeforeSum = 22 + 10 * kFamilies.size();
 
@@ -27,12 +27,13 @@ struct Kernel {
 
 std::string first_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
 
-// family_type..., where types that begin with i are the arithmetic of quantized layers, and h16 is f16 summed in f16.
+// family_type..., where types that begin with i are the arithmetic of quantized layers, h16 is f16 summed in f16, and b16 bf16
+// multiplied as such.
 std::pair<std::string, std::string> family_and_type(const std::string &name) {
     const std::string family = first_of(name);
     const std::string type = first_of(std::string_view(name).substr(family.size() + 1));
     if (type[0] == 'i') return {family, "quantized"};
-    return {family, type == "h16" ? "f16" : type};
+    return {family, type == "h16" ? "f16" : type == "b16" ? "bf16" : type};
 }
 
 std::string isa_of(const std::string &name) {
@@ -105,8 +106,9 @@ std::string size_report() {
     }
     text += padded("dispatcher", kBeforeSum) + kilobytes(kRuntimeSize) + "\n";
     text += padded("all", kBeforeSum) + kilobytes(total) + "\n";
-    return text + "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
-                  "reference, copy, col2im and post. avx512_vnni adds to avx512, and neon_dotprod to neon.\n";
+    return text +
+           "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
+           "reference, copy, col2im and post. amx adds to avx512_vnni, that to avx512, and neon_dotprod to neon.\n";
 }
 
 std::string size_report(const Selection &selection) {

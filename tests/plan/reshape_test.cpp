@@ -43,6 +43,12 @@ const std::vector<Case> kCases = {
      "f32 nhwc n1 ic8 oc16 i5x8 k5x5 s3x3 os11x12"},
     {"OutputShapeAboveNatural", "f32 nchw n1 ic8 oc16 i6x6 k5x5 s3x3 os18x18",
      "f32 nchw n1 ic8 oc16 i2x2 k5x5 s3x3 os18x18"},
+    // Packed for matrix instructions, where there are such, and then not, or for others.
+    {"Bf16ToEmpty", "bf16 nhwc n1 ic64 oc48 i16x16 k4x4 s2x2 bias", "bf16 nhwc n1 ic64 oc48 i0x16 k4x4 s2x2 bias"},
+    {"Bf16ToOnePosition", "bf16 nhwc n1 ic72 oc48 i16x16 k4x4 s2x2 p1x1_1x1 bias",
+     "bf16 nhwc n2 ic72 oc48 i1x1 k4x4 s2x2 p1x1_1x1 bias"},
+    {"Bf16FromOnePosition", "bf16 nchw n1 g2 ic64 oc96 i1x1 k4x4 s2x2 p1x1_1x1 bias",
+     "bf16 nchw n1 g2 ic64 oc96 i9x33 k4x4 s2x2 p1x1_1x1 bias"},
     {"SameUpper", "f16 nchw n1 ic8 oc16 i6x6 k5x5 s2x2 auto_SAME_UPPER",
      "f16 nchw n1 ic8 oc16 i9x5 k5x5 s2x2 auto_SAME_UPPER"},
 };

@@ -34,6 +34,7 @@ struct Rows {
 std::string name_of(const Rows &rows) {
     const std::string arithmetic = rows.arithmetic == Arithmetic::kFloat  ? ""
                                    : rows.arithmetic == Arithmetic::kHalf ? "sums_in_"
+                                   : rows.arithmetic == Arithmetic::kBf16 ? "pairs_of_"
                                    : rows.arithmetic == Arithmetic::kInt8 ? "i8_"
                                                                           : "i16_";
     return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + arithmetic + convt_dtype_name(rows.dtype);

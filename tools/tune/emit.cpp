@@ -175,7 +175,8 @@ class Emitter {
     // Kernels that an ISA has not are those of the one that it adds to.
     void add_built_in(const std::string &variant, const std::string &isa) {
         std::vector<std::string> isas = {isa};
-        if (isa == "avx512_vnni") isas.emplace_back("avx512");
+        if (isa == "amx") isas.emplace_back("avx512_vnni");
+        if (isa == "amx" || isa == "avx512_vnni") isas.emplace_back("avx512");
         if (isa == "neon_dotprod" || isa == "neon") isas.emplace_back("neon_fp16");
         if (isa == "neon_dotprod") isas.emplace_back("neon");
         for (const std::string &one : isas) {
@@ -183,6 +184,10 @@ class Emitter {
                 if (kernel.at("name") != variant || kernel.at("isa") != one) continue;
                 add(of_package(kernel));
                 add_company(type_of(variant), one);
+                if (one == "amx") { // what does not multiply is that of the ISAs that it adds to
+                    const bool quantized = kernel.at("component") == "quantized";
+                    add_company(quantized ? type_of(variant) : "bf16", quantized ? "avx512_vnni" : "avx512");
+                }
                 return;
             }
         }

@@ -20,6 +20,7 @@ const std::vector<Named<Isa>> kIsas = {{"x86_64", "Isa::kX86_64", Isa::kX86_64},
                                        {"avx2", "Isa::kAvx2", Isa::kAvx2},
                                        {"avx512", "Isa::kAvx512", Isa::kAvx512},
                                        {"avx512_vnni", "Isa::kAvx512Vnni", Isa::kAvx512Vnni},
+                                       {"amx", "Isa::kAmx", Isa::kAmx},
                                        {"neon", "Isa::kNeon", Isa::kNeon},
                                        {"neon_fp16", "Isa::kNeonFp16", Isa::kNeonFp16},
                                        {"neon_dotprod", "Isa::kNeonDotprod", Isa::kNeonDotprod},
@@ -27,6 +28,7 @@ const std::vector<Named<Isa>> kIsas = {{"x86_64", "Isa::kX86_64", Isa::kX86_64},
                                        {"wasm_simd128", "Isa::kWasmSimd128", Isa::kWasmSimd128}};
 const std::vector<Named<Family>> kFamilies = {{"reference", "Family::kReference", Family::kReference},
                                               {"channels", "Family::kChannels", Family::kChannels},
+                                              {"matrix", "Family::kMatrix", Family::kMatrix},
                                               {"wide", "Family::kWide", Family::kWide},
                                               {"few", "Family::kFew", Family::kFew},
                                               {"depthwise", "Family::kDepthwise", Family::kDepthwise}};
@@ -34,6 +36,7 @@ const std::vector<Named<Store>> kStores = {{"channels", "Store::kChannels", Stor
                                            {"planar", "Store::kPlanar", Store::kPlanar}};
 const std::vector<Named<Arithmetic>> kArithmetics = {{"float", "Arithmetic::kFloat", Arithmetic::kFloat},
                                                      {"half", "Arithmetic::kHalf", Arithmetic::kHalf},
+                                                     {"bf16", "Arithmetic::kBf16", Arithmetic::kBf16},
                                                      {"int8", "Arithmetic::kInt8", Arithmetic::kInt8},
                                                      {"int16", "Arithmetic::kInt16", Arithmetic::kInt16}};
 const std::vector<Named<convt_dtype>> kDtypes = {{"f16", "CONVT_F16", CONVT_F16}, {"bf16", "CONVT_BF16", CONVT_BF16},

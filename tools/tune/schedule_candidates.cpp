@@ -17,6 +17,7 @@ const char *name_of(Family family) {
     switch (family) {
     case Family::kReference: return "reference";
     case Family::kChannels: return "channels";
+    case Family::kMatrix: return "matrix";
     case Family::kWide: return "wide";
     case Family::kFew: return "few";
     case Family::kDepthwise: return "depthwise";
@@ -40,7 +41,8 @@ const char *name_of(convt_dtype y) { // as Halide calls it
 int bytes_of_vector(Isa isa) {
     switch (isa) {
     case Isa::kAvx512:
-    case Isa::kAvx512Vnni: return 64;
+    case Isa::kAvx512Vnni:
+    case Isa::kAmx: return 64;
     case Isa::kAvx2: return 32;
     case Isa::kX86_64:
     case Isa::kNeon:
@@ -376,6 +378,7 @@ void ScheduleCandidate::complete(Variant *row, BuiltIn *layer) const {
 }
 
 std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, Isa isa, std::size_t most) {
+    if (isa == Isa::kAmx) isa = Isa::kAvx512Vnni; // matrices have no shapes to search
     const bool int8 = problem.geometry.quantized() && problem.y_dtype != CONVT_S32 &&
                       (isa == Isa::kAvx512Vnni || isa == Isa::kNeonDotprod);
     if (problem.geometry.quantized() && !int8) return {};

@@ -287,9 +287,10 @@ CONVT_API const char *convt_kernels_version(void);         /* of the kernels bui
 typedef struct convt_kernels convt_kernels;
 CONVT_API convt_status convt_add_kernels(const convt_kernels *kernels);
 
-/* ISAs built in, best first, and whether this CPU runs them. Names: "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod",
+/* ISAs built in, best first, and whether this CPU runs them. Names: "amx", "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod",
  * "neon_fp16", "neon". Floats have no use for dot products of integers: asked for avx512_vnni or neon_dotprod, they run, and say that they
- * run, on avx512 or neon. */
+ * run, on avx512 or neon. amx (Linux) has kernels of bf16 and of 8-bit integers, whose use the process is given leave to when a
+ * plan first asks for the CPU; bf16 numbers below 2^-126, subnormals, count as zeros there. */
 CONVT_API size_t convt_isa_count(void);
 CONVT_API const char *convt_isa_name(size_t i);
 CONVT_API int convt_isa_supported(size_t i);

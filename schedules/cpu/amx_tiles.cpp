@@ -1,0 +1,187 @@
+#include "amx_tiles.h"
+
+#include <utility>
+
+namespace convtranspose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int kRegisterBytes = 1024;
+
+void require(bool holds, const char *rule, const Stmt &nest) {
+    _halide_user_assert(holds) << "AMX: " << rule << " in\n" << nest;
+}
+
+bool is_loop(const std::string &name, const char *of) {
+    const std::string end = std::string(".") + of;
+    return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+// The loops of AmxLoops around one store.
+struct Nest {
+    struct Loop {
+        std::string name;
+        Expr min, extent;
+    };
+    std::map<std::string, Loop> loops; // by AmxLoops
+    Stmt body;
+    const Store *store = nullptr;
+
+    static Nest of(const Stmt &whole) {
+        Nest n;
+        n.body = whole;
+        for (;;) {
+            if (const LetStmt *let = n.body.as<LetStmt>()) {
+                n.body = substitute(let->name, let->value, let->body);
+                continue;
+            }
+            const For *const loop = n.body.as<For>();
+            if (!loop) break;
+            for (const char *name : {AmxLoops::kBytes, AmxLoops::kDepth, AmxLoops::kColumns, AmxLoops::kRows}) {
+                if (is_loop(loop->name, name)) n.loops[name] = {loop->name, loop->min, loop->extent};
+            }
+            n.body = Stmt(loop->body);
+        }
+        n.store = n.body.as<Store>();
+        require(n.store, "loops hold something else than one store", whole);
+        require(is_const_one(n.store->predicate), "a store is predicated", whole);
+        return n;
+    }
+
+    // Loops of one step are none.
+    int extent(const char *loop) const {
+        if (!loops.count(loop)) return 1;
+        const auto *const n = loops.at(loop).extent.as<IntImm>();
+        _halide_user_assert(n) << "AMX: the extent of " << loop << " is not a constant\n";
+        return static_cast<int>(n->value);
+    }
+
+    // An index where all loops begin, or the first is `past` there.
+    Expr at(Expr index, const char *loop = nullptr) const {
+        for (const auto &[name, l] : loops) {
+            const Expr value = loop && name == loop ? l.min + 1 : l.min;
+            index = substitute(l.name, value, index);
+        }
+        return simplify(index);
+    }
+
+    Expr stride(const Expr &index, const char *loop) const { return simplify(at(index, loop) - at(index)); }
+};
+
+Expr bytes(const Expr &elements, const Type &type) { return cast<int64_t>(elements) * type.bytes(); }
+
+// A load, whatever widens it.
+const Load *loaded(Expr e) {
+    while (const Cast *c = e.as<Cast>()) e = c->value;
+    return e.as<Load>();
+}
+
+Expr load_tile(const Load *load, int rows, int row_bytes, const Expr &first, const Expr &stride) {
+    const Type element = load->type.element_of();
+    return Call::make(
+        element.with_lanes(kRegisterBytes / element.bytes()), "tile_load",
+        {rows, row_bytes, Variable::make(Handle(), load->name), bytes(first, element), bytes(stride, element)},
+        Call::Intrinsic);
+}
+
+// A whole register.
+Type whole(const Type &type) { return type.element_of().with_lanes(kRegisterBytes / type.element_of().bytes()); }
+Expr lanes(const Type &type) { return Ramp::make(0, 1, whole(type).lanes()); }
+
+Stmt set_tile(const std::string &name, const Expr &value) {
+    return Store::make(name, value, lanes(value.type()), Parameter(), const_true(value.type().lanes()),
+                       ModulusRemainder());
+}
+
+Expr get_tile(const std::string &name, const Type &type) {
+    return Load::make(whole(type), name, lanes(type), Buffer<>(), Parameter(), const_true(whole(type).lanes()),
+                      ModulusRemainder());
+}
+
+Stmt multiply(const Nest &nest, const Expr &product, const std::string &tile, const Stmt &all) {
+    Expr e = lower_intrinsics(product);
+    while (const Cast *c = e.as<Cast>()) e = c->value; // integers are multiplied in fewer bits
+    const Mul *const mul = e.as<Mul>();
+    require(mul, "what is added is not a product", all);
+    const Load *rows = loaded(mul->a), *columns = loaded(mul->b);
+    require(rows && columns, "a factor is not a load", all);
+    if (!is_const_zero(nest.stride(rows->index, AmxLoops::kColumns))) std::swap(rows, columns);
+    const int block = 4 / rows->type.bytes(), depth = nest.extent(AmxLoops::kDepth);
+    const int m = nest.extent(AmxLoops::kRows), n = nest.extent(AmxLoops::kColumns);
+    require(nest.extent(AmxLoops::kBytes) == block, "the innermost loop is not of 4 bytes", all);
+    require(m <= 16 && n <= 16 && depth <= 16, "a tile has more than 16 rows or columns", all);
+    require(is_const_zero(nest.stride(rows->index, AmxLoops::kColumns)) &&
+                is_const_one(nest.stride(rows->index, AmxLoops::kBytes)) &&
+                is_const(nest.stride(rows->index, AmxLoops::kDepth), block),
+            "the operand of rows is not dense", all);
+    require(is_const_zero(nest.stride(columns->index, AmxLoops::kRows)) &&
+                is_const_one(nest.stride(columns->index, AmxLoops::kBytes)) &&
+                is_const(nest.stride(columns->index, AmxLoops::kColumns), block),
+            "the operand of columns is not dense", all);
+    const Expr a = load_tile(rows, m, depth * 4, nest.at(rows->index), nest.stride(rows->index, AmxLoops::kRows));
+    const Expr b =
+        load_tile(columns, depth, n * 4, nest.at(columns->index), nest.stride(columns->index, AmxLoops::kDepth));
+    const Type sum = nest.store->value.type();
+    return set_tile(tile,
+                    Call::make(whole(sum), "tile_matmul",
+                               {m, n * 4, depth * 4 / rows->type.bytes(), get_tile(tile, sum), a, b}, Call::Intrinsic));
+}
+
+} // namespace
+
+const std::string &AmxTiles::tile_at(const Expr &index) {
+    for (const auto &[first, name] : tiles_) {
+        if (equal(first, index)) return name;
+    }
+    tiles_.emplace_back(index, sum_ + ".tile" + std::to_string(tiles_.size()));
+    return tiles_.back().second;
+}
+
+Stmt AmxTiles::visit(const Allocate *op) {
+    if (op->name != sum_) return IRMutator::visit(op);
+    tiles_.clear();
+    Stmt body = mutate(op->body);
+    for (const auto &tile : tiles_) {
+        body = Allocate::make(tile.second, whole(op->type), MemoryType::AMXTile, {1}, const_true(), body);
+    }
+    return body;
+}
+
+Stmt AmxTiles::visit(const Free *op) { return op->name == sum_ ? Evaluate::make(0) : IRMutator::visit(op); }
+
+Stmt AmxTiles::visit(const For *op) {
+    if (!is_loop(op->name, AmxLoops::kRows) && !is_loop(op->name, AmxLoops::kColumns)) return IRMutator::visit(op);
+    const Stmt all = op;
+    const Nest nest = Nest::of(all);
+    const Store *const store = nest.store;
+    if (store->name != sum_) {
+        const Load *const load = store->value.as<Load>();
+        require(load && load->name == sum_, "what is stored is not a tile", all);
+        const std::string &tile = tile_at(nest.at(load->index));
+        require(is_const_one(nest.stride(store->index, AmxLoops::kColumns)), "a tile is not stored by rows", all);
+        const Type t = store->value.type();
+        return Evaluate::make(Call::make(Int(32), "tile_store",
+                                         {nest.extent(AmxLoops::kRows), nest.extent(AmxLoops::kColumns) * t.bytes(),
+                                          Variable::make(Handle(), store->name), bytes(nest.at(store->index), t),
+                                          bytes(nest.stride(store->index, AmxLoops::kRows), t), get_tile(tile, t)},
+                                         Call::Intrinsic));
+    }
+    const std::string tile = tile_at(nest.at(store->index));
+    if (is_const_zero(store->value)) {
+        return set_tile(tile, Call::make(whole(store->value.type()), "tile_zero",
+                                         {nest.extent(AmxLoops::kRows), nest.extent(AmxLoops::kColumns) * 4},
+                                         Call::Intrinsic));
+    }
+    const Add *const add = store->value.as<Add>();
+    require(add, "a tile is neither zeroed nor added to", all);
+    const Load *const left = add->a.as<Load>();
+    const bool is_left = left && left->name == sum_;
+    const Load *const before = is_left ? left : add->b.as<Load>();
+    require(before && before->name == sum_ && equal(before->index, store->index), "a tile is not added to itself", all);
+    return multiply(nest, is_left ? add->b : add->a, tile, all);
+}
+
+} // namespace convtranspose
