@@ -76,8 +76,11 @@ function(convtranspose_architecture_table)
 
     # Matrix instructions, for bf16.
     convtranspose_copies(ISAS amx DTYPES b16 BLOCK 1 ORDERS transposed tiles)
-    convtranspose_copies(ISAS amx DTYPES b16 BLOCK 2 ORDERS channels tochannels)
-    convtranspose_variants(FAMILY matrix ISAS amx DTYPES b16 STORES channels STRIDES 0 TILES 2x32 2x28 2x16x2 2x16 2x14x2 2x8x2 2x4x2 2x1)
+    convtranspose_copies(ISAS amx DTYPES b16 BLOCK 2 ORDERS planar channels)
+    convtranspose_variants(FAMILY matrix ISAS amx DTYPES b16 STORES channels STRIDES 0
+                           TILES 2x16x2 2x14x2 2x12x2 2x32 2x28 2x24 2x16 2x8x2 2x4x2 2x1)
+    convtranspose_variants(FAMILY matrix ISAS amx DTYPES b16 STORES planar STRIDES 1 2 4 TILES 2x32 2x16x2 2x16)
+    convtranspose_variants(FAMILY matrix ISAS amx DTYPES b16 STORES planar STRIDES 8 TILES 2x16)
 
     # Quantized.
     convtranspose_copies(ISAS avx512_vnni DTYPES i8 BLOCK 4 ORDERS planar channels transposed tochannels)
@@ -86,7 +89,8 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 0 TILES 2x14 2x8 2x4x3 2x2 8x1 1x1)
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 2 4 8
                            TILES 2x14 2x12 2x8 2x4x2 2x4x3 1x8)
-    convtranspose_variants(FAMILY matrix ISAS amx DTYPES i8 STORES channels STRIDES 0 TILES 2x32 2x28 2x16x2 2x16 2x14x2 2x8x2 2x4x2 2x1)
+    convtranspose_variants(FAMILY matrix ISAS amx DTYPES i8 STORES channels STRIDES 0
+                           TILES 2x16x2 2x14x2 2x12x2 2x32 2x28 2x24 2x16 2x8x2 2x4x2 2x1)
     convtranspose_variants(FAMILY matrix ISAS amx DTYPES i8_f32 STORES channels STRIDES 0 TILES 2x16x2 2x16 2x8x2 2x1)
     # 2x14 of stride 1 would hold an instruction that is AMD's alone (tests/kernels).
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 1 TILES 2x12 2x8 2x4x2 2x4x3 1x8)

@@ -94,7 +94,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     void generate() {
         ConvTransposeInputs in;
         in.x = x;
-        in.w = w;
+        in.w = packed_w();
         in.bias = bias;
         const auto axis = [&](const Func &taps, const Expr &step, const Expr &max_count, int i) {
             return Axis{taps,
@@ -176,7 +176,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         y.dim(0).set_stride(Expr());
         if (f) {
             x.dim(0).set_bounds(0, block());
-            w.dim(0).set_extent(block());
+            w.dim(0).set_extent(w_block());
         }
         w.dim(f).set_extent(tile_oc);
         if (family.depthwise && store == Store::kChannels) {
@@ -199,11 +199,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                 block() == 1 && !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
             const bool any_strides = is_float(arithmetic) && broadcasts_x && masked_stores;
             x.dim(0).set_stride(any_strides ? Expr() : Expr(1));
-            w.dim(f + 1).set_stride(block() * tile_oc);
+            w.dim(f + 1).set_stride(w_block() * tile_oc);
             set_tap_strides();
             if (f) {
-                w.dim(1).set_stride(block());
-                x.dim(family.vectors_along_w || family.depthwise ? 1 : 4).set_stride(block());
+                w.dim(1).set_stride(w_block());
+                x.dim(family.vectors_along_w || family.depthwise || has_rows_of_channels() ? 1 : 4).set_stride(block());
             }
             y.dim(store == Store::kChannels ? 0 : 1)
                 .set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
@@ -239,6 +239,25 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     // Input channels side by side, for instructions that multiply and add several at once; with one input channel per group
     // the caller puts taps there.
     int block() const { return family.outside == Outside::kSkipped ? 1 : block_of(arithmetic, get_target()); }
+
+    // Of matrices, those of planar y have output channels as rows, which hold all blocks of input channels that are multiplied
+    // at once, side by side (runtime/variant.h has this too).
+    bool has_rows_of_channels() const { return family.blocks_at_once > 1 && store == Store::kPlanar; }
+    int w_block() const { return block() * (has_rows_of_channels() ? family.blocks_at_once : 1); }
+
+    // w in the blocks of x.
+    Func packed_w() {
+        if (w_block() == block()) {
+            return w;
+        }
+        std::vector<Var> args(static_cast<std::size_t>(w.dimensions())); // (ib, oi, ic, ...)
+        std::vector<Expr> at(args.begin(), args.end());
+        at[0] = args[0] + block() * (args[2] % family.blocks_at_once);
+        at[2] = args[2] / family.blocks_at_once;
+        Func blocks("w_in_blocks");
+        blocks(args) = w(at);
+        return blocks;
+    }
 
     // Where the other dimensions of x and w start: behind that within a block.
     int first() const { return block() > 1 ? 1 : 0; }

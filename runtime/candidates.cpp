@@ -121,6 +121,7 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     case Family::kMatrix:
         if (v.store == Store::kChannels && dense != Store::kChannels) return {"y is channels first"};
         if (v.store == Store::kPlanar && dense != Store::kPlanar) return {"y is channels last"};
+        if (has_rows_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return {"x is channels last"};
         if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
             return {"a residue has # columns, the tile #", w.least_q_extent(), v.tile_q};
         }
@@ -308,14 +309,20 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     }
     case Family::kMatrix: {
         // Of registers of up to 16 rows and columns: an instruction takes as many cycles as its first operand has rows, a load 8,
-        // and instructions on the same sums wait 52 for each other.
-        const double columns = v.tile_oc / lanes, rows_of = std::min(v.tile_q, 16),
+        // and instructions on the same sums wait 52 for each other. Rows are positions, of planar y output channels.
+        const bool planar = has_rows_of_channels(v);
+        const double columns = v.tile_oc / lanes, rows_of = planar ? 16 : std::min(v.tile_q, 16),
                      row_tiles = parts_of(v.tile_q, 16) * v.tile_qh;
         const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
-        const double k_step = std::max({columns * row_tiles * rows_of, 8 * (columns + row_tiles), columns * 1024 / 40});
+        // Of a vector of sums; where not all channels of the last tile exist, masked, which of bytes takes a few times as long.
+        const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic) ? 16 / parts_of(p.oc(), v.tile_oc) : 0,
+                     store = 8 + partial;
+        // Operands come from the second-level cache.
+        const double k_step = std::max(
+            {columns * row_tiles * rows_of, 8 * (columns + row_tiles), (16 * columns + rows_of * row_tiles) * 64 / 40});
         total = tiles * (parts_of(p.ic(), block_of(v) * blocks_at_once(v)) * taps * k_step +
-                         residues * (100 + columns * v.tile_q * v.tile_qh * 8) + taps * 15);
+                         residues * (100 + columns * v.tile_q * v.tile_qh * store) + taps * 15);
         break;
     }
     case Family::kWide:
@@ -500,8 +507,8 @@ double least_cost(const Geometry &geometry, Isa isa) {
 }
 
 CopyOrder copy_order(const Variant &variant, convt_layout layout) {
-    const bool blocks_of_channels =
-        (variant.family == Family::kChannels || variant.family == Family::kMatrix) && block_of(variant) > 1;
+    const bool blocks_of_channels = (variant.family == Family::kChannels || variant.family == Family::kMatrix) &&
+                                    block_of(variant) > 1 && !has_rows_of_channels(variant);
     if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? CopyOrder::kToChannels : CopyOrder::kPlanar;
     const bool keeps_channels = variant.family == Family::kReference || blocks_of_channels ||
                                 reads_any_strides(variant) ||

@@ -107,7 +107,8 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
-    copy_ = find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(packed_.block));
+    copy_ = transposes() ? find_copy(v.isa, CopyOrder::kTransposed, v.arithmetic, x_bits, 1)
+                         : find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(x_block()));
     plan_strips(threads);
 }
 
@@ -148,6 +149,14 @@ void Core::prepare(const QuantizationValues &q, const void *packed, const void *
     const void *const sums = static_cast<const char *>(packed) + weight_bytes();
     make_epilogue(packed_, axes_, problem_.geometry, q, static_cast<const std::int32_t *>(sums), bias, epilogue);
 }
+
+bool Core::transposes() const {
+    return copy_order_ == CopyOrder::kToChannels && variant_->arithmetic == Arithmetic::kBf16;
+}
+
+std::int64_t Core::x_block() const { return block_of(*variant_); }
+
+std::int64_t Core::x_blocks() const { return packed_.blocks() * packed_.block / x_block(); }
 
 std::int64_t Core::copied_channels() const { return packed_.groups() * packed_.blocks() * packed_.block; }
 
@@ -232,7 +241,7 @@ void Core::plan_strips(int threads) {
         most = std::max(most, s.images * s.x_extent[0] * s.x_extent[1] * s.x_extent[2] * channels);
     }
     // Tiles are read whole: past the last column of the last row there must be memory.
-    const std::int64_t column = copies_channels_inside() ? channels : packed_.block;
+    const std::int64_t column = copies_channels_inside() ? channels : x_block();
     copy_bytes_ =
         static_cast<std::uint64_t>(ceil_div((most + (v.tile_q + v.lanes) * column) * size, kCacheLine) * kCacheLine);
 }
@@ -307,7 +316,7 @@ void Core::run_strip(std::size_t i, const Operands &o, const Parallel &parallel)
     } else {
         s.strides = o.x_strides;
         s.group_stride = packed_.ic * s.strides.c;
-        s.strides.c *= packed_.block;
+        s.strides.c *= x_block();
         s.x = static_cast<const char *>(o.x) + first * o.x_strides.n * x_size;
         if (variant_->family != Family::kReference) {
             for (int a = 0; a < 3; a++) s.x += s.x_min[a] * o.x_strides.axes[a] * x_size;
@@ -435,7 +444,7 @@ void Core::call(const Strip &s, const Call &c, const Operands &o) const {
 
     // q counts from 0 in a call: x moves instead.
     Buffer<7> x(s.x + c.group_begin * s.group_stride * x_size, x_type);
-    if (blocked) x.set(0, 0, block, 1);
+    if (blocked) x.set(0, 0, x_block(), 1);
     for (int a = 0; a < 3; a++) {
         std::int64_t begin = 0, end = s.x_extent[a];
         if (skips_outside(v, static_cast<std::size_t>(a))) { // x itself, without what is around it
@@ -445,7 +454,7 @@ void Core::call(const Strip &s, const Call &c, const Operands &o) const {
         x.raw.host += begin * s.strides.axes[a] * x_size;
         x.set(blocked + a, s.x_min[a] + begin - c.box[a].q_begin, end - begin, s.strides.axes[a]);
     }
-    x.set(blocked + 3, 0, packed_.blocks(), s.strides.c);
+    x.set(blocked + 3, 0, x_blocks(), s.strides.c);
     x.set(blocked + 4, 0, read_groups, s.group_stride);
     x.set(blocked + 5, 0, s.images, s.strides.n);
     x.raw.dimensions = 6 + blocked;

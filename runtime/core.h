@@ -89,6 +89,9 @@ class Core {
     void finish(const Strip &s, const Call &call, const Operands &o) const;
     std::int64_t pieces(const Strip &s, const Operands &o) const;
     void lay_out_copy(Strip *s) const;
+    bool transposes() const;       // x channels first into channels inside, in one block, as w and channels exchanged
+    std::int64_t x_block() const;  // of input channels, side by side
+    std::int64_t x_blocks() const; // of a group, with those that are padding
     std::int64_t copied_channels() const; // with those that fill blocks and vectors
     bool copies_channels_inside() const;  // whether the copy of x has its channels dense, not w
     std::int64_t copied_column() const;   // elements of the copy for each position

@@ -33,15 +33,15 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
 void Core::lay_out_copy(Strip *s) const {
     TensorStrides &to = s->strides;
     if (copies_channels_inside()) {
-        to.c = packed_.block;
+        to.c = x_block();
         to.axes[0] = copied_column();
         to.axes[1] = to.axes[0] * s->x_extent[0];
     } else {
-        to.axes[0] = packed_.block;
+        to.axes[0] = x_block();
         to.c = to.axes[0] * s->x_extent[0];
         to.axes[1] = copied_channels() * s->x_extent[0];
     }
-    s->group_stride = packed_.blocks() * to.c;
+    s->group_stride = x_blocks() * to.c;
     to.axes[2] = to.axes[1] * s->x_extent[1];
     to.n = to.axes[2] * s->x_extent[2];
 }
@@ -62,7 +62,7 @@ struct Core::CopyParts {
 Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
                                  const std::array<std::int64_t, 3> &inside) const {
     const TensorStrides &x = o.x_strides, &to = s.strides;
-    const std::int64_t block = packed_.block, ic = packed_.ic;
+    const std::int64_t block = x_block(), ic = packed_.ic;
     const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
         CopyPart p;
         p.extents = {c0, inside[0], inside[1], inside[2], c1, group, s.images};
@@ -100,8 +100,14 @@ Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::a
         add(both_end, next_end, 1, 1);
         add(begin[0], std::min(end, both_begin), 0, 1);
         add(both_end, end, 0, 1);
+    } else if (transposes()) {
+        CopyPart &p = parts.add(part(ic, 1, packed_.group));
+        for (std::array<std::int64_t, 7> *const list : {&p.extents, &p.from, &p.to}) {
+            std::swap((*list)[1], (*list)[4]);
+            std::swap((*list)[0], (*list)[1]);
+        }
     } else if (copies_channels_inside()) {
-        if (packed_.blocks() * block != ic) {
+        if (x_blocks() * block != ic) {
             parts.add(part(ic, 1, packed_.group));
         } else {
             CopyPart &p = parts.add(part(ic * packed_.group, 1, 1));
@@ -112,7 +118,7 @@ Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::a
     } else {
         // Where channels do not fill the last block of a group, that takes a second call.
         const std::int64_t whole = ic / block, rest = ic % block;
-        if (rest == 0) { // all groups as one
+        if (x_blocks() * block == ic) { // all groups as one
             parts.add(part(block, whole * packed_.group, 1));
         } else if (whole) {
             parts.add(part(block, whole, packed_.group));
@@ -152,7 +158,7 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
     if (inside[1] * inside[2] == 0) return;
 
     const bool quantized = !is_float(packed_.arithmetic);
-    if (!quantized && packed_.blocks() * packed_.block != packed_.ic) fill_up_blocks(s, o, parallel);
+    if (!quantized && x_blocks() * x_block() != packed_.ic) fill_up_blocks(s, o, parallel);
     const halide_type_t x_type = type_of(quantized ? CONVT_U8 : problem_.x_dtype);
     const CopyParts parts = copy_parts(s, o, begin, inside);
     for (std::size_t k = 0; k < parts.count; k++) {
@@ -164,16 +170,19 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
     }
 }
 
-// Zeros behind the last input channel of each group, for kernels whose channels are inside.
+// Zeros behind the last input channel of each group; before x is copied, as a block may hold both.
 void Core::fill_up_blocks(const Strip &s, const Operands &o, const Parallel &parallel) const {
-    const std::int64_t size = operand_size(*variant_), group = packed_.blocks() * packed_.block,
-                       rows = s.x_extent[1] * s.x_extent[2] * s.images;
+    const std::int64_t size = operand_size(*variant_), rows = s.x_extent[1] * s.x_extent[2] * s.images;
+    // For each position, or for all of a row.
+    const std::int64_t whole = packed_.ic / x_block();
+    const std::int64_t first = copies_channels_inside() ? packed_.ic : whole * s.strides.c,
+                       count = copies_channels_inside() ? s.x_extent[0] : 1;
+    const auto bytes = static_cast<std::size_t>((s.group_stride - first) * size);
     parallel.for_each(static_cast<std::size_t>(rows), [&](std::size_t row) {
         char *at = static_cast<char *>(o.workspace) + static_cast<std::int64_t>(row) * s.strides.axes[1] * size;
-        for (std::int64_t w = 0; w < s.x_extent[0]; w++, at += s.strides.axes[0] * size) {
+        for (std::int64_t w = 0; w < count; w++, at += s.strides.axes[0] * size) {
             for (std::int64_t g = 0; g < packed_.group; g++) {
-                std::memset(at + (g * group + packed_.ic) * size, 0,
-                            static_cast<std::size_t>((group - packed_.ic) * size));
+                std::memset(at + (g * s.group_stride + first) * size, 0, bytes);
             }
         }
     });
@@ -185,7 +194,7 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
     const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.byte_x.zero : 0;
     // Runs along w, each `column` wide: one for each position with the channels inside, else one for each block of channels.
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
-    const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / packed_.block;
+    const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / x_block();
     const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column,
                        end = (begin[0] + inside[0]) * column, after = s.x_extent[0] * column - end;
     const auto task = [&](std::size_t i) {

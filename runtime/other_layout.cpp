@@ -14,7 +14,8 @@ namespace convtranspose {
 namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
-constexpr double kGain = 0.75;                 // estimates are not that exact
+// Estimates are not that exact; those of bf16 that is multiplied as such are of the same kernels in both layouts.
+constexpr double kGain = 0.75, kGainOfMatrices = 0.85;
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, also with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions.
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 1.3, kCyclesOfFew = 1.5;
@@ -72,9 +73,10 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     if (!own->copy_.any) return Status();
     const double transposing = cycles_to_transpose(geometry.x_shape, geometry.in_channels, geometry.dtype) +
                                cycles_to_transpose(geometry.y_shape, geometry.out_channels, geometry.dtype);
-    if (!(transposing < kGain * request.most)) return Status();
+    const double gain = geometry.dtype == CONVT_BF16 ? kGainOfMatrices : kGain;
+    if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + least_cost(own->inner_, request.settings.isa);
-    if (!(made->cost < kGain * request.most)) return Status();
+    if (!(made->cost < gain * request.most)) return Status();
     Status status = LayerPlan::create(own->inner_, own->settings_, nullptr, request.w, request.b, &own->layer_);
     if (!status) return status;
     own->plan_workspace();

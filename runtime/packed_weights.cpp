@@ -176,8 +176,8 @@ PackedLayout packing_of(const Variant &v) {
     PackedLayout packing;
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
     packing.arithmetic = v.arithmetic;
-    packing.block = block_of(v);
-    packing.blocks_at_once = blocks_at_once(v);
+    packing.block = block_of(v) * (has_rows_of_channels(v) ? blocks_at_once(v) : 1);
+    packing.blocks_at_once = has_rows_of_channels(v) ? 1 : blocks_at_once(v);
     packing.pairs_taps = pairs_taps(v);
     packing.oc_tile = dense_groups ? 0 : v.tile_oc;
     packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
@@ -195,7 +195,8 @@ bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axe
         return pack<F16>(layout, axes, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
     }
     if (layout.arithmetic == Arithmetic::kBf16) {
-        return pack<Bf16, 2>(layout, axes, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out));
+        const auto pack_bf16 = layout.block == 2 ? pack<Bf16, 2, Bf16, float> : pack<Bf16, 32, Bf16, float>;
+        return pack_bf16(layout, axes, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out));
     }
     switch (dtype) {
     case CONVT_F16:

@@ -86,7 +86,7 @@ TEST(Queries, APlanRunsOnTheBestIsa) {
         Plan::create(parse_problem("f32 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
     EXPECT_EQ(plan.isa(), best_of_floats);
     ASSERT_TRUE(
-        Plan::create(parse_problem("u8 nhwc n2 g1 ic16 oc24 i5x7 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
+        Plan::create(parse_problem("u8 nhwc n2 g1 ic64 oc64 i16x16 k4x4 s2x2"), Options{}, nullptr, nullptr, &plan));
     EXPECT_EQ(plan.isa(), best);
 }
 
