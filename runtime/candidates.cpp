@@ -223,6 +223,7 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
+                        cycles_per_load() * (loads + taps * v.tile_oc) +
                         rows * std::max(0.0, accumulators - registers) * 2;
     const double ic = parts_of(p.ic(), block_of(v));
     const double tiles =
@@ -269,8 +270,14 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
     // 32 bytes a cycle.
     const double load = lanes * size / 32;
+    // Vectors of x along rows cross cache lines, which takes Intel's cores about 2.8 cycles each: tiles of 4 rows by 6 vectors have 116
+    // GFLOP/s where 8 by 3 have 162.
+    const bool crosses = cycles_per_load() > 0 && v.family != Family::kChannels;
     const auto step = [&](double vectors, double broadcasts) {
-        return std::max({product * vectors * broadcasts / 2, (vectors + loads * broadcasts) / 2, vectors * load, 4.0});
+        const double least = crosses ? std::max(4.0, 2.8 * vectors) : 4;
+        return std::max(
+                   {product * vectors * broadcasts / 2, (vectors + loads * broadcasts) / 2, vectors * load, least}) +
+               cycles_per_load() * (vectors + broadcasts);
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
     const double interleave = is_float(v.arithmetic) ? 3 : 3 + 1.5 * v.stride_w;
@@ -299,9 +306,9 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
-        // Measured with vectors of a cache line, weights of tiles of fewer than eight positions arrive late: 54 columns by tiles of
+        // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns by tiles of
         // 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
-        const double late = lanes * size == 64 && positions < 8 ? 1.1 : 1;
+        const double late = lanes * size == 64 && positions < 8 && cycles_per_load() == 0 ? 1.1 : 1;
         const double k_step = late * std::max(step(vectors, positions),
                                               vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
         total = tiles * (ic * taps * k_step + residues * (30 + store) + (unrolls_taps(v) ? 0 : taps * 6));

@@ -278,6 +278,9 @@ inline int vector_registers(Isa isa) {
 const char *isa_name(Isa isa);
 bool isa_supported(Isa isa); // by this CPU
 
+// What a load of an operand costs beside multiply-adds that should hide it, in cycles.
+double cycles_per_load();
+
 } // namespace convtranspose
 
 #endif // CONVTRANSPOSE_RUNTIME_VARIANT_H_
