@@ -7,7 +7,7 @@ after comparing each result with the definition. Writes for each workload file N
     ratio-T.png     time of the best peer, and of ONNX Runtime, over ours, for each layer; T: threads
     roofline-T.png  GFLOP/s over arithmetic intensity, under the machine's multiply-add peak and copy bandwidth
 
-f32; inputs, constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many
+f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch; inputs, constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many
 runs in several rounds. GFLOP/s count the multiply-adds of the definition, two operations each. Ours and the peers that can
 run channels first and channels last. The best peer is the fastest in either layout, and meets ours in its own; a second ratio
 has ours channels first, as the models say, against the best in either.
@@ -36,17 +36,18 @@ SMALLEST = {"name": "smallest", "n": 1, "c": 1, "spatial": [1, 1], "m": 1, "k": 
             "d": 1}
 
 
-def measure(layer, takers, folder, rounds, seconds):
+def measure(layer, takers, folder, arguments):
     """What each taker made of it, by name."""
-    x, w, b = contenders.write_layer(layer, folder)
-    exact = {None: expected(layer, x, w, b)}
+    rounds, seconds, dtype = arguments.rounds, arguments.seconds, arguments.dtype
+    x, w, b = contenders.write_layer(layer, folder, dtype)
+    exact = {None: expected(layer, x, w, b, dtype=dtype)}
     results, racing = {}, []
     for taker in takers:
         try:
             y, begin = taker.prepare(folder)
             begin = begin and tuple(begin)
             if begin not in exact:
-                exact[begin] = expected(layer, x, w, b, begin)
+                exact[begin] = expected(layer, x, w, b, begin, dtype)
             wrong = judge(y, exact[begin], contenders.looseness(taker.name))
             if wrong:
                 results[taker.name] = {"wrong": wrong}
@@ -69,7 +70,7 @@ def measure(layer, takers, folder, rounds, seconds):
     return results
 
 
-def row_of(layer, threads, results):
+def row_of(layer, threads, results, dtype):
     ours, ours_nhwc = results.pop("convtranspose"), results.pop("convtranspose nhwc")
     figures = {key: value for key, value in layer.items() if key != "name"}
     row = {"layer": layer["name"], "shape": shape_text(layer), "figures": figures, "threads": threads,
@@ -77,7 +78,7 @@ def row_of(layer, threads, results):
     if "best_ms" not in ours or "best_ms" not in ours_nhwc:
         return row
     ours["peak_percent"] = 100 * ours["gflops"] / ours["peak_gflops"]
-    row["flops_per_byte"] = ours["gflops"] * ours["best_ms"] * 1e6 / bytes_touched(layer)
+    row["flops_per_byte"] = ours["gflops"] * ours["best_ms"] * 1e6 / bytes_touched(layer, dtype)
     timed = {name: result["best_ms"] for name, result in results.items() if "best_ms" in result}
     if timed:
         row["best_peer"] = min(timed, key=timed.get)
@@ -109,30 +110,36 @@ def our_version():
     return described or "not in git"
 
 
-def choose_peers(asked):
-    unknown = set(asked or []) - set(contenders.PEERS)
+def settings_of(dtype):
+    """By peer."""
+    return contenders.BF16_PEERS if dtype == "bf16" else {peer: about[2] for peer, about in contenders.PEERS.items()}
+
+
+def choose_peers(asked, all_peers):
+    unknown = set(asked or []) - set(all_peers)
     if unknown:
-        sys.exit(f"no peer {', '.join(sorted(unknown))}: there are {', '.join(contenders.PEERS)}")
-    missing = [peer for peer in asked or contenders.PEERS if not contenders.installed(peer)]
+        sys.exit(f"no peer {', '.join(sorted(unknown))}: there are {', '.join(all_peers)}")
+    missing = [peer for peer in asked or all_peers if not contenders.installed(peer)]
     if missing and asked:
         sys.exit(f"not installed: {', '.join(missing)}")
     for peer in missing:
         print(f"not installed, so left out: {peer}", file=sys.stderr)
-    return [peer for peer in asked or contenders.PEERS if peer not in missing]
+    return [peer for peer in asked or all_peers if peer not in missing]
 
 
 def run_layers(layers, threads, peers, arguments, log):
     """Rows, and what was measured of the machine with so many threads."""
     takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout) for layout in (None, "nhwc")]
-    takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in contenders.PEERS[peer][2]]
+    settings = settings_of(arguments.dtype)
+    takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in settings[peer]]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        calls = measure(SMALLEST, takers, folder / "smallest", arguments.rounds, arguments.seconds)
+        calls = measure(SMALLEST, takers, folder / "smallest", arguments)
         calls = {name: result["best_ms"] * 1e3 for name, result in calls.items() if "best_ms" in result}
         rows = []
         for layer in layers:
-            results = measure(layer, takers, folder / "layer", arguments.rounds, arguments.seconds)
-            rows.append(row_of(layer, threads, results))
+            results = measure(layer, takers, folder / "layer", arguments)
+            rows.append(row_of(layer, threads, results, arguments.dtype))
             print_row(rows[-1])
     for taker in takers:
         taker.close()
@@ -150,6 +157,7 @@ def main():
                         help="this one; may be repeated (default: all of bench/workloads)")
     parser.add_argument("--peers", metavar="LIST", type=lambda text: text.split(","),
                         help=f"of {','.join(contenders.PEERS)} (default: all that are installed)")
+    parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32", help="of the tensors (default: f32)")
     parser.add_argument("--only", metavar="TEXT", default="", help="only layers whose name contains this")
     parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
     parser.add_argument("--rounds", type=int, default=3, help="turns that each takes per layer (default: 3)")
@@ -164,7 +172,7 @@ def main():
         if not file.is_file():
             sys.exit(f"there is no {file}")
     arguments.convtranspose = arguments.convtranspose.resolve()
-    peers = choose_peers(arguments.peers)
+    peers = choose_peers(arguments.peers, settings_of(arguments.dtype))
     threads = arguments.threads or sorted({1, os.cpu_count()})
 
     failed, none = False, True
@@ -174,13 +182,13 @@ def main():
             print(f"{workload.name}: no such layer", file=sys.stderr)
             continue
         none = False
-        out = arguments.out / workload.stem
+        out = arguments.out / (workload.stem if arguments.dtype == "f32" else f"{workload.stem}-{arguments.dtype}")
         out.mkdir(parents=True, exist_ok=True)
         print(f"\n{workload.name}: {len(layers)} layers", flush=True)
         results = {"workload": workload.name, "machine": machine.describe(),
                    "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
                                 "python": sys.version.split()[0]},
-                   "dtype": "f32", "rounds": arguments.rounds, "seconds": arguments.seconds, "measured": [], "rows": []}
+                   "dtype": arguments.dtype, "rounds": arguments.rounds, "seconds": arguments.seconds, "measured": [], "rows": []}
         with open(out / "peers.log", "w") as log:
             for count in threads:
                 rows, measured = run_layers(layers, count, peers, arguments, log)

@@ -24,6 +24,8 @@ PEERS = {
     "openvino": ("openvino", "openvino", ["openvino", "openvino nhwc"]),
     "litert": ("ai_edge_litert", "ai-edge-litert", ["litert"]),
 }
+# The settings of those that compute in bf16.
+BF16_PEERS = {"pytorch": ["pytorch", "pytorch nhwc", "pytorch packed"]}
 # Those on a GPU, and which of their settings compute with fewer bits than f32 has: how far their products may be off.
 DEVICE_PEERS = {
     "cudnn": ("torch", "torch", ["cudnn", "cudnn nhwc", "cudnn tf32", "cudnn tf32 nhwc", "cudnn f16", "cudnn f16 nhwc"]),
@@ -56,15 +58,18 @@ def version(peer):
     return importlib.metadata.version({**PEERS, **DEVICE_PEERS}[peer][1])
 
 
-def write_layer(layer, folder):
-    """The files that a contender prepares from; gives x, w and b."""
+def write_layer(layer, folder, dtype="f32"):
+    """The files that a contender prepares from; gives x, w and b. NumPy's files have no bf16: there they are f32."""
     folder.mkdir(parents=True, exist_ok=True)
-    model, x, w, b = tensors(layer)
+    model, x, w, b = tensors(layer, dtype)
     onnx.save(model, folder / "model.onnx")
+    onnx.save_tensor(numpy_helper.from_array(x, "x"), folder / "x.pb")
+    x, w, b = (array.astype(np.float32) if dtype == "bf16" else array for array in (x, w, b))
     for name, array in (("x", x), ("w", w), ("b", b)):
         np.save(folder / f"{name}.npy", array)
     geometry = {"out": output_extents(layer), "strides": per_axis(layer, "s"), "pads": per_axis(layer, "p"),
-                "output_padding": per_axis(layer, "op"), "dilations": per_axis(layer, "d"), "group": layer["g"]}
+                "output_padding": per_axis(layer, "op"), "dilations": per_axis(layer, "d"), "group": layer["g"],
+                "dtype": dtype}
     (folder / "geometry.json").write_text(json.dumps(geometry))
     return x, w, b
 
@@ -81,7 +86,7 @@ class Ours:
     def prepare(self, folder):
         """y, and where it begins if not as the layer says."""
         self.model, self.rows = folder / "model.onnx", []
-        self._call("run", self.model, folder / "x.npy", "--output-dir", folder)
+        self._call("run", self.model, folder / "x.pb", "--output-dir", folder)
         return numpy_helper.to_array(onnx.load_tensor(folder / "model" / "output_0.pb")), None
 
     def time(self, seconds):

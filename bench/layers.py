@@ -7,7 +7,9 @@ import zlib
 import numpy as np
 from onnx import numpy_helper
 
-from make_models import make_model, output_extents, per_axis
+from make_models import TYPES, make_model, output_extents, per_axis
+
+UNITS = {"f32": 2.0 ** -24, "bf16": 2.0 ** -8}  # of rounding
 
 
 def read_workload(file):
@@ -18,21 +20,21 @@ def read_workload(file):
     return layers
 
 
-def tensors(layer):
-    """The model of one f32 layer, its constant w and b, and an x."""
-    model = make_model(layer, "f32")
+def tensors(layer, dtype="f32"):
+    """The model of one layer, its constant w and b, and an x, of the type's numpy type."""
+    model = make_model(layer, dtype)
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     random = np.random.default_rng([zlib.crc32(layer["name"].encode()), 1])
     x = random.random((layer["n"], layer["c"], *layer["spatial"]), dtype=np.float32) - np.float32(0.5)
-    return model, x, constants["w"], constants["b"]
+    return model, x.astype(TYPES[dtype][1]), constants["w"], constants["b"]
 
 
-def bytes_touched(layer):
-    """Of x, w, b and y in f32, each once: the least that any kernel moves."""
+def bytes_touched(layer, dtype="f32"):
+    """Of x, w, b and y, each once: the least that any kernel moves."""
     x = layer["n"] * layer["c"] * math.prod(layer["spatial"])
     w = layer["c"] * layer["m"] // layer["g"] * math.prod(layer["k"])
     y = layer["n"] * layer["m"] * math.prod(output_extents(layer))
-    return 4 * (x + w + layer["m"] + y)
+    return np.dtype(TYPES[dtype][1]).itemsize * (x + w + layer["m"] + y)
 
 
 def problem_line(layer, dtype="f32", layout="nchw"):
@@ -61,11 +63,11 @@ def shape_text(layer):
     return text + (f", g {layer['g']}" if layer["g"] != 1 else "")
 
 
-def expected(layer, x, w, b, begin=None):
-    """y in f64 by the definition, one kernel element at a time, and how far an f32 kernel may be from it.
+def expected(layer, x, w, b, begin=None, dtype="f32"):
+    """y in f64 by the definition, one kernel element at a time, and how far a kernel that sums in f32 may be from it.
 
     begin: what is cut off before the first output, of each axis; the layer's pads, if not given.
-    The tolerance is that of `convtranspose run --verify`: (terms + 4) * 2^-24 * max|y| + 4 * 2^-24 * |y|.
+    The tolerance is that of `convtranspose run --verify`: (terms + 4) * 2^-24 * max|y| + 4 * u * |y|, u of the type.
     """
     n, c, m, g = layer["n"], layer["c"], layer["m"], layer["g"]
     extents, out = layer["spatial"], output_extents(layer)
@@ -89,8 +91,7 @@ def expected(layer, x, w, b, begin=None):
         sums = weights @ part.reshape(n, g, c // g, -1)
         y[(..., *writes)] += sums.reshape(n, m, *part.shape[2:])
     terms = c // g * math.prod(-(-k // s) for k, s in zip(layer["k"], strides)) + 1
-    unit = 2.0 ** -24
-    return y, (terms + 4) * unit * np.abs(y).max() + 4 * unit * np.abs(y)
+    return y, (terms + 4) * UNITS["f32"] * np.abs(y).max() + 4 * UNITS[dtype] * np.abs(y)
 
 
 def judge(y, wanted, looseness=1):

@@ -67,7 +67,7 @@ def ratios(results, threads, file):
         _log2(axes.yaxis)
         axes.set_xlabel(f"{len(rows)} layers, in the order of the ratio")
         axes.set_ylabel("time of the other / our time")
-    axes.set_title(f"{results['workload']}, f32, {threads} thread{'s' * (threads > 1)}", fontsize=10)
+    axes.set_title(f"{results['workload']}, {results['dtype']}, {threads} thread{'s' * (threads > 1)}", fontsize=10)
     axes.legend(loc="lower right")
     _save(figure, results, file)
 
@@ -100,7 +100,7 @@ def roofline(results, measured, file):
     axes.set_xlim(left, right)
     axes.set_xlabel("flops per byte of x, w, b and y, each touched once (a layer that stays in cache may be above the slope)")
     axes.set_ylabel("GFLOP/s")
-    axes.set_title(f"{results['workload']}, f32, {measured['threads']} thread{'s' * (measured['threads'] > 1)}", fontsize=10)
+    axes.set_title(f"{results['workload']}, {results['dtype']}, {measured['threads']} thread{'s' * (measured['threads'] > 1)}", fontsize=10)
     axes.legend(loc="lower right", title="family of kernels", fontsize=8)
     _save(figure, results, file)
 

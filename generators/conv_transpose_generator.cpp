@@ -285,6 +285,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         const bool anything = ic || oc || out_w || out_h || axes[0].knows_counts() || axes[1].knows_counts() ||
                               axes[2].knows_counts() || unrolled_axes || unrolled_ic != 1 || by_offset || x_stays;
         const auto rule = [](bool holds, const char *text) { _halide_user_assert(holds) << text << "\n"; };
+        rule(!family.lowering_pass || arithmetic == Arithmetic::kBf16 || arithmetic == Arithmetic::kInt8,
+             "matrices are of bf16 or int8");
+        rule(!anything || !family.lowering_pass, "matrices have no layer built in");
         rule(!anything || family.outside == Outside::kNeverReads, "the reference has no layer built in");
         rule(ic >= 0 && oc >= 0 && out_w >= 0 && out_h >= 0, "an extent is negative");
         rule(out_w == 0 || stride_w > 0, "out_w is for a stride of w that is built in");

@@ -326,9 +326,9 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic) ? 16 / parts_of(p.oc(), v.tile_oc) : 0,
                      store = 8 + partial;
         // Operands come from the second-level cache.
-        const double k_step = std::max(
-            {columns * row_tiles * rows_of, 8 * (columns + row_tiles), (16 * columns + rows_of * row_tiles) * 64 / 40});
-        total = tiles * (parts_of(p.ic(), block_of(v) * blocks_at_once(v)) * taps * k_step +
+        const double k_step = std::max({columns * row_tiles * rows_of, 8 * (columns + row_tiles), 52.0,
+                                        (16 * columns + rows_of * row_tiles) * 64 / 40});
+        total = tiles * (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * taps * k_step +
                          residues * (100 + columns * v.tile_q * v.tile_qh * store) + taps * 15);
         break;
     }

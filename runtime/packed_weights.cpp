@@ -176,7 +176,7 @@ PackedLayout packing_of(const Variant &v) {
     PackedLayout packing;
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
     packing.arithmetic = v.arithmetic;
-    packing.block = block_of(v) * (has_rows_of_channels(v) ? blocks_at_once(v) : 1);
+    packing.block = std::int64_t{block_of(v)} * (has_rows_of_channels(v) ? blocks_at_once(v) : 1);
     packing.blocks_at_once = has_rows_of_channels(v) ? 1 : blocks_at_once(v);
     packing.pairs_taps = pairs_taps(v);
     packing.oc_tile = dense_groups ? 0 : v.tile_oc;

@@ -2,6 +2,7 @@
 # Times layers of real networks in this library, PyTorch (oneDNN), ONNX Runtime, OpenVINO and LiteRT (XNNPACK), in turns, after
 # comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and plots go to
 # build/bench/. Everything takes about half an hour; nothing else should run on the machine meanwhile.
+# scripts/bench.sh --dtype bf16 [OPTION...] times ours and PyTorch in bf16.
 # scripts/bench.sh --device cuda [OPTION...] times them on the GPU, beside cuDNN through PyTorch; --device opencl without a peer.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

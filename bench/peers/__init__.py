@@ -26,6 +26,7 @@ class Layer:
     output_padding: list
     dilations: list
     group: int
+    dtype: str = "f32"  # of the tensors, though bf16 is given as f32
 
     @property
     def axes(self):

@@ -1,5 +1,5 @@
 """PyTorch: its functions as they are called by default and channels last, with oneDNN or with its own GEMM, and oneDNN with
-the weights packed beforehand, which is what torch.compile makes of a frozen model.
+the weights packed beforehand, which is what torch.compile makes of a frozen model. In f32 or bf16.
 """
 import torch
 
@@ -20,14 +20,19 @@ def _runner(call):
     def run():
         last[0] = call()
 
-    return Runner(run, lambda: last[0].contiguous().numpy())
+    return Runner(run, lambda: last[0].contiguous().float().numpy())
+
+
+def _tensors(layer):
+    dtype = torch.bfloat16 if layer.dtype == "bf16" else torch.float32
+    return (torch.from_numpy(array).to(dtype) for array in (layer.x, layer.w, layer.b))
 
 
 def _function(channels_last, onednn):
     def setting(layer, threads):
         torch.set_num_threads(threads)
         torch.backends.mkldnn.set_flags(onednn)
-        x, w, b = (torch.from_numpy(array) for array in (layer.x, layer.w, layer.b))
+        x, w, b = _tensors(layer)
         if channels_last:
             if layer.axes == 1:
                 raise Unsupported("no channels-last layout of one axis")
@@ -41,7 +46,7 @@ def _function(channels_last, onednn):
 def packed(layer, threads):
     torch.set_num_threads(threads)
     layer = layer.as_two_axes()
-    x, w, b = (torch.from_numpy(array) for array in (layer.x, layer.w, layer.b))
+    x, w, b = _tensors(layer)
     x = x.to(memory_format=CHANNELS_LAST[layer.axes])
     geometry = (layer.pads, layer.output_padding, layer.strides, layer.dilations, layer.group)
     weights = torch.ops.mkldnn._reorder_convolution_transpose_weight(w, *geometry, list(x.shape))

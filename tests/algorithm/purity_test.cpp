@@ -17,8 +17,13 @@ using Halide::Internal::Definition;
 using Halide::Internal::Function;
 
 ConvTranspose build(int oc_tile, int stride_w, int stride_h, const ScheduleFamily &family) {
-    Halide::ImageParam x(Halide::Float(32), 6, "x"), w(Halide::Float(32), 7, "w"), bias(Halide::Float(32), 2, "bias");
+    const bool matrices = family.lowering_pass != nullptr; // of blocks of two channels
+    const int first = matrices ? 1 : 0;
+    const Halide::Type type = matrices ? Halide::BFloat(16) : Halide::Float(32);
+    Halide::ImageParam x(type, 6 + first, "x"), w(type, 7 + first, "w"), bias(Halide::Float(32), 2, "bias");
     ConvTransposeInputs in;
+    in.block = 1 + first;
+    in.bias_last = family.bias_last;
     in.x = x;
     in.w = w;
     in.bias = bias;
@@ -30,15 +35,15 @@ ConvTranspose build(int oc_tile, int stride_w, int stride_h, const ScheduleFamil
         axis.step = 1;
         axis.max_count = 3;
         axis.kernel = 5;
-        axis.x_min = x.dim(a).min();
-        axis.x_extent = x.dim(a).extent();
+        axis.x_min = x.dim(first + a).min();
+        axis.x_extent = x.dim(first + a).extent();
         axis.outside = family.outside;
         axis.stride = strides[a];
         axis.order = a < 2 ? family.tap_order : TapOrder::kPerResidue;
         axis.shared_first = 0;
         axis.shared_count = 1;
     }
-    in.ic_extent = x.dim(3).extent();
+    in.ic_extent = x.dim(first + 3).extent() / family.blocks_at_once * family.blocks_at_once;
     in.oc_tile = oc_tile;
     in.numerics.sum = in.numerics.y = Halide::Float(32);
     return conv_transpose(in);
@@ -61,7 +66,7 @@ std::string definitions(const ConvTranspose &c) {
 }
 
 TEST(Purity, TheAlgorithmHasNoSchedule) {
-    for (const ScheduleFamily *family : {&kReference, &kChannels, &kFew}) {
+    for (const ScheduleFamily *family : {&kReference, &kChannels, &kMatrix, &kFew}) {
         const ConvTranspose c = build(4, 2, 2, *family);
         for (const auto &[name, f] : Halide::Internal::find_transitive_calls(c.y.function())) {
             for (Halide::LoopLevel level : {f.schedule().compute_level(), f.schedule().store_level()}) {
@@ -106,6 +111,8 @@ TEST(Purity, SchedulesChangeNoDefinition) {
         {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1, false, false, {}}},
         {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, {}}},
         {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8, false, false, {}}},
+        {&kMatrix, Store::kChannels, 0, 0, {32, 16, 2, 16, true, false, {}}},
+        {&kMatrix, Store::kPlanar, 2, 0, {32, 32, 1, 16, true, false, {}}},
         {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, {}}},
         {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, {}}},
         {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8, false, false, {}}},
