@@ -8,8 +8,8 @@
 #   wide, few         oc             x  vectors along w    [x  positions along h, not few]
 #   depthwise planar  1              x  vectors along w;   depthwise channels: vectors of g  x  positions along w
 #
-# DTYPES: of y, and of x and w too. h16 is f16 whose sums are f16, b16 bf16 that is multiplied as such. i8 and i16 are integer arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32
-# f32 y; i8_s32 and i16_s32 the bare sums.
+# DTYPES: of y, and of x and w too. h16 is f16 whose sums are f16, b16 bf16 that is multiplied as such. i8 and i16 are integer
+# arithmetic (generators/numerics.h) and 8-bit y; i8_f32 and i16_f32 f32 y; i8_s32 and i16_s32 the bare sums.
 #
 # TAPS: for layers of such taps alone, "KERNELsSTRIDEpPAD_BEGIN" of w and h, or "WxH", without dilation; any extents and channels.
 # They are constants and unrolled, and those of few and of depthwise planar are taken by input offset (goes_by_offset).
@@ -20,9 +20,9 @@
 # Set before: architecture (x86, arm, arm32, wasm) and os, as Halide calls it.
 
 # How Halide calls the ISAs (behind the operating system), and the lanes of an f32 vector there. neon_dotprod adds integer
-# arithmetic to neon_fp16, that sums in f16 to neon, avx512_vnni integer arithmetic to avx512, and amx matrices to that: float_isas are what is left
-# without them. int16_isas have 16-bit integer
-# arithmetic of their own, in blocks of so many input channels. _of_32: those of each with 32 vector registers.
+# arithmetic to neon_fp16, that sums in f16 to neon, avx512_vnni integer arithmetic to avx512, and amx matrices to that:
+# float_isas are what is left without them. int16_isas have 16-bit integer arithmetic of their own, in blocks of so many input
+# channels. _of_32: those of each with 32 vector registers.
 # Of isas_added, each adds to the one of isas_base.
 if(architecture STREQUAL arm)
     set(isas neon_dotprod neon_fp16 neon)

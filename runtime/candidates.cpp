@@ -270,8 +270,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
     // 32 bytes a cycle.
     const double load = lanes * size / 32;
-    // Vectors of x along rows cross cache lines, which takes Intel's cores about 2.8 cycles each: tiles of 4 rows by 6 vectors have 116
-    // GFLOP/s where 8 by 3 have 162.
+    // Vectors of x along rows cross cache lines, which takes Intel's cores about 2.8 cycles each: tiles of 4 rows by 6 vectors
+    // have 116 GFLOP/s where 8 by 3 have 162.
     const bool crosses = cycles_per_load() > 0 && v.family != Family::kChannels;
     const auto step = [&](double vectors, double broadcasts) {
         const double least = crosses ? std::max(4.0, 2.8 * vectors) : 4;
@@ -306,8 +306,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
-        // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns by tiles of
-        // 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
+        // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns
+        // by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
         const double late = lanes * size == 64 && positions < 8 && cycles_per_load() == 0 ? 1.1 : 1;
         const double k_step = late * std::max(step(vectors, positions),
                                               vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
@@ -315,14 +315,15 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         break;
     }
     case Family::kMatrix: {
-        // Of registers of up to 16 rows and columns: an instruction takes as many cycles as its first operand has rows, a load 8,
-        // and instructions on the same sums wait 52 for each other. Rows are positions, of planar y output channels.
+        // Of registers of up to 16 rows and columns: an instruction takes as many cycles as its first operand has rows, a load
+        // 8, and instructions on the same sums wait 52 for each other. Rows are positions, of planar y output channels.
         const bool planar = has_rows_of_channels(v);
         const double columns = v.tile_oc / lanes, rows_of = planar ? 16 : std::min(v.tile_q, 16),
                      row_tiles = parts_of(v.tile_q, 16) * v.tile_qh;
         const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
-        // Of a vector of sums; where not all channels of the last tile exist, masked, which of bytes takes a few times as long.
+        // Of a vector of sums; where not all channels of the last tile exist, masked, which of bytes takes a few times as
+        // long.
         const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic) ? 16 / parts_of(p.oc(), v.tile_oc) : 0,
                      store = 8 + partial;
         // Operands come from the second-level cache.

@@ -51,8 +51,8 @@ struct PackedLayout {
 PackedLayout packing_of(const Variant &variant);
 bool same_packing(const PackedLayout &a, const PackedLayout &b); // of those tiles
 
-// Packs into w_out (layout.weights() elements of the sum type, or of bf16) and bias_out (layout.biases() of the sum type); bias may
-// be null (zeros).
+// Packs into w_out (layout.weights() elements of the sum type, or of bf16) and bias_out (layout.biases() of the sum type); bias
+// may be null (zeros).
 // Returns whether all weights are finite.
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                   const WeightsView &w, const void *bias, void *w_out, void *bias_out);

@@ -191,8 +191,8 @@ inline int block_of(const Variant &v) {
 // Blocks of input channels are padded to a multiple of so many, which one instruction of AMX multiplies.
 inline int blocks_at_once(const Variant &v) { return v.family == Family::kMatrix ? 16 : 1; }
 
-// Whether the rows of what that instruction multiplies are output channels, not positions (schedules/cpu/matrix.cpp): its blocks of
-// weights are all that it multiplies at once.
+// Whether the rows of what that instruction multiplies are output channels, not positions (schedules/cpu/matrix.cpp): its
+// blocks of weights are all that it multiplies at once.
 inline bool has_rows_of_channels(const Variant &v) { return v.family == Family::kMatrix && v.store == Store::kPlanar; }
 
 // Whether a block is two neighbouring taps along w, and the two positions of x that they read: with one input channel per

@@ -1,6 +1,6 @@
 #include "amx_tiles.h"
 
-#include <utility>
+#include <map>
 
 namespace convtranspose {
 
@@ -51,7 +51,7 @@ struct Nest {
         return n;
     }
 
-    // Loops of one step are none.
+    // Loops of one step are no loops.
     int extent(const char *loop) const {
         if (!loops.count(loop)) return 1;
         const auto *const n = loops.at(loop).extent.as<IntImm>();
@@ -59,7 +59,7 @@ struct Nest {
         return static_cast<int>(n->value);
     }
 
-    // An index where all loops begin, or the first is `past` there.
+    // An index where all loops begin, or with one of them a step further.
     Expr at(Expr index, const char *loop = nullptr) const {
         for (const auto &[name, l] : loops) {
             const Expr value = loop && name == loop ? l.min + 1 : l.min;
@@ -108,6 +108,10 @@ Stmt multiply(const Nest &nest, const Expr &product, const std::string &tile, co
     require(mul, "what is added is not a product", all);
     const Load *rows = loaded(mul->a), *columns = loaded(mul->b);
     require(rows && columns, "a factor is not a load", all);
+    const auto is_bf16 = [](const Load *l) { return l->type.element_of() == BFloat(16); };
+    const auto is_byte = [](const Load *l) { return l->type.is_int_or_uint() && l->type.bits() == 8; };
+    require((is_bf16(rows) && is_bf16(columns)) || (is_byte(rows) && is_byte(columns)), "factors are of other types",
+            all);
     if (!is_const_zero(nest.stride(rows->index, AmxLoops::kColumns))) std::swap(rows, columns);
     const int block = 4 / rows->type.bytes(), depth = nest.extent(AmxLoops::kDepth);
     const int m = nest.extent(AmxLoops::kRows), n = nest.extent(AmxLoops::kColumns);

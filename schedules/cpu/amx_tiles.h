@@ -3,15 +3,16 @@
 #ifndef CONVTRANSPOSE_SCHEDULES_CPU_AMX_TILES_H_
 #define CONVTRANSPOSE_SCHEDULES_CPU_AMX_TILES_H_
 
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Halide.h>
 
 namespace convtranspose {
 
-// Loops that make up a matrix instruction, innermost first: 4 bytes of neighbours, up to 16 of those, columns and rows of a tile.
+// Loops that make up a matrix instruction, innermost first: 4 bytes of neighbours, up to 16 of those, columns and rows of a
+// tile. Those of one step may be left out.
 struct AmxLoops {
     static constexpr const char *kBytes = "amx_bytes", *kDepth = "amx_depth", *kColumns = "amx_columns",
                                 *kRows = "amx_rows";
@@ -19,8 +20,8 @@ struct AmxLoops {
 
 // Makes tile registers of what Func `sum` holds. Its stages, and the one that reads it, must be loops of the names above, not
 // vectorized, around one store: of zero; of its sum with a product of two loads, kBytes and kDepth innermost; or into memory,
-// dense along kColumns. What is multiplied must be of bf16, or of bytes with the rows' operand unsigned, and the operand of the
-// rows dense along kBytes and kDepth, that of the columns along kBytes and kColumns. Ends with a message where that is not so.
+// dense along kColumns. What is multiplied must be of bf16, or of bytes, and the operand of the rows dense along kBytes and
+// kDepth, that of the columns along kBytes and kColumns. Ends with a message where that is not so.
 class AmxTiles : public Halide::Internal::IRMutator {
   public:
     explicit AmxTiles(std::string sum) : sum_(std::move(sum)) {}

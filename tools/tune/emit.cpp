@@ -177,6 +177,7 @@ class Emitter {
         std::vector<std::string> isas = {isa};
         if (isa == "amx") isas.emplace_back("avx512_vnni");
         if (isa == "amx" || isa == "avx512_vnni") isas.emplace_back("avx512");
+        if (isa == "avx512") isas.emplace_back("amx"); // whose kernels of bf16 are among those of floats
         if (isa == "neon_dotprod" || isa == "neon") isas.emplace_back("neon_fp16");
         if (isa == "neon_dotprod") isas.emplace_back("neon");
         for (const std::string &one : isas) {
