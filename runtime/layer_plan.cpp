@@ -472,6 +472,7 @@ bool LayerPlan::pack(const Core &core, const void *w, const void *b, const Quant
 Status LayerPlan::repack(const LayerPlan &from) {
     auto packed = std::make_shared<Packed>();
     packed->facts = from.packed_->facts;
+    packed->finite = from.packed_->finite;
     packed->bias = from.packed_->bias;
     Status status = choose(packed.get());
     if (!status) return status;
