@@ -177,14 +177,20 @@ bool has_whole_tiles(const Variant &v, const CoreProblem &p) {
     return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
 
+// Whether the variant reads x in blocks of channels, all blocks of a position side by side.
+bool reads_blocks_of_channels(const Variant &v) {
+    return block_of(v) > 1 && (v.family == Family::kChannels || v.family == Family::kMatrix) &&
+           !has_rows_of_channels(v);
+}
+
 // Whether the variant can read x where it is, but for taps that leave it, and for a last tile at the end of all strips.
 bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     if (block_of(v) > 1) {
         const int loaded = block_of(v) * (kByElement ? 2 : blocks_at_once(v)); // input channels at once
         const bool as_it_is =
             v.arithmetic == Arithmetic::kBf16 || (v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX);
-        return as_it_is && (v.family == Family::kChannels || v.family == Family::kMatrix) &&
-               p.geometry.layout == CONVT_CHANNELS_LAST && p.ic() % loaded == 0 && has_whole_tiles(v, p);
+        return as_it_is && reads_blocks_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST &&
+               p.ic() % loaded == 0 && has_whole_tiles(v, p);
     }
     if (!is_float(v.arithmetic)) return false;
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
@@ -515,8 +521,7 @@ double least_cost(const Geometry &geometry, Isa isa) {
 }
 
 CopyOrder copy_order(const Variant &variant, convt_layout layout) {
-    const bool blocks_of_channels = (variant.family == Family::kChannels || variant.family == Family::kMatrix) &&
-                                    block_of(variant) > 1 && !has_rows_of_channels(variant);
+    const bool blocks_of_channels = reads_blocks_of_channels(variant);
     if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? CopyOrder::kToChannels : CopyOrder::kPlanar;
     const bool keeps_channels = variant.family == Family::kReference || blocks_of_channels ||
                                 reads_any_strides(variant) ||

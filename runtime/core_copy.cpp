@@ -133,7 +133,8 @@ Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::a
 }
 
 // The elements of the copy that fill up blocks of channels meet weights of zero, which with integers makes zero whatever they
-// hold, so that they are left as they are; of floats they are zeros. Left are those that fill up vectors along groups, as what comes of them is not stored.
+// hold, so that they are left as they are; of floats they are zeros. Left are those that fill up vectors along groups, as what
+// comes of them is not stored.
 void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
     const std::int64_t size = operand_size(*variant_),

@@ -53,6 +53,11 @@ convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
     return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
 }
 
+// Whether the reference reads weights that are packed so. Where it does not, another kernel takes packing them again.
+bool reference_reads(const PackedLayout &layout) {
+    return layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf;
+}
+
 Status fits_in_memory(std::uint64_t workspace) {
     if (workspace <= static_cast<std::uint64_t>(PTRDIFF_MAX)) return Status();
     return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", workspace, " bytes does not fit in memory"));
@@ -318,10 +323,10 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
         status = p->pack_all(w, b, packed.get());
         if (!status) return status;
         if (!packed->finite) {
-            const bool others_read_it = packed->layout.arithmetic != Arithmetic::kBf16;
-            if (!others_read_it) packed->block = Block();
+            const bool keeps = reference_reads(packed->layout);
+            if (!keeps) packed->block = Block();
             status = p->choose(packed.get());
-            if (status && !others_read_it) status = p->pack_all(w, b, packed.get());
+            if (status && !keeps) status = p->pack_all(w, b, packed.get());
             if (!status) return status;
         }
         if (b) {
@@ -360,8 +365,7 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         status = p->choose(packed_.get());
     }
     p->packed_ = packed_;
-    const bool others_read_it = !packed_ || (!geometry.quantized() && packed_->layout.arithmetic != Arithmetic::kBf16);
-    if (!status && !others_read_it && !names_a_variant()) {
+    if (!status && packed_ && !reference_reads(packed_->layout) && !names_a_variant()) {
         p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, true);
         status = p->repack(*this);
     }

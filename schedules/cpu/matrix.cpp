@@ -50,23 +50,25 @@ void schedule_planar_y(const ConvTranspose &c, const Tile &tile) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     const int stride = c.stride[0];
     Func y = c.y, sum = c.sum, parked = sum.in();
-    Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), r("r"), qho("qho"), qhi("qhi");
+    Var oo("oo"), oi("oi"), qo("qo"), qi("qi"), qho("qho"), qhi("qhi");
     y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
         .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
-        .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards);
+        .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
+        .reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n});
     if (stride > 1) {
-        store_rows(c, tile, y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}), qi, qhi);
+        store_rows(c, tile, y, qi, qhi);
     } else {
-        y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}).vectorize(qi, tile.lanes);
+        y.vectorize(qi, tile.lanes);
     }
     // More than 16 KiB of these would not be on the stack: Halide would ask for memory.
     parked.compute_at(y, qo).bound_extent(w.r, stride).reorder_storage({w.q, w.r, h.q, c.oi});
     sum.compute_at(parked, w.r).reorder_storage({w.q, h.q, c.oi});
 }
 
-// Xeon (Granite Rapids, 2 cores), one thread, bf16, of a peak of 3474 GFLOP/s: 2x16x2 and 2x32 1040 to 1420 on deep layers. A step
-// of the reduction is 16 blocks of input channels, 64 bytes of each position: four loads and, on 2x2 accumulators, four products of
-// 16 cycles each, which the second-level cache, that all four come from where there are many channels, makes 20 to 30.
+// Xeon (Granite Rapids, 2 cores), one thread, bf16, of a peak of 3474 GFLOP/s: tiles of 28 and 32 positions 1040 to 1480 on most
+// deep layers, planar 720 to 1150. A step of the reduction is 16 blocks of input channels, 64 bytes of each position: four loads
+// and, on 2x2 accumulators, four products of 16 cycles each, which the second-level cache, that all four come from where there
+// are many channels, makes 35 to 55.
 void schedule_matrix(const ConvTranspose &c, const Tile &tile, Store store) {
     const AxisVars &w = c.axes[0], &h = c.axes[1];
     Func sum = c.sum, parked = sum.in();

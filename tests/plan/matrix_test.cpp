@@ -32,6 +32,13 @@ Plan plan_of(const Problem &problem, const Inputs &inputs) {
     return plan;
 }
 
+void expect_right(const Plan &plan, const Problem &problem, const Inputs &inputs) {
+    Tensor y(problem.dtype, plan.y_shape());
+    const Status status = plan.run(inputs.x.data(), y.data());
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+}
+
 TEST_F(Matrix, IsChosenForDeepLayersOfBf16InBothLayouts) {
     for (const char *text :
          {"bf16 nhwc n1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 bias",
@@ -43,10 +50,7 @@ TEST_F(Matrix, IsChosenForDeepLayersOfBf16InBothLayouts) {
         const Plan plan = plan_of(problem, inputs);
         EXPECT_TRUE(is_matrix(plan)) << plan.explain();
         EXPECT_EQ(plan.isa(), "amx");
-        Tensor y(problem.dtype, plan.y_shape());
-        const Status status = plan.run(inputs.x.data(), y.data());
-        ASSERT_TRUE(status) << status.message();
-        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        expect_right(plan, problem, inputs);
     }
 }
 
@@ -72,10 +76,7 @@ TEST_F(Matrix, WeightsThatAreNotFiniteArePackedAgain) {
     static_cast<Bf16 *>(inputs.w.data())[77] = convtranspose::to_bf16(std::numeric_limits<float>::infinity());
     const Plan plan = plan_of(problem, inputs);
     EXPECT_FALSE(is_matrix(plan)) << plan.explain();
-    Tensor y(problem.dtype, plan.y_shape());
-    const Status status = plan.run(inputs.x.data(), y.data());
-    ASSERT_TRUE(status) << status.message();
-    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    expect_right(plan, problem, inputs);
 }
 
 TEST_F(Matrix, WeightsThatArriveWithEachRunAreNotForIt) {
