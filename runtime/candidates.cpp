@@ -212,6 +212,17 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     return has_whole_tiles(v, p) || (dares_in_place(v, p) && p.strip_axis() == 0);
 }
 
+// On Intel's cores, for a vector of x along w: of rows that lie at cache lines (Core::copied_row), the loads for one offset in
+// each do not cross any. By pix2pix_last and dcgan_32to64_rgb, 4x4 stride 2, of 3 outputs, of which all such loads took 13 of
+// 75 cycles an input channel (Granite Rapids).
+double cycles_to_cross_lines(const AxisPlan &w) {
+    return 6 * cycles_per_load() * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
+}
+
+// There, of x along rows, a vector that was not loaded for the input channel before: it comes from the second-level cache. One
+// output channel by four vectors of 2x2 stride 2 layers takes 1.2 times as long for it, three by two 1.07 times.
+double cycles_per_x_vector() { return 2.5 * cycles_per_load(); }
+
 // The same as below for kernels of TapOrder::kByOffset, per image and group: `interleave` cycles to store a vector of sums.
 double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1], &d = p.plan[2];
@@ -224,12 +235,16 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     const double accumulators = vectors * v.tile_oc * residues_w * (v.stride_h ? residues_h : 1);
     const double registers = vector_registers(v.isa) - 3;
     const double latency = 4 * static_cast<double>(w.max_count * h.max_count) * rows;
-    // Loads of x, all but one in sixteen of which cross a cache line, and broadcasts of weights; sums that do not fit into
-    // registers are loaded and stored for each input channel.
+    // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
     // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
+    const double rows_of_x = static_cast<double>(h.high - h.low);
+    // Only of what is more than half of the first-level cache does it tell.
+    const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
+    const bool waits = v.family == Family::kFew && x_bytes >= 24 << 10;
+    const double crossing = waits ? loads * cycles_to_cross_lines(w) + rows_of_x * vectors * cycles_per_x_vector() : 0;
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
-                        cycles_per_load() * (loads + taps * v.tile_oc) +
+                        cycles_per_load() * (loads + taps * v.tile_oc) + crossing +
                         rows * std::max(0.0, accumulators - registers) * 2;
     const double ic = parts_of(p.ic(), block_of(v));
     const double tiles =
@@ -314,7 +329,17 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
         // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns
         // by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
-        const double late = lanes * size == 64 && positions < 8 && cycles_per_load() == 0 ? 1.1 : 1;
+        double late = lanes * size == 64 && positions < 8 && cycles_per_load() == 0 ? 1.1 : 1;
+        // On Granite Rapids they do where y and all weights fill the second-level cache: of eleven such layers, in proportion to
+        // what the other families take, 1.1 times as long as of eight others; and a large panel is lost between two tiles
+        // where y alone does (256 to 128 channels of 800, 16 taps stride 8: 1.2).
+        if (cycles_per_load() > 0 && v.store == Store::kPlanar) {
+            const double y_bytes =
+                images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
+            const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
+            if (y_bytes + w_bytes >= kWholeSecondLevelCache) late = 1.1;
+            if (y_bytes >= kWholeSecondLevelCache && panel >= kSecondLevelCache) late *= 1.2;
+        }
         const double k_step = late * std::max(step(vectors, positions),
                                               vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
         total = tiles * (ic * taps * k_step + residues * (30 + store) + (unrolls_taps(v) ? 0 : taps * 6));
@@ -375,8 +400,10 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double all_w = static_cast<double>(w.elements.size()), all_h = static_cast<double>(h.elements.size());
         const double shared_w = w.shared_count, shared_h = h.shared_count, stride_w = v.stride_w, stride_h = v.stride_h;
         const double rest_w = all_w - shared_w * stride_w, rest_h = all_h - shared_h * stride_h;
-        const auto load_step = [&](double broadcasts) {
-            return std::max(step(vectors, broadcasts), vectors * load); // latency of few accumulators included
+        // (Of residues of two axes the factor below is enough for what crosses cache lines.)
+        const double crossing = v.stride_h > 1 ? 0 : vectors * cycles_to_cross_lines(w);
+        const auto load_step = [&](double broadcasts) { // latency of few accumulators included
+            return std::max(step(vectors, broadcasts), vectors * load) + crossing;
         };
         const double steps = shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
                              rest_w * shared_h * load_step(stride_h * v.tile_oc) +

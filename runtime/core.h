@@ -92,10 +92,11 @@ class Core {
     bool transposes() const;       // x channels first into channels inside, in one block, as w and channels exchanged
     std::int64_t x_block() const;  // of input channels, side by side
     std::int64_t x_blocks() const; // of a group, with those that are padding
-    std::int64_t copied_channels() const; // with those that fill blocks and vectors
-    bool copies_channels_inside() const;  // whether the copy of x has its channels dense, not w
-    std::int64_t copied_column() const;   // elements of the copy for each position
-    std::uint64_t weight_bytes() const;   // rounded up to where what follows begins
+    std::int64_t copied_channels() const;          // with those that fill blocks and vectors
+    bool copies_channels_inside() const;           // whether the copy of x has its channels dense, not w
+    std::int64_t copied_row(const Strip &s) const; // positions from one row of the copy to the next, of planar copies
+    std::int64_t copied_column() const;            // elements of the copy for each position
+    std::uint64_t weight_bytes() const;            // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;
     Copier copy_;

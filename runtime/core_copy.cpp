@@ -38,8 +38,8 @@ void Core::lay_out_copy(Strip *s) const {
         to.axes[1] = to.axes[0] * s->x_extent[0];
     } else {
         to.axes[0] = x_block();
-        to.c = to.axes[0] * s->x_extent[0];
-        to.axes[1] = copied_channels() * s->x_extent[0];
+        to.c = to.axes[0] * copied_row(*s);
+        to.axes[1] = copied_channels() * copied_row(*s);
     }
     s->group_stride = x_blocks() * to.c;
     to.axes[2] = to.axes[1] * s->x_extent[1];
@@ -208,7 +208,7 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
             return at >= begin[a] && at < begin[a] + inside[a];
         };
         if (!is_inside(h, 1) || !is_inside(d, 2)) {
-            std::memset(row, value, static_cast<std::size_t>(rows * (end + after)));
+            std::memset(row, value, static_cast<std::size_t>((rows - 1) * row_stride + end + after));
             return;
         }
         for (std::int64_t r = 0; r < rows; r++, row += row_stride) {

@@ -19,6 +19,7 @@ constexpr double kGain = 0.75, kGainOfMatrices = 0.85;
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, also with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions.
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 1.3, kCyclesOfFew = 1.5;
+constexpr double kFarFirstOnIntel = 3;  // times as long, of layers with channels first: 3.3 to 5.5 on Granite Rapids
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes
 constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
@@ -27,7 +28,8 @@ convt_layout other(convt_layout layout) {
     return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
 }
 
-double cycles_to_transpose(const Shape &shape, std::int64_t channels, convt_dtype dtype) {
+// layout: of the layer whose x or y it is.
+double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype) {
     if (channels == 1) return 0; // the layouts are one
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
@@ -37,7 +39,8 @@ double cycles_to_transpose(const Shape &shape, std::int64_t channels, convt_dtyp
                         : near                                    ? kCyclesPerElement
                         : positions * size % kFewSets == 0        ? kCyclesOfFewSets
                                                                   : kCyclesFromFar;
-    return kCyclesPerTransposition + each * elements;
+    const bool slower = !near && layout == CONVT_CHANNELS_FIRST && cycles_per_load() > 0;
+    return kCyclesPerTransposition + each * elements * (slower ? kFarFirstOnIntel : 1);
 }
 
 } // namespace
@@ -71,8 +74,9 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     if (volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0 || elements > kMostBytes / size) return Status();
     std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings));
     if (!own->copy_.any) return Status();
-    const double transposing = cycles_to_transpose(geometry.x_shape, geometry.in_channels, geometry.dtype) +
-                               cycles_to_transpose(geometry.y_shape, geometry.out_channels, geometry.dtype);
+    const double transposing =
+        cycles_to_transpose(geometry.x_shape, geometry.layout, geometry.in_channels, geometry.dtype) +
+        cycles_to_transpose(geometry.y_shape, geometry.layout, geometry.out_channels, geometry.dtype);
     const double gain = geometry.dtype == CONVT_BF16 ? kGainOfMatrices : kGain;
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + least_cost(own->inner_, request.settings.isa);

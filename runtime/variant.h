@@ -223,6 +223,12 @@ inline bool for_whole_rows(const Variant &v) {
     return v.family == Family::kWide && vectors == 2 && v.stride_w == 2;
 }
 
+// Whether it loads x by vectors of neighbours in a row.
+inline bool has_vectors_along_w(const Variant &v) {
+    return v.family == Family::kWide || v.family == Family::kFew ||
+           (v.family == Family::kDepthwise && v.store == Store::kPlanar);
+}
+
 // Whether the variant reads x whatever its strides are, as it broadcasts every element (generators/conv_transpose_generator.cpp).
 inline bool reads_any_strides(const Variant &v) {
     return v.isa == Isa::kAvx512 && v.family == Family::kChannels && v.store == Store::kChannels &&
@@ -280,6 +286,9 @@ bool isa_supported(Isa isa); // by this CPU
 
 // What a load of an operand costs beside multiply-adds that should hide it, in cycles.
 double cycles_per_load();
+
+// Where that is not 0: all of the second-level cache, in bytes.
+constexpr double kWholeSecondLevelCache = 2 << 20;
 
 } // namespace convtranspose
 
