@@ -177,10 +177,13 @@ std::int64_t Core::copied_column() const {
 // Rows that are loaded by vectors begin where a vector may, so that those of one tap in each row do not cross cache lines, and
 // lie an odd number of vectors apart: an even number brings the channels of a position into a part of the sets of the
 // first-level cache. Xeon (Granite Rapids, AVX-512), f32, against rows without gaps: 256 channels of 64x64, 3x3 stride 2, 0.87
-// of the time, 128 of 128x128 0.89, 3x3 stride 1 0.95; 0.97 in the mean of 15 layers.
+// of the time, 128 of 128x128 0.89, 3x3 stride 1 0.95; 0.97 in the mean of 15 layers. Not of narrow rows, of which the gaps would
+// be most. Gaps are filled as what is around x is: tiles read them, and of memory as it comes some numbers are subnormal, which
+// takes 25 times as long.
 std::int64_t Core::copied_row(const Strip &s) const {
     if (copies_channels_inside() || !has_vectors_along_w(*variant_)) return s.x_extent[0];
-    return (ceil_div(s.x_extent[0], std::int64_t{variant_->lanes}) | 1) * variant_->lanes;
+    const std::int64_t row = (ceil_div(s.x_extent[0], std::int64_t{variant_->lanes}) | 1) * variant_->lanes;
+    return 2 * row <= 3 * s.x_extent[0] ? row : s.x_extent[0];
 }
 
 void Core::plan_strips(int threads) {

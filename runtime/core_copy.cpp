@@ -148,13 +148,19 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
         inside[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin[a], s.x_extent[a]) - begin[a];
         outside = outside || inside[a] != s.x_extent[a];
     }
+    const bool has_gaps = !copies_channels_inside() && copied_row(s) != s.x_extent[0];
     if (packed_.pairs_taps) {
         // Of the last positions only the first of a pair is in x, of those before x only the second.
         std::array<std::int64_t, 3> both = inside;
         both[0] = std::max<std::int64_t>(inside[0] - axes_[0].geometry.offset_step, 0);
         fill_around(s, begin, both, o, parallel);
-    } else if (outside) {
+    } else if (outside || has_gaps) {
         fill_around(s, begin, inside, o, parallel);
+    }
+    if (!copies_channels_inside()) { // what the last tile reads past the last row
+        const std::int64_t past = (variant_->tile_q + variant_->lanes) * x_block() * size;
+        std::memset(static_cast<char *>(o.workspace) + s.images * s.strides.n * size, 0,
+                    static_cast<std::size_t>(past));
     }
     if (inside[1] * inside[2] == 0) return;
 
@@ -189,7 +195,8 @@ void Core::fill_up_blocks(const Strip &s, const Operands &o, const Parallel &par
     });
 }
 
-// Fills what of the copy lies around x with what stands for zero. begin, inside: the part of each axis that is x.
+// Fills what of the copy lies around x, and between its rows, with what stands for zero. begin, inside: the part of each axis
+// that is x.
 void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
                        const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const {
     const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.byte_x.zero : 0;
@@ -197,7 +204,8 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
     const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / x_block();
     const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column,
-                       end = (begin[0] + inside[0]) * column, after = s.x_extent[0] * column - end;
+                       end = (begin[0] + inside[0]) * column,
+                       after = (copies_channels_inside() ? s.x_extent[0] * column : row_stride) - end;
     const auto task = [&](std::size_t i) {
         const std::int64_t h = static_cast<std::int64_t>(i) % s.x_extent[1],
                            d = static_cast<std::int64_t>(i) / s.x_extent[1] % s.x_extent[2],
@@ -208,7 +216,7 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
             return at >= begin[a] && at < begin[a] + inside[a];
         };
         if (!is_inside(h, 1) || !is_inside(d, 2)) {
-            std::memset(row, value, static_cast<std::size_t>((rows - 1) * row_stride + end + after));
+            std::memset(row, value, static_cast<std::size_t>(rows * (end + after)));
             return;
         }
         for (std::int64_t r = 0; r < rows; r++, row += row_stride) {
