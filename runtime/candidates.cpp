@@ -235,13 +235,13 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     const double accumulators = vectors * v.tile_oc * residues_w * (v.stride_h ? residues_h : 1);
     const double registers = vector_registers(v.isa) - 3;
     const double latency = 4 * static_cast<double>(w.max_count * h.max_count) * rows;
-    // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
-    // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
     const double rows_of_x = static_cast<double>(h.high - h.low);
     // Only of what is more than half of the first-level cache does it tell.
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
     const bool waits = v.family == Family::kFew && x_bytes >= 24 << 10;
     const double crossing = waits ? loads * cycles_to_cross_lines(w) + rows_of_x * vectors * cycles_per_x_vector() : 0;
+    // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
+    // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
                         cycles_per_load() * (loads + taps * v.tile_oc) + crossing +
@@ -330,9 +330,9 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns
         // by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
         double late = lanes * size == 64 && positions < 8 && cycles_per_load() == 0 ? 1.1 : 1;
-        // On Granite Rapids they do where y and all weights fill the second-level cache: of eleven such layers, in proportion to
-        // what the other families take, 1.1 times as long as of eight others; and a large panel is lost between two tiles
-        // where y alone does (256 to 128 channels of 800, 16 taps stride 8: 1.2).
+        // On Granite Rapids they do where y and all weights fill the second-level cache: without the factor, at 3.5 GHz, eight such
+        // layers take 1.14 to 1.31 times their estimates, three others 1.05 to 1.11. A large panel is lost between two tiles where
+        // y alone fills it (256 to 128 channels of 800, 16 taps stride 8: 1.2).
         if (cycles_per_load() > 0 && v.store == Store::kPlanar) {
             const double y_bytes =
                 images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);

@@ -148,7 +148,7 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
         inside[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin[a], s.x_extent[a]) - begin[a];
         outside = outside || inside[a] != s.x_extent[a];
     }
-    const bool has_gaps = !copies_channels_inside() && copied_row(s) != s.x_extent[0];
+    const bool has_gaps = copied_row(s) != s.x_extent[0];
     if (packed_.pairs_taps) {
         // Of the last positions only the first of a pair is in x, of those before x only the second.
         std::array<std::int64_t, 3> both = inside;
@@ -204,8 +204,7 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
     const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / x_block();
     const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column,
-                       end = (begin[0] + inside[0]) * column,
-                       after = (copies_channels_inside() ? s.x_extent[0] * column : row_stride) - end;
+                       end = (begin[0] + inside[0]) * column, after = copied_row(s) * column - end;
     const auto task = [&](std::size_t i) {
         const std::int64_t h = static_cast<std::int64_t>(i) % s.x_extent[1],
                            d = static_cast<std::int64_t>(i) / s.x_extent[1] % s.x_extent[2],
