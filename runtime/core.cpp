@@ -215,8 +215,10 @@ void Core::plan_strips(int threads) {
             return std::max<std::int64_t>(positions / std::max({2 * strip_tile_, least}), 1);
         };
         // Each thread takes strips of its own, whole, and waits for nobody but at the end: where the weights are small, that
-        // all threads read all of them costs nothing. A strip is several times what two strips both read. Where y dwarfs x,
-        // the copy is nothing to wait for, and finer tasks share the work better.
+        // all threads read all of them costs nothing. A strip is several times what two strips both read, or, where it is one
+        // piece of memory, less if that leaves one for each thread: measured with two, 25 layers by groups took 1.3 to 2.8
+        // times as long shared, but rows of planes 0.8 to 0.9 times (Xeon, Granite Rapids). Where y dwarfs x, the copy is
+        // nothing to wait for, and finer tasks share the work better.
         const std::int64_t halo = axes_[strip_axis_].high - axes_[strip_axis_].low;
         const Geometry &g = problem_.geometry;
         std::int64_t x_volume = g.in_channels, y_volume = g.out_channels;
@@ -225,7 +227,11 @@ void Core::plan_strips(int threads) {
             y_volume *= axis.out;
         }
         const std::int64_t wanted = std::max(kStripsPerThread * threads, ceil_div(image_bytes, strip_bytes) * batch);
-        const std::int64_t possible = std::min(wanted, at_least(3 * halo) * batch);
+        const std::int64_t coarse = at_least(3 * halo), fine = std::min(at_least(1), ceil_div(std::int64_t{threads}, batch));
+        const bool in_one_piece = copies_channels_inside() || strip_axis_ == 2;
+        const std::int64_t most =
+            in_one_piece && coarse * batch < threads ? std::max(at_least(halo), fine) : coarse;
+        const std::int64_t possible = std::min(wanted, most * batch);
         const bool may_share =
             weights_bytes <= kSharedWeightsBytes || (is_near && possible >= kFineStripsPerThread * threads);
         if (threads > 1 && may_share && y_volume / kDwarfs <= x_volume) {
@@ -233,12 +239,12 @@ void Core::plan_strips(int threads) {
                 images_ = std::min(batch / wanted, std::max<std::int64_t>(strip_bytes / image_bytes, 1));
                 workers_ = threads;
             } else {
-                strips_ = std::min(ceil_div(wanted, batch), at_least(3 * halo));
+                strips_ = std::min(ceil_div(wanted, batch), most);
                 // So few that it tells when one thread gets one more than another: as many for each, fewer if that is few.
                 if (batch == 1 && strips_ < kStripsPerThread * threads) {
                     strips_ = strips_ / threads * threads;
                 } else if (batch == 1 && strips_ < kManyStrips * threads) {
-                    strips_ = std::min(ceil_div(strips_, threads) * threads, at_least(3 * halo));
+                    strips_ = std::min(ceil_div(strips_, threads) * threads, most);
                 }
                 images_ = 1;
                 workers_ = strips_ * batch >= threads ? threads : 1;
@@ -344,19 +350,22 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
     const std::int64_t q_begin = s.q_begin, q_end = s.q_end;
     const Variant &v = *variant_;
 
-    // About four tasks a thread, by groups, then tiles of output channels, then positions of the strip axis.
+    // About four tasks a thread, by groups, then tiles of output channels, then positions of the strip axis; by positions first
+    // where all groups of one are side by side in y.
     const std::int64_t wanted = std::max<std::int64_t>(
         parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1, pieces(s, o));
     const std::int64_t group_tiles =
         overlaps_groups(v) ? packed_.group / packed_.group_tile : ceil_div(packed_.group, packed_.group_tile);
-    const std::int64_t group_parts = std::min(group_tiles, wanted);
+    const std::int64_t tile = strip_tile_,
+                       most_q_parts = std::max<std::int64_t>((q_end - q_begin) / (2 * tile), 1);
+    const bool positions_first = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    const std::int64_t group_parts =
+        std::min(group_tiles, positions_first ? ceil_div(wanted, most_q_parts) : wanted);
     // The reference takes the channels of one packed tile at a time, whatever their number.
     const bool each_tile = v.family == Family::kReference;
     const std::int64_t tile_parts =
         each_tile ? packed_.tiles() : std::min(packed_.tiles(), ceil_div(wanted, group_parts));
-    const std::int64_t tile = strip_tile_;
-    const std::int64_t q_parts =
-        std::clamp<std::int64_t>((q_end - q_begin) / (2 * tile), 1, ceil_div(wanted, group_parts * tile_parts));
+    const std::int64_t q_parts = std::min(most_q_parts, ceil_div(wanted, group_parts * tile_parts));
 
     const auto positions_of_part = [&](std::int64_t part) {
         // Parts end on whole tiles, so that residues with one position less still fill one.
