@@ -213,16 +213,6 @@ inline bool overlaps_groups(const Variant &v) {
     return v.family == Family::kDepthwise && v.store == Store::kChannels && v.tile_q > 1 && !masked_stores;
 }
 
-// Whether the variant stores the end of a row that does not fill a tile element by element, unlike the other tiles of its
-// family (schedules/cpu/wide.cpp).
-inline bool for_whole_rows(const Variant &v) {
-    const bool masked_stores = v.isa == Isa::kAvx512 || v.isa == Isa::kAvx512Vnni;
-    if (!masked_stores || v.store != Store::kPlanar || v.stride_w <= 1) return false;
-    const int vectors = v.tile_q / v.lanes;
-    if (v.family == Family::kDepthwise) return vectors == 4;
-    return v.family == Family::kWide && vectors == 2 && v.stride_w == 2;
-}
-
 // Whether it loads x by vectors of neighbours in a row.
 inline bool has_vectors_along_w(const Variant &v) {
     return v.family == Family::kWide || v.family == Family::kFew ||

@@ -85,22 +85,24 @@ inline void keep_in_registers(Halide::Stage stage, const std::vector<Halide::Var
     }
 }
 
-// Interleaves the residues of w of a tile's row in memory of its own, at loop `row` of y, so that y is stored along it, `along`,
-// by whole vectors, and its end by a part of one. Interleaved while they are stored, the ends of rows are stored one by one.
+// Interleaves the residues of w of a tile's row, at loop `row` of y, before y is stored along it, `along`, by whole vectors, and
+// its end by a part of one: interleaved while they are stored, ends of rows are stored one by one. All is unrolled, so that
+// LLVM keeps the row in registers. For targets with masked stores.
 inline void store_rows(const ConvTranspose &c, const Tile &tile, Halide::Func y, const Halide::Var &along,
                        const Halide::Var &row) {
     const int stride = c.stride[0];
     const Halide::Var o = c.axes[0].o;
     Halide::Var q("row_q"), r("row_r");
     Halide::Func whole = c.row;
-    y.vectorize(along, tile.lanes);
+    y.vectorize(along, tile.lanes).unroll(along);
     whole.compute_at(y, row)
         .bound_extent(o, tile.q * stride)
         .align_bounds(o, stride)
         .split(o, q, r, stride)
         .reorder(r, q)
         .vectorize(q, tile.lanes)
-        .unroll(r);
+        .unroll(r)
+        .unroll(q);
 }
 
 // Where input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.

@@ -15,17 +15,22 @@ void schedule_residues(const ConvTranspose &c, const Tile &tile) {
     const std::vector<Var> registers = {w.q, w.r, h.r, c.oi};
 
     y.split(c.oc, oo, oi, tile.oc, last_tile(loops.whole_oc))
-        .split(w.o, qo, qi, tile.q * stride_w, last_tile(loops.whole_w))
-        .split(qi, qi, rw, stride_w);
+        .split(w.o, qo, qi, tile.q * stride_w, last_tile(loops.whole_w));
     // Either way residues of h are unrolled: taps are constants only where the residue is one.
     if (stride_h > 0) {
         y.split(h.o, qh, rh, stride_h, last_tile(loops.whole_h))
-            .reorder({rw, qi, rh, oi, qo, qh, d.q, d.r, oo, c.g, c.n})
+            .reorder({qi, rh, oi, qo, qh, d.q, d.r, oo, c.g, c.n})
             .unroll(rh);
     } else {
-        y.reorder({rw, qi, oi, qo, h.r, h.q, d.q, d.r, oo, c.g, c.n}).unroll(h.r);
+        y.reorder({qi, oi, qo, h.r, h.q, d.q, d.r, oo, c.g, c.n}).unroll(h.r);
     }
-    y.vectorize(qi, tile.lanes).unroll(rw).unroll(qi).unroll(oi);
+    y.unroll(oi);
+    // Xeon (Granite Rapids), layers of which a row does not fill a tile: 0.4 to 0.9 of the time.
+    if (stride_w > 1 && tile.masked_stores && !loops.whole_w) {
+        store_rows(c, tile, y, qi, stride_h > 0 ? rh : oi);
+    } else {
+        y.split(qi, qi, rw, stride_w).reorder(rw, qi).vectorize(qi, tile.lanes).unroll(rw).unroll(qi);
+    }
 
     sum.compute_at(y, qo)
         .bound_extent(c.oi, tile.oc)

@@ -39,10 +39,7 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
     y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
         .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards);
-    // What has no end is stored faster without: one tile of each kind is for rows of whole tiles (runtime/variant.h knows).
-    const int vectors = tile.q / tile.lanes;
-    const bool for_whole_rows = tile.loops.whole_w || (tile.oc == 1 ? vectors == 4 : vectors == 2 && stride == 2);
-    if (stride > 1 && tile.masked_stores && store == Store::kPlanar && !for_whole_rows) {
+    if (stride > 1 && tile.masked_stores && store == Store::kPlanar && !tile.loops.whole_w) {
         store_rows(c, tile, y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}), qi, qhi);
     } else {
         y.split(qi, qi, r, stride)
