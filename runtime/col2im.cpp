@@ -17,13 +17,15 @@ constexpr std::int64_t kMostPositions = 1 << 16; // of y along h or d, each with
 // Of adding up, for a vector of columns, and of y; of a single element of y, where its neighbours are of other residues.
 constexpr double kCyclesPerTap = 4.5, kCyclesPerVector = 12, kCyclesPerElement = 1.5;
 constexpr double kCyclesPerStrip = 600;
+// A thread's part of y is several times what two parts both read, and so many positions of x at least.
+constexpr std::int64_t kHalosPerPart = 4, kLeastPositions = 128;
 // Every strip reads all weights, which if there are more of them than this come from further away, at so many bytes a cycle.
 constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 8;
 
 } // namespace
 
 Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(settings), sum_dtype_(sum_dtype(geometry.y_dtype)) {
+    : geometry_(geometry), settings_(settings), parallel_(settings.parallel), sum_dtype_(sum_dtype(geometry.y_dtype)) {
     const std::int64_t stride = geometry.axes.back().stride;
     const KernelTable &table = convt_float_kernels;
     for (std::size_t i = 0; i < table.col2im_count; i++) {
@@ -45,9 +47,9 @@ void Col2im::plan_strips() {
     row_ = 1;
     for (std::size_t a = 0; a < strip_axis_; a++) row_ *= axes_[a].geometry.in;
     const AxisPlan &axis = axes_[strip_axis_];
-    rows_begin_ = std::clamp<std::int64_t>(axis.low, 0, axis.geometry.in);
-    rows_end_ = std::clamp<std::int64_t>(axis.q_extent() - 1 + axis.high, rows_begin_, axis.geometry.in);
-    const std::int64_t rows = rows_end_ - rows_begin_;
+    parts_.clear();
+    parts_.push_back(part_of(0, axis.q_extent()));
+    const std::int64_t rows = parts_[0].rows_end - parts_[0].rows_begin;
     const std::int64_t row_bytes = row_ * elements() * static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
     images_ = 1;
     kept_rows_ = 0;
@@ -65,8 +67,42 @@ void Col2im::plan_strips() {
     strip_rows_ = std::min(strip_rows_, rows);
 }
 
+Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
+    const AxisPlan &axis = axes_[strip_axis_];
+    Part part = {q_begin, q_end, 0, 0, nullptr};
+    part.rows_begin = std::clamp<std::int64_t>(q_begin + axis.low, 0, axis.geometry.in);
+    part.rows_end = std::clamp<std::int64_t>(q_end - 1 + axis.high, part.rows_begin, axis.geometry.in);
+    return part;
+}
+
+// What each thread takes of constant weights; those that arrive with a run are packed once, for one strip.
+void Col2im::plan_parts() {
+    const std::int64_t threads = parallel_.threads, groups = geometry_.batch / images_;
+    if (threads <= 1) return;
+    if (groups < kTasksPerThread * threads && groups % threads != 0) {
+        // Rows that two parts both read are computed twice.
+        const AxisPlan &axis = axes_[strip_axis_];
+        const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1, units = axis.q_extent() / unit,
+                           each = units / threads * unit, halo = std::max<std::int64_t>(axis.high - axis.low - 1, 0);
+        if (each < kHalosPerPart * halo || each * row_ < kLeastPositions) return;
+        parts_.clear();
+        std::int64_t most = 1;
+        for (std::int64_t i = 0; i < threads; i++) {
+            const std::int64_t end = i + 1 == threads ? axis.q_extent() : units * (i + 1) / threads * unit;
+            parts_.push_back(part_of(units * i / threads * unit, end));
+            most = std::max(most, parts_.back().rows_end - parts_.back().rows_begin);
+        }
+        strip_rows_ = std::min(strip_rows_, most);
+    }
+    workers_ = static_cast<int>(threads);
+    settings_.parallel = Parallel();
+}
+
 std::int64_t Col2im::strips() const {
-    return std::max<std::int64_t>(ceil_div(rows_end_ - rows_begin_, strip_rows_), 1) * (geometry_.batch / images_);
+    std::int64_t strips = 0;
+    for (const Part &part : parts_)
+        strips += std::max<std::int64_t>(ceil_div(part.rows_end - part.rows_begin, strip_rows_), 1);
+    return strips * (geometry_.batch / images_);
 }
 
 Geometry Col2im::product(std::int64_t positions) const {
@@ -93,9 +129,9 @@ Geometry Col2im::product(std::int64_t positions) const {
 double Col2im::cost() const {
     const double strips_of_all = static_cast<double>(strips());
     const double strips_of_image = strips_of_all * static_cast<double>(images_) / static_cast<double>(geometry_.batch);
-    const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa) *
-                            static_cast<double>(rows_end_ - rows_begin_) / static_cast<double>(strip_rows_) *
-                            strips_of_all / strips_of_image;
+    const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
+    const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa) * rows /
+                            static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
     const AxisPlan &w = axes_[0];
     const double vectors = static_cast<double>(ceil_div(w.q_extent(), kernel_->lanes)),
                  channels = static_cast<double>(geometry_.out_channels * geometry_.batch);
@@ -131,9 +167,12 @@ std::string Col2im::summary() const {
 
 std::vector<const LayerPlan *> Col2im::layers() const {
     std::vector<const LayerPlan *> all;
-    for (const LayerPlan *plan : {whole_.get(), last_.get(), single_.get()}) {
+    const auto add = [&](const LayerPlan *plan) {
         if (plan) all.push_back(plan);
-    }
+    };
+    add(whole_.get());
+    for (const Part &part : parts_) add(part.last.get());
+    add(single_.get());
     return all;
 }
 
@@ -162,6 +201,7 @@ Status Col2im::create(const MethodRequest &request, MadeMethod *made) {
     }
     made->cost = own->cost();
     if (!(made->cost < request.most)) return Status();
+    if (w) own->plan_parts();
     if (Status status = own->make_plans(nullptr, w); !status) return status;
     if (w) {
         own->bias_.resize(static_cast<std::size_t>(geometry.out_channels) * convt_dtype_size(own->sum_dtype_));
@@ -172,9 +212,12 @@ Status Col2im::create(const MethodRequest &request, MadeMethod *made) {
 }
 
 Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
-    std::unique_ptr<Col2im> own(new Col2im(geometry, settings_));
+    PlanSettings settings = settings_;
+    settings.parallel = parallel_;
+    std::unique_ptr<Col2im> own(new Col2im(geometry, settings));
     own->bias_ = bias_;
     own->plan_strips();
+    if (!weights_at_run_time()) own->plan_parts();
     if (Status status = own->make_plans(whole_.get(), nullptr); !status) return status;
     *made = std::move(own);
     return Status();
@@ -185,9 +228,11 @@ Status Col2im::make_plans(const LayerPlan *from, const void *w) {
     const Geometry whole = product(strip_rows_ * row_);
     Status status =
         from ? from->reshape(whole, &whole_) : LayerPlan::create(whole, settings_, nullptr, w, nullptr, &whole_);
-    const std::int64_t last = (rows_end_ - rows_begin_) % strip_rows_, in_w = axes_[0].geometry.in;
-    if (status && last) status = whole_->reshape(product(last * row_), &last_);
-    if (status && strip_axis_ > 0) status = whole_->reshape(product(in_w), &single_);
+    for (Part &part : parts_) {
+        const std::int64_t last = (part.rows_end - part.rows_begin) % strip_rows_;
+        if (status && last) status = whole_->reshape(product(last * row_), &part.last);
+    }
+    if (status && strip_axis_ > 0) status = whole_->reshape(product(axes_[0].geometry.in), &single_);
     if (!status) return status;
     make_tables();
     for (const LayerPlan *plan : layers()) {
@@ -242,45 +287,53 @@ void Col2im::bias_of(const void *b, char *bias) const {
 }
 
 Status Col2im::run(const RunTensors &t, char *workspace) const {
+    char *const run_bias = workspace + static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_);
+    if (weights_at_run_time()) bias_of(t.b, run_bias);
+    const char *const bias = weights_at_run_time() ? run_bias : bias_.data();
+    const std::size_t parts = parts_.size();
+    const auto count = parts * static_cast<std::size_t>(geometry_.batch / images_);
+    return run_on_workers(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+        return run_part(parts_[task % parts], t, static_cast<std::int64_t>(task / parts) * images_, bias,
+                        workspace + worker * (layer_bytes_ + columns_bytes_));
+    });
+}
+
+Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, const char *bias,
+                        char *workspace) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
     const std::int64_t margin = static_cast<std::int64_t>(round_up(static_cast<std::uint64_t>(kernel_->lanes * size)));
     char *const columns = workspace + layer_bytes_ + margin;
-    char *const run_bias = workspace + layer_bytes_ + columns_bytes_;
-    if (weights_at_run_time()) bias_of(t.b, run_bias);
-    const char *const bias = weights_at_run_time() ? run_bias : bias_.data();
     const AxisPlan &axis = axes_[strip_axis_];
     const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_ * size; // bytes of an element's columns
-    for (std::int64_t n = 0; n < geometry_.batch; n += images_) {
-        std::int64_t first = rows_begin_, q_done = 0; // the first row held, the positions of y done
-        for (std::int64_t begin = rows_begin_; q_done < axis.q_extent();) {
-            const std::int64_t end = std::min(begin + strip_rows_, rows_end_);
-            if (end > begin) {
-                Status status = multiply(t, n, begin, end, columns + (begin - first) * row_ * size, workspace);
-                if (!status) return status;
+    std::int64_t first = part.rows_begin, q_done = part.q_begin;            // the first row held, up to where y is done
+    for (std::int64_t begin = part.rows_begin; q_done < part.q_end;) {
+        const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
+        if (end > begin) {
+            const LayerPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
+            Status status = multiply(plan, t, n, begin, end, columns + (begin - first) * row_ * size, workspace);
+            if (!status) return status;
+        }
+        // What all of whose rows are there.
+        const std::int64_t q_end =
+            end == part.rows_end ? part.q_end : std::clamp<std::int64_t>(end - axis.high + 1, q_done, part.q_end);
+        if (q_end > q_done) add_up(part, t, n, first, q_done, q_end, columns, bias);
+        q_done = q_end;
+        begin = end;
+        const std::int64_t next = std::clamp(q_done + axis.low, first, end);
+        if (next > first && q_done < part.q_end) {
+            const auto kept = static_cast<std::size_t>((end - next) * row_ * size);
+            for (std::int64_t i = 0; i < images_ * elements(); i++) {
+                std::memmove(columns + i * capacity, columns + i * capacity + (next - first) * row_ * size, kept);
             }
-            // What all of whose rows are there.
-            const std::int64_t q_end = end == rows_end_
-                                           ? axis.q_extent()
-                                           : std::clamp<std::int64_t>(end - axis.high + 1, q_done, axis.q_extent());
-            if (q_end > q_done) add_up(t, n, first, q_done, q_end, columns, bias);
-            q_done = q_end;
-            begin = end;
-            const std::int64_t next = std::clamp(q_done + axis.low, first, end);
-            if (next > first && q_done < axis.q_extent()) {
-                const auto kept = static_cast<std::size_t>((end - next) * row_ * size);
-                for (std::int64_t i = 0; i < images_ * elements(); i++) {
-                    std::memmove(columns + i * capacity, columns + i * capacity + (next - first) * row_ * size, kept);
-                }
-                first = next;
-            }
+            first = next;
         }
     }
     return Status();
 }
 
 // The columns of some rows. They go to `columns`.
-Status Col2im::multiply(const RunTensors &t, std::int64_t first_image, std::int64_t begin, std::int64_t end,
-                        char *columns, char *workspace) const {
+Status Col2im::multiply(const LayerPlan &plan, const RunTensors &t, std::int64_t first_image, std::int64_t begin,
+                        std::int64_t end, char *columns, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t rank = t.x_strides.size(), c_at = last ? rank - 1 : 1, w_at = last ? rank - 2 : rank - 1;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
@@ -310,7 +363,6 @@ Status Col2im::multiply(const RunTensors &t, std::int64_t first_image, std::int6
         own.x = x + begin * (strip_axis_ == 0 ? step : t.x_strides[w_at - strip_axis_]) * x_size;
         own.x_strides[own_p] = step;
         own.y = columns;
-        const LayerPlan &plan = end - begin == strip_rows_ ? *whole_ : *last_;
         return plan.run(own, workspace);
     }
     own.x_strides[own_p] = t.x_strides[w_at];
@@ -328,8 +380,8 @@ Status Col2im::multiply(const RunTensors &t, std::int64_t first_image, std::int6
 }
 
 // Positions q_begin..q_end-1 of y along the strip axis, of columns whose first row is first_row.
-void Col2im::add_up(const RunTensors &t, std::int64_t first_image, std::int64_t first_row, std::int64_t q_begin,
-                    std::int64_t q_end, const char *columns, const char *bias) const {
+void Col2im::add_up(const Part &part, const RunTensors &t, std::int64_t first_image, std::int64_t first_row,
+                    std::int64_t q_begin, std::int64_t q_end, const char *columns, const char *bias) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
@@ -357,7 +409,7 @@ void Col2im::add_up(const RunTensors &t, std::int64_t first_image, std::int64_t 
             if (a < strip_axis_) stride *= extent;
         }
         // Of w a vector more at either end; its q counts from 0 in a call.
-        const std::int64_t held = strip_axis_ == 0 ? std::min(capacity, rows_end_ - first_row) : in.dims[0].extent;
+        const std::int64_t held = strip_axis_ == 0 ? std::min(capacity, part.rows_end - first_row) : in.dims[0].extent;
         const std::int64_t shift = strip_axis_ == 0 ? from : 0;
         in.set(0, in.dims[0].min - shift - lanes, held + 2 * lanes, 1);
         stride = capacity;

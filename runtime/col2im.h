@@ -5,7 +5,8 @@
 //
 // a matrix product, over all positions i in one row whatever the axes, and with the weights as they are. Those columns that
 // meet in an output position are then added up (generators/col2im_generator.cpp), as they are in what is known as col2im. That
-// goes strip by strip along the outermost axis, so that only the columns of a strip are ever held, in cache.
+// goes strip by strip along the outermost axis, so that only the columns of a strip are ever held, in cache. Threads take parts
+// of y, or images, of their own, each with strips of its own, unless those would be few or small: they then share each strip.
 #ifndef CONVTRANSPOSE_RUNTIME_COL2IM_H_
 #define CONVTRANSPOSE_RUNTIME_COL2IM_H_
 
@@ -26,7 +27,9 @@ class Col2im : public Method {
     const LayerPlan &first() const override { return *whole_; }
     std::vector<const LayerPlan *> layers() const override;
     bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
-    std::uint64_t workspace_bytes() const override { return layer_bytes_ + columns_bytes_ + bias_bytes_; }
+    std::uint64_t workspace_bytes() const override {
+        return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_) + bias_bytes_;
+    }
     std::size_t packed_bytes() const override { return whole_->packed_bytes(); }
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
@@ -35,10 +38,18 @@ class Col2im : public Method {
     // Of an axis: the position of its first tap in x, how many taps there are, the first one's kernel element, 0.
     using Table = std::vector<std::int32_t>;
 
+    // Positions of y along the strip axis, and the rows of x that they read.
+    struct Part {
+        std::int64_t q_begin, q_end, rows_begin, rows_end;
+        std::unique_ptr<LayerPlan> last; // of the last strip, where that has fewer rows
+    };
+
     Col2im(const Geometry &geometry, const PlanSettings &settings);
     std::int64_t kernel_volume() const;
     std::int64_t elements() const { return geometry_.out_channels * kernel_volume(); } // columns of a position
     void plan_strips();
+    void plan_parts();
+    Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
     std::int64_t strips() const;
     double cost() const;                            // estimated cycles
     Geometry product(std::int64_t positions) const; // the 1x1 layer
@@ -46,25 +57,30 @@ class Col2im : public Method {
     void make_tables();
     void bias_of(const void *b, char *bias) const;
     bool runs_on(const Strides &x_strides) const;
-    Status multiply(const RunTensors &tensors, std::int64_t first_image, std::int64_t begin, std::int64_t end,
-                    char *columns, char *workspace) const;
-    void add_up(const RunTensors &tensors, std::int64_t first_image, std::int64_t first_row, std::int64_t q_begin,
-                std::int64_t q_end, const char *columns, const char *bias) const;
+    Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
+                    char *workspace) const;
+    Status multiply(const LayerPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
+                    std::int64_t end, char *columns, char *workspace) const;
+    void add_up(const Part &part, const RunTensors &tensors, std::int64_t first_image, std::int64_t first_row,
+                std::int64_t q_begin, std::int64_t q_end, const char *columns, const char *bias) const;
 
     Geometry geometry_;
-    PlanSettings settings_;
+    PlanSettings settings_; // of the 1x1 layer
+    Parallel parallel_;     // of the whole
+    int workers_ = 1;       // threads that take whole parts; 1: all share each strip
     convt_dtype sum_dtype_;
     const Col2imVariant *kernel_ = nullptr;
     std::array<AxisPlan, 3> axes_; // w, h, d
     // Strips are of rows, positions of the outermost axis that has several in x; a row holds all positions of axes inside.
     std::size_t strip_axis_ = 0;
-    std::int64_t row_ = 1, rows_begin_ = 0, rows_end_ = 0; // positions of a row; the rows that are read
-    std::int64_t strip_rows_ = 1, kept_rows_ = 0;          // rows computed at a time, and kept from the strip before
-    std::int64_t images_ = 1;                              // computed at a time
-    std::unique_ptr<LayerPlan> whole_, last_, single_;     // of a whole strip, of the last one, of a row along w alone
-    std::array<Table, 3> tables_;                          // w: by residue; h and d: by output position, within x
-    std::vector<char> bias_;                               // of constant weights
-    std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0;
+    std::int64_t row_ = 1;                        // positions of a row
+    std::int64_t strip_rows_ = 1, kept_rows_ = 0; // rows computed at a time, and kept from the strip before
+    std::int64_t images_ = 1;                     // computed at a time
+    std::vector<Part> parts_;
+    std::unique_ptr<LayerPlan> whole_, single_; // of a whole strip, of a row along w alone
+    std::array<Table, 3> tables_;               // w: by residue; h and d: by output position, within x
+    std::vector<char> bias_;                    // of constant weights
+    std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two of a worker
 };
 
 } // namespace convtranspose

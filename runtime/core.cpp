@@ -227,10 +227,10 @@ void Core::plan_strips(int threads) {
             y_volume *= axis.out;
         }
         const std::int64_t wanted = std::max(kStripsPerThread * threads, ceil_div(image_bytes, strip_bytes) * batch);
-        const std::int64_t coarse = at_least(3 * halo), fine = std::min(at_least(1), ceil_div(std::int64_t{threads}, batch));
+        const std::int64_t coarse = at_least(3 * halo),
+                           fine = std::min(at_least(1), ceil_div(std::int64_t{threads}, batch));
         const bool in_one_piece = copies_channels_inside() || strip_axis_ == 2;
-        const std::int64_t most =
-            in_one_piece && coarse * batch < threads ? std::max(at_least(halo), fine) : coarse;
+        const std::int64_t most = in_one_piece && coarse * batch < threads ? std::max(at_least(halo), fine) : coarse;
         const std::int64_t possible = std::min(wanted, most * batch);
         const bool may_share =
             weights_bytes <= kSharedWeightsBytes || (is_near && possible >= kFineStripsPerThread * threads);
@@ -356,11 +356,9 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
         parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1, pieces(s, o));
     const std::int64_t group_tiles =
         overlaps_groups(v) ? packed_.group / packed_.group_tile : ceil_div(packed_.group, packed_.group_tile);
-    const std::int64_t tile = strip_tile_,
-                       most_q_parts = std::max<std::int64_t>((q_end - q_begin) / (2 * tile), 1);
+    const std::int64_t tile = strip_tile_, most_q_parts = std::max<std::int64_t>((q_end - q_begin) / (2 * tile), 1);
     const bool positions_first = v.family == Family::kDepthwise && v.store == Store::kChannels;
-    const std::int64_t group_parts =
-        std::min(group_tiles, positions_first ? ceil_div(wanted, most_q_parts) : wanted);
+    const std::int64_t group_parts = std::min(group_tiles, positions_first ? ceil_div(wanted, most_q_parts) : wanted);
     // The reference takes the channels of one packed tile at a time, whatever their number.
     const bool each_tile = v.family == Family::kReference;
     const std::int64_t tile_parts =

@@ -308,6 +308,26 @@ Status LayerPlan::pack_all(const void *w, const void *b, Packed *packed) const {
     return Status();
 }
 
+// Keeps constant weights, packed for core_, or for another one if they are not finite and it must not meet such.
+Status LayerPlan::take_weights(const void *w, const void *b, std::shared_ptr<Packed> packed) {
+    Status status = pack_all(w, b, packed.get());
+    if (!status) return status;
+    if (!packed->finite) {
+        const bool keeps = reference_reads(packed->layout);
+        if (!keeps) packed->block = Block();
+        status = choose(packed.get());
+        if (status && !keeps) status = pack_all(w, b, packed.get());
+        if (!status) return status;
+    }
+    if (b) {
+        const auto *const bytes_of_b = static_cast<const char *>(b);
+        packed->bias.assign(bytes_of_b, bytes_of_b + static_cast<std::size_t>(geometry_.out_channels) *
+                                                         convt_dtype_size(geometry_.b_dtype));
+    }
+    packed_ = std::move(packed);
+    return Status();
+}
+
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                          const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
@@ -318,25 +338,24 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     Status status = p->choose(packed.get());
     if (!status) return status;
     status = p->plan_method(w, b);
+    if (status && w && !p->method_) status = p->take_weights(w, b, std::move(packed));
+    if (status) status = p->finish_planning();
     if (!status) return status;
-    if (w && !p->method_) {
-        status = p->pack_all(w, b, packed.get());
-        if (!status) return status;
-        if (!packed->finite) {
-            const bool keeps = reference_reads(packed->layout);
-            if (!keeps) packed->block = Block();
-            status = p->choose(packed.get());
-            if (status && !keeps) status = p->pack_all(w, b, packed.get());
-            if (!status) return status;
-        }
-        if (b) {
-            const auto *const bytes_of_b = static_cast<const char *>(b);
-            packed->bias.assign(bytes_of_b, bytes_of_b + static_cast<std::size_t>(geometry.out_channels) *
-                                                             convt_dtype_size(geometry.b_dtype));
-        }
-        p->packed_ = std::move(packed);
-    }
-    status = p->finish_planning();
+    *plan = std::move(p);
+    return Status();
+}
+
+Status LayerPlan::replan(const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) const {
+    if (method_ || problem_.may_be_infinite) return create(geometry_, settings_, nullptr, w, b, plan);
+    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, settings_));
+    p->problem_ = problem_;
+    p->candidates_ = candidates_;
+    p->reason_ = reason_;
+    p->core_ = core_;
+    p->cost_ = cost_;
+    p->estimates_ = estimates_;
+    Status status = p->take_weights(w, b, std::make_shared<Packed>());
+    if (status) status = p->finish_planning();
     if (!status) return status;
     *plan = std::move(p);
     return Status();

@@ -72,6 +72,8 @@ class LayerPlan {
     static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                          const void *w, const void *b, std::unique_ptr<LayerPlan> *plan);
     Status reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const;
+    // A plan of the same shape with other constant weights, by the same kernel where they allow it. Of floats.
+    Status replan(const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) const;
 
     Status run(const RunTensors &tensors, void *workspace) const;
 
@@ -105,6 +107,7 @@ class LayerPlan {
     bool names_a_variant() const { return !settings_.variant.empty() && !is_method(settings_.variant); }
     std::int64_t leading_elements() const; // kernel elements of the leading axes
     Status pack_all(const void *w, const void *b, Packed *packed) const;
+    Status take_weights(const void *w, const void *b, std::shared_ptr<Packed> packed);
     Status repack(const LayerPlan &from);
     template<typename F>
     void for_each_leading_element(const F &f) const;

@@ -3,9 +3,11 @@
 #ifndef CONVTRANSPOSE_RUNTIME_METHOD_H_
 #define CONVTRANSPOSE_RUNTIME_METHOD_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,34 @@ std::vector<const LayerPlan *> plans_of(const Pieces &pieces) {
     std::vector<const LayerPlan *> plans;
     for (const auto &piece : pieces) plans.push_back(piece.plan.get());
     return plans;
+}
+
+// Threads take tasks of their own, each with a workspace of its own, if each gets so many, or all the same number.
+constexpr int kTasksPerThread = 4;
+
+// task(i, worker) for i in 0..count-1, each once: by one worker in this order, by several, each on a thread, in any. Returns
+// what failed, if anything did.
+template<typename Task>
+Status run_on_workers(const Parallel &parallel, int workers, std::size_t count, const Task &task) {
+    Status failure;
+    if (workers <= 1) {
+        for (std::size_t i = 0; i < count && failure; i++) failure = task(i, std::size_t{0});
+        return failure;
+    }
+    std::atomic<std::size_t> next{0};
+    Mutex mutex;
+    parallel.for_each(static_cast<std::size_t>(workers), [&](std::size_t worker) {
+        for (;;) {
+            const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
+            if (i >= count) return;
+            if (Status status = task(i, worker); !status) {
+                const std::lock_guard<Mutex> lock(mutex);
+                failure = status;
+                return;
+            }
+        }
+    });
+    return failure;
 }
 
 struct MethodRequest {

@@ -6,6 +6,7 @@
 
 #include "candidates.h"
 #include "core_parts.h"
+#include "division.h"
 #include "error.h"
 #include "kernel_tables.h"
 
@@ -16,50 +17,122 @@ namespace {
 constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
 // Estimates are not that exact; those of bf16 that is multiplied as such are of the same kernels in both layouts.
 constexpr double kGain = 0.75, kGainOfMatrices = 0.85;
-// Of transposing an element: by tiles; the same from or to memory further away than kNear, also with all channels of a position
-// in few sets of the first-level cache; and of few channels or positions.
-constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 1.3, kCyclesOfFew = 1.5;
+// Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
+// in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
+// 0.85, and 0.65 to 1.05.
+constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
 constexpr double kFarFirstOnIntel = 3;  // times as long, of layers with channels first: 3.3 to 5.5 on Granite Rapids
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes
 constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
+constexpr std::int64_t kBlockBytes = 256 << 10; // of x and y of a block of groups, if they are more than vectors
 
 convt_layout other(convt_layout layout) {
     return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
 }
 
-// layout: of the layer whose x or y it is.
-double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype) {
+// shape: of x or y of a layer with that layout, or of a block of it.
+double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype,
+                           bool is_block) {
     if (channels == 1) return 0; // the layouts are one
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
     const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
     const bool near = elements * static_cast<double>(size) <= kNear;
     const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
-                        : near                                    ? kCyclesPerElement
                         : positions * size % kFewSets == 0        ? kCyclesOfFewSets
+                        : near                                    ? kCyclesPerElement
                                                                   : kCyclesFromFar;
-    const bool slower = !near && layout == CONVT_CHANNELS_FIRST && cycles_per_load() > 0;
+    const bool slower = !near && !is_block && layout == CONVT_CHANNELS_FIRST && cycles_per_load() > 0;
     return kCyclesPerTransposition + each * elements * (slower ? kFarFirstOnIntel : 1);
+}
+
+// Whether a tensor is one of the other layout too, as those of a single channel are if what is innermost there has no gaps;
+// moved: its strides then.
+bool is_in_both(std::int64_t channels, convt_layout other, const Strides &strides, Strides *moved) {
+    if (channels != 1) return false;
+    *moved = strides;
+    move_channels(moved, other);
+    if (other == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // of one channel
+    return moved->back() == 1;
 }
 
 } // namespace
 
-OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), inner_(geometry), settings_(settings) {
-    inner_.post_ops = {};
-    inner_.layout = other(geometry.layout);
-    move_channels(&inner_.x_shape, inner_.layout);
-    move_channels(&inner_.y_shape, inner_.layout);
+OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
+    : geometry_(geometry), settings_(settings), parallel_(settings.parallel), block_groups_(block_groups),
+      images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
     settings_.keeps_layout = true;
+    const std::int64_t tasks = block_count() * (geometry.batch / images_);
+    if (parallel_.threads > 1 && (tasks >= kTasksPerThread * parallel_.threads || tasks % parallel_.threads == 0)) {
+        workers_ = parallel_.threads;
+        settings_.parallel = Parallel();
+    }
     const bool bf16 = geometry.dtype == CONVT_BF16;
     copy_ = find_copy(bf16 ? settings.isa : isa_of_floats(settings.isa), CopyOrder::kTransposed,
                       bf16 ? Arithmetic::kBf16 : Arithmetic::kFloat, geometry.dtype, 1);
 }
 
+// All, or as many as stay in cache; of their channels vectors at least.
+std::int64_t OtherLayout::groups_at_once(const Geometry &geometry) {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
+    const std::int64_t bytes = (volume(geometry.x_shape) + volume(geometry.y_shape)) * size;
+    if (bytes <= kBlockBytes) return geometry.group;
+    const std::int64_t channels = std::max(geometry.in_channels_per_group(), geometry.out_channels_per_group()),
+                       least = ceil_div(kCacheLine / size, channels),
+                       of_group = ceil_div(bytes, geometry.batch * geometry.group);
+    const std::int64_t most = std::max(kBlockBytes / of_group / least, std::int64_t{1}) * least;
+    const std::int64_t blocks = ceil_div(geometry.group, most);
+    return std::min(ceil_div(ceil_div(geometry.group, blocks), least) * least, geometry.group);
+}
+
+std::int64_t OtherLayout::block_count() const { return ceil_div(geometry_.group, block_groups_); }
+
+// The layer of a block, in the other layout.
+Geometry OtherLayout::inner(std::int64_t block) const {
+    Geometry g = geometry_;
+    g.post_ops = {};
+    g.layout = other(geometry_.layout);
+    move_channels(&g.x_shape, g.layout);
+    move_channels(&g.y_shape, g.layout);
+    g.group = std::min(block_groups_, geometry_.group - block * block_groups_);
+    g.batch = images_;
+    g.in_channels = g.group * geometry_.in_channels_per_group();
+    g.out_channels = g.group * geometry_.out_channels_per_group();
+    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    g.x_shape[0] = g.y_shape[0] = g.batch;
+    g.x_shape[last ? g.x_shape.size() - 1 : 1] = g.in_channels;
+    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
+    g.w_shape[0] = g.in_channels;
+    return g;
+}
+
+double OtherLayout::cycles_to_transpose_all() const {
+    const std::int64_t blocks = block_count();
+    const auto of_block = [&](std::int64_t i) {
+        const Geometry g = inner(i);
+        return cycles_to_transpose(g.x_shape, geometry_.layout, g.in_channels, g.dtype, blocks > 1) +
+               cycles_to_transpose(g.y_shape, geometry_.layout, g.out_channels, g.dtype, blocks > 1);
+    };
+    return of_blocks(of_block);
+}
+
+double OtherLayout::cycles_of_layers() const {
+    return of_blocks([&](std::int64_t i) { return least_cost(inner(i), settings_.isa); });
+}
+
+// All blocks but the last are alike.
+template<typename OfBlock>
+double OtherLayout::of_blocks(const OfBlock &of_block) const {
+    const std::int64_t last = block_count() - 1;
+    const auto alike = static_cast<double>(last), images = static_cast<double>(geometry_.batch / images_);
+    return images * ((last > 0 ? alike * of_block(0) : 0) + of_block(last));
+}
+
 std::string OtherLayout::summary() const {
-    return concat("as a layer with channels ", inner_.layout == CONVT_CHANNELS_LAST ? "last" : "first",
-                  ", x and y transposed (other_layout)");
+    const char *const layout = geometry_.layout == CONVT_CHANNELS_LAST ? "first" : "last";
+    const std::string at_once = block_count() > 1 ? concat(", ", block_groups_, " groups at a time") : "";
+    return concat("as a layer with channels ", layout, at_once, ", x and y transposed (other_layout)");
 }
 
 Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
@@ -72,65 +145,107 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     }
     const std::int64_t elements = volume(geometry.x_shape) + volume(geometry.y_shape);
     if (volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0 || elements > kMostBytes / size) return Status();
-    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings));
+    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings, groups_at_once(geometry)));
     if (!own->copy_.any) return Status();
-    const double transposing =
-        cycles_to_transpose(geometry.x_shape, geometry.layout, geometry.in_channels, geometry.dtype) +
-        cycles_to_transpose(geometry.y_shape, geometry.layout, geometry.out_channels, geometry.dtype);
+    const double transposing = own->cycles_to_transpose_all();
     const double gain = geometry.dtype == CONVT_BF16 ? kGainOfMatrices : kGain;
     if (!(transposing < gain * request.most)) return Status();
-    made->cost = transposing + least_cost(own->inner_, request.settings.isa);
+    made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();
-    Status status = LayerPlan::create(own->inner_, own->settings_, nullptr, request.w, request.b, &own->layer_);
-    if (!status) return status;
+    for (std::int64_t i = 0; i < own->block_count(); i++) {
+        Block block = {nullptr, i * own->block_groups_};
+        if (Status status = own->plan_block(i, request.w, request.b, &block.plan); !status) return status;
+        own->blocks_.push_back(std::move(block));
+    }
     own->plan_workspace();
     made->method = std::move(own);
     return Status();
 }
 
+Status OtherLayout::plan_block(std::int64_t block, const void *w, const void *b,
+                               std::unique_ptr<LayerPlan> *plan) const {
+    const Geometry geometry = inner(block);
+    const std::int64_t first = block * block_groups_;
+    std::int64_t elements = 1; // of the weights of a group
+    for (const std::int64_t extent : geometry.w_shape) elements *= extent;
+    elements /= geometry.group;
+    const auto *const own_w =
+        static_cast<const char *>(w) + first * elements * static_cast<std::int64_t>(convt_dtype_size(geometry.w_dtype));
+    const auto *const own_b =
+        b ? static_cast<const char *>(b) + first * geometry.out_channels_per_group() *
+                                               static_cast<std::int64_t>(convt_dtype_size(geometry.b_dtype))
+          : nullptr;
+    if (block > 0 && geometry.group == block_groups_) return this->first().replan(own_w, own_b, plan);
+    return LayerPlan::create(geometry, settings_, nullptr, own_w, own_b, plan);
+}
+
 Status OtherLayout::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
-    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings_));
-    if (Status status = layer_->reshape(own->inner_, &own->layer_); !status) return status;
+    PlanSettings settings = settings_;
+    settings.parallel = parallel_;
+    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings, block_groups_));
+    for (const Block &from : blocks_) {
+        Block block = {nullptr, from.first_group};
+        const Geometry inner = own->inner(from.first_group / block_groups_);
+        if (Status status = from.plan->reshape(inner, &block.plan); !status) return status;
+        own->blocks_.push_back(std::move(block));
+    }
     own->plan_workspace();
     *made = std::move(own);
     return Status();
 }
 
+std::size_t OtherLayout::packed_bytes() const {
+    std::size_t bytes = 0;
+    for (const Block &block : blocks_) bytes += block.plan->packed_bytes();
+    return bytes;
+}
+
 void OtherLayout::plan_workspace() {
     const std::uint64_t size = convt_dtype_size(geometry_.dtype);
-    layer_bytes_ = round_up(layer_->workspace_bytes());
-    x_bytes_ = round_up(static_cast<std::uint64_t>(volume(geometry_.x_shape)) * size);
-    y_bytes_ = round_up(static_cast<std::uint64_t>(volume(geometry_.y_shape)) * size);
+    for (const Block &block : blocks_) layer_bytes_ = std::max(layer_bytes_, round_up(block.plan->workspace_bytes()));
+    const Geometry &largest = first().geometry();
+    x_bytes_ = round_up(static_cast<std::uint64_t>(volume(largest.x_shape)) * size);
+    y_bytes_ = round_up(static_cast<std::uint64_t>(volume(largest.y_shape)) * size);
 }
 
 Status OtherLayout::run(const RunTensors &t, char *workspace) const {
-    char *const x = workspace + layer_bytes_, *const y = x + x_bytes_;
-    RunTensors own;
-    own.x = t.x;
-    if (!is_in_both(geometry_.in_channels, t.x_strides, &own.x_strides)) {
-        own.x = x;
-        own.x_strides = dense_strides(inner_.x_shape);
-        transpose(geometry_.x_shape, geometry_.layout, t.x, t.x_strides, x, own.x_strides);
-    }
-    own.y = t.y;
-    const bool in_both = is_in_both(geometry_.out_channels, t.y_strides, &own.y_strides);
-    if (!in_both) {
-        own.y = y;
-        own.y_strides = dense_strides(inner_.y_shape);
-    }
-    if (Status status = layer_->run(own, workspace); !status) return status;
-    if (!in_both) transpose(inner_.y_shape, inner_.layout, y, own.y_strides, t.y, t.y_strides);
-    return Status();
+    const std::size_t blocks = blocks_.size();
+    const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
+    return run_on_workers(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+        return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
+                         workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
+    });
 }
 
-// Whether a tensor of this layout is one of the other too, as those of a single channel are if what is innermost there has no
-// gaps; moved: its strides then.
-bool OtherLayout::is_in_both(std::int64_t channels, const Strides &strides, Strides *moved) const {
-    if (channels != 1) return false;
-    *moved = strides;
-    move_channels(moved, inner_.layout);
-    if (inner_.layout == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // of one channel
-    return moved->back() == 1;
+Status OtherLayout::run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
+    const Geometry &inner = block.plan->geometry();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const std::size_t c_at = geometry_.layout == CONVT_CHANNELS_LAST ? t.x_strides.size() - 1 : 1;
+    const auto offset = [&](const Strides &strides, std::int64_t channels) { // of that many a group
+        return (image * images_ * strides[0] + block.first_group * channels * strides[c_at]) * size;
+    };
+    const char *const x = static_cast<const char *>(t.x) + offset(t.x_strides, geometry_.in_channels_per_group());
+    char *const y = static_cast<char *>(t.y) + offset(t.y_strides, geometry_.out_channels_per_group());
+    char *const x_there = workspace + layer_bytes_, *const y_there = x_there + x_bytes_;
+
+    RunTensors own;
+    own.x = x;
+    if (!is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides)) {
+        own.x = x_there;
+        own.x_strides = dense_strides(inner.x_shape);
+        Shape shape = inner.x_shape;
+        move_channels(&shape, geometry_.layout);
+        transpose(shape, geometry_.layout, x, t.x_strides, x_there, own.x_strides);
+    }
+    own.y = y;
+    const bool in_both = is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
+    if (!in_both) {
+        own.y = y_there;
+        own.y_strides = dense_strides(inner.y_shape);
+    }
+    if (Status status = block.plan->run(own, workspace); !status) return status;
+    if (!in_both) transpose(inner.y_shape, inner.layout, y_there, own.y_strides, y, t.y_strides);
+    return Status();
 }
 
 // shape: in from_layout, as are from_strides; to_strides: in the other.

@@ -1,10 +1,12 @@
 // Layers that kernels of their own layout serve badly: depthwise ones of many small planes, channels last with few outputs or many
-// small groups. x is transposed, the layer computed as one of the other layout, and its y transposed back.
+// small groups. x is transposed, the layer computed as one of the other layout, and its y transposed back: all at once, or if
+// that is much memory some groups of an image at a time, each a layer of its own, so that what is transposed stays in cache.
 #ifndef CONVTRANSPOSE_RUNTIME_OTHER_LAYOUT_H_
 #define CONVTRANSPOSE_RUNTIME_OTHER_LAYOUT_H_
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "kernel_tables.h"
 #include "method.h"
@@ -16,25 +18,43 @@ class OtherLayout : public Method {
     static Status create(const MethodRequest &request, MadeMethod *made);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *layer_; }
-    std::vector<const LayerPlan *> layers() const override { return {layer_.get()}; }
-    std::uint64_t workspace_bytes() const override { return layer_bytes_ + x_bytes_ + y_bytes_; }
-    std::size_t packed_bytes() const override { return layer_->packed_bytes(); }
+    const LayerPlan &first() const override { return *blocks_.front().plan; }
+    std::vector<const LayerPlan *> layers() const override { return plans_of(blocks_); }
+    std::uint64_t workspace_bytes() const override {
+        return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + x_bytes_ + y_bytes_);
+    }
+    std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    OtherLayout(const Geometry &geometry, const PlanSettings &settings);
+    struct Block {
+        std::unique_ptr<LayerPlan> plan; // of the other layout
+        std::int64_t first_group;
+    };
+
+    OtherLayout(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups);
+    static std::int64_t groups_at_once(const Geometry &geometry);
+    std::int64_t block_count() const;
+    Geometry inner(std::int64_t block) const;
+    double cycles_to_transpose_all() const;
+    double cycles_of_layers() const;
+    template<typename OfBlock>
+    double of_blocks(const OfBlock &of_block) const;
+    Status plan_block(std::int64_t block, const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) const;
     void plan_workspace();
-    bool is_in_both(std::int64_t channels, const Strides &strides, Strides *moved) const;
+    Status run_block(const Block &block, std::int64_t image, const RunTensors &tensors, char *workspace) const;
     void transpose(const Shape &shape, convt_layout from_layout, const void *from, const Strides &from_strides,
                    void *to, const Strides &to_strides) const;
 
-    Geometry geometry_, inner_; // the layer's, and that in the other layout
-    PlanSettings settings_;
+    Geometry geometry_;
+    PlanSettings settings_; // of the layers
+    Parallel parallel_;     // of the whole
+    int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each
+    std::int64_t block_groups_, images_; // of a block
     Copier copy_;
-    std::unique_ptr<LayerPlan> layer_;
-    std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0;
+    std::vector<Block> blocks_;
+    std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // of a worker
 };
 
 } // namespace convtranspose

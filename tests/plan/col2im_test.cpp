@@ -39,11 +39,12 @@ const std::vector<std::string> kProblems = {
     "f16 nchw n2 ic100 oc2 i6x9 k7x7 s1x1 p3x3_3x3 bias",
     "bf16 nhwc n1 ic320 oc2 i7x9 k7x7 s2x2 p3x3_3x3 op1x1 bias",
     "bf16 nchw n1 ic100 oc4 i13x8 k5x5 s3x2",
-    // Several strips: along h, w and d.
+    // Several strips: along h, w and d; and images, each a strip, of which three threads take one each.
     "f32 nchw n2 ic96 oc2 i75x62 k6x6 s3x3 d2x2 bias",
     "f32 nhwc n1 ic64 oc3 i97x40 k7x7 s1x1 p3x3_3x3 bias",
     "f32 nchw n1 ic96 oc2 i5000 k26 s3 p11_11 bias",
     "f32 nchw n1 ic64 oc3 i13x13x12 k5x5x5 s2x2x2 p2x2x2_2x2x2 bias",
+    "f32 nchw n3 ic96 oc2 i60x50 k6x6 s3x3 bias",
 };
 
 // Estimates decide, and differ by ISA: for most of these problems they are for it everywhere.

@@ -12,11 +12,19 @@ namespace convtranspose::test {
 namespace {
 
 const std::vector<std::string> kProblems = {
-    "f32 nchw n1 g100 ic100 oc100 i7x6 k4x4 s2x2 p1x1_1x1 bias", "f32 nhwc n3 g20 ic20 oc40 i37 k3 s3 bias",
-    "f32 nchw n2 g1 ic19 oc33 i5x9 k3x3 s2x2 p1x1_1x1",          "f32 nhwc n2 g1 ic19 oc33 i5x9 k3x3 s2x2 p1x1_1x1",
-    "f32 nhwc n1 g1 ic40 oc1 i9x17 k4x4 s2x2 p1x1_1x1 bias",     "f32 nchw n1 g1 ic1 oc5 i9x17 k4x4 s2x2 p1x1_1x1 bias",
-    "f32 nchw n2 g3 ic6 oc9 i3x4x5 k2x3x3 s2x1x2 bias",          "f32 nhwc n2 g3 ic6 oc9 i3x4x5 k2x3x3 s2x1x2 bias",
+    "f32 nchw n1 g100 ic100 oc100 i7x6 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n3 g20 ic20 oc40 i37 k3 s3 bias",
+    "f32 nchw n2 g1 ic19 oc33 i5x9 k3x3 s2x2 p1x1_1x1",
+    "f32 nhwc n2 g1 ic19 oc33 i5x9 k3x3 s2x2 p1x1_1x1",
+    "f32 nhwc n1 g1 ic40 oc1 i9x17 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 g1 ic1 oc5 i9x17 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n2 g3 ic6 oc9 i3x4x5 k2x3x3 s2x1x2 bias",
+    "f32 nhwc n2 g3 ic6 oc9 i3x4x5 k2x3x3 s2x1x2 bias",
     "f64 nhwc n1 g8 ic8 oc16 i5x9 k3x3 s2x2 p1x1_1x1 bias",
+    // So large that some groups of an image are computed at a time: 3 blocks of 2 images, which 3 threads take as they come, and
+    // 4 blocks of one, which they share.
+    "f32 nchw n2 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias",
 };
 
 Options in_the_other_layout(int threads = 1) {
@@ -46,6 +54,19 @@ TEST(OtherLayout, Agrees) {
                 EXPECT_TRUE(y == alone);
             }
         }
+    }
+}
+
+// Blocks of groups take less workspace than x and y do.
+TEST(OtherLayout, TransposesSomeGroupsAtATime) {
+    for (const char *const line : {"f32 nchw n1 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias",
+                                   "f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 3);
+        const Plan plan = plan_of(problem, inputs, in_the_other_layout());
+        EXPECT_NE(plan.explain().find("groups at a time"), std::string::npos) << plan.explain();
+        const std::int64_t elements = inputs.x.size() + Tensor(problem.dtype, plan.y_shape()).size();
+        EXPECT_LT(plan.workspace_bytes(), static_cast<std::size_t>(elements) * sizeof(float));
     }
 }
 
