@@ -68,9 +68,25 @@ constexpr std::int64_t kFarMore = 3;
 // Of y, so that what follows finds it in that cache still.
 constexpr std::int64_t kPieceBytes = 512 << 10;
 // Weights that every thread may read for itself, strip by strip, and larger ones where strips are many; strips enough that none
-// waits long for the last. 256 to 128 channels of 112x112 take 0.85 of the time of sharing each strip (two threads).
-constexpr std::int64_t kSharedWeightsBytes = 384 << 10, kStripsPerThread = 4, kFineStripsPerThread = 8,
-                       kManyStrips = 32, kDwarfs = 16;
+// waits long for the last. 256 to 128 channels of 112x112 take 0.85 of the time of sharing each strip on Zen 5, 256 to 128 of 64x64,
+// 3x3 stride 2, 0.79 on Granite Rapids (two threads).
+constexpr std::int64_t kSharedWeightsBytes = 384 << 10, kStripsPerThread = 4, kManyStrips = 32, kDwarfs = 16;
+
+std::int64_t fine_strips_per_thread() { return cycles_per_load() > 0 ? 4 : 8; }
+
+// So many times as many tasks as are wanted, that one thread has one more than another tells.
+constexpr std::int64_t kMostUneven = 4;
+
+// Makes two boxes of one: of half of its residues each.
+void part_residues(Boxes *boxes) {
+    Box &first = boxes->box[0], &second = boxes->box[1];
+    if (boxes->count != 1 || first.count < 2) return;
+    second = first;
+    first.count /= 2;
+    second.first += first.count;
+    second.count -= first.count;
+    boxes->count = 2;
+}
 
 } // namespace
 
@@ -231,9 +247,11 @@ void Core::plan_strips(int threads) {
                            fine = std::min(at_least(1), ceil_div(std::int64_t{threads}, batch));
         const bool in_one_piece = copies_channels_inside() || strip_axis_ == 2;
         const std::int64_t most = in_one_piece && coarse * batch < threads ? std::max(at_least(halo), fine) : coarse;
-        const std::int64_t possible = std::min(wanted, most * batch);
+        // Of a row at least four tiles, where the weights are read anew for each.
+        const std::int64_t possible =
+            std::min({wanted, most * batch, strip_axis_ == 0 ? at_least(4 * strip_tile_) * batch : wanted});
         const bool may_share =
-            weights_bytes <= kSharedWeightsBytes || (is_near && possible >= kFineStripsPerThread * threads);
+            weights_bytes <= kSharedWeightsBytes || (is_near && possible >= fine_strips_per_thread() * threads);
         if (threads > 1 && may_share && y_volume / kDwarfs <= x_volume) {
             if (batch >= wanted) {
                 images_ = std::min(batch / wanted, std::max<std::int64_t>(strip_bytes / image_bytes, 1));
@@ -361,9 +379,16 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
     const std::int64_t group_parts = std::min(group_tiles, positions_first ? ceil_div(wanted, most_q_parts) : wanted);
     // The reference takes the channels of one packed tile at a time, whatever their number.
     const bool each_tile = v.family == Family::kReference;
+    const std::int64_t few_tile_parts = std::min(packed_.tiles(), ceil_div(wanted, group_parts));
+    const bool are_uneven = parallel.threads > 1 && packed_.tiles() % few_tile_parts != 0;
     const std::int64_t tile_parts =
-        each_tile ? packed_.tiles() : std::min(packed_.tiles(), ceil_div(wanted, group_parts));
+        each_tile || (are_uneven && packed_.tiles() <= kMostUneven * wanted) ? packed_.tiles() : few_tile_parts;
     const std::int64_t q_parts = std::min(most_q_parts, ceil_div(wanted, group_parts * tile_parts));
+    // If threads cannot take as many each, residues of h are parted too, which have weights of their own.
+    const std::int64_t parts = group_parts * tile_parts * q_parts;
+    const bool knows_residues = whole_[1] || (v.built_in && v.built_in->axes[1].table);
+    const bool in_halves =
+        !o.post_ops && !knows_residues && !each_tile && parts % parallel.threads != 0 && parts <= kMostUneven * wanted;
 
     const auto positions_of_part = [&](std::int64_t part) {
         // Parts end on whole tiles, so that residues with one position less still fill one.
@@ -379,6 +404,7 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
             const bool strip_axis = a == strip_axis_;
             boxes[a] = boxes_of(axes_[a], whole_[a], strip_axis ? from : 0, strip_axis ? to : axes_[a].q_extent());
         }
+        if (in_halves) part_residues(&boxes[1]);
         return boxes;
     };
     // A part has as many boxes as the first one, or fewer: at the end of an axis all residues may have the same.

@@ -27,6 +27,8 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n2 ic32 oc32 i60x60 k3x3 s1x1 p1x1_1x1", "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
     "f32 nhwc n1 g2 ic64 oc48 i20x9x11 k2x2x2 s2x2x2 bias",
     "f32 nchw n1 ic1 oc1 i1x1 k1x1", // less work than threads
+    // Tiles that threads cannot take as many of each, so that residues are shared too; fewer planes than make strips for each.
+    "f32 nhwc n1 ic700 oc144 i6x6 k2x2 s2x2 bias", "f32 nhwc n1 g33 ic33 oc33 i4x9x9 k3x3x3 s1x1x1 p1x1x1_1x1x1",
 };
 
 class Threads : public testing::TestWithParam<std::string> {};
