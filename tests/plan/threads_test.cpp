@@ -14,21 +14,31 @@ namespace convtranspose::test {
 namespace {
 
 const std::vector<std::string> kProblems = {
-    "f32 nchw n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias", "f32 nhwc n2 ic16 oc70 i9x9 k3x3 s2x2",
-    "f32 nchw n3 ic8 oc8 i9x70 k3x3 s1x1 p1x1_1x1", "f32 nchw n1 ic8 oc8 i9x70 k2x2 s2x2 bias",
-    "f32 nchw n1 ic12 oc1 i19x9 k9x9 s4x4 p4x4_4x4 op3x3 bias", "f32 nchw n2 g33 ic33 oc33 i9x9 k4x4 s2x2 p1x1_1x1",
-    "f32 nhwc n1 g33 ic33 oc33 i9x9 k4x4 s2x2 p1x1_1x1 bias", "f32 nchw n1 g4 ic12 oc20 i9x9 k3x3 s2x2 d2x3",
-    "f16 nchw n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias", "bf16 nhwc n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1",
-    "f64 nchw n1 ic5 oc7 i9x9 k3x3 s2x2 p1x1_1x1 bias", "f32 nchw n1 ic8 oc16 i301 k16 s8 p4_4",
-    "f32 nchw n1 ic5 oc7 i3x4x5 k3x3x3 s2x2x2", "f32 nchw n2 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1 bias",
+    "f32 nchw n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n2 ic16 oc70 i9x9 k3x3 s2x2",
+    "f32 nchw n3 ic8 oc8 i9x70 k3x3 s1x1 p1x1_1x1",
+    "f32 nchw n1 ic8 oc8 i9x70 k2x2 s2x2 bias",
+    "f32 nchw n1 ic12 oc1 i19x9 k9x9 s4x4 p4x4_4x4 op3x3 bias",
+    "f32 nchw n2 g33 ic33 oc33 i9x9 k4x4 s2x2 p1x1_1x1",
+    "f32 nhwc n1 g33 ic33 oc33 i9x9 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 g4 ic12 oc20 i9x9 k3x3 s2x2 d2x3",
+    "f16 nchw n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1",
+    "f64 nchw n1 ic5 oc7 i9x9 k3x3 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 ic8 oc16 i301 k16 s8 p4_4",
+    "f32 nchw n1 ic5 oc7 i3x4x5 k3x3x3 s2x2x2",
+    "f32 nchw n2 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1 bias",
     // Several strips of x channels last: all in place, but for those at the ends, all copied, and with channels that are apart.
-    "f32 nhwc n1 ic32 oc32 i100x50 k2x2 s2x2", "f32 nhwc n1 ic32 oc32 i7000 k4 s2 p1_1 bias",
+    "f32 nhwc n1 ic32 oc32 i100x50 k2x2 s2x2",
+    "f32 nhwc n1 ic32 oc32 i7000 k4 s2 p1_1 bias",
     "f32 nhwc n1 ic32 oc24 i7000 k4 s2 p1_1 bias", // residues as channels
-    "f32 nhwc n2 ic32 oc32 i60x60 k3x3 s1x1 p1x1_1x1", "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
+    "f32 nhwc n2 ic32 oc32 i60x60 k3x3 s1x1 p1x1_1x1",
+    "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
     "f32 nhwc n1 g2 ic64 oc48 i20x9x11 k2x2x2 s2x2x2 bias",
     "f32 nchw n1 ic1 oc1 i1x1 k1x1", // less work than threads
     // Tiles that threads cannot take as many of each, so that residues are shared too; fewer planes than make strips for each.
-    "f32 nhwc n1 ic700 oc144 i6x6 k2x2 s2x2 bias", "f32 nhwc n1 g33 ic33 oc33 i4x9x9 k3x3x3 s1x1x1 p1x1x1_1x1x1",
+    "f32 nhwc n1 ic700 oc144 i6x6 k2x2 s2x2 bias",
+    "f32 nhwc n1 g33 ic33 oc33 i4x9x9 k3x3x3 s1x1x1 p1x1x1_1x1x1",
 };
 
 class Threads : public testing::TestWithParam<std::string> {};
