@@ -17,6 +17,8 @@ constexpr double kGain = 0.8;                                // estimates are no
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
 constexpr double kCyclesApart = 2; // an element, where other channels lie between those of a run
 
+constexpr double kSlowerOnIntel = 1.15; // of layers with channels first, beside other methods (Granite Rapids)
+
 // Runs of `count` elements to places `to_step` apart; those of one run `to_stride` apart.
 template<typename T>
 void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t to_step, std::int64_t to_stride,
@@ -134,6 +136,7 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     made->cost = elements * ((apart ? kCyclesApart : kCyclesPerElement) +
                              kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
     for (const Layer &layer : own->layers_) made->cost += least_cost(own->geometry_of(layer), request.settings.isa);
+    if (cycles_per_load() > 0 && geometry.layout == CONVT_CHANNELS_FIRST) made->cost *= kSlowerOnIntel;
     if (!(made->cost < kGain * request.most)) return Status();
     for (Layer &layer : own->layers_) {
         const Geometry g = own->geometry_of(layer);

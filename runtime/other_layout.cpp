@@ -15,8 +15,8 @@ namespace convtranspose {
 namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
-// Estimates are not that exact; those of bf16 that is multiplied as such are of the same kernels in both layouts.
-constexpr double kGain = 0.75, kGainOfMatrices = 0.85;
+// Estimates are not that exact, least of layers with channels last that are computed with channels first.
+constexpr double kGainLast = 0.75, kGain = 0.85;
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
 // 0.85, and 0.65 to 1.05.
@@ -148,7 +148,8 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings, groups_at_once(geometry)));
     if (!own->copy_.any) return Status();
     const double transposing = own->cycles_to_transpose_all();
-    const double gain = geometry.dtype == CONVT_BF16 ? kGainOfMatrices : kGain;
+    const bool is_sure = geometry.dtype == CONVT_BF16 || geometry.layout == CONVT_CHANNELS_FIRST;
+    const double gain = is_sure ? kGain : kGainLast;
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();
