@@ -64,7 +64,8 @@ OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings,
       images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
     settings_.keeps_layout = true;
     const std::int64_t tasks = block_count() * (geometry.batch / images_);
-    if (parallel_.threads > 1 && (tasks >= kTasksPerThread * parallel_.threads || tasks % parallel_.threads == 0)) {
+    const std::int64_t threads = parallel_.threads;
+    if (threads > 1 && (tasks >= kTasksPerThread * threads || tasks % threads == 0)) {
         workers_ = parallel_.threads;
         settings_.parallel = Parallel();
     }
@@ -124,8 +125,8 @@ double OtherLayout::cycles_of_layers() const {
 // All blocks but the last are alike.
 template<typename OfBlock>
 double OtherLayout::of_blocks(const OfBlock &of_block) const {
-    const std::int64_t last = block_count() - 1;
-    const auto alike = static_cast<double>(last), images = static_cast<double>(geometry_.batch / images_);
+    const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
+    const auto alike = static_cast<double>(last), images = static_cast<double>(times);
     return images * ((last > 0 ? alike * of_block(0) : 0) + of_block(last));
 }
 
