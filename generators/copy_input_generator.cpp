@@ -140,7 +140,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
     // vectors take 1.2 to 2. Squares of 16 take 0.7: LLVM finds longer ways to shuffle those.
     // Channels of the copy that lie a multiple of 4 KiB apart share a set of the first-level cache, which loses a line of them
     // before the next square has written its other half: there squares that share lines of the copy come one after another, and
-    // then those that share lines of x. 1.2 -> 0.7 cycles (Xeon, Granite Rapids), but 24 channels of wide rows 0.86 as fast.
+    // then those that share lines of x. 1.2 -> 0.7 cycles (Xeon, Granite Rapids); elsewhere it gains nothing, or 24 channels lose.
     void tile(const Type &type) {
         const int extent = std::min(kTileExtent, std::min(natural_vector_size<uint8_t>(), 32) / type.bytes());
         x.dim(0).set_stride(Expr());

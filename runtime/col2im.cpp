@@ -55,8 +55,9 @@ void Col2im::plan_strips() {
     kept_rows_ = 0;
     strip_rows_ = std::max<std::int64_t>(rows, 1);
     if (strip_rows_ * row_bytes <= kStripBytes) {
-        // As many images as fit, a divisor of all.
-        images_ = std::clamp<std::int64_t>(kStripBytes / (strip_rows_ * row_bytes), 1, geometry_.batch);
+        // As many images as fit, a divisor of all (of none: 1).
+        images_ = std::clamp<std::int64_t>(kStripBytes / std::max<std::int64_t>(strip_rows_ * row_bytes, 1), 1,
+                                           std::max<std::int64_t>(geometry_.batch, 1));
         while (geometry_.batch % images_ != 0) images_--;
         return;
     }

@@ -232,7 +232,7 @@ void Core::plan_strips(int threads) {
         };
         // Each thread takes strips of its own, whole, and waits for nobody but at the end: where the weights are small, that
         // all threads read all of them costs nothing. A strip is several times what two strips both read, or, where it is one
-        // piece of memory, less if that leaves one for each thread: measured with two, 25 layers by groups took 1.3 to 2.8
+        // piece of memory, less if that leaves one for each thread: measured with two, 18 layers by groups took 1.3 to 2.8
         // times as long shared, but rows of planes 0.8 to 0.9 times (Xeon, Granite Rapids). Where y dwarfs x, the copy is
         // nothing to wait for, and finer tasks share the work better.
         const std::int64_t halo = axes_[strip_axis_].high - axes_[strip_axis_].low;

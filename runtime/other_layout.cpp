@@ -14,7 +14,8 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together, which are both in the workspace
+constexpr std::int64_t kMostBytes =
+    128 << 20; // of x and y together, which are both in the workspace where there is one group
 // Estimates are not that exact, least of layers with channels last that are computed with channels first.
 constexpr double kGainLast = 0.75, kGain = 0.85;
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position

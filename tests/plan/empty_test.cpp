@@ -75,5 +75,41 @@ TEST(EmptyTensors, NeedNoData) {
     EXPECT_TRUE(status) << status.message();
 }
 
+// Also where layers of other shapes compute the plan's, and back.
+TEST(EmptyTensors, APlanIsReshapedToNoImages) {
+    int able = 0;
+    for (const char *const line : {"f32 nchw n2 ic40 oc2 i20x20 k6x6 s2x2 bias",
+                                   "f32 nchw n2 g40 ic40 oc40 i40x30 k6x6 s2x2", "f32 nhwc n2 ic8 oc1 i9 k4 s2"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 2);
+        for (const char *const method : {"", "residue_layers", "depth_to_space", "col2im", "other_layout"}) {
+            for (const int threads : {1, 2}) {
+                Options options{};
+                options.variant = *method ? method : nullptr;
+                options.threads = threads;
+                SCOPED_TRACE(describe(problem, 2, options));
+                Plan plan, none, again;
+                const void *const b = inputs.b ? inputs.b->data() : nullptr;
+                Status status = Plan::create(problem, options, inputs.w.data(), b, &plan);
+                if (*method && status.code() == CONVT_UNSUPPORTED) continue;
+                ASSERT_TRUE(status) << status.message();
+                Shape shape = problem.x_shape;
+                shape[0] = 0;
+                status = plan.reshape(shape, &none);
+                ASSERT_TRUE(status) << status.message();
+                status = none.run(static_cast<const void *>(nullptr), nullptr);
+                EXPECT_TRUE(status) << status.message();
+                status = none.reshape(problem.x_shape, &again);
+                ASSERT_TRUE(status) << status.message();
+                Tensor y(problem.dtype, again.y_shape());
+                ASSERT_TRUE(again.run(inputs.x.data(), y.data()));
+                EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+                able++;
+            }
+        }
+    }
+    EXPECT_GT(able, 14); // of 30
+}
+
 } // namespace
 } // namespace convtranspose::test
