@@ -80,7 +80,7 @@ Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
 void Col2im::plan_parts() {
     const std::int64_t threads = parallel_.threads, groups = geometry_.batch / images_;
     if (threads <= 1) return;
-    if (groups < kTasksPerThread * threads && groups % threads != 0) {
+    if (!are_enough_for_each(groups, threads)) {
         // Rows that two parts both read are computed twice.
         const AxisPlan &axis = axes_[strip_axis_];
         const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1, units = axis.q_extent() / unit,
@@ -293,7 +293,7 @@ Status Col2im::run(const RunTensors &t, char *workspace) const {
     const char *const bias = weights_at_run_time() ? run_bias : bias_.data();
     const std::size_t parts = parts_.size();
     const auto count = parts * static_cast<std::size_t>(geometry_.batch / images_);
-    return run_on_workers(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+    return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
         return run_part(parts_[task % parts], t, static_cast<std::int64_t>(task / parts) * images_, bias,
                         workspace + worker * (layer_bytes_ + columns_bytes_));
     });

@@ -56,7 +56,6 @@ class Col2im : public Method {
     Status make_plans(const LayerPlan *from, const void *w);
     void make_tables();
     void bias_of(const void *b, char *bias) const;
-    bool runs_on(const Strides &x_strides) const;
     Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
                     char *workspace) const;
     Status multiply(const LayerPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,

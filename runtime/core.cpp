@@ -1,7 +1,6 @@
 #include "core.h"
 
 #include <algorithm>
-#include <atomic>
 #include <tuple>
 #include <utility>
 
@@ -319,15 +318,10 @@ void Core::run(const Operands &o, const Parallel &parallel) const {
         for (std::size_t i = 0; i < count; i++) run_strip(i, o, parallel);
         return;
     }
-    std::atomic<std::size_t> next{0};
-    parallel.for_each(static_cast<std::size_t>(workers_), [&](std::size_t worker) {
+    parallel.for_each_by(workers_, count, [&](std::size_t i, std::size_t worker) {
         Operands own = o;
         own.workspace = static_cast<char *>(o.workspace) + worker * copy_bytes_;
-        for (;;) {
-            const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-            if (i >= count) return;
-            run_strip(i, own, Parallel());
-        }
+        run_strip(i, own, Parallel());
     });
 }
 

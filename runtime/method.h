@@ -38,29 +38,24 @@ std::vector<const LayerPlan *> plans_of(const Pieces &pieces) {
     return plans;
 }
 
-// Threads take tasks of their own, each with a workspace of its own, if each gets so many, or all the same number.
-constexpr int kTasksPerThread = 4;
+// Whether so many tasks are enough for threads to take them whole, each with a workspace of its own: several for each, or the
+// same number.
+inline bool are_enough_for_each(std::int64_t tasks, std::int64_t threads) {
+    return threads > 1 && (tasks >= 4 * threads || tasks % threads == 0);
+}
 
-// task(i, worker) for i in 0..count-1, each once: by one worker in this order, by several, each on a thread, in any. Returns
-// what failed, if anything did.
+// As Parallel::for_each_by. Returns what failed, if anything did: what is left is then not begun.
 template<typename Task>
-Status run_on_workers(const Parallel &parallel, int workers, std::size_t count, const Task &task) {
-    Status failure;
-    if (workers <= 1) {
-        for (std::size_t i = 0; i < count && failure; i++) failure = task(i, std::size_t{0});
-        return failure;
-    }
-    std::atomic<std::size_t> next{0};
+Status run_by(const Parallel &parallel, int workers, std::size_t count, const Task &task) {
     Mutex mutex;
-    parallel.for_each(static_cast<std::size_t>(workers), [&](std::size_t worker) {
-        for (;;) {
-            const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-            if (i >= count) return;
-            if (Status status = task(i, worker); !status) {
-                const std::lock_guard<Mutex> lock(mutex);
-                failure = status;
-                return;
-            }
+    Status failure;
+    std::atomic<bool> failed{false};
+    parallel.for_each_by(workers, count, [&](std::size_t i, std::size_t worker) {
+        if (failed) return;
+        if (Status status = task(i, worker); !status) {
+            const std::lock_guard<Mutex> lock(mutex);
+            failure = status;
+            failed = true;
         }
     });
     return failure;

@@ -65,8 +65,7 @@ OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings,
       images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
     settings_.keeps_layout = true;
     const std::int64_t tasks = block_count() * (geometry.batch / images_);
-    const std::int64_t threads = parallel_.threads;
-    if (threads > 1 && (tasks >= kTasksPerThread * threads || tasks % threads == 0)) {
+    if (are_enough_for_each(tasks, parallel_.threads)) {
         workers_ = parallel_.threads;
         settings_.parallel = Parallel();
     }
@@ -214,7 +213,7 @@ void OtherLayout::plan_workspace() {
 Status OtherLayout::run(const RunTensors &t, char *workspace) const {
     const std::size_t blocks = blocks_.size();
     const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
-    return run_on_workers(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+    return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
         return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
                          workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
     });

@@ -31,7 +31,7 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
         }
         return;
     }
-    Var go("go"), gi("gi"), qo("qo"), qi("qi");
+    Var go("go"), gi("gi"), gb("gb"), qo("qo"), qi("qi");
     // The last tile of groups is stored in part, or overlaps the one before it where that would be slow. The tile of one
     // position is for any number of groups.
     const bool overlaps = !tile.masked_stores && tile.q > 1;
@@ -41,9 +41,8 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
         .vectorize(gi, tile.lanes)
         .unroll(qi);
     if (tile.q < 8) {
-        Var gb("gb");
         y.split(go, gb, go, std::max(128 / (tile.oc * tile.lanes), 1), TailStrategy::GuardWithIf)
-            .reorder({gi, qi, c.oc, go, w.r, qo, h.q, h.r, d.q, d.r, gb, c.n});
+            .reorder({w.r, qo, h.q, h.r, d.q, d.r, gb});
     }
     sum.compute_at(y, go)
         .bound_extent(c.oi, 1)

@@ -22,7 +22,7 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n2 g3 ic6 oc9 i3x4x5 k2x3x3 s2x1x2 bias",
     "f64 nhwc n1 g8 ic8 oc16 i5x9 k3x3 s2x2 p1x1_1x1 bias",
     // So large that some groups of an image are computed at a time: 3 blocks of 2 images, which 3 threads take as they come, and
-    // 4 blocks of one, which they share.
+    // 7 blocks of one, which they share.
     "f32 nchw n2 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias",
     "f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias",
 };
