@@ -171,10 +171,27 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
             }
         }
     }
-    const std::array<Expr, 3> residues_of_y = {sum_of_y[3], sum_of_y[5], sum_of_y[7]};
-    const Expr sum = in.bias_last ? c.sum(sum_of_y) + bias(c.oc, residues_of_y) : c.sum(sum_of_y);
-    c.row(y_args) = in.numerics.finish(sum, c.oc, c.g);
+    const auto finished = [&](const std::vector<Expr> &at) {
+        const Expr sum = in.bias_last ? c.sum(at) + bias(c.oc, {at[3], at[5], at[7]}) : c.sum(at);
+        return in.numerics.finish(sum, c.oc, c.g);
+    };
     const std::vector<Expr> same(y_args.begin(), y_args.end());
+    // y_args[1], sum_of_y[2] and [3] are those of w.
+    if (in.halves_rows) {
+        const int half = in.axes[0].stride / 2;
+        std::vector<Var> half_args = y_args;
+        half_args[1] = c.half_o;
+        half_args.push_back(c.parity);
+        std::vector<Expr> of_half = sum_of_y, of_row = same;
+        of_half[2] = c.half_o / half;
+        of_half[3] = c.half_o % half * 2 + c.parity;
+        c.half_row(half_args) = finished(of_half);
+        of_row[1] = c.axes[0].o / 2;
+        of_row.push_back(c.axes[0].o % 2);
+        c.row(y_args) = c.half_row(of_row);
+    } else {
+        c.row(y_args) = finished(sum_of_y);
+    }
     c.y(y_args) = c.row(same);
     return c;
 }

@@ -62,6 +62,8 @@ struct ConvTransposeInputs {
     int block = 1;            // of input channels
     int oc_tile = 1;          // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
     bool bias_last = false;   // added to the sum, not what it starts from
+    // Rows of y are put together in two steps, first of the even and of the odd residues (ConvTranspose::half_row).
+    bool halves_rows = false;
     Numerics numerics;
 };
 
@@ -91,7 +93,10 @@ struct ConvTranspose {
     // One; or four if the taps of w and h are shared: those that are on both axes, on h, on w, and the rest.
     std::vector<Update> updates;
     Halide::Func row{"row"}; // as y: where a schedule wants it whole before it is stored
-    Halide::Func y{"y"};     // (oc, w dimensions, h dimensions, d dimensions, g, n)
+    // Where that is of many residues of w, the even or odd ones of them: as y, half_o for ow, and parity last.
+    Halide::Func half_row{"half_row"};
+    Halide::Var half_o{"half_o"}, parity{"parity"};
+    Halide::Func y{"y"}; // (oc, w dimensions, h dimensions, d dimensions, g, n)
     int oc_tile = 1;
     int block = 1;               // of input channels
     std::array<int, 3> stride{}; // as in Axis

@@ -31,6 +31,7 @@ struct Tile {
     int qh = 1;                 // positions along h, of one residue
     int lanes = 1;              // of a vector of the sum's type on the target
     bool masked_stores = false; // whether the target stores a part of a vector of any type at once
+    bool masked_rows = false;   // whether it does of y's type
     bool by_element = false;    // whether it multiplies a vector by any element of another; not with unrolled loops
     Loops loops;
 };
@@ -85,24 +86,34 @@ inline void keep_in_registers(Halide::Stage stage, const std::vector<Halide::Var
     }
 }
 
+// Part of store_rows(): `f`, along `o`, of so many residues, is put together whole at that loop of y.
+inline void interleave(Halide::Func f, const Halide::Var &o, int residues, int extent, int lanes, const Halide::Func &y,
+                       const Halide::Var &row) {
+    Halide::Var q(o.name() + "_q"), r(o.name() + "_r");
+    f.compute_at(y, row)
+        .bound_extent(o, extent)
+        .align_bounds(o, residues)
+        .split(o, q, r, residues)
+        .reorder(r, q)
+        .vectorize(q, lanes)
+        .unroll(r)
+        .unroll(q);
+}
+
 // Interleaves the residues of w of a tile's row, at loop `row` of y, before y is stored along it, `along`, by whole vectors, and
 // its end by a part of one: interleaved while they are stored, ends of rows are stored one by one. All is unrolled, so that
 // LLVM keeps the row in registers. For targets with masked stores.
 inline void store_rows(const ConvTranspose &c, const Tile &tile, Halide::Func y, const Halide::Var &along,
                        const Halide::Var &row) {
-    const int stride = c.stride[0];
-    const Halide::Var o = c.axes[0].o;
-    Halide::Var q("row_q"), r("row_r");
-    Halide::Func whole = c.row;
+    const int stride = c.stride[0], extent = tile.q * stride;
     y.vectorize(along, tile.lanes).unroll(along);
-    whole.compute_at(y, row)
-        .bound_extent(o, tile.q * stride)
-        .align_bounds(o, stride)
-        .split(o, q, r, stride)
-        .reorder(r, q)
-        .vectorize(q, tile.lanes)
-        .unroll(r)
-        .unroll(q);
+    if (!c.half_row.defined()) {
+        interleave(c.row, c.axes[0].o, stride, extent, tile.lanes, y, row);
+        return;
+    }
+    Halide::Func halves = c.half_row;
+    interleave(halves.bound_extent(c.parity, 2).unroll(c.parity), c.half_o, stride / 2, extent / 2, tile.lanes, y, row);
+    interleave(c.row, c.axes[0].o, 2, extent, tile.lanes / 2, y, row);
 }
 
 // Where input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.

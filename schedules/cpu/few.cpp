@@ -57,7 +57,7 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
     y.split(c.oc, oo, oi, tile.oc, TailStrategy::GuardWithIf)
         .split(w.o, qo, qi, tile.q * stride_w, TailStrategy::GuardWithIf)
         .split(h.o, qh, rh, stride_h, TailStrategy::GuardWithIf);
-    if (stride_w > 1 && tile.masked_stores) {
+    if (stride_w > 1 && tile.masked_rows) {
         store_rows(c, tile, y.reorder({qi, oi, rh, qo, qh, d.q, d.r, oo, c.g, c.n}), qi, oi);
     } else {
         y.split(qi, qi, rw, stride_w)

@@ -26,7 +26,7 @@ void schedule_residues(const ConvTranspose &c, const Tile &tile) {
     }
     y.unroll(oi);
     // Xeon (Granite Rapids), layers of which a row does not fill a tile: 0.4 to 0.9 of the time.
-    if (stride_w > 1 && tile.masked_stores && !loops.whole_w) {
+    if (stride_w > 1 && tile.masked_rows && (!loops.whole_w || c.half_row.defined())) {
         store_rows(c, tile, y, qi, stride_h > 0 ? rh : oi);
     } else {
         y.split(qi, qi, rw, stride_w).reorder(rw, qi).vectorize(qi, tile.lanes).unroll(rw).unroll(qi);

@@ -39,7 +39,7 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
     y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
         .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards);
-    if (stride > 1 && tile.masked_stores && store == Store::kPlanar && !tile.loops.whole_w) {
+    if (stride > 1 && tile.masked_rows && store == Store::kPlanar && !tile.loops.whole_w) {
         store_rows(c, tile, y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}), qi, qhi);
     } else {
         y.split(qi, qi, r, stride)

@@ -108,19 +108,21 @@ TEST(Purity, SchedulesChangeNoDefinition) {
         Tile tile;
     };
     const Case cases[] = {
-        {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1, false, false, {}}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, {}}},
-        {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8, false, false, {}}},
-        {&kMatrix, Store::kChannels, 0, 0, {32, 16, 2, 16, true, false, {}}},
-        {&kMatrix, Store::kPlanar, 2, 0, {32, 32, 1, 16, true, false, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, {}}},
-        {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8, false, false, {}}},
-        {&kDepthwise, Store::kChannels, 0, 0, {1, 4, 1, 8, false, false, {}}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, true, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, true, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {3, 16, 1, 8, false, true, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true, {}}},
+        {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1, false, false, false, {}}},
+        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, false, {}}},
+        {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8, false, false, false, {}}},
+        {&kMatrix, Store::kChannels, 0, 0, {32, 16, 2, 16, true, true, false, {}}},
+        {&kMatrix, Store::kPlanar, 2, 0, {32, 32, 1, 16, true, true, false, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, false, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, false, {}}},
+        {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8, false, false, false, {}}},
+        {&kDepthwise, Store::kChannels, 0, 0, {1, 4, 1, 8, false, false, false, {}}},
+        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, true, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, true, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {3, 16, 1, 8, false, false, true, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, true, {}}},
+        {&kWide, Store::kPlanar, 3, 0, {4, 16, 1, 8, false, true, false, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true, false, {}}},
     };
     for (const Case &a : cases) {
         const ConvTranspose c = build(a.tile.oc, a.stride_w, a.stride_h, *a.family);
