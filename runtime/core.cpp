@@ -160,7 +160,7 @@ void Core::pack(const WeightsView &w, const QuantizationValues &q, void *packed)
 }
 
 void Core::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
-    unpack_weights(packed_, axes_, q, packed, w, w_out);
+    unpack_weights(packed_, axes_, problem_.x_dtype, q, packed, w, w_out);
 }
 
 void Core::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {

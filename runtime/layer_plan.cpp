@@ -53,6 +53,8 @@ convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
     return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
 }
 
+constexpr const char *kPackedOtherwise = "weights are packed otherwise";
+
 // Whether the reference reads weights that are packed so. Where it does not, another kernel takes packing them again.
 bool reference_reads(const PackedLayout &layout) {
     return layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf;
@@ -148,7 +150,7 @@ Status LayerPlan::choose(const Packed *packed) {
         const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
                                v.arithmetic == packed->layout.arithmetic;
         if (!c.refusal.text && packed_otherwise && !reads_any) {
-            c.refusal = {"weights are packed otherwise"};
+            c.refusal = {kPackedOtherwise};
         }
         if (settings_.variant == v.name) {
             built = true;
@@ -384,7 +386,10 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
         status = p->choose(packed_.get());
     }
     p->packed_ = packed_;
-    if (!status && packed_ && !reference_reads(packed_->layout) && !names_a_variant()) {
+    // Packing is a pass over the weights, the reference one at each position.
+    const bool repacks = status ? p->core_.variant().family == Family::kReference && p->has_packed_otherwise()
+                                : packed_ && !reference_reads(packed_->layout);
+    if (repacks && !names_a_variant()) {
         p->problem_ = core_problem(p->core_geometry_, p->problem_.y_dtype, true);
         status = p->repack(*this);
     }
@@ -397,6 +402,11 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
     if (!status) return status;
     *plan = std::move(p);
     return Status();
+}
+
+bool LayerPlan::has_packed_otherwise() const {
+    return std::any_of(candidates_.begin(), candidates_.end(),
+                       [](const Candidate &c) { return c.refusal.text == kPackedOtherwise; });
 }
 
 void LayerPlan::list() const {

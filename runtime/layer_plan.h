@@ -87,6 +87,7 @@ class LayerPlan {
     const std::vector<MethodEstimate> &estimates() const { return estimates_; } // of methods that were considered
     std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
+    bool shares_weights_of(const LayerPlan &other) const { return packed_ && packed_ == other.packed_; }
     const std::vector<Candidate> &candidates() const { return candidates_; }
     const std::string &reason() const { return reason_; }
     const std::vector<const char *> &able() const;    // names of what can, by cost
@@ -108,6 +109,7 @@ class LayerPlan {
     std::int64_t leading_elements() const; // kernel elements of the leading axes
     Status pack_all(const void *w, const void *b, Packed *packed) const;
     Status take_weights(const void *w, const void *b, std::shared_ptr<Packed> packed);
+    bool has_packed_otherwise() const; // whether a candidate is refused for its packing alone
     Status repack(const LayerPlan &from);
     template<typename F>
     void for_each_leading_element(const F &f) const;

@@ -170,6 +170,19 @@ void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, c
     }
 }
 
+// An element of what is packed as the type of the sums, as the type that it was: exactly.
+void narrow_back(const void *packed, std::int64_t from, convt_dtype dtype, void *w_out, std::int64_t to) {
+    switch (dtype) {
+    case CONVT_F16: static_cast<F16 *>(w_out)[to] = to_f16(static_cast<const float *>(packed)[from]); break;
+    case CONVT_BF16: static_cast<Bf16 *>(w_out)[to] = to_bf16(static_cast<const float *>(packed)[from]); break;
+    case CONVT_F32: static_cast<float *>(w_out)[to] = static_cast<const float *>(packed)[from]; break;
+    case CONVT_F64: static_cast<double *>(w_out)[to] = static_cast<const double *>(packed)[from]; break;
+    case CONVT_U8:
+    case CONVT_S8:
+    case CONVT_S32: break;
+    }
+}
+
 } // namespace
 
 PackedLayout packing_of(const Variant &v) {
@@ -223,16 +236,19 @@ void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &a
     }
 }
 
-void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const QuantizationValues *q,
-                    const void *packed, const WeightsView &w, void *w_out) {
+void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
+                    const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out) {
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::int64_t tap_stride = p.oc_tile ? p.blocks() * tile * p.block : p.groups() * p.block;
     const std::int64_t tile_stride = p.taps_volume() * tap_stride;
     const std::int64_t group_stride = p.oc_tile ? p.tiles() * tile_stride : p.block;
     const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
-        if (p.arithmetic == Arithmetic::kBf16) {
-            static_cast<Bf16 *>(w_out)[to] = static_cast<const Bf16 *>(packed)[from];
-            return;
+        switch (p.arithmetic) {
+        case Arithmetic::kFloat: narrow_back(packed, from, dtype, w_out, to); return;
+        case Arithmetic::kHalf: static_cast<F16 *>(w_out)[to] = static_cast<const F16 *>(packed)[from]; return;
+        case Arithmetic::kBf16: static_cast<Bf16 *>(w_out)[to] = static_cast<const Bf16 *>(packed)[from]; return;
+        case Arithmetic::kInt8:
+        case Arithmetic::kInt16: break;
         }
         const std::int32_t value = p.arithmetic == Arithmetic::kInt8 ? static_cast<const std::int8_t *>(packed)[from]
                                                                      : static_cast<const std::int16_t *>(packed)[from];

@@ -62,10 +62,10 @@ bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axe
 void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
                     const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out);
 
-// Takes either back: w_out is the caller's memory that w described. q: null for floats, of which it is only those of kBf16 that
-// others cannot read.
-void unpack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const QuantizationValues *q,
-                    const void *packed, const WeightsView &w, void *w_out);
+// Takes either back, exactly: w_out is the caller's memory that w described. dtype: as it was packed from, of floats; q: null
+// for those.
+void unpack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
+                    const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out);
 
 // What else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of taps, then factors.
 // bias is [class d][class h][class w][biases()] for int8, [biases()] for int16, s32; factors [kFactorColumns][biases()], f32.

@@ -22,7 +22,7 @@ std::uint64_t y_bytes(const Geometry &geometry) {
 }
 
 // Estimates are not that exact; what is estimated to take as long is not worth the trouble.
-constexpr double kGain = 0.8;
+constexpr double kGain = 0.8, kGainLast = 0.92;
 
 } // namespace
 
@@ -67,15 +67,15 @@ std::vector<ResidueLayers::Piece> ResidueLayers::pieces_of(const Residues &r) co
     const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
                        whole_end = std::max(floor_div(w.out - 1 + w.pad_begin - last, w.stride) + 1, whole_begin);
     std::vector<Piece> pieces;
-    if (whole_end > whole_begin) pieces.push_back({nullptr, r, 0, whole_begin, whole_end - whole_begin, false, false});
+    if (whole_end > whole_begin) pieces.push_back({nullptr, r, 0, whole_begin, whole_end - whole_begin, false});
     for (std::int64_t q = begin; q < end; q++) {
         if (q >= whole_begin && q < whole_end) {
             q = whole_end - 1;
         } else {
-            pieces.push_back({nullptr, r, 0, q, 1, true, false});
+            pieces.push_back({nullptr, r, 0, q, 1, true});
         }
     }
-    if (pieces.empty()) pieces.push_back({nullptr, r, 0, begin, 1, true, false}); // y of another size may have some
+    if (pieces.empty()) pieces.push_back({nullptr, r, 0, begin, 1, true}); // y of another size may have some
     return pieces;
 }
 
@@ -127,31 +127,24 @@ Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
                           least_cost(own->layer(r, piece.q_begin, piece.q_count), request.settings.isa);
         }
     }
-    if (!(made->cost < kGain * request.most)) return Status();
+    const double gain = geometry.layout == CONVT_CHANNELS_LAST ? kGainLast : kGain;
+    if (!(made->cost < gain * request.most)) return Status();
 
     for (std::int64_t channel = 0; channel < own->channels(); channel++) {
         for (const Residues &r : residues) {
-            const LayerPlan *base = nullptr;
-            for (Piece &piece : own->pieces_of(r)) {
-                const Geometry sub = own->layer(r, piece.q_begin, piece.q_count);
-                Status status;
-                if (base) {
-                    status = base->reshape(sub, &piece.plan);
-                } else {
-                    std::size_t weights = convt_dtype_size(sub.w_dtype), biases = 0;
-                    for (const std::int64_t extent : sub.w_shape) weights *= static_cast<std::size_t>(extent);
-                    if (b) biases = static_cast<std::size_t>(sub.out_channels) * convt_dtype_size(sub.b_dtype);
-                    std::vector<char> gathered(weights + biases);
-                    own->gather(r, channel, request.w, b, gathered.data(), gathered.data() + weights);
-                    status = LayerPlan::create(sub, request.settings, nullptr, gathered.data(),
-                                               b ? gathered.data() + weights : nullptr, &piece.plan);
-                    piece.owns_weights = true;
-                }
-                if (!status) return status;
-                piece.channel = channel;
-                if (!base) base = piece.plan.get();
-                own->pieces_.push_back(std::move(piece));
-            }
+            const Piece piece = std::move(own->pieces_of(r).front());
+            const Geometry sub = own->layer(r, piece.q_begin, piece.q_count);
+            std::size_t weights = convt_dtype_size(sub.w_dtype), biases = 0;
+            for (const std::int64_t extent : sub.w_shape) weights *= static_cast<std::size_t>(extent);
+            if (b) biases = static_cast<std::size_t>(sub.out_channels) * convt_dtype_size(sub.b_dtype);
+            std::vector<char> gathered(weights + biases);
+            own->gather(r, channel, request.w, b, gathered.data(), gathered.data() + weights);
+            std::unique_ptr<LayerPlan> first;
+            Status status = LayerPlan::create(sub, request.settings, nullptr, gathered.data(),
+                                              b ? gathered.data() + weights : nullptr, &first);
+            const LayerPlan *const whole = first.get();
+            if (status) status = own->add_pieces(r, channel, whole, nullptr, std::move(first));
+            if (!status) return status;
         }
     }
     own->plan_workspace();
@@ -159,19 +152,32 @@ Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
     return Status();
 }
 
+Status ResidueLayers::add_pieces(const Residues &r, std::int64_t channel, const LayerPlan *whole,
+                                 const LayerPlan *aside, std::unique_ptr<LayerPlan> first) {
+    for (Piece &piece : pieces_of(r)) {
+        piece.channel = channel;
+        piece.plan = std::move(first);
+        if (!piece.plan) {
+            const LayerPlan *const from = piece.aside && aside ? aside : whole;
+            Status status = from->reshape(layer(r, piece.q_begin, piece.q_count), &piece.plan);
+            if (!status) return status;
+        }
+        if (piece.aside) aside = piece.plan.get();
+        pieces_.push_back(std::move(piece));
+    }
+    return Status();
+}
+
 Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
     std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
-    for (const Piece &from : pieces_) {
-        if (!from.owns_weights) continue;
-        bool owns = true;
-        for (Piece &piece : own->pieces_of(from.residues)) {
-            const Geometry sub = own->layer(from.residues, piece.q_begin, piece.q_count);
-            if (Status status = from.plan->reshape(sub, &piece.plan); !status) return status;
-            piece.channel = from.channel;
-            piece.owns_weights = owns;
-            owns = false;
-            own->pieces_.push_back(std::move(piece));
+    for (std::size_t i = 0; i < pieces_.size();) {
+        const Piece &first = pieces_[i];
+        const LayerPlan *aside = nullptr;
+        for (; i < pieces_.size() && first.is_beside(pieces_[i]); i++) {
+            if (pieces_[i].aside) aside = pieces_[i].plan.get();
         }
+        Status status = own->add_pieces(first.residues, first.channel, first.plan.get(), aside, nullptr);
+        if (!status) return status;
     }
     own->plan_workspace();
     *made = std::move(own);
@@ -184,8 +190,11 @@ std::string ResidueLayers::summary() const {
 
 std::size_t ResidueLayers::packed_bytes() const {
     std::size_t bytes = 0;
-    for (const Piece &piece : pieces_) {
-        if (piece.owns_weights) bytes += piece.plan->packed_bytes();
+    for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
+        const bool shares = std::any_of(pieces_.begin(), piece, [&](const Piece &before) {
+            return before.is_beside(*piece) && piece->plan->shares_weights_of(*before.plan);
+        });
+        if (!shares) bytes += piece->plan->packed_bytes();
     }
     return bytes;
 }

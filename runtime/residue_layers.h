@@ -40,7 +40,11 @@ class ResidueLayers : public Method {
         std::int64_t channel;          // of y, if channels are first
         std::int64_t q_begin, q_count; // positions
         bool aside;                    // some residues of its one position are cropped
-        bool owns_weights;             // others share those of a piece before
+
+        // Whether the other is of the same residues and channel.
+        bool is_beside(const Piece &other) const {
+            return channel == other.channel && residues.first == other.residues.first;
+        }
     };
 
     explicit ResidueLayers(const Geometry &geometry) : geometry_(geometry) {}
@@ -50,6 +54,10 @@ class ResidueLayers : public Method {
     Geometry layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const;
     // What is to be computed of some residues: q_begin and q_count of each piece, and whether it is computed aside.
     std::vector<Piece> pieces_of(const Residues &residues) const;
+    // Adds those of some residues and a channel, planned by reshaping: `whole`, or `aside` where there is one for those that
+    // are. first: the plan of the first of them, if it is made already.
+    Status add_pieces(const Residues &residues, std::int64_t channel, const LayerPlan *whole, const LayerPlan *aside,
+                      std::unique_ptr<LayerPlan> first);
     void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
                 char *b_out) const;
     void plan_workspace();

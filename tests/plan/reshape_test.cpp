@@ -121,6 +121,38 @@ TEST(ReshapeSharing, PacksNoWeightsAgain) {
     EXPECT_LT(allocator.live_bytes() - before, weight_bytes / 4);
 }
 
+// Kernels of several columns at a time do not fit one: where no other reads weights that are packed for them, they are packed again,
+// rather than left to the reference kernel.
+TEST(ReshapeSharing, IsLeftToTheReferenceByNoWidth) {
+    for (const char *const type :
+         {"f32 nhwc", "f32 nchw", "f64 nhwc", "f16 nhwc", "f16 nchw", "bf16 nchw", "bf16 nhwc"}) {
+        for (const std::int64_t oc : {32, 48, 64, 96}) {
+            const std::string channels = " ic40 oc" + std::to_string(oc), rest = " k4x4 s2x2 p1x1_1x1 bias";
+            const Problem problem = parse_problem(type + std::string(" n1") + channels + " i13x16" + rest);
+            const Inputs inputs = draw(problem, 12);
+            Plan plan;
+            Status status = Plan::create(problem, Options{}, inputs.w.data(), inputs.b->data(), &plan);
+            ASSERT_TRUE(status) << status.message();
+            for (const std::int64_t width : {1, 2, 3, 5}) {
+                const Problem narrow =
+                    parse_problem(type + std::string(" n2") + channels + " i13x" + std::to_string(width) + rest);
+                SCOPED_TRACE(describe(narrow) + " from " + plan.variant());
+                Plan reshaped;
+                status = plan.reshape(narrow.x_shape, &reshaped);
+                ASSERT_TRUE(status) << status.message();
+                EXPECT_EQ(reshaped.variant().find("reference"), std::string::npos) << reshaped.variant();
+                Inputs narrow_inputs = draw(narrow, 13);
+                narrow_inputs.w = inputs.w;
+                narrow_inputs.b = inputs.b;
+                Tensor y(narrow.dtype, reshaped.y_shape());
+                status = reshaped.run(narrow_inputs.x.data(), y.data());
+                ASSERT_TRUE(status) << status.message();
+                EXPECT_TRUE(agrees(y, reference(narrow, narrow_inputs)));
+            }
+        }
+    }
+}
+
 TEST(ReshapeSharing, AReshapedPlanMayBeReshaped) {
     const Problem problem = parse_problem("f32 nchw n1 ic4 oc6 i5x5 k3x3 s2x2");
     const Inputs inputs = draw(problem, 11);

@@ -102,6 +102,29 @@ TEST(ResidueLayers, AreChosenAndAgree) {
     }
 }
 
+// Nor are the cropped positions at either end, each a layer one column wide, left to the reference kernel.
+TEST(ResidueLayers, ComputeNoPieceByTheReference) {
+    for (const char *const line :
+         {"f32 nhwc n1 g1 ic24 oc12 i37x24 k16x16 s8x8 p4x4_4x4 bias",
+          "f32 nhwc n1 g1 ic16 oc24 i29x46 k8x8 s4x4 p2x2_2x2", "f32 nchw n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias"}) {
+        SCOPED_TRACE(line);
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 4);
+        Options options{};
+        options.variant = "residue_layers";
+        const Plan plan = plan_of(problem, inputs, options);
+        ASSERT_TRUE(plan);
+        const std::size_t kernels = convt_plan_kernel_count(plan.get());
+        EXPECT_GT(kernels, 0u);
+        for (std::size_t i = 0; i < kernels; i++) {
+            EXPECT_STRNE(std::string(convt_plan_kernel(plan.get(), i)).substr(0, 9).c_str(), "reference");
+        }
+        Tensor y(problem.dtype, plan.y_shape());
+        ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    }
+}
+
 TEST(ResidueLayers, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems); }
 
 TEST(ResidueLayers, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9, 77}); }

@@ -217,7 +217,8 @@ CONVT_API convt_status convt_plan_create(const convt_problem *problem, const con
                                          const convt_options *options, convt_plan **plan);
 
 /* A plan for another shape of x (same rank and channels, other batch and spatial extents), sharing the packed weights
- * of `plan`, which remains valid; each is destroyed on its own, in any order. */
+ * of `plan`, which remains valid; each is destroyed on its own, in any order. Where no fast kernel reads them as they
+ * are packed, as may be for one column, they are packed again, which takes as long as creating the plan did. */
 CONVT_API convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, convt_plan **reshaped);
 
 CONVT_API void convt_plan_destroy(convt_plan *plan); /* NULL is allowed */
