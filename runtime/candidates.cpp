@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "kernel_tables.h"
+#include "machine.h"
 #include "packed_weights.h"
 
 namespace convtranspose {
@@ -212,16 +213,13 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     return has_whole_tiles(v, p) || (dares_in_place(v, p) && p.strip_axis() == 0);
 }
 
-// On Intel's cores, for a vector of x along w: of rows that lie at cache lines (Core::copied_row), the loads for one offset in
-// each do not cross any. By pix2pix_last and dcgan_32to64_rgb, 4x4 stride 2, of 3 outputs, of which all such loads took 13 of
-// 75 cycles an input channel (Granite Rapids).
+// For a vector of x along w: of rows that lie at cache lines (Core::copied_row), the loads for one offset in each do not cross any.
 double cycles_to_cross_lines(const AxisPlan &w) {
-    return 6 * cycles_per_load() * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
+    return machine().per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
 }
 
-// There, of x along rows, a vector that was not loaded for the input channel before: it comes from the second-level cache. One
-// output channel by four vectors of 2x2 stride 2 layers takes 1.2 times as long for it, three by two 1.07 times.
-double cycles_per_x_vector() { return 2.5 * cycles_per_load(); }
+// They load three shorter ones a cycle.
+double cycles_per_load(double bytes) { return bytes < 64 ? 0 : machine().per_load; }
 
 // The same as below for kernels of TapOrder::kByOffset, per image and group: `interleave` cycles to store a vector of sums.
 double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
@@ -239,13 +237,13 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     // Only of what is more than half of the first-level cache does it tell.
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
     const bool waits = v.family == Family::kFew && x_bytes >= 24 << 10;
-    const double crossing = waits ? loads * cycles_to_cross_lines(w) + rows_of_x * vectors * cycles_per_x_vector() : 0;
+    const double crossing = waits ? loads * cycles_to_cross_lines(w) + rows_of_x * vectors * machine().per_far_load : 0;
     // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
     // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
-                        cycles_per_load() * (loads + taps * v.tile_oc) + crossing +
-                        rows * std::max(0.0, accumulators - registers) * 2;
+                        cycles_per_load(static_cast<double>(v.lanes * operand_size(v))) * (loads + taps * v.tile_oc) +
+                        crossing + rows * std::max(0.0, accumulators - registers) * 2;
     const double ic = parts_of(p.ic(), block_of(v));
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
@@ -254,10 +252,10 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     // residues.
     const std::int64_t run = std::int64_t{v.tile_q} * v.stride_w;
     const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
-    const bool depthwise = v.family == Family::kDepthwise, each = depthwise && v.isa != Isa::kAvx512;
-    // Granite Rapids takes 1.2 to 2.2 times as long as this for planes of a single input channel.
-    const double slower_there = p.ic() == 1 && cycles_per_load() > 0 ? 1.3 : 1;
-    return (each ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
+    const bool depthwise = v.family == Family::kDepthwise;
+    const bool masked = v.isa == Isa::kAvx512 || (v.isa == Isa::kAvx2 && convt_dtype_size(p.y_dtype) >= 4);
+    const double slower_there = p.ic() == 1 ? machine().one_channel : 1;
+    return (depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
                (static_cast<double>(d.elements.size()) * (ic * step + (depthwise ? 0 : 10 * rows)) +
                 static_cast<double>(d.residues) * residues_w * residues_h * vectors * v.tile_oc * interleave);
@@ -293,17 +291,23 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
     // 32 bytes a cycle.
     const double load = lanes * size / 32;
-    // Vectors of x along rows cross cache lines, which takes Intel's cores about 2.8 cycles each: tiles of 4 rows by 6 vectors
-    // have 116 GFLOP/s where 8 by 3 have 162.
-    const bool crosses = cycles_per_load() > 0 && v.family != Family::kChannels;
+    // Vectors of x along rows cross cache lines.
+    const bool crosses = v.family != Family::kChannels;
+    const double per_load = cycles_per_load(lanes * size);
     const auto step = [&](double vectors, double broadcasts) {
-        const double least = crosses ? std::max(4.0, 2.8 * vectors) : 4;
+        const Machine &m = machine();
+        const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
+        const double least = crosses ? std::max(4.0, crossing * vectors * lanes * size / 64) : 4;
         return std::max(
                    {product * vectors * broadcasts / 2, (vectors + loads * broadcasts) / 2, vectors * load, least}) +
-               cycles_per_load() * (vectors + broadcasts);
+               per_load * (vectors + broadcasts);
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
-    const double interleave = is_float(v.arithmetic) ? 3 : 3 + 1.5 * v.stride_w;
+    // Few output channels: of eight residues, each vector is made of all of them, by two steps in kernels by offset.
+    const double shuffles = v.family != Family::kFew || v.stride_w < 8 || goes_by_offset(v) ? 3 : 16;
+    const double interleave = is_float(v.arithmetic) ? shuffles : 3 + 1.5 * v.stride_w;
+    const double y_bytes =
+        images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
     double total = 0;
     switch (v.family) {
     case Family::kReference: break;
@@ -312,7 +316,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
                              static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
-        double store = positions * vectors * 2;
+        double store = positions * vectors * 4;
         if (!is_float(v.arithmetic)) {
             // Requantization; masked, where the tile is not full, it takes a few times as long.
             const double tiles_of_oc = parts_of(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
@@ -320,27 +324,37 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         }
         if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
         // Groups of less than a cache line come back to each line one after the other.
-        if (v.store == Store::kChannels && shares_cache_lines(g) && y_position_bytes(g) >= kFarPositions)
-            store += positions * cycles_to_scatter(g);
+        if (v.store == Store::kChannels && shares_cache_lines(g)) {
+            if (y_position_bytes(g) >= kFarPositions) {
+                store += positions * cycles_to_scatter(g);
+            } else if (y_bytes >= machine().second_level_cache) {
+                store += positions * machine().shared_line;
+            }
+        }
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
         // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns
         // by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
-        double late = lanes * size == 64 && positions < 8 && cycles_per_load() == 0 ? 1.1 : 1;
-        // On Granite Rapids they do where y and all weights fill the second-level cache: without the factor, at 3.5 GHz, eight such
-        // layers take 1.14 to 1.31 times their estimates, three others 1.05 to 1.11. A large panel is lost between two tiles where
-        // y alone fills it (256 to 128 channels of 800, 16 taps stride 8: 1.2).
-        if (cycles_per_load() > 0 && v.store == Store::kPlanar) {
-            const double y_bytes =
-                images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
+        double late = lanes * size == 64 && positions < 8 ? machine().narrow_tiles : 1;
+        if (reads_any_strides(v) && v.tile_q == 5 && v.tile_qh == 1)
+            late *= 1.2; // its addresses (cmake/variants_x86.cmake)
+        // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone does.
+        if (v.store == Store::kPlanar) {
+            const Machine &m = machine();
             const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
-            if (y_bytes + w_bytes >= kWholeSecondLevelCache) late = 1.1;
-            if (y_bytes >= kWholeSecondLevelCache && panel >= kSecondLevelCache) late *= 1.2;
+            if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
+            if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
         }
         const double k_step = late * std::max(step(vectors, positions),
                                               vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
-        total = tiles * (ic * taps * k_step + residues * (30 + store) + (unrolls_taps(v) ? 0 : taps * 6));
+        const double once = v.store == Store::kChannels ? 10 : 30;
+        total = tiles * (ic * taps * k_step + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6));
+        // Each weight, those of channels that only fill a tile too, is read once from further away if there are that many.
+        const double w_bytes = parts_of(p.oc(), v.tile_oc) * v.tile_oc * ic * taps * size;
+        if (groups * w_bytes >= 0.8 * machine().second_level_cache) {
+            total = std::max(total, w_bytes / (machine().far_weights * images));
+        }
         break;
     }
     case Family::kMatrix: {
@@ -369,9 +383,16 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
             break;
         }
         if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
-            const double vectors = v.tile_oc;
+            // A load for each multiply-add; y is written to memory that is further away if it does not fit the second-level
+            // cache.
+            const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
             const double tiles = parts_of(g.group, packing_of(v).group_tile) * parts_of(w.q_extent(), v.tile_q) * rows;
-            total = tiles * (taps * (step(vectors, v.tile_q) + 6) + residues * (20 + vectors * v.tile_q)) / groups;
+            const double store = y_bytes >= 2 << 20 ? 6 : 4;
+            const double each = std::max(v.lanes * size, 32.0) / 64; // of a cache line
+            total = tiles *
+                    (taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
+                     residues * (10 + vectors * (1.0 + each * (store - 1)))) /
+                    groups;
             break;
         }
         const double vectors = v.tile_q / lanes * v.tile_qh;

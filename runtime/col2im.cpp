@@ -6,6 +6,7 @@
 #include "core_parts.h"
 #include "error.h"
 #include "half.h"
+#include "machine.h"
 
 namespace convtranspose {
 
@@ -144,15 +145,14 @@ double Col2im::cost() const {
         stored *= static_cast<double>(axis.out);
     }
     const bool scattered = w.geometry.stride != 1 && kernel_->stride_w == 0;
-    const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && shares_cache_lines(geometry_);
+    const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && geometry_.out_channels > 1;
     const double per_element = among_others ? cycles_to_scatter(geometry_) : scattered ? kCyclesPerElement : 0;
     const double moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all *
                                                    static_cast<double>(row_ * elements() * images_)
                                              : 0;
-    // Measured on Granite Rapids, where y fills the second-level cache, 2x2 stride 2 layers take 2 to 24 cycles longer for each
-    // product that is stored and loaded; others, of fewer channels, less.
     const double y_bytes = stored * kernel_->lanes * static_cast<double>(convt_dtype_size(geometry_.y_dtype));
-    const double from_far = y_bytes >= kWholeSecondLevelCache ? 5 * cycles_per_load() * taps * kernel_->lanes : 0;
+    const bool is_far = y_bytes >= machine().second_level_cache;
+    const double from_far = is_far ? machine().far_product * taps * kernel_->lanes : 0;
     const double weights = static_cast<double>(geometry_.in_channels_per_group() * elements()) *
                            static_cast<double>(convt_dtype_size(sum_dtype_));
     const double far = weights > kNearWeights ? strips_of_all * weights / kBytesPerCycle : 0;

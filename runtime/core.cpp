@@ -6,6 +6,7 @@
 
 #include "core_parts.h"
 #include "kernel_tables.h"
+#include "machine.h"
 
 namespace convtranspose {
 
@@ -58,20 +59,15 @@ Buffer<2> table_buffer(const AxisPlan &axis, std::int64_t first_residue) {
 // What a strip of x may take. It is read once per tile of output channels and residue, so it should stay in the second-level
 // cache; but every strip reads all weights. Where those would then be far more to read than x is from the third-level cache,
 // a strip is as large as the weights.
-constexpr std::int64_t kLeastStripBytes = 256 << 10, kNearStripBytes = 384 << 10, kMostStripBytes = 4 << 20;
-// Intel's cores have twice as much of that cache: 512 to 256 channels of 56x56 take 0.88 of the time so, 1024 to 512 of 16x16
-// 0.93 (Granite Rapids, one thread, channels first).
-std::int64_t near_strip_bytes() { return cycles_per_load() > 0 ? 2 * kNearStripBytes : kNearStripBytes; }
+constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
 // Times. 512 to 256 channels of 56x56 take 0.96 of the time in near strips (Zen 5, AVX-512).
 constexpr std::int64_t kFarMore = 3;
 // Of y, so that what follows finds it in that cache still.
 constexpr std::int64_t kPieceBytes = 512 << 10;
 // Weights that every thread may read for itself, strip by strip, and larger ones where strips are many; strips enough that none
-// waits long for the last. 256 to 128 channels of 112x112 take 0.85 of the time of sharing each strip on Zen 5, 256 to 128 of 64x64,
-// 3x3 stride 2, 0.79 on Granite Rapids (two threads).
+// waits long for the last. 256 to 128 channels of 112x112 take 0.85 of the time of sharing each strip on Zen 5 (two
+// threads).
 constexpr std::int64_t kSharedWeightsBytes = 384 << 10, kStripsPerThread = 4, kManyStrips = 32, kDwarfs = 16;
-
-std::int64_t fine_strips_per_thread() { return cycles_per_load() > 0 ? 4 : 8; }
 
 // So many times as many tasks as are wanted, that one thread has one more than another tells.
 constexpr std::int64_t kMostUneven = 4;
@@ -218,7 +214,7 @@ void Core::plan_strips(int threads) {
         std::max<std::int64_t>(whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * channels * size, 1);
     if (v.family != Family::kReference) {
         const std::int64_t weights_bytes = packed_.weights() * size;
-        const std::int64_t near = std::clamp(weights_bytes, kLeastStripBytes, near_strip_bytes());
+        const std::int64_t near = std::clamp(weights_bytes, kLeastStripBytes, machine().near_strip);
         const std::int64_t residues =
             (v.stride_w ? 1 : axes_[0].residues) * (v.stride_h ? 1 : axes_[1].residues) * axes_[2].residues;
         const std::int64_t near_bytes = ceil_div(image_bytes, near) * weights_bytes,
@@ -250,7 +246,7 @@ void Core::plan_strips(int threads) {
         const std::int64_t possible =
             std::min({wanted, most * batch, strip_axis_ == 0 ? at_least(4 * strip_tile_) * batch : wanted});
         const bool may_share =
-            weights_bytes <= kSharedWeightsBytes || (is_near && possible >= fine_strips_per_thread() * threads);
+            weights_bytes <= kSharedWeightsBytes || (is_near && possible >= machine().fine_strips * threads);
         if (threads > 1 && may_share && y_volume / kDwarfs <= x_volume) {
             if (batch >= wanted) {
                 images_ = std::min(batch / wanted, std::max<std::int64_t>(strip_bytes / image_bytes, 1));

@@ -6,18 +6,18 @@
 #include "candidates.h"
 #include "division.h"
 #include "error.h"
+#include "machine.h"
 
 namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostChannels = 16;                   // output channels of a group
-constexpr std::int64_t kMostBytes = 4 << 20;                 // of what is rearranged, which should not leave the cache
+constexpr std::int64_t kMostChannels = 16;   // output channels of a group
+constexpr std::int64_t kMostBytes = 4 << 20; // of what is rearranged, which should not leave the cache
+constexpr std::int64_t kManyGroups = 16;
 constexpr double kGain = 0.8;                                // estimates are not that exact
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
 constexpr double kCyclesApart = 2; // an element, where other channels lie between those of a run
-
-constexpr double kSlowerOnIntel = 1.15; // of layers with channels first, beside other methods (Granite Rapids)
 
 // Runs of `count` elements to places `to_step` apart; those of one run `to_stride` apart.
 template<typename T>
@@ -136,7 +136,8 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     made->cost = elements * ((apart ? kCyclesApart : kCyclesPerElement) +
                              kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
     for (const Layer &layer : own->layers_) made->cost += least_cost(own->geometry_of(layer), request.settings.isa);
-    if (cycles_per_load() > 0 && geometry.layout == CONVT_CHANNELS_FIRST) made->cost *= kSlowerOnIntel;
+    if (geometry.layout == CONVT_CHANNELS_FIRST) made->cost *= machine().depth_to_space;
+    if (geometry.group >= kManyGroups) made->cost *= machine().groups_to_space;
     if (!(made->cost < kGain * request.most)) return Status();
     for (Layer &layer : own->layers_) {
         const Geometry g = own->geometry_of(layer);

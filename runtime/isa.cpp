@@ -162,13 +162,6 @@ bool supported(Isa isa) {
     return false;
 }
 
-// Intel's cores slow down by about that much: of the same multiply-adds in the first-level cache, tiles of 4 vectors by 6 (10 loads
-// for 24) take 0.92 to 0.95 of the time of 2 by 14 (16 for 28) on Granite Rapids. On AMD's Zen 5 all of them run at its peak.
-bool loads_cost() {
-    constexpr unsigned int kGenu = 0x756e6547; // of GenuineIntel
-    return cpuid(0).b == kGenu;
-}
-
 #elif defined(__arm__)
 bool supported(Isa isa) {
 #if defined(__linux__)
@@ -196,12 +189,13 @@ bool isa_supported(Isa isa) {
     return known >> static_cast<int>(isa) & 1;
 }
 
-double cycles_per_load() {
+bool is_intel() {
 #if defined(__x86_64__) || defined(_M_X64)
-    static const double cycles = loads_cost() ? 0.2 : 0;
-    return cycles;
+    constexpr unsigned int kGenu = 0x756e6547; // of GenuineIntel
+    static const bool is = cpuid(0).b == kGenu;
+    return is;
 #else
-    return 0;
+    return false;
 #endif
 }
 

@@ -9,23 +9,26 @@
 #include "division.h"
 #include "error.h"
 #include "kernel_tables.h"
+#include "machine.h"
 
 namespace convtranspose {
 
 namespace {
 
 constexpr std::int64_t kMostBytes =
-    128 << 20; // of x and y together, which are both in the workspace where there is one group
-// Estimates are not that exact, least of layers with channels last that are computed with channels first.
-constexpr double kGainLast = 0.75, kGain = 0.85;
+    128 << 20;                // of x and y together, which are both in the workspace where there is one group
+constexpr double kGain = 0.9; // estimates are not that exact
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
 // 0.85, and 0.65 to 1.05.
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
-constexpr double kFarFirstOnIntel = 3;  // times as long, of layers with channels first: 3.3 to 5.5 on Granite Rapids
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes
 constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
+// The same of a block whose channels are a few cache lines of each position of a y with channels last, those of another on
+// other pages: 60 to 100 cycles a line.
+constexpr double kCyclesOfLines = 5;
+constexpr std::int64_t kOtherPages = 1024;      // bytes of a position
 constexpr std::int64_t kBlockBytes = 256 << 10; // of x and y of a block of groups, if they are more than vectors
 
 convt_layout other(convt_layout layout) {
@@ -44,8 +47,8 @@ double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t
                         : positions * size % kFewSets == 0        ? kCyclesOfFewSets
                         : near                                    ? kCyclesPerElement
                                                                   : kCyclesFromFar;
-    const bool slower = !near && !is_block && layout == CONVT_CHANNELS_FIRST && cycles_per_load() > 0;
-    return kCyclesPerTransposition + each * elements * (slower ? kFarFirstOnIntel : 1);
+    const bool slower = !near && !is_block && layout == CONVT_CHANNELS_FIRST;
+    return kCyclesPerTransposition + each * elements * (slower ? machine().far_transposition : 1);
 }
 
 // Whether a tensor is one of the other layout too, as those of a single channel are if what is innermost there has no gaps;
@@ -110,10 +113,15 @@ Geometry OtherLayout::inner(std::int64_t block) const {
 
 double OtherLayout::cycles_to_transpose_all() const {
     const std::int64_t blocks = block_count();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
+                       geometry_.out_channels * size >= kOtherPages &&
+                       static_cast<double>(volume(geometry_.y_shape) * size) >= machine().second_level_cache;
     const auto of_block = [&](std::int64_t i) {
         const Geometry g = inner(i);
-        return cycles_to_transpose(g.x_shape, geometry_.layout, g.in_channels, g.dtype, blocks > 1) +
-               cycles_to_transpose(g.y_shape, geometry_.layout, g.out_channels, g.dtype, blocks > 1);
+        const double x = cycles_to_transpose(g.x_shape, geometry_.layout, g.in_channels, g.dtype, blocks > 1),
+                     y = cycles_to_transpose(g.y_shape, geometry_.layout, g.out_channels, g.dtype, blocks > 1);
+        return x + (lines ? kCyclesOfLines * static_cast<double>(volume(g.y_shape)) : y);
     };
     return of_blocks(of_block);
 }
@@ -149,8 +157,7 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings, groups_at_once(geometry)));
     if (!own->copy_.any) return Status();
     const double transposing = own->cycles_to_transpose_all();
-    const bool is_sure = geometry.dtype == CONVT_BF16 || geometry.layout == CONVT_CHANNELS_FIRST;
-    const double gain = is_sure ? kGain : kGainLast;
+    const double gain = transposing > 0 ? kGain : 1; // else the layouts are one, and so are the estimates
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();

@@ -274,11 +274,7 @@ inline int vector_registers(Isa isa) {
 const char *isa_name(Isa isa);
 bool isa_supported(Isa isa); // by this CPU
 
-// What a load of an operand costs beside multiply-adds that should hide it, in cycles.
-double cycles_per_load();
-
-// Where that is not 0: all of the second-level cache, in bytes.
-constexpr double kWholeSecondLevelCache = 2 << 20;
+bool is_intel(); // this CPU
 
 } // namespace convtranspose
 

@@ -1,0 +1,49 @@
+#include "machine.h"
+
+#include "variant.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Granite Rapids, one thread where nothing else is said.
+Machine intel() {
+    Machine m;
+    // Of the same multiply-adds in the first-level cache, tiles of 4 vectors by 6 (10 loads for 24) take 0.92 to 0.95 of the time
+    // of 2 by 14 (16 for 28). On AMD's Zen 5 all of them run at its peak.
+    m.per_load = 0.2;
+    // pix2pix_last and dcgan_32to64_rgb, 4x4 stride 2, of 3 outputs: all such loads took 13 of 75 cycles an input channel.
+    m.per_crossing = 1.2;
+    // Tiles of 4 rows by 6 vectors have 116 GFLOP/s where 8 by 3 have 162.
+    m.least_per_crossing = 2.8;
+    m.least_per_depthwise_crossing = 1.4;
+    // One output channel by four vectors of 2x2 stride 2 layers takes 1.2 times as long for it, three by two 1.07 times.
+    m.per_far_load = 0.5;
+    m.narrow_tiles = 1;
+    m.one_channel = 1.3; // 1.2 to 2.2
+    m.depth_to_space = 1.15;
+    m.groups_to_space = 1.8; // 18 layers: 1.4 to 5.6
+    m.second_level_cache = 2 << 20;
+    // Without these factors, at 3.5 GHz, eight layers whose y and weights fill that cache take 1.14 to 1.31 times their
+    // estimates, three others 1.05 to 1.11; a large panel of weights is lost between two tiles where y alone fills it (256 to
+    // 128 channels of 800, 16 taps stride 8: 1.2).
+    m.late_weights = 1.1;
+    m.very_late_weights = 1.2;
+    m.far_transposition = 3; // 3.3 to 5.5
+    m.far_weights = 8;       // 192 to 192 channels of one position: 28 GB/s
+    m.shared_line = 24;      // 32 groups of 2 to 4 channels, y of 4.7 MB
+    m.far_product = 1;       // 2x2 stride 2 layers take 2 to 24 cycles longer; others, of fewer channels, less
+    // 512 to 256 channels of 56x56 take 0.88 of the time so, 1024 to 512 of 16x16 0.93 (channels first).
+    m.near_strip *= 2;
+    m.fine_strips = 4; // 256 to 128 channels of 64x64, 3x3 stride 2: 0.79 of the time on two threads
+    return m;
+}
+
+} // namespace
+
+const Machine &machine() {
+    static const Machine made = is_intel() ? intel() : Machine();
+    return made;
+}
+
+} // namespace convtranspose
