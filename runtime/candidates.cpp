@@ -289,8 +289,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     const double rows = static_cast<double>(h.q_extent() * d.q_extent());
     const double lanes = v.lanes, size = static_cast<double>(operand_size(v) * block_of(v));
     // One vector of operands by one broadcast is a multiply-add. The vectors come from the second-level cache, at about
-    // 32 bytes a cycle.
-    const double load = lanes * size / 32;
+    // 32 bytes a cycle; those of one input channel stay in the first.
+    const double load = lanes * size / (v.family == Family::kDepthwise ? 64 : 32);
     // Vectors of x along rows cross cache lines.
     const bool crosses = v.family != Family::kChannels;
     const double per_load = cycles_per_load(lanes * size);
@@ -340,9 +340,11 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         if (reads_any_strides(v) && v.tile_q == 5 && v.tile_qh == 1)
             late *= 1.2; // its addresses (cmake/variants_x86.cmake)
         // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone does.
-        if (v.store == Store::kPlanar) {
-            const Machine &m = machine();
-            const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
+        const Machine &m = machine();
+        const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
+        if (v.store == Store::kChannels) {
+            if (w_bytes >= 2 * m.second_level_cache) late *= m.late_weights;
+        } else {
             if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
             if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
         }
@@ -351,9 +353,9 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double once = v.store == Store::kChannels ? 10 : 30;
         total = tiles * (ic * taps * k_step + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6));
         // Each weight, those of channels that only fill a tile too, is read once from further away if there are that many.
-        const double w_bytes = parts_of(p.oc(), v.tile_oc) * v.tile_oc * ic * taps * size;
-        if (groups * w_bytes >= 0.8 * machine().second_level_cache) {
-            total = std::max(total, w_bytes / (machine().far_weights * images));
+        const double padded_bytes = parts_of(p.oc(), v.tile_oc) * v.tile_oc * ic * taps * size;
+        if (groups * padded_bytes >= 0.8 * m.second_level_cache) {
+            total = std::max(total, padded_bytes / (m.far_weights * images));
         }
         break;
     }
@@ -430,7 +432,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
         const double tiles = parts_of(w.q_extent(), v.tile_q) * rows * parts_of(p.oc(), v.tile_oc);
         // Measured, residues of two axes take a quarter more than that.
-        total = (v.stride_h > 1 ? 1.25 : 1) * tiles *
+        const double far_rows = v.stride_h > 1 && y_bytes >= machine().second_level_cache ? machine().far_rows : 1;
+        total = (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
                 (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
                  residues * (10 + vectors * v.tile_oc * interleave));
         break;

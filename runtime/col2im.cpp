@@ -21,7 +21,7 @@ constexpr double kCyclesPerStrip = 600;
 // A thread's part of y is several times what two parts both read, and so many positions of x at least.
 constexpr std::int64_t kHalosPerPart = 4, kLeastPositions = 128;
 // Every strip reads all weights, which if there are more of them than this come from further away, at so many bytes a cycle.
-constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 8;
+constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 16;
 
 } // namespace
 

@@ -30,6 +30,7 @@ Machine intel() {
     m.late_weights = 1.1;
     m.very_late_weights = 1.2;
     m.far_transposition = 3; // 3.3 to 5.5
+    m.far_rows = 1.3;        // nine layers, 1.1 to 1.7
     m.far_weights = 8;       // 192 to 192 channels of one position: 28 GB/s
     m.shared_line = 24;      // 32 groups of 2 to 4 channels, y of 4.7 MB
     m.far_product = 1;       // 2x2 stride 2 layers take 2 to 24 cycles longer; others, of fewer channels, less

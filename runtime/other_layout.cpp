@@ -10,14 +10,16 @@
 #include "error.h"
 #include "kernel_tables.h"
 #include "machine.h"
+#include "residue_layers.h"
 
 namespace convtranspose {
 
 namespace {
 
 constexpr std::int64_t kMostBytes =
-    128 << 20;                // of x and y together, which are both in the workspace where there is one group
-constexpr double kGain = 0.9; // estimates are not that exact
+    128 << 20; // of x and y together, which are both in the workspace where there is one group
+// Estimates are not that exact, least of layers with channels last that are computed with channels first.
+constexpr double kGainLast = 0.9, kGain = 0.95;
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
 // 0.85, and 0.65 to 1.05.
@@ -127,7 +129,10 @@ double OtherLayout::cycles_to_transpose_all() const {
 }
 
 double OtherLayout::cycles_of_layers() const {
-    return of_blocks([&](std::int64_t i) { return least_cost(inner(i), settings_.isa); });
+    return of_blocks([&](std::int64_t i) {
+        const Geometry g = inner(i);
+        return std::min(least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa));
+    });
 }
 
 // All blocks but the last are alike.
@@ -157,7 +162,9 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings, groups_at_once(geometry)));
     if (!own->copy_.any) return Status();
     const double transposing = own->cycles_to_transpose_all();
-    const double gain = transposing > 0 ? kGain : 1; // else the layouts are one, and so are the estimates
+    const double gain = transposing == 0                         ? 1 // the layouts are one, and so are the estimates
+                        : geometry.layout == CONVT_CHANNELS_LAST ? kGainLast
+                                                                 : kGain;
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();

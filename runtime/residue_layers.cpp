@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "candidates.h"
 #include "division.h"
@@ -109,27 +110,35 @@ void ResidueLayers::gather(const Residues &r, std::int64_t channel, const void *
     }
 }
 
-Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
-    const Geometry &geometry = request.geometry;
-    const void *const b = request.b;
+double ResidueLayers::cost(const Geometry &geometry, Isa isa) {
     const AxisGeometry &axis = geometry.axes.back();
     const std::int64_t most = geometry.layout == CONVT_CHANNELS_LAST ? kMostFolded : kMostChannels;
     const bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && axis.stride > 1 && axis.dilation == 1 &&
                       axis.kernel >= axis.stride && axis.in > 0 && geometry.batch > 0 && geometry.in_channels > 0 &&
                       geometry.out_channels > 0 && geometry.out_channels <= most &&
                       (geometry.layout == CONVT_CHANNELS_FIRST || geometry.group == 1);
-    if (!fits) return Status();
-    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
-    const std::vector<Residues> residues = residues_of(axis);
-    for (const Residues &r : residues) {
-        for (const Piece &piece : own->pieces_of(r)) {
-            made->cost += static_cast<double>(own->channels()) *
-                          least_cost(own->layer(r, piece.q_begin, piece.q_count), request.settings.isa);
+    if (!fits) return std::numeric_limits<double>::infinity();
+    const ResidueLayers all(geometry);
+    double cycles = 0;
+    for (const Residues &r : residues_of(axis)) {
+        for (const Piece &piece : all.pieces_of(r)) {
+            cycles += least_cost(all.layer(r, piece.q_begin, piece.q_count), isa);
         }
     }
+    return static_cast<double>(all.channels()) * cycles;
+}
+
+Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
+    const void *const b = request.b;
+    const double cycles = cost(geometry, request.settings.isa);
+    if (cycles == std::numeric_limits<double>::infinity()) return Status();
+    made->cost = cycles;
     const double gain = geometry.layout == CONVT_CHANNELS_LAST ? kGainLast : kGain;
     if (!(made->cost < gain * request.most)) return Status();
 
+    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
+    const std::vector<Residues> residues = residues_of(geometry.axes.back());
     for (std::int64_t channel = 0; channel < own->channels(); channel++) {
         for (const Residues &r : residues) {
             const Piece piece = std::move(own->pieces_of(r).front());

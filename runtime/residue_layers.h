@@ -20,6 +20,8 @@ namespace convtranspose {
 class ResidueLayers : public Method {
   public:
     static Status create(const MethodRequest &request, MadeMethod *made);
+    // Estimated cycles; infinite: not for this layer.
+    static double cost(const Geometry &geometry, Isa isa);
 
     std::string summary() const override;
     const LayerPlan &first() const override { return *pieces_.front().plan; }
