@@ -8,6 +8,7 @@
 #include "kernel_tables.h"
 #include "machine.h"
 #include "packed_weights.h"
+#include "shape.h"
 
 namespace convtranspose {
 
@@ -218,6 +219,15 @@ double cycles_to_cross_lines(const AxisPlan &w) {
     return machine().per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
 }
 
+// For a vector of x of few output channels that is loaded for the first time, if x is further away than the second-level cache:
+// where there is but one row of it, or several planes, each of which is walked anew.
+double cycles_from_far(const CoreProblem &p) {
+    if (p.plan[1].q_extent() > 1 && p.plan[2].q_extent() == 1) return 0;
+    const Geometry &g = p.geometry;
+    const double bytes = static_cast<double>(volume(g.x_shape)) * static_cast<double>(convt_dtype_size(g.dtype));
+    return bytes >= machine().second_level_cache ? machine().far_x : 0;
+}
+
 // They load three shorter ones a cycle.
 double cycles_per_load(double bytes) { return bytes < 64 ? 0 : machine().per_load; }
 
@@ -238,12 +248,13 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
     const bool waits = v.family == Family::kFew && x_bytes >= 24 << 10;
     const double crossing = waits ? loads * cycles_to_cross_lines(w) + rows_of_x * vectors * machine().per_far_load : 0;
+    const double far = v.family == Family::kFew ? rows_of_x * vectors * cycles_from_far(p) : 0;
     // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
     // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
                         cycles_per_load(static_cast<double>(v.lanes * operand_size(v))) * (loads + taps * v.tile_oc) +
-                        crossing + rows * std::max(0.0, accumulators - registers) * 2;
+                        crossing + far + rows * std::max(0.0, accumulators - registers) * 2;
     const double ic = parts_of(p.ic(), block_of(v));
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
@@ -425,14 +436,14 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const auto load_step = [&](double broadcasts) { // latency of few accumulators included
             return std::max(step(vectors, broadcasts), vectors * load) + crossing;
         };
-        const double steps = shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
-                             rest_w * shared_h * load_step(stride_h * v.tile_oc) +
-                             shared_w * rest_h * load_step(stride_w * v.tile_oc) +
-                             rest_w * rest_h * load_step(v.tile_oc);
+        const double steps =
+            shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
+            rest_w * shared_h * load_step(stride_h * v.tile_oc) + shared_w * rest_h * load_step(stride_w * v.tile_oc) +
+            rest_w * rest_h * load_step(v.tile_oc) + static_cast<double>(h.high - h.low) * vectors * cycles_from_far(p);
         const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
         const double tiles = parts_of(w.q_extent(), v.tile_q) * rows * parts_of(p.oc(), v.tile_oc);
         // Measured, residues of two axes take a quarter more than that.
-        const double far_rows = v.stride_h > 1 && y_bytes >= machine().second_level_cache ? machine().far_rows : 1;
+        const double far_rows = v.stride_h > 2 && y_bytes >= machine().second_level_cache ? machine().far_rows : 1;
         total = (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
                 (static_cast<double>(d.elements.size()) * (ic * steps + loops) +
                  residues * (10 + vectors * v.tile_oc * interleave));

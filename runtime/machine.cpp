@@ -31,6 +31,7 @@ Machine intel() {
     m.very_late_weights = 1.2;
     m.far_transposition = 3; // 3.3 to 5.5
     m.far_rows = 1.3;        // nine layers, 1.1 to 1.7
+    m.far_x = 2.5;           // five layers of one or four outputs, 1.8 to 3.3, in 3-D 7
     m.far_weights = 8;       // 192 to 192 channels of one position: 28 GB/s
     m.shared_line = 24;      // 32 groups of 2 to 4 channels, y of 4.7 MB
     m.far_product = 1;       // 2x2 stride 2 layers take 2 to 24 cycles longer; others, of fewer channels, less
