@@ -34,6 +34,7 @@ class Method {
 template<typename Pieces>
 std::vector<const LayerPlan *> plans_of(const Pieces &pieces) {
     std::vector<const LayerPlan *> plans;
+    plans.reserve(pieces.size());
     for (const auto &piece : pieces) plans.push_back(piece.plan.get());
     return plans;
 }

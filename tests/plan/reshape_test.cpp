@@ -1,5 +1,6 @@
 // A plan for another input size: as good as a fresh one, with the weights of the first.
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -127,15 +128,18 @@ TEST(ReshapeSharing, IsLeftToTheReferenceByNoWidth) {
     for (const char *const type :
          {"f32 nhwc", "f32 nchw", "f64 nhwc", "f16 nhwc", "f16 nchw", "bf16 nchw", "bf16 nhwc"}) {
         for (const std::int64_t oc : {32, 48, 64, 96}) {
-            const std::string channels = " ic40 oc" + std::to_string(oc), rest = " k4x4 s2x2 p1x1_1x1 bias";
-            const Problem problem = parse_problem(type + std::string(" n1") + channels + " i13x16" + rest);
+            const auto of = [&](int batch, int width) {
+                std::ostringstream line;
+                line << type << " n" << batch << " ic40 oc" << oc << " i13x" << width << " k4x4 s2x2 p1x1_1x1 bias";
+                return parse_problem(line.str());
+            };
+            const Problem problem = of(1, 16);
             const Inputs inputs = draw(problem, 12);
             Plan plan;
             Status status = Plan::create(problem, Options{}, inputs.w.data(), inputs.b->data(), &plan);
             ASSERT_TRUE(status) << status.message();
-            for (const std::int64_t width : {1, 2, 3, 5}) {
-                const Problem narrow =
-                    parse_problem(type + std::string(" n2") + channels + " i13x" + std::to_string(width) + rest);
+            for (const int width : {1, 2, 3, 5}) {
+                const Problem narrow = of(2, width);
                 SCOPED_TRACE(describe(narrow) + " from " + plan.variant());
                 Plan reshaped;
                 status = plan.reshape(narrow.x_shape, &reshaped);
