@@ -86,7 +86,7 @@ function(convtranspose_architecture_table)
     # Quantized.
     convtranspose_copies(ISAS avx512_vnni DTYPES i8 BLOCK 4 ORDERS planar channels transposed tochannels)
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES channels STRIDES 0
-                           TILES 2x14 2x12 2x10 2x8 2x7 2x5 2x4 2x6x2 2x5x2 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
+                           TILES 2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1)
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 0 TILES 2x14 2x8 2x4x3 2x2 8x1 1x1)
     convtranspose_variants(FAMILY channels ISAS avx512_vnni DTYPES i8 STORES planar STRIDES 2 4 8
                            TILES 2x14 2x12 2x8 2x4x2 2x4x3 1x8)

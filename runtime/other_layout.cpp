@@ -123,9 +123,11 @@ double OtherLayout::cycles_to_transpose_all() const {
                        static_cast<double>(volume(geometry_.y_shape) * size) >= machine().second_level_cache;
     const auto of_block = [&](std::int64_t i) {
         const Geometry g = inner(i);
-        const double x = cycles_to_transpose(g.x_shape, geometry_.layout, g.in_channels, g.dtype, blocks > 1),
-                     y = cycles_to_transpose(g.y_shape, geometry_.layout, g.out_channels, g.dtype, blocks > 1);
-        return x + (lines ? kCyclesOfLines * static_cast<double>(volume(g.y_shape)) : y);
+        const auto cycles = [&](const Shape &shape, std::int64_t channels) {
+            return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, blocks > 1);
+        };
+        return cycles(g.x_shape, g.in_channels) +
+               (lines ? kCyclesOfLines * static_cast<double>(volume(g.y_shape)) : cycles(g.y_shape, g.out_channels));
     };
     return of_blocks(of_block);
 }

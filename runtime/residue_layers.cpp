@@ -22,7 +22,7 @@ std::uint64_t y_bytes(const Geometry &geometry) {
     return round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * convt_dtype_size(geometry.y_dtype));
 }
 
-// Estimates are not that exact; what is estimated to take as long is not worth the trouble.
+// Estimates are not that exact, least of layers with channels first; what is estimated to take as long is not worth the trouble.
 constexpr double kGain = 0.8, kGainLast = 0.92;
 
 } // namespace
