@@ -164,7 +164,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                           whole(out_h, stride_h)};
         const bool by_element = get_target().arch == Target::ARM && get_target().bits == 64 && !family.depthwise &&
                                 unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
-        const Tile tile{tile_oc, tile_q, tile_qh, lanes, masked_stores(), masked_rows(), by_element, loops};
+        const Tile tile{tile_oc,       tile_q,     tile_qh,      lanes, masked_stores(),
+                        masked_rows(), by_element, prefetches(), loops};
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }
@@ -223,8 +224,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             i += strides[a] == 0 ? 2 : 1;
         }
         family.schedule(c_, tile, store);
-        if (family.lowering_pass) {
-            get_pipeline().add_custom_lowering_pass(family.lowering_pass(c_));
+        if (Internal::IRMutator *const pass = family.lowering_pass ? family.lowering_pass(c_, tile, store) : nullptr) {
+            get_pipeline().add_custom_lowering_pass(pass);
         }
     }
 
@@ -247,6 +248,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     bool masked_rows() const {
         return masked_stores() || (get_target().has_feature(Target::AVX2) && Type(y_type).bits() >= 32);
     }
+    // On what it was measured on.
+    bool prefetches() const { return get_target().arch == Target::X86 && get_target().bits == 64; }
     // Of matrices, those of planar y have output channels as rows, which hold all blocks of input channels that are multiplied
     // at once, side by side (runtime/variant.h has this too).
     bool has_rows_of_channels() const { return family.blocks_at_once > 1 && store == Store::kPlanar; }
@@ -292,9 +295,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         const bool anything = ic || oc || out_w || out_h || axes[0].knows_counts() || axes[1].knows_counts() ||
                               axes[2].knows_counts() || unrolled_axes || unrolled_ic != 1 || by_offset || x_stays;
         const auto rule = [](bool holds, const char *text) { _halide_user_assert(holds) << text << "\n"; };
-        rule(!family.lowering_pass || arithmetic == Arithmetic::kBf16 || arithmetic == Arithmetic::kInt8,
+        const bool matrices = family.blocks_at_once > 1;
+        rule(!matrices || arithmetic == Arithmetic::kBf16 || arithmetic == Arithmetic::kInt8,
              "matrices are of bf16 or int8");
-        rule(!anything || !family.lowering_pass, "matrices have no layer built in");
+        rule(!anything || !matrices, "matrices have no layer built in");
         rule(!anything || family.outside == Outside::kNeverReads, "the reference has no layer built in");
         rule(ic >= 0 && oc >= 0 && out_w >= 0 && out_h >= 0, "an extent is negative");
         rule(out_w == 0 || stride_w > 0, "out_w is for a stride of w that is built in");

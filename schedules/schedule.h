@@ -33,6 +33,7 @@ struct Tile {
     bool masked_stores = false; // whether the target stores a part of a vector of any type at once
     bool masked_rows = false;   // whether it does of y's type
     bool by_element = false;    // whether it multiplies a vector by any element of another; not with unrolled loops
+    bool prefetches = false;    // whether what is read soon is to be fetched (prefetch.h)
     Loops loops;
 };
 
@@ -46,8 +47,8 @@ struct ScheduleFamily {
     void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
     int blocks_at_once = 1; // of input channels; x and w have a multiple of it
     bool bias_last = false;
-    Halide::Internal::IRMutator *(*lowering_pass)(const ConvTranspose &c) =
-        nullptr; // made new: to run after all others
+    // Made new, to run after all others; null: none.
+    Halide::Internal::IRMutator *(*lowering_pass)(const ConvTranspose &c, const Tile &tile, Store store) = nullptr;
 };
 
 // The loops of an update: those of the register tile, the reduction, those outside of it.

@@ -103,7 +103,9 @@ void schedule_matrix(const ConvTranspose &c, const Tile &tile, Store store) {
     update.reorder(order);
 }
 
-Internal::IRMutator *make_pass(const ConvTranspose &c) { return new AmxTiles(c.sum.name()); }
+Internal::IRMutator *make_pass(const ConvTranspose &c, const Tile & /*tile*/, Store /*store*/) {
+    return new AmxTiles(c.sum.name());
+}
 
 } // namespace
 

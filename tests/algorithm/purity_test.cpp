@@ -17,7 +17,7 @@ using Halide::Internal::Definition;
 using Halide::Internal::Function;
 
 ConvTranspose build(int oc_tile, int stride_w, int stride_h, const ScheduleFamily &family) {
-    const bool matrices = family.lowering_pass != nullptr; // of blocks of two channels
+    const bool matrices = family.blocks_at_once > 1; // of blocks of two channels
     const int first = matrices ? 1 : 0;
     const Halide::Type type = matrices ? Halide::BFloat(16) : Halide::Float(32);
     Halide::ImageParam x(type, 6 + first, "x"), w(type, 7 + first, "w"), bias(Halide::Float(32), 2, "bias");
@@ -108,21 +108,21 @@ TEST(Purity, SchedulesChangeNoDefinition) {
         Tile tile;
     };
     const Case cases[] = {
-        {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1, false, false, false, {}}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, false, {}}},
-        {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8, false, false, false, {}}},
-        {&kMatrix, Store::kChannels, 0, 0, {32, 16, 2, 16, true, true, false, {}}},
-        {&kMatrix, Store::kPlanar, 2, 0, {32, 32, 1, 16, true, true, false, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, false, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, false, {}}},
-        {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8, false, false, false, {}}},
-        {&kDepthwise, Store::kChannels, 0, 0, {1, 4, 1, 8, false, false, false, {}}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, true, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, true, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {3, 16, 1, 8, false, false, true, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, true, {}}},
-        {&kWide, Store::kPlanar, 3, 0, {4, 16, 1, 8, false, true, false, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true, false, {}}},
+        {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1, false, false, false, false, {}}},
+        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, false, false, {}}},
+        {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8, false, false, false, false, {}}},
+        {&kMatrix, Store::kChannels, 0, 0, {32, 16, 2, 16, true, true, false, false, {}}},
+        {&kMatrix, Store::kPlanar, 2, 0, {32, 32, 1, 16, true, true, false, false, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, false, false, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, false, false, {}}},
+        {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8, false, false, false, false, {}}},
+        {&kDepthwise, Store::kChannels, 0, 0, {1, 4, 1, 8, false, false, false, false, {}}},
+        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, true, false, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, true, false, {}}},
+        {&kWide, Store::kPlanar, 2, 0, {3, 16, 1, 8, false, false, true, false, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, true, false, {}}},
+        {&kWide, Store::kPlanar, 3, 0, {4, 16, 1, 8, false, true, false, false, {}}},
+        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true, false, false, {}}},
     };
     for (const Case &a : cases) {
         const ConvTranspose c = build(a.tile.oc, a.stride_w, a.stride_h, *a.family);

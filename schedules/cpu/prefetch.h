@@ -1,0 +1,32 @@
+// A lowering pass that fetches what a reduction reads soon into the first-level cache. Halide 21 prefetches only what is to be
+// used once (x86: prefetchnta, which keeps it out of the second-level cache): 0.2 to 0.4 of the speed, measured, where weights
+// are read again.
+#ifndef CONVTRANSPOSE_SCHEDULES_CPU_PREFETCH_H_
+#define CONVTRANSPOSE_SCHEDULES_CPU_PREFETCH_H_
+
+#include <string>
+#include <utility>
+
+#include <Halide.h>
+
+namespace convtranspose {
+
+// In each innermost loop that stores to Func `sum`: per step, each cache line of input `w` that the step `bytes_ahead` later
+// reads, if the steps' reads lie behind one another; and of input `x`, those of `steps_ahead` later, if its reads of two steps
+// share no line (0: of none). A prefetch past the end of an input is of no consequence.
+class Prefetch : public Halide::Internal::IRMutator {
+  public:
+    Prefetch(std::string sum, int w_bytes_ahead, int x_steps_ahead)
+        : sum_(std::move(sum)), w_bytes_ahead_(w_bytes_ahead), x_steps_ahead_(x_steps_ahead) {}
+
+  private:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
+
+    std::string sum_;
+    int w_bytes_ahead_, x_steps_ahead_;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_SCHEDULES_CPU_PREFETCH_H_

@@ -1,0 +1,103 @@
+// What a loop fetches ahead of its use: which lines of which input, and that sums stay the same.
+#include <string>
+#include <vector>
+
+#include <Halide.h>
+#include <gtest/gtest.h>
+
+#include "cpu/prefetch.h"
+
+namespace convtranspose {
+
+namespace {
+
+using namespace Halide;
+using Internal::Call;
+
+// sum(i) += w(k, i) * x(k, j), in which the names of the inputs are those of kernels.
+struct Sums {
+    ImageParam w{Float(32), 1, "w"}, x{Float(32), 1, "x"};
+    Param<int> steps{"steps"};
+    Func y{"y"}, sum{"sum"};
+    Var i{"i"};
+
+    // Of each step x_each floats of x, x_step floats after those of the step before, and `width` of w.
+    Sums(int width, int x_each, int x_step) {
+        RDom k(0, steps);
+        sum(i) = 0.0F;
+        Expr all = 0.0F;
+        for (int e = 0; e < x_each; e++) all += x(k * x_step + e);
+        sum(i) += w(k * width + i) * all;
+        y(i) = sum(i);
+        sum.compute_root().bound_extent(i, width);
+        sum.vectorize(i, 8).unroll(i);
+        sum.update().reorder(i, k).vectorize(i, 8).unroll(i);
+        y.bound(i, 0, width);
+    }
+
+    Pipeline pipeline(int w_bytes_ahead, int x_steps_ahead) {
+        Pipeline p(y);
+        p.add_custom_lowering_pass(new Prefetch(sum.name(), w_bytes_ahead, x_steps_ahead));
+        return p;
+    }
+};
+
+// How often lines of w and of x are fetched in the code of a pipeline.
+class Fetches : public Internal::IRVisitor {
+  public:
+    int w = 0, x = 0;
+    explicit Fetches(const Module &module) { module.functions().front().body.accept(this); }
+
+  private:
+    using IRVisitor::visit;
+    void visit(const Call *op) override {
+        if (op->name == "llvm.prefetch.p0") inside_ = true;
+        IRVisitor::visit(op);
+        if (op->name == "llvm.prefetch.p0") inside_ = false;
+    }
+    void visit(const Internal::Variable *op) override {
+        if (inside_ && op->name == "w") w++;
+        if (inside_ && op->name == "x") x++;
+    }
+    bool inside_ = false;
+};
+
+Fetches fetches(Sums sums, int x_steps_ahead) {
+    return Fetches(sums.pipeline(2048, x_steps_ahead).compile_to_module({sums.w, sums.x, sums.steps}, "f"));
+}
+
+TEST(Prefetch, FetchesEachLineOfWOnce) {
+    EXPECT_EQ(fetches(Sums(16, 1, 1), 0).w, 1); // of two vectors
+    EXPECT_EQ(fetches(Sums(32, 1, 1), 0).w, 2);
+}
+
+TEST(Prefetch, FetchesXWhereStepsShareNoLine) {
+    EXPECT_EQ(fetches(Sums(16, 1, 1), 8).x, 0);
+    EXPECT_EQ(fetches(Sums(16, 1, 15), 8).x, 0);
+    EXPECT_EQ(fetches(Sums(16, 1, 16), 8).x, 1);
+    EXPECT_EQ(fetches(Sums(16, 2, 100), 8).x, 2) << "they may lie on two lines";
+    EXPECT_EQ(fetches(Sums(16, 40, 100), 8).x, 4) << "of 160 bytes";
+    EXPECT_EQ(fetches(Sums(16, 40, 100), 0).x, 0);
+}
+
+TEST(Prefetch, LeavesSumsAsTheyAre) {
+    if (get_jit_target_from_environment().arch != Target::X86) GTEST_SKIP() << "kernels of x86 alone prefetch";
+    constexpr int kWidth = 32, kSteps = 50, kStep = 20;
+    Buffer<float> w(kWidth * kSteps), x(kStep * kSteps);
+    w.for_each_element([&](int i) { w(i) = static_cast<float>(i % 7); });
+    x.for_each_element([&](int i) { x(i) = static_cast<float>(i % 5); });
+    Sums sums(kWidth, 1, kStep);
+    sums.w.set(w);
+    sums.x.set(x);
+    sums.steps.set(kSteps);
+    const Buffer<float> y = sums.pipeline(2048, 8).realize({kWidth}); // the last fetches are past the ends
+    for (int i = 0; i < kWidth; i++) {
+        float expected = 0;
+        for (int k = 0; k < kSteps; k++) expected += w(k * kWidth + i) * x(k * kStep);
+        EXPECT_EQ(y(i), expected) << i;
+    }
+}
+
+} // namespace
+
+} // namespace convtranspose
