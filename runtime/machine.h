@@ -28,6 +28,8 @@ struct Machine {
     // Cycles for a vector of x of few output channels, a store of a part of a cache line that groups share, and an element of a
     // product of col2im.
     double far_x = 0, shared_line = 0, far_product = 0;
+    // Tiles of output channels that are made of one tap faster from x in place than from a copy of it (prefetched_in_place()).
+    std::int64_t tiles_in_place = 0;
 
     // What a strip of x may take of that cache where weights decide, in bytes; how many strips are enough for a thread.
     std::int64_t near_strip = 384 << 10, fine_strips = 8;

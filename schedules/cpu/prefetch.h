@@ -11,9 +11,9 @@
 
 namespace convtranspose {
 
-// In each innermost loop that stores to Func `sum`: per step, each cache line of input `w` that the step `bytes_ahead` later
-// reads, if the steps' reads lie behind one another; and of input `x`, those of `steps_ahead` later, if its reads of two steps
-// share no line (0: of none). A prefetch past the end of an input is of no consequence.
+// In each innermost loop that stores to Func `sum`: per step, each cache line of input `w` that the step `w_bytes_ahead` later
+// reads, for w whose steps' reads lie behind one another; and of input `x` those that `x_steps_ahead` later does, or a quarter of
+// all steps, if its reads of two steps share no line. 0: of none. A prefetch past the end of an input is of no consequence.
 class Prefetch : public Halide::Internal::IRMutator {
   public:
     Prefetch(std::string sum, int w_bytes_ahead, int x_steps_ahead)
