@@ -1,0 +1,92 @@
+// Kernels compute whole tiles: what they read of x and store to y is still only what is there. Each tensor ends, or begins, at a
+// page that may not be touched.
+#ifdef __linux__
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+class BetweenPages {
+  public:
+    BetweenPages(std::size_t bytes, bool at_end) {
+        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t inside = (bytes + page - 1) / page * page;
+        size_ = inside + 2 * page;
+        pages_ = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages_ == MAP_FAILED) return;
+        char *const first = static_cast<char *>(pages_) + page;
+        if (inside && mprotect(first, inside, PROT_READ | PROT_WRITE) != 0) return;
+        data_ = at_end ? first + inside - bytes : first;
+    }
+    ~BetweenPages() {
+        if (pages_ != MAP_FAILED) munmap(pages_, size_);
+    }
+    BetweenPages(const BetweenPages &) = delete;
+    BetweenPages &operator=(const BetweenPages &) = delete;
+
+    char *data() const { return data_; } // null: no memory
+
+  private:
+    void *pages_ = MAP_FAILED;
+    std::size_t size_ = 0;
+    char *data_ = nullptr;
+};
+
+class Bounds : public testing::TestWithParam<std::string> {};
+
+TEST_P(Bounds, OnlyWhatIsThereIsTouched) {
+    const Problem problem = parse_problem(GetParam());
+    const Inputs inputs = draw(problem, 1);
+    const Expected expected = reference(problem, inputs);
+    const std::size_t size = convt_dtype_size(problem.dtype),
+                      x_bytes = static_cast<std::size_t>(inputs.x.size()) * size;
+    for (std::size_t i = 0; i < convt_isa_count(); i++) {
+        if (!convt_isa_supported(i)) continue;
+        Options options = {};
+        options.isa = convt_isa_name(i);
+        Plan plan;
+        const Status status =
+            Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        for (const bool at_end : {true, false}) {
+            Tensor y(problem.dtype, plan.y_shape());
+            const std::size_t y_bytes = static_cast<std::size_t>(y.size()) * size;
+            const BetweenPages x_pages(x_bytes, at_end), y_pages(y_bytes, at_end);
+            ASSERT_TRUE(x_pages.data() && y_pages.data()) << "no memory";
+            std::memcpy(x_pages.data(), inputs.x.data(), x_bytes);
+            ASSERT_TRUE(plan.run(x_pages.data(), y_pages.data()));
+            std::memcpy(y.data(), y_pages.data(), y_bytes);
+            EXPECT_TRUE(agrees(y, expected)) << options.isa;
+        }
+    }
+}
+
+// x in place and copied, ends of rows, one tap, tiles of all families; channels that lie more than half a page apart.
+INSTANTIATE_TEST_SUITE_P(Plan, Bounds,
+                         testing::Values("f32 nchw n1 ic64 oc16 i3000 k1", "f32 nchw n2 ic64 oc8 i1201 k1 bias",
+                                         "f32 nchw n1 ic70 oc1 i700 k16 s8", "f32 nchw n1 ic64 oc2 i30x41 k3x3 bias",
+                                         "f32 nchw n1 ic32 oc8 i40x41 k1x1", "f32 nchw n1 ic16 oc24 i9x9 k2x2 s2x2",
+                                         "f32 nchw n1 ic16 oc24 i9x17 k4x4 s2x2 p1x1_1x1",
+                                         "f32 nhwc n1 ic16 oc24 i9x17 k4x4 s2x2 p1x1_1x1",
+                                         "f32 nhwc n1 ic64 oc40 i9x17 k1x1", "f32 nchw n1 ic3 oc1 i9x37 k9x9 s3x3",
+                                         "f32 nchw n1 g16 ic16 oc16 i9x37 k4x4 s2x2",
+                                         "f32 nhwc n1 g21 ic21 oc21 i9x9 k4x4 s2x2", "f64 nchw n1 ic64 oc8 i1501 k1",
+                                         "f16 nchw n1 ic64 oc8 i701 k1"),
+                         [](const testing::TestParamInfo<std::string> &c) { return std::to_string(c.index); });
+
+} // namespace
+} // namespace convtranspose::test
+
+#endif // __linux__
