@@ -559,9 +559,7 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
         if (c.copies_ends && prefetched_in_place(variant, problem)) {
             // Of 0.4 cycles an element. 512 channels of 3200 to 16: 0.25, to 8: 0.29.
             constexpr double kNotCopied = 0.25;
-            const std::array<std::int64_t, 3> in = {problem.axes[0].in, problem.axes[1].in, problem.axes[2].in};
-            c.cost -= kNotCopied * static_cast<double>(problem.geometry.batch * problem.geometry.in_channels * in[0] *
-                                                       in[1] * in[2]);
+            c.cost -= kNotCopied * static_cast<double>(volume(problem.geometry.x_shape));
         }
     }
     return c;

@@ -128,7 +128,7 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 
 // Xeon (Granite Rapids, AVX-512), one thread, f32: 1.05 to 1.17 times as fast where weights or x come from the second-level
 // cache or further (2x10 on a 16x8 vocoder layer, whose 8 MB of weights come from the third: 64% of the FMA peak, 78% with),
-// as fast where they do not; on AVX2 1.00 to 1.08. Distances of half or twice as much are within 1%. Smaller tiles, and a row of
+// as fast where they do not; on AVX2 0.96 to 1.08. Distances of half or twice as much are within 1%. Smaller tiles, and a row of
 // x for each of a tile's, would fetch about as often as they multiply: up to 6% slower in the first-level cache. 8-bit integers
 // gain nothing. Channels last, a step of x is on the line of the one before.
 Internal::IRMutator *make_pass(const ConvTranspose &c, const Tile &tile, Store store) {

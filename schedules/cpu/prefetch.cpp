@@ -132,17 +132,17 @@ Stmt Prefetch::visit(const For *op) {
     if (body.loops || !body.stores) return IRMutator::visit(op);
 
     std::vector<Stmt> all;
-    // Of a short loop less far ahead, as what lies behind its last step is fetched for nothing.
-    const Expr x_steps_ahead = min(x_steps_ahead_, op->extent / 4);
-    const auto step = [&](const Expr &at) {
-        return simplify(substitute(op->name, Variable::make(Int(32), op->name) + 1, at) - at);
-    };
-    for (const Expr &at : w_bytes_ahead_ ? lines(body.w, true) : std::vector<Expr>())
-        all.push_back(prefetch(body.w.input, at + w_bytes_ahead_));
-    for (const Expr &at : x_steps_ahead_ ? lines(body.x, false) : std::vector<Expr>()) {
-        const Expr by = step(at);
-        const auto *const bytes = by.as<IntImm>();
-        if (!bytes || bytes->value >= kLine) all.push_back(prefetch(body.x.input, at + by * x_steps_ahead));
+    if (w_bytes_ahead_) {
+        for (const Expr &at : lines(body.w, true)) all.push_back(prefetch(body.w.input, at + w_bytes_ahead_));
+    }
+    if (x_steps_ahead_) {
+        // Of a short loop less far ahead, as what lies behind its last step is fetched for nothing.
+        const Expr steps = min(x_steps_ahead_, op->extent / 4), next = Variable::make(Int(32), op->name) + 1;
+        for (const Expr &at : lines(body.x, false)) {
+            const Expr step = simplify(substitute(op->name, next, at) - at);
+            const auto *const bytes = step.as<IntImm>();
+            if (!bytes || bytes->value >= kLine) all.push_back(prefetch(body.x.input, at + step * steps));
+        }
     }
     all.push_back(op->body);
     return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
