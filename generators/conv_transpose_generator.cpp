@@ -164,8 +164,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                           whole(out_h, stride_h)};
         const bool by_element = get_target().arch == Target::ARM && get_target().bits == 64 && !family.depthwise &&
                                 unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
-        const Tile tile{tile_oc,       tile_q,     tile_qh,      lanes, masked_stores(),
-                        masked_rows(), by_element, prefetches(), loops};
+        const Tile tile{tile_oc, tile_q, tile_qh, lanes, masked_stores(), masked_rows(), by_element, x86_64(), loops};
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }
@@ -224,8 +223,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             i += strides[a] == 0 ? 2 : 1;
         }
         family.schedule(c_, tile, store);
-        if (Internal::IRMutator *const pass = family.lowering_pass ? family.lowering_pass(c_, tile, store) : nullptr) {
-            get_pipeline().add_custom_lowering_pass(pass);
+        if (family.lowering_passes) {
+            for (Internal::IRMutator *const pass : family.lowering_passes(c_, tile, store)) {
+                get_pipeline().add_custom_lowering_pass(pass);
+            }
         }
     }
 
@@ -248,8 +249,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     bool masked_rows() const {
         return masked_stores() || (get_target().has_feature(Target::AVX2) && Type(y_type).bits() >= 32);
     }
-    // On what it was measured on.
-    bool prefetches() const { return get_target().arch == Target::X86 && get_target().bits == 64; }
+    bool x86_64() const { return get_target().arch == Target::X86 && get_target().bits == 64; }
     // Of matrices, those of planar y have output channels as rows, which hold all blocks of input channels that are multiplied
     // at once, side by side (runtime/variant.h has this too).
     bool has_rows_of_channels() const { return family.blocks_at_once > 1 && store == Store::kPlanar; }

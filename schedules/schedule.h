@@ -33,9 +33,11 @@ struct Tile {
     bool masked_stores = false; // whether the target stores a part of a vector of any type at once
     bool masked_rows = false;   // whether it does of y's type
     bool by_element = false;    // whether it multiplies a vector by any element of another; not with unrolled loops
-    bool prefetches = false;    // whether what is read soon is to be fetched (prefetch.h)
+    bool x86_64 = false; // whether passes that were measured there alone apply (prefetch.h, interleave_positions.h)
     Loops loops;
 };
+
+using LoweringPasses = std::vector<Halide::Internal::IRMutator *>;
 
 // A way to schedule the algorithm, and what of the algorithm's choices it asks for.
 struct ScheduleFamily {
@@ -47,8 +49,8 @@ struct ScheduleFamily {
     void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
     int blocks_at_once = 1; // of input channels; x and w have a multiple of it
     bool bias_last = false;
-    // Made new, to run after all others; null: none.
-    Halide::Internal::IRMutator *(*lowering_pass)(const ConvTranspose &c, const Tile &tile, Store store) = nullptr;
+    // Made new, to run after all others, in this order.
+    LoweringPasses (*lowering_passes)(const ConvTranspose &c, const Tile &tile, Store store) = nullptr;
 };
 
 // The loops of an update: those of the register tile, the reduction, those outside of it.

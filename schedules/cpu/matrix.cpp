@@ -103,13 +103,13 @@ void schedule_matrix(const ConvTranspose &c, const Tile &tile, Store store) {
     update.reorder(order);
 }
 
-Internal::IRMutator *make_pass(const ConvTranspose &c, const Tile & /*tile*/, Store /*store*/) {
-    return new AmxTiles(c.sum.name());
+LoweringPasses make_passes(const ConvTranspose &c, const Tile & /*tile*/, Store /*store*/) {
+    return {new AmxTiles(c.sum.name())};
 }
 
 } // namespace
 
 const ScheduleFamily kMatrix = {
-    "matrix", Outside::kNeverReads, TapOrder::kPerResidue, false, false, schedule_matrix, kMost, true, make_pass};
+    "matrix", Outside::kNeverReads, TapOrder::kPerResidue, false, false, schedule_matrix, kMost, true, make_passes};
 
 } // namespace convtranspose
