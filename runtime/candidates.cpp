@@ -360,8 +360,6 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns
         // by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
         double late = lanes * size == 64 && positions < 8 ? machine().narrow_tiles : 1;
-        if (reads_any_strides(v) && v.tile_q == 5 && v.tile_qh == 1)
-            late *= 1.2; // its addresses (cmake/variants_x86.cmake)
         // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone does.
         const Machine &m = machine();
         const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
@@ -429,8 +427,6 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double store = v.store == Store::kPlanar ? interleave : cycles_to_scatter(g) * lanes; // of a vector
         total = tiles *
                 (ic * taps * step(vectors, v.tile_oc) + residues * (20 + vectors * v.tile_oc * store) + taps * loop);
-        // Of three output channels most of it is loads of x and stores, which take a fifth more than that, as measured.
-        if (v.stride_w > 1 && v.tile_oc == 3 && p.oc() == 3) total *= 1.2;
         break;
     }
     case Family::kFew: {

@@ -18,6 +18,10 @@ struct Machine {
     // offset; depth_to_space with channels first, and of many groups.
     double narrow_tiles = 1.1, one_channel = 1, depth_to_space = 1, groups_to_space = 1;
 
+    // Layers of channels first, of weights that are not far, go by the other layout if that is estimated to take less than so many
+    // times as long.
+    double other_layout = 0.95;
+
     // All of the second-level cache, in bytes, if what does not fit is known to take longer. What follows is of that.
     double second_level_cache = std::numeric_limits<double>::infinity();
     // Times as long: weights that arrive late, and very late; transposing channels first; rows of few output channels, of three

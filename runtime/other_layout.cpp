@@ -20,7 +20,7 @@ constexpr std::int64_t kMostBytes =
     128 << 20; // of x and y together, which are both in the workspace where there is one group
 // Estimates are not that exact, least of layers with channels last that are computed with channels first.
 // Those of weights that fill a second-level cache are 1.16 times too low for channels first.
-constexpr double kGainLast = 0.9, kGain = 0.95, kGainOfFarWeights = 0.85;
+constexpr double kGainLast = 0.9, kGainOfFarWeights = 0.85;
 constexpr std::int64_t kFarWeights = 2 << 20; // bytes
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
@@ -170,7 +170,7 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     const double gain = transposing == 0 ? 1 // the layouts are one, and so are the estimates
                         : !first         ? kGainLast
                         : is_far         ? kGainOfFarWeights
-                                         : kGain;
+                                         : machine().other_layout;
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();

@@ -129,9 +129,10 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 
 // Xeon (Granite Rapids, AVX-512), one thread, f32.
 //
-// Positions interleaved: 1.05 to 1.06 times as fast by 2x8 and 2x10, 1.02 to 1.05 by 2x12, 1.3 by 2x5 (39 instructions for ten
-// multiply-adds before, 21 after; 2x8 39 and 33, of 16), from 16 input channels on; 0.9 to 1.02 of fewer. More positions would
-// have their distances reloaded from the stack: 2x14 0.99 to 1.01, 1x14, whose loads are part of the multiply-adds, 0.9.
+// Positions interleaved: 1.03 to 1.09 times as fast by 2x8 and 2x10, 1.3 by 2x5 (39 instructions for ten multiply-adds before, 21
+// after; 2x8 39 and 33, of 16), from 32 input channels on; of fewer 0.92 to 1.09. Distances of more positions are reloaded from the
+// stack for each tap: 2x12 1.02 to 1.05 of deep layers, 0.7 to 0.95 of several groups; 1x14, whose loads are part of the
+// multiply-adds, 0.9.
 //
 // Fetched ahead: 1.05 to 1.17 times as fast where weights or x come from the second-level cache or further (2x10 on a 16x8
 // vocoder layer, whose 8 MB of weights come from the third: 64% of the FMA peak, 78% with), as fast where they do not; on AVX2
@@ -140,7 +141,7 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 // x is on the line of the one before. Lines of y fetched for writing, one every few steps: 1.05 where 256 channels and more are
 // summed into a y of many MB, 0.86 to 0.98 of up to 64 channels.
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store) {
-    constexpr int kMostInterleaved = 12, kLeastFetching = 6, kBytesAhead = 2048, kStepsAhead = 8;
+    constexpr int kMostInterleaved = 10, kLeastFetching = 6, kBytesAhead = 2048, kStepsAhead = 8;
     if (!tile.x86_64 || c.block > 1) return {};
     const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes;
     LoweringPasses passes;
