@@ -10,9 +10,9 @@
 namespace convtranspose {
 
 // Where Func `sum` is stored to, `vectors` at a time for one position: those of the second half of the positions between those of
-// the first. Where positions lie a stride apart that is known at run time only, LLVM makes addresses
-// of neighbours one from the other (the chains of its LoopStrengthReduce), an addition each and step, and those take the ports of
-// the multiply-adds; distances that change it leaves alone, and has an index that all positions share.
+// the first. Where positions lie a stride apart that is known at run time only, LLVM makes addresses of neighbours one from the
+// other (the chains of its LoopStrengthReduce): an addition a position and step, on the ports of the multiply-adds. Distances that
+// change it leaves alone, and has an index that all positions share.
 class InterleavePositions : public Halide::Internal::IRMutator {
   public:
     InterleavePositions(std::string sum, int vectors) : sum_(std::move(sum)), vectors_(vectors) {}
