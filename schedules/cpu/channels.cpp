@@ -144,7 +144,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
     constexpr int kMostInterleaved = 10, kLeastFetching = 6, kBytesAhead = 2048, kStepsAhead = 8;
     if (!tile.x86_64 || c.block > 1) return {};
     const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes;
-    LoweringPasses passes;
+    LoweringPasses passes; // interleaving first, while a step is nothing but stores
     if (store == Store::kChannels && vectors > 1 && positions <= kMostInterleaved) {
         passes.push_back(new InterleavePositions(c.sum.name(), vectors));
     }

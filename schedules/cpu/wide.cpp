@@ -74,22 +74,21 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
         .reorder({w.q, h.q, c.oi});
     keep_in_registers(sum, registers, tile.lanes);
     reduce_blocks(c, k, sum.update());
+    std::vector<Var> step = registers;
     if (tile.by_element) {
         schedule_by_element(c, tile);
     } else {
-        sum.update().reorder(inner_to_outer(k, registers, {}, tile.loops));
+        if (tile.oc * tile.lanes < tile.q * tile.qh) {
+            // Each vector of x for all weights: of more vectors than weights, all at once would not fit beside the sums. Tiles of
+            // three channels by eight vectors, of any type: 1.05 to 1.24 times as fast (Xeon, Granite Rapids, AVX-512), by 39
+            // instructions for 24 multiply-adds instead of 54 to 80, most of those moves.
+            Var vector("vector"), lane("lane");
+            sum.update().split(w.q, vector, lane, tile.lanes);
+            step = {lane, c.oi, vector, h.q};
+        }
+        sum.update().reorder(inner_to_outer(k, step, {}, tile.loops));
     }
-    if (!tile.by_element && tile.oc * tile.lanes < tile.q * tile.qh) {
-        // Each vector of x for all weights: of more vectors than weights, all at once would not fit beside the sums. Tiles of three
-        // channels by eight vectors, of any type: 1.05 to 1.24 times as fast (Xeon, Granite Rapids, AVX-512), by 39
-        // instructions for 24 multiply-adds instead of 54 to 80, most of those moves.
-        Var vector("vector"), lane("lane");
-        const std::vector<Var> by_vector = {lane, c.oi, vector, h.q};
-        sum.update().split(w.q, vector, lane, tile.lanes).reorder(inner_to_outer(k, by_vector, {}, tile.loops));
-        keep_in_registers(sum.update(), by_vector, tile.lanes);
-    } else {
-        keep_in_registers(sum.update(), registers, tile.lanes);
-    }
+    keep_in_registers(sum.update(), step, tile.lanes);
     unroll_reduction(k, tile.loops, sum.update());
 }
 
