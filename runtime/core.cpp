@@ -269,9 +269,16 @@ void Core::plan_strips(int threads) {
         }
     }
     if (!copies_x_) return;
+    // Where x ends within the last tile of a row, that tile alone is copied.
+    if (copies_ends_ && strip_axis_ == 0 && !problem_.reads_outside() && positions > strip_tile_ &&
+        positions % strip_tile_ != 0) {
+        strips_++;
+        rest_apart_ = true;
+    }
     std::int64_t most = 0;
     for (std::int64_t i = 0; i < strips_; i++) {
         const Strip s = strip(images_, strip_begin(i), strip_begin(i + 1));
+        if (copies_ends_ && is_inside(s)) continue;
         most = std::max(most, s.images * copied_row(s) * s.x_extent[1] * s.x_extent[2] * channels);
     }
     // Tiles are read whole: past the last column of the last row there must be memory.
@@ -280,10 +287,10 @@ void Core::plan_strips(int threads) {
         static_cast<std::uint64_t>(ceil_div((most + (v.tile_q + v.lanes) * column) * size, kCacheLine) * kCacheLine);
 }
 
-// Where the i-th strip of an image begins: they are of as many whole tiles each as can be, and the last has the rest.
+// Where the i-th strip of an image begins: they are of as many whole tiles each as can be, and the last has the rest, or is it.
 std::int64_t Core::strip_begin(std::int64_t i) const {
-    const std::int64_t q = axes_[strip_axis_].q_extent();
-    return i == strips_ ? q : q / strip_tile_ * i / strips_ * strip_tile_;
+    const std::int64_t q = axes_[strip_axis_].q_extent(), of_whole_tiles = rest_apart_ ? strips_ - 1 : strips_;
+    return i == strips_ ? q : q / strip_tile_ * i / of_whole_tiles * strip_tile_;
 }
 
 std::int64_t Core::strip_count() const { return ceil_div(problem_.geometry.batch, images_) * strips_; }

@@ -109,6 +109,7 @@ class Core {
     int strip_axis_ = 0;
     std::int64_t strip_tile_ = 1; // of the variant's tile, the extent along that axis
     std::int64_t strips_ = 1;     // that an image is cut into along that axis
+    bool rest_apart_ = false;     // the last strip is what the tiles leave
     std::int64_t images_ = 1;     // images copied and computed at a time
     int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all share each strip
     std::uint64_t copy_bytes_ = 0;
