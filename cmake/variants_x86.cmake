@@ -15,6 +15,7 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 3 4 8
                            TILES 2x14 2x12 2x10 2x8 2x4x2 1x8)
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 f64 STORES planar STRIDES 1 2 4 TILES 2x12 2x8 2x4x2)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f64 STORES planar STRIDES 8 TILES 2x14 2x10 2x8)
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f16 bf16 STORES channels planar STRIDES 0
                            TILES 2x14 2x8 2x4x3 2x2 2x1 1x1)
     convtranspose_variants(FAMILY channels ISAS avx2 x86_64 DTYPES f32 f64 STORES channels planar STRIDES 0
@@ -64,7 +65,7 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY depthwise ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 8 TAPS 16s8p4 TILES 1x2)
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f16 bf16 f32 f64 STORES planar STRIDES 2 TAPS 2s2p0 TILES 6x1x2)
     convtranspose_variants(FAMILY wide ISAS avx512 DTYPES f32 STORES planar STRIDES 2 TAPS 4s2p1 TILES 8x1x2)
-    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 2 TAPS 2s2p0 TILES 2x14 2x8)
+    convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES planar STRIDES 2 TAPS 2s2p0 TILES 2x14 2x8)
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 4 TAPS 4s4p0 TILES 2x9 2x6)
     convtranspose_variants(FAMILY few ISAS avx2 DTYPES f32 STORES planar STRIDES 2x2 TAPS 2s2p0 TILES 3x1 1x3)
     convtranspose_variants(FAMILY few ISAS avx2 DTYPES f32 STORES planar STRIDES 2x2 TAPS 4s2p1 TILES 3x1 1x3)
@@ -76,6 +77,9 @@ function(convtranspose_architecture_table)
     convtranspose_variants(FAMILY depthwise ISAS avx2 DTYPES f32 STORES planar STRIDES 8 TAPS 16s8p4 TILES 1x1)
     convtranspose_variants(FAMILY wide ISAS avx2 DTYPES f32 STORES planar STRIDES 2 TAPS 2s2p0 TILES 6x1x2)
     convtranspose_variants(FAMILY channels ISAS avx2 DTYPES f32 STORES planar STRIDES 2 TAPS 2s2p0 TILES 2x6)
+
+    # Rows of columns of more than two vectors are added up by four at once (on AVX2 that gained nothing).
+    convtranspose_col2im(ISAS avx512 DTYPES f32 STRIDES 0 2 3 VECTORS 4)
 
     # Matrix instructions, for bf16.
     convtranspose_copies(ISAS amx DTYPES b16 BLOCK 1 ORDERS transposed tiles)

@@ -18,6 +18,7 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
   public:
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<int> stride_w{"stride_w", 0}; // 0: any
+    GeneratorParam<int> vectors{"vectors", 1};   // of a row that are summed at once
 
     // (iw, ih, id, kw, kh, kd, oc, n), the type of the sums; iw with a vector of anything at either end.
     Input<Buffer<void, 8>> columns{"columns"};
@@ -37,7 +38,7 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
     }
 
     void generate() {
-        const int lanes = natural_vector_size(sum_type(y_type)), s = stride_w;
+        const int lanes = lanes_at_once(), s = stride_w;
         tap = RDom(0, max_count_w, 0, max_count_h, 0, max_count_d, "tap");
         tap.where(tap.x < taps_w(rw, kTapCount));
         tap.where(tap.y < taps_h(oh, kTapCount));
@@ -67,7 +68,7 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
     }
 
     void schedule() {
-        const int lanes = natural_vector_size(sum_type(y_type));
+        const int lanes = lanes_at_once();
         for (int d = 0; d < y.dimensions(); d++) {
             y.dim(d).set_min(0);
         }
@@ -111,6 +112,8 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
     }
 
   private:
+    int lanes_at_once() const { return vectors * natural_vector_size(sum_type(y_type)); }
+
     Var lane{"lane"}, vector{"vector"}; // qw % lanes, qw / lanes
     Var ow{"ow"}, qw{"qw"}, rw{"rw"}, oh{"oh"}, od{"od"}, oc{"oc"}, n{"n"};
     RDom tap;

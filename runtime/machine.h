@@ -15,8 +15,8 @@ struct Machine {
     // Cycles for each vector of x along w of a step, at least; the same of depthwise layers.
     double least_per_crossing = 0, least_per_depthwise_crossing = 0;
     // Times as long as estimated: tiles of fewer than eight positions, which wait for weights; planes of one input channel by
-    // offset; depth_to_space with channels first, and of many groups.
-    double narrow_tiles = 1.1, one_channel = 1, depth_to_space = 1, groups_to_space = 1;
+    // offset; depth_to_space with channels first, and of many groups; rows of f64.
+    double narrow_tiles = 1.1, one_channel = 1, depth_to_space = 1, groups_to_space = 1, wide_doubles = 1;
 
     // Layers of channels first, of weights that are not far, go by the other layout if that is estimated to take less than so many
     // times as long.

@@ -136,7 +136,8 @@ struct Col2imVariant {
     Isa isa;
     convt_dtype dtype; // of y
     int stride_w;      // 0: any
-    int lanes;         // of a vector of the sum type
+    int vectors;       // of a row that are summed at once
+    int lanes;         // of them together, of the sum type
     Col2imFunction run;
 };
 

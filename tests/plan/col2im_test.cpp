@@ -39,6 +39,10 @@ const std::vector<std::string> kProblems = {
     "f16 nchw n2 ic100 oc2 i6x9 k7x7 s1x1 p3x3_3x3 bias",
     "bf16 nhwc n1 ic320 oc2 i7x9 k7x7 s2x2 p3x3_3x3 op1x1 bias",
     "bf16 nchw n1 ic100 oc4 i13x8 k5x5 s3x2",
+    // Rows of more than two vectors.
+    "f32 nchw n2 ic100 oc3 i9x40 k7x7 s1x1 p3x3_3x3 bias",
+    "f32 nhwc n1 ic100 oc1 i9x37 k7x7 s1x1 p3x3_3x3 bias",
+    "f32 nchw n1 ic128 oc2 i9x49 k5x6 s2x2 p1x2_2x1 bias",
     // Several strips: along h, w and d; and images, each a strip, of which three threads take one each.
     "f32 nchw n2 ic96 oc2 i75x62 k6x6 s3x3 d2x2 bias",
     "f32 nhwc n1 ic64 oc3 i97x40 k7x7 s1x1 p3x3_3x3 bias",
