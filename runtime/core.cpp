@@ -118,6 +118,7 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     packed_.group = g.group;
     packed_.ic = problem.ic();
     packed_.oc = problem.oc();
+    narrower_ = narrower_tiles(v);
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
@@ -472,7 +473,17 @@ void Core::finish(const Strip &s, const Call &c, const Operands &o) const {
 }
 
 void Core::call(const Strip &s, const Call &c, const Operands &o) const {
-    const Variant &v = *variant_;
+    const Box &row = c.box[0];
+    const std::int64_t rest = (row.q_end - row.q_begin) % variant_->tile_q;
+    const Variant *const narrower = narrower_.holding(rest);
+    if (!narrower) return call(*variant_, s, c, o);
+    Call tiles = c, end = c;
+    tiles.box[0].q_end = end.box[0].q_begin = row.q_end - rest;
+    if (tiles.box[0].q_end > row.q_begin) call(*variant_, s, tiles, o);
+    call(*narrower, s, end, o);
+}
+
+void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
     const TensorStrides &strides = o.y_strides;
     const OperandTypes types = types_of(v);
     const auto y_size = static_cast<std::int64_t>(convt_dtype_size(v.dtype));

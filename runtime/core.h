@@ -40,6 +40,9 @@ class Core {
     bool copies_x() const { return copies_x_; }
     bool copies_ends() const { return copies_ends_; } // then that is but of strips that taps leave
     std::int64_t strip_count() const;
+    const Variant *row_end() const { // what computes the ends of rows; null: the variant
+        return narrower_.holding(axes_[0].q_extent() % variant_->tile_q);
+    }
 
     // Packs into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
     bool pack(const WeightsView &w, const void *bias, void *packed) const;
@@ -86,6 +89,7 @@ class Core {
     void fill_up_blocks(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
+    void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
     void finish(const Strip &s, const Call &call, const Operands &o) const;
     std::int64_t pieces(const Strip &s, const Operands &o) const;
     void lay_out_copy(Strip *s) const;
@@ -99,6 +103,7 @@ class Core {
     std::uint64_t weight_bytes() const;            // rounded up to where what follows begins
 
     const Variant *variant_ = nullptr;
+    NarrowerTiles narrower_; // of the variant, for the ends of rows
     Copier copy_;
     CopyOrder copy_order_ = CopyOrder::kPlanar;
     CoreProblem problem_;

@@ -165,6 +165,8 @@ std::string explain(const LayerPlan &plan) {
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
         << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
         << "  x is " << reading_of_x(plan.core()) << "\n"
+        << (plan.core().row_end() ? concat("  rows end in a tile of ", plan.core().row_end()->name, "\n")
+                                  : std::string())
         << "candidates, by estimated cycles:\n";
     for (const MethodEstimate &m : plan.estimates()) {
         std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", m.name == plan.method() ? '*' : ' ', m.name, m.cost);

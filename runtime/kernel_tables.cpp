@@ -3,7 +3,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 #include "error.h"
 #include "threads.h"
@@ -79,6 +81,41 @@ const Tuning &tuning_of_table(std::size_t i, std::string *why) {
     const Entry &entry = tables().entries[i];
     if (!entry.why.empty()) *why = entry.why;
     return entry.tuning;
+}
+
+void NarrowerTiles::add(const Variant &v) {
+    const Variant *next = &v;
+    for (const Variant *&tile : tiles_) {
+        if (!tile || next->tile_q < tile->tile_q) std::swap(tile, next);
+        if (!next) return;
+    }
+}
+
+const Variant *NarrowerTiles::holding(std::int64_t columns) const {
+    for (const Variant *tile : tiles_) {
+        if (tile && columns > 0 && columns <= tile->tile_q) return tile;
+    }
+    return nullptr;
+}
+
+NarrowerTiles narrower_tiles(const Variant &v) {
+    NarrowerTiles tiles;
+    if (v.family != Family::kWide || v.tile_qh != 1 || v.stride_w == 0 || v.built_in) return tiles;
+    // Those of rows stand together in a table.
+    const auto add = [&](const Variant &n) {
+        const bool same = n.isa == v.isa && n.store == v.store && n.arithmetic == v.arithmetic && n.dtype == v.dtype &&
+                          n.stride_w == v.stride_w && n.stride_h == v.stride_h && n.tile_oc == v.tile_oc &&
+                          n.tile_qh == 1 && !n.built_in;
+        if (same && n.tile_q < v.tile_q) tiles.add(n);
+    };
+    for_each_kernel_table([&](const KernelTable &table) {
+        const Variant *const begin = table.variants, *const end = begin + table.variant_count;
+        const std::less<const Variant *> before;
+        if (before(&v, begin) || !before(&v, end)) return;
+        for (const Variant *n = &v; n != begin && n[-1].family == v.family; n--) add(n[-1]);
+        for (const Variant *n = &v + 1; n != end && n->family == v.family; n++) add(*n);
+    });
+    return tiles;
 }
 
 Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block) {

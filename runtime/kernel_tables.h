@@ -2,7 +2,9 @@
 #ifndef CONVTRANSPOSE_RUNTIME_KERNEL_TABLES_H_
 #define CONVTRANSPOSE_RUNTIME_KERNEL_TABLES_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "tuning.h"
@@ -24,6 +26,20 @@ void for_each_kernel_table(const F &f) {
     const KernelTable *table;
     for (std::size_t i = 0; (table = kernel_table(i)) != nullptr; i++) f(*table);
 }
+
+// Kernels that differ from one of rows in their tiles alone, which have as many channels and fewer vectors: they take the same
+// packed weights. For the end of a row that does not fill a tile.
+class NarrowerTiles {
+  public:
+    void add(const Variant &v);
+    // The narrowest of them with at least `columns`, if that is more than none; else null.
+    const Variant *holding(std::int64_t columns) const;
+
+  private:
+    std::array<const Variant *, 2> tiles_ = {}; // the narrowest first
+};
+
+NarrowerTiles narrower_tiles(const Variant &v);
 
 // Kernels of an order of copying: for any extents, and for kCopyTile or more along w and along c1. Null: there is none.
 struct Copier {

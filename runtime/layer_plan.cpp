@@ -422,6 +422,7 @@ void LayerPlan::list() const {
             }
         } else {
             add(core_.variant().name);
+            if (const Variant *const end = core_.row_end()) add(end->name);
         }
         for (const Core &core : fallbacks_) add(core.variant().name);
         std::vector<const Candidate *> able;

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernel_tables.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/quantized.h"
@@ -190,6 +191,35 @@ TEST(Table, EveryIsaAndTypeHasAReference) {
         }
     }
     EXPECT_FALSE(isas.empty());
+}
+
+// For the ends of rows, which the problems above have.
+TEST(NarrowerTiles, AreTheNarrowestThatHoldTheColumns) {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        const Variant &v = variant_at(i);
+        const NarrowerTiles tiles = narrower_tiles(v);
+        EXPECT_EQ(tiles.holding(0), nullptr) << v.name;
+        EXPECT_EQ(tiles.holding(v.tile_q), nullptr) << v.name;
+        for (std::int64_t columns = 1; columns < v.tile_q; columns++) {
+            const Variant *const n = tiles.holding(columns);
+            for (std::size_t j = 0; j < variant_count(); j++) { // none is narrower that would do
+                const Variant &other = variant_at(j);
+                const bool same = other.isa == v.isa && other.family == v.family && other.store == v.store &&
+                                  other.arithmetic == v.arithmetic && other.dtype == v.dtype &&
+                                  other.stride_w == v.stride_w && other.tile_oc == v.tile_oc &&
+                                  other.tile_qh == v.tile_qh;
+                if (&other == n) {
+                    EXPECT_TRUE(same) << v.name << ' ' << other.name;
+                    EXPECT_GE(n->tile_q, columns) << v.name << ' ' << other.name;
+                    found++;
+                } else if (n && same && !other.built_in && other.tile_q >= columns) {
+                    EXPECT_GE(other.tile_q, n->tile_q) << v.name << ' ' << n->name << ' ' << other.name;
+                }
+            }
+        }
+    }
+    EXPECT_GT(found, 0u);
 }
 
 TEST(Problems, AreManyAndSmall) {
