@@ -5,6 +5,7 @@ import pathlib
 import sys
 import textwrap
 
+import adjustText
 import matplotlib
 
 matplotlib.use("Agg")
@@ -82,26 +83,27 @@ def roofline(results, measured, file):
     ridge = peak / bandwidth
     left, right = min(intensities + [ridge]) / 1.5, max(intensities + [ridge]) * 2.5
     axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color="black", linewidth=1)
-    axes.text(right, peak * 1.04, f"multiply-add peak {peak:.0f} GFLOP/s", ha="right", fontsize=8)
-    axes.text(left * 1.1, left * 1.1 * bandwidth * 1.6, f"copy {bandwidth:.1f} GB/s", fontsize=8)
+    axes.text(left * 1.1, peak, f"multiply-add peak {peak:.0f} GFLOP/s", va="center", fontsize=8)
+    axes.text(left * 1.8, left * 1.2 * bandwidth, f"copy {bandwidth:.1f} GB/s", fontsize=8)
     families = sorted({row["convtranspose"]["variant"].split("_")[0] for row in rows})
     for family in families:
         of = [row for row in rows if row["convtranspose"]["variant"].split("_")[0] == family]
         axes.plot([row["flops_per_byte"] for row in of], [row["convtranspose"]["gflops"] for row in of], linestyle="none",
                   marker="o", markersize=4 if len(rows) <= FEW else 2, label=family)
-    if len(rows) <= FEW:
-        for row in rows:
-            axes.annotate(row["layer"], (row["flops_per_byte"], row["convtranspose"]["gflops"]), fontsize=5,
-                          xytext=(3, 2), textcoords="offset points")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     _log2(axes.xaxis)
     _log2(axes.yaxis)
     axes.set_xlim(left, right)
+    axes.set_ylim(top=peak * 1.4)
     axes.set_xlabel("flops per byte of x, w, b and y, each touched once (a layer that stays in cache may be above the slope)")
     axes.set_ylabel("GFLOP/s")
     axes.set_title(f"{results['workload']}, {results['dtype']}, {measured['threads']} thread{'s' * (measured['threads'] > 1)}", fontsize=10)
     axes.legend(loc="lower right", title="family of kernels", fontsize=8)
+    if len(rows) <= FEW:
+        names = [axes.text(row["flops_per_byte"], row["convtranspose"]["gflops"], row["layer"], fontsize=6) for row in rows]
+        adjustText.adjust_text(names, ax=axes, expand=(1.1, 1.4), time_lim=5,
+                               arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.4})
     _save(figure, results, file)
 
 
