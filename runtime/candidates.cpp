@@ -440,7 +440,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         };
         double row = parts_of(w.q_extent(), v.tile_q) * tile(vectors);
         const std::int64_t rest = w.q_extent() % v.tile_q;
-        if (const Variant *const narrower = narrower_tiles(v).holding(rest)) {
+        if (const Variant *const narrower = rest ? narrower_tiles(v).holding(rest) : nullptr) {
             // All rows are gone through once more for it.
             row += kRowEnd * tile(narrower->tile_q / lanes) - tile(vectors);
         }

@@ -45,8 +45,7 @@ class Col2im : public Method {
     };
 
     Col2im(const Geometry &geometry, const PlanSettings &settings);
-    bool
-    takes_vectors(const Col2imVariant &v) const; // whether rows are long enough for a kernel that sums several at once
+    bool takes_vectors(const Col2imVariant &v) const; // whether rows are long and dense enough for several at once
     std::int64_t kernel_volume() const;
     std::int64_t elements() const { return geometry_.out_channels * kernel_volume(); } // columns of a position
     void plan_strips();

@@ -416,15 +416,18 @@ void LayerPlan::list() const {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
             if (std::none_of(kernels_.begin(), kernels_.end(), same)) kernels_.push_back(name);
         };
+        const auto add_those_of = [&](const Core &core) {
+            add(core.variant().name);
+            if (const Variant *const end = core.row_end()) add(end->name);
+        };
         if (method_) {
             for (const LayerPlan *const layer : method_->layers()) {
                 for (const char *const name : layer->kernels()) add(name);
             }
         } else {
-            add(core_.variant().name);
-            if (const Variant *const end = core_.row_end()) add(end->name);
+            add_those_of(core_);
         }
-        for (const Core &core : fallbacks_) add(core.variant().name);
+        for (const Core &core : fallbacks_) add_those_of(core);
         std::vector<const Candidate *> able;
         for (const Candidate &c : candidates_) {
             if (!c.refusal.text) able.push_back(&c);
