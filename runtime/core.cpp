@@ -394,7 +394,10 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
         const std::int64_t from = q_begin + tiles * part / q_parts * tile;
         return std::pair(from, part + 1 == q_parts ? q_end : q_begin + tiles * (part + 1) / q_parts * tile);
     };
-    // Tasks in an order that keeps the weights of a tile in use: positions, groups and tiles, boxes.
+    // Tasks in an order by which each thread takes positions, whose x it has copied itself; channels where positions would leave
+    // one with a tile more.
+    const std::int64_t channel_parts = group_parts * tile_parts;
+    const bool by_positions = positions_first || ceil_div(q_end - q_begin, tile) % parallel.threads == 0;
     const auto boxes_of_part = [&](std::int64_t part) {
         const auto [from, to] = positions_of_part(part);
         std::array<Boxes, 3> boxes;
@@ -414,12 +417,13 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
     const std::size_t per_part = most[0] * most[1] * most[2];
     // What follows wants all boxes of a part: between them lie no gaps.
     const std::size_t per_task = o.post_ops ? per_part : 1;
-    const auto tasks = static_cast<std::size_t>(q_parts * group_parts * tile_parts) * (per_part / per_task);
+    const auto tasks = static_cast<std::size_t>(q_parts * channel_parts) * (per_part / per_task);
     parallel.for_each(tasks, [&](std::size_t task) {
         const std::size_t first = task * per_task;
         const auto rest = static_cast<std::int64_t>(first / per_part);
-        const std::int64_t tp = rest % tile_parts, gp = rest / tile_parts % group_parts,
-                           part = rest / tile_parts / group_parts;
+        const std::int64_t channels_part = by_positions ? rest % channel_parts : rest / q_parts,
+                           part = by_positions ? rest / channel_parts : rest % q_parts;
+        const std::int64_t tp = channels_part % tile_parts, gp = channels_part / tile_parts;
         const std::array<Boxes, 3> boxes = boxes_of_part(part);
         Call c;
         std::tie(c.q_begin, c.q_end) = positions_of_part(part);

@@ -1,5 +1,6 @@
 #include "parallel.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -18,17 +19,14 @@ constexpr std::chrono::microseconds kSpin{50};
 
 // One for_each under way. Helpers take indices from it until none are left; whoever called waits for the last.
 struct Job {
-    Job(std::size_t count_, convt_task task_, void *context_) : count(count_), task(task_), context(context_) {}
+    Job(std::size_t count_, std::size_t workers, convt_task task_, void *context_)
+        : count(count_), task(task_), context(context_), shares(count_, workers) {}
 
-    void work() {
-        for (;;) {
-            const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-            if (i >= count) return;
-            task(context, i);
-            if (done.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
-                const std::lock_guard<std::mutex> lock(mutex);
-                finished.notify_all();
-            }
+    void work(std::size_t worker) {
+        const std::size_t taken = shares.work(worker, [&](std::size_t i) { task(context, i); });
+        if (taken != 0 && done.fetch_add(taken, std::memory_order_acq_rel) + taken == count) {
+            const std::lock_guard<std::mutex> lock(mutex);
+            finished.notify_all();
         }
     }
 
@@ -45,7 +43,8 @@ struct Job {
     const std::size_t count;
     const convt_task task;
     void *const context;
-    std::atomic<std::size_t> next{0}, done{0};
+    Shares shares;
+    std::atomic<std::size_t> done{0};
     std::mutex mutex;
     std::condition_variable finished;
 };
@@ -66,7 +65,9 @@ class Pool {
         {
             const std::lock_guard<std::mutex> lock(mutex_);
             try {
-                while (threads_.size() < helpers) threads_.emplace_back([this] { loop(); });
+                while (threads_.size() < helpers) {
+                    threads_.emplace_back([this, worker = threads_.size() + 1] { loop(worker); });
+                }
             } catch (const std::system_error &) {
                 // No more threads to be had: those that are there, and the caller, do the work.
             }
@@ -77,7 +78,8 @@ class Pool {
     }
 
   private:
-    void loop() {
+    // The caller of a job is its worker 0.
+    void loop(std::size_t worker) {
         for (;;) {
             std::shared_ptr<Job> job;
             // One layer's steps follow each other closely: stay awake for the next for a moment.
@@ -92,7 +94,7 @@ class Pool {
                 queue_.pop_front();
                 waiting_.store(queue_.size(), std::memory_order_release);
             }
-            job->work();
+            job->work(worker);
         }
     }
 
@@ -116,10 +118,10 @@ void Parallel::run(std::size_t count, convt_task task, void *context) const {
         hook(user, count, task, context);
         return;
     }
-    const auto job = std::make_shared<Job>(count, task, context);
-    const std::size_t wanted = static_cast<std::size_t>(threads) - 1;
-    pool().help(job, wanted < count - 1 ? wanted : count - 1);
-    job->work();
+    const std::size_t workers = std::min(static_cast<std::size_t>(threads), count);
+    const auto job = std::make_shared<Job>(count, workers, task, context);
+    pool().help(job, workers - 1);
+    job->work(0);
     job->wait();
 }
 

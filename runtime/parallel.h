@@ -2,10 +2,10 @@
 #ifndef CONVTRANSPOSE_RUNTIME_PARALLEL_H_
 #define CONVTRANSPOSE_RUNTIME_PARALLEL_H_
 
-#include <atomic>
 #include <cstddef>
 
 #include "convtranspose/convtranspose.h"
+#include "shares.h"
 
 namespace convtranspose {
 
@@ -25,22 +25,17 @@ struct Parallel {
         run(count, task, const_cast<Body *>(&body));
     }
 
-    // body(i, worker) for i in 0..count-1, each once: by one worker in this order; by several, each on a thread, in any, the next
-    // by whoever is done.
+    // body(i, worker) for i in 0..count-1, each once: by one worker in this order; by several, each on a thread, in any, each
+    // first an equal share.
     template<typename Body>
     void for_each_by(int workers, std::size_t count, const Body &body) const {
         if (workers <= 1) {
             for (std::size_t i = 0; i < count; i++) body(i, std::size_t{0});
             return;
         }
-        std::atomic<std::size_t> next{0};
-        for_each(static_cast<std::size_t>(workers), [&](std::size_t worker) {
-            for (;;) {
-                const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-                if (i >= count) return;
-                body(i, worker);
-            }
-        });
+        Shares shares(count, static_cast<std::size_t>(workers));
+        for_each(static_cast<std::size_t>(workers),
+                 [&](std::size_t worker) { shares.work(worker, [&](std::size_t i) { body(i, worker); }); });
     }
 
   private:
