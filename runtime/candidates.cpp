@@ -287,12 +287,28 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
 // Whether there is no loop over taps of w and h, as far as every residue has as many.
 bool unrolls_taps(const Variant &v) { return v.built_in && v.built_in->axes[0].count && v.built_in->axes[1].count; }
 
-// Times as long as in the midst of a row, for a narrower tile at its end, for which x and weights are read once more. Measured,
-// 50 layers whose rows end so take 0.97 of the time of whole tiles in the mean, 0.85 to 1.09.
-constexpr double kRowEnd = 1.3;
+// Times as long as in the midst of a row, for a narrower tile at its end, for which x and weights are read once more. Measured
+// (Xeon, Granite Rapids, f32), 50 layers whose wide rows end so take 0.97 of the time of whole tiles in the mean, 0.85 to 1.09,
+// and 97 by channels 0.94, 0.73 to 1.07.
+constexpr double kWideRowEnd = 1.3, kChannelsRowEnd = 1.1;
 
-// Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four.
-double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
+// Tiles of a row, in cycles: those of the variant, and the one at its end.
+struct RowOfTiles {
+    double tiles, end;
+};
+
+// tile: cycles of one tile. narrower: of the end; null: that is as all others.
+template<typename Tile>
+RowOfTiles row_of_tiles(const Variant &v, const Variant *narrower, std::int64_t columns, const Tile &tile) {
+    if (!narrower) return {parts_of(columns, v.tile_q) * tile(v), 0};
+    const double longer = v.family == Family::kChannels ? kChannelsRowEnd : kWideRowEnd;
+    const std::int64_t whole = columns / v.tile_q;
+    return {static_cast<double>(whole) * tile(v), longer * tile(*narrower)};
+}
+
+// Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four. narrower: what
+// computes the ends of rows; null: the variant.
+double cost(const Variant &v, const CoreProblem &p, bool copies_x, const Variant *narrower) {
     const Geometry &g = p.geometry;
     const AxisPlan &w = p.plan[0], &h = p.plan[1], &d = p.plan[2];
     double taps = 1, residues = 1;
@@ -339,48 +355,57 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
     switch (v.family) {
     case Family::kReference: break;
     case Family::kChannels: {
-        const double vectors = v.tile_oc / lanes, positions = static_cast<double>(v.tile_q) * v.tile_qh;
-        const double tiles = parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) *
-                             static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
+        const double vectors = v.tile_oc / lanes;
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
-        double store = positions * vectors * 4;
-        if (!is_float(v.arithmetic)) {
-            // Requantization; masked, where the tile is not full, it takes a few times as long.
-            const double tiles_of_oc = parts_of(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
-            store = positions * vectors * (4 + 8 * partial / tiles_of_oc);
-        }
-        if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
-        // Groups of less than a cache line come back to each line one after the other.
-        if (v.store == Store::kChannels && shares_cache_lines(g)) {
-            if (y_position_bytes(g) >= kFarPositions) {
-                store += positions * cycles_to_scatter(g);
-            } else if (y_bytes >= machine().second_level_cache) {
-                store += positions * machine().shared_line;
-            }
-        }
+        const Machine &m = machine();
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
-        // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54 columns
-        // by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
-        double late = lanes * size == 64 && positions < 8 ? machine().narrow_tiles : 1;
-        // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone does.
-        const Machine &m = machine();
         const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
-        if (v.store == Store::kChannels) {
-            if (w_bytes >= 2 * m.second_level_cache) late *= m.late_weights;
-        } else {
-            if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
-            if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
-        }
-        const double k_step = late * std::max(step(vectors, positions),
-                                              vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * v.tile_qh);
-        const double once = v.store == Store::kChannels ? 10 : 30;
-        total = tiles * (ic * taps * k_step + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6));
-        // Each weight, those of channels that only fill a tile too, is read once from further away if there are that many.
+        const auto tile = [&](const Variant &t) {
+            const double positions = static_cast<double>(t.tile_q) * t.tile_qh;
+            double store = positions * vectors * 4;
+            if (!is_float(v.arithmetic)) {
+                // Requantization; masked, where the tile is not full, it takes a few times as long.
+                const double tiles_of_oc = parts_of(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
+                store = positions * vectors * (4 + 8 * partial / tiles_of_oc);
+            }
+            if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
+            // Groups of less than a cache line come back to each line one after the other.
+            if (v.store == Store::kChannels && shares_cache_lines(g)) {
+                if (y_position_bytes(g) >= kFarPositions) {
+                    store += positions * cycles_to_scatter(g);
+                } else if (y_bytes >= m.second_level_cache) {
+                    store += positions * m.shared_line;
+                }
+            }
+            // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54
+            // columns by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
+            double late = lanes * size == 64 && positions < 8 ? m.narrow_tiles : 1;
+            // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone
+            // does.
+            if (v.store == Store::kChannels) {
+                if (w_bytes >= 2 * m.second_level_cache) late *= m.late_weights;
+            } else {
+                if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
+                if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
+            }
+            const double k_step =
+                late * std::max(step(vectors, positions),
+                                vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * t.tile_qh);
+            const double once = v.store == Store::kChannels ? 10 : 30;
+            return ic * taps * k_step + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6);
+        };
+        const double rows_of_tiles =
+            parts_of(h.q_extent(), v.tile_qh) * static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
+        const RowOfTiles row = row_of_tiles(v, narrower, w.q_extent(), tile);
+        // Each weight, those of channels that only fill a tile too, is read once from further away if there are that many; once
+        // more for the ends.
         const double padded_bytes = parts_of(p.oc(), v.tile_oc) * v.tile_oc * ic * taps * size;
-        if (groups * padded_bytes >= 0.8 * m.second_level_cache) {
-            total = std::max(total, padded_bytes / (m.far_weights * images));
+        const bool far = groups * padded_bytes >= 0.8 * m.second_level_cache;
+        const double least = far ? padded_bytes / (m.far_weights * images) : 0;
+        for (const double part : {row.tiles, row.end}) {
+            if (part > 0) total += std::max(rows_of_tiles * part, least);
         }
         break;
     }
@@ -434,17 +459,13 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x) {
         const double crowded = v.tile_oc > vectors && vectors * v.tile_oc + vectors >= 30 ? 1.03 : 1;
         const bool is_wide_of_doubles = v.family == Family::kWide && size == sizeof(double) && taps > 1;
         const double doubles = is_wide_of_doubles ? machine().wide_doubles : 1;
-        const auto tile = [&](double of_vectors) {
+        const auto tile = [&](const Variant &t) {
+            const double of_vectors = t.tile_q / lanes * t.tile_qh;
             return ic * taps * crowded * step(of_vectors, v.tile_oc) +
                    residues * (20 + of_vectors * v.tile_oc * store) + taps * loop;
         };
-        double row = parts_of(w.q_extent(), v.tile_q) * tile(vectors);
-        const std::int64_t rest = w.q_extent() % v.tile_q;
-        if (const Variant *const narrower = rest ? narrower_tiles(v).holding(rest) : nullptr) {
-            // All rows are gone through once more for it.
-            row += kRowEnd * tile(narrower->tile_q / lanes) - tile(vectors);
-        }
-        total = rows_of_tiles * doubles * row;
+        const RowOfTiles row = row_of_tiles(v, narrower, w.q_extent(), tile);
+        total = rows_of_tiles * doubles * (row.tiles + row.end);
         break;
     }
     case Family::kFew: {
@@ -569,7 +590,13 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
             return any;
         };
         c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) && !other_axis_leaves();
-        c.cost = cost(variant, problem, c.copies_x);
+        c.cost = cost(variant, problem, c.copies_x, nullptr);
+        const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
+        if (const Variant *const narrower = rest ? narrower_tiles(variant).holding(rest) : nullptr) {
+            const double with = cost(variant, problem, c.copies_x, narrower);
+            c.narrower_ends = with < c.cost;
+            c.cost = std::min(c.cost, with);
+        }
         if (c.copies_ends && prefetched_in_place(variant, problem)) {
             // Of 0.4 cycles an element. 512 channels of 3200 to 16: 0.25, to 8: 0.29; less where more tiles read x anew.
             const double not_copied = problem.oc() <= std::int64_t{4} * variant.tile_oc ? 0.25 : 0.1;

@@ -47,7 +47,8 @@ struct Candidate {
     Refusal refusal;
     double cost = 0; // estimated cycles on one thread
     bool copies_x = false;
-    bool copies_ends = false; // but strips of x that no tap leaves are read in place
+    bool copies_ends = false;   // but strips of x that no tap leaves are read in place
+    bool narrower_ends = false; // rows end in a narrower tile, where they do not fill one (narrower_tiles())
 };
 
 Candidate candidate(const Variant &variant, const CoreProblem &problem);

@@ -118,7 +118,7 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     packed_.group = g.group;
     packed_.ic = problem.ic();
     packed_.oc = problem.oc();
-    narrower_ = narrower_tiles(v);
+    if (choice.narrower_ends) narrower_ = narrower_tiles(v);
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;

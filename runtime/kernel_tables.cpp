@@ -100,13 +100,14 @@ const Variant *NarrowerTiles::holding(std::int64_t columns) const {
 
 NarrowerTiles narrower_tiles(const Variant &v) {
     NarrowerTiles tiles;
-    if (v.family != Family::kWide || v.tile_qh != 1 || v.stride_w == 0 || v.built_in) return tiles;
-    // Those of rows stand together in a table.
+    const bool of_rows = v.family == Family::kWide && v.tile_qh == 1 && v.stride_w != 0;
+    if ((!of_rows && v.family != Family::kChannels) || v.built_in) return tiles;
+    // They stand together in a table.
     const auto add = [&](const Variant &n) {
         const bool same = n.isa == v.isa && n.store == v.store && n.arithmetic == v.arithmetic && n.dtype == v.dtype &&
                           n.stride_w == v.stride_w && n.stride_h == v.stride_h && n.tile_oc == v.tile_oc &&
-                          n.tile_qh == 1 && !n.built_in;
-        if (same && n.tile_q < v.tile_q) tiles.add(n);
+                          n.tile_qh == v.tile_qh && !n.built_in;
+        if (same && 4 * n.tile_q <= 3 * v.tile_q) tiles.add(n); // hardly narrower ones do not pay
     };
     for_each_kernel_table([&](const KernelTable &table) {
         const Variant *const begin = table.variants, *const end = begin + table.variant_count;

@@ -27,8 +27,8 @@ void for_each_kernel_table(const F &f) {
     for (std::size_t i = 0; (table = kernel_table(i)) != nullptr; i++) f(*table);
 }
 
-// Kernels that differ from one of rows in their tiles alone, which have as many channels and fewer vectors: they take the same
-// packed weights. For the end of a row that does not fill a tile.
+// Kernels that differ from another in their tiles alone, which have as many channels and rows, and three quarters of the columns
+// or fewer: they take the same packed weights. For the end of a row that does not fill a tile.
 class NarrowerTiles {
   public:
     void add(const Variant &v);
@@ -36,7 +36,7 @@ class NarrowerTiles {
     const Variant *holding(std::int64_t columns) const;
 
   private:
-    std::array<const Variant *, 2> tiles_ = {}; // the narrowest first
+    std::array<const Variant *, 12> tiles_ = {}; // the narrowest first
 };
 
 NarrowerTiles narrower_tiles(const Variant &v);
