@@ -1,6 +1,7 @@
 #include "prefetch.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -13,10 +14,12 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int kLine = 64; // bytes of a cache line
+// Of y, from which on an image is far, and steps of a loop that are enough to fetch lines of y meanwhile.
+constexpr int kFarBytes = 2 << 20, kLeastSteps = 160, kParts = 3;
 
-// The first and the last element of each load of an input, in bytes from where that begins.
-struct Reads {
-    const char *input;
+// The first and the last element of each load or store of a buffer, in bytes from where that begins.
+struct Accesses {
+    std::string buffer;
     std::vector<Expr> at;
 
     void add(Expr index, int bytes) {
@@ -32,30 +35,14 @@ struct Reads {
     }
 };
 
-// What a loop's body reads of x and w, and whether it is innermost and stores to `sum`.
-class Body : public IRVisitor {
-  public:
-    explicit Body(std::string sum) : sum_(std::move(sum)) {}
-
-    bool stores = false, loops = false;
-    Reads x{"x", {}}, w{"w", {}};
-
-  private:
+// Expressions in terms of what is defined outside of what is visited.
+class OutsideTerms : public IRVisitor {
+  protected:
     using IRVisitor::visit;
 
-    void visit(const For *op) override {
-        loops = true;
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        stores = stores || op->name == sum_;
-        IRVisitor::visit(op);
-    }
-    void visit(const Load *op) override {
-        for (Reads *r : {&x, &w}) {
-            if (op->name == r->input) r->add(whole(op->index), op->type.element_of().bytes());
-        }
-        IRVisitor::visit(op);
+    Expr whole(Expr e) const {
+        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) e = substitute(let->first, let->second, e);
+        return e;
     }
     void visit(const LetStmt *op) override {
         lets_.emplace_back(op->name, op->value);
@@ -68,25 +55,73 @@ class Body : public IRVisitor {
         lets_.pop_back();
     }
 
-    // In terms of what is defined outside of the loop.
-    Expr whole(Expr e) const {
-        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) e = substitute(let->first, let->second, e);
-        return e;
-    }
-
-    std::string sum_;
+  private:
     std::vector<std::pair<std::string, Expr>> lets_;
 };
 
-// One address per cache line of what is read: of reads at constant distances the first, those from there on that are a line
+// What a loop's body reads of x and w, and whether it is innermost and stores to `sum`.
+class Body : public OutsideTerms {
+  public:
+    explicit Body(std::string sum) : sum_(std::move(sum)) {}
+
+    bool stores = false;
+    std::vector<Expr> extents; // of the loops within, each in the one before
+    Accesses x{"x", {}}, w{"w", {}};
+
+  private:
+    using OutsideTerms::visit;
+
+    void visit(const For *op) override {
+        extents.push_back(whole(op->extent));
+        IRVisitor::visit(op);
+    }
+    void visit(const Store *op) override {
+        stores = stores || op->name == sum_;
+        IRVisitor::visit(op);
+    }
+    void visit(const Load *op) override {
+        for (Accesses *a : {&x, &w}) {
+            if (op->name == a->buffer) a->add(whole(op->index), op->type.element_of().bytes());
+        }
+        IRVisitor::visit(op);
+    }
+
+    const std::string sum_;
+};
+
+// What is stored to a buffer outside of loops; nothing if a part of that is masked.
+class Stores : public OutsideTerms {
+  public:
+    explicit Stores(std::string buffer) : stored{std::move(buffer), {}} {}
+    Accesses stored;
+    int bytes = 0; // of an element
+
+  private:
+    using OutsideTerms::visit;
+
+    void visit(const For *) override {}
+    void visit(const Store *op) override {
+        if (op->name != stored.buffer) return;
+        if (is_const_one(op->predicate) && !masked_) {
+            bytes = op->value.type().element_of().bytes();
+            stored.add(whole(op->index), bytes);
+        } else {
+            masked_ = true;
+            stored.at.clear();
+        }
+    }
+    bool masked_ = false;
+};
+
+// One address per cache line of what is accessed: of accesses at constant distances the first, those from there on that are a line
 // further, and, unless the next step goes on there, the last, for lines may begin anywhere.
-std::vector<Expr> lines(const Reads &reads, bool dense) {
+std::vector<Expr> lines(const Accesses &accesses, bool dense) {
     struct Run {
         Expr first;
         std::set<std::int64_t> offsets;
     };
     std::vector<Run> runs;
-    for (const Expr &at : reads.at) {
+    for (const Expr &at : accesses.at) {
         const auto near = std::find_if(runs.begin(), runs.end(), [&](Run &run) {
             const Expr distance = simplify(at - run.first);
             const auto *const bytes = distance.as<IntImm>();
@@ -117,23 +152,56 @@ Expr wide(const Expr &e) {
 
 // LLVM's intrinsic, which Halide's own prefetch calls and so has declared (where it had not, its module would be refused, as a
 // call from Halide returns a number): https://llvm.org/docs/LangRef.html#llvm-prefetch-intrinsic
-Stmt prefetch(const char *input, const Expr &byte) {
+Stmt prefetch(const std::string &buffer, const Expr &byte) {
     constexpr int kRead = 0, kEveryLevel = 3, kData = 1;
-    const Expr address = reinterpret<std::int64_t>(Variable::make(Handle(), input)) + wide(byte);
+    const Expr address = reinterpret<std::int64_t>(Variable::make(Handle(), buffer)) + wide(byte);
     return Evaluate::make(Call::make(Int(32), "llvm.prefetch.p0",
                                      {reinterpret(Handle(), address), kRead, kEveryLevel, kData}, Call::Extern));
 }
 
 } // namespace
 
+Stmt Prefetch::visit(const Allocate *op) {
+    if (op->name != sum_ || y_.empty()) return IRMutator::visit(op);
+    Stores stores(y_);
+    op->body.accept(&stores);
+    for (const Expr &at : lines(stores.stored, true)) stored_.push_back(prefetch(y_, at));
+    if (!stored_.empty()) {
+        const Expr y = Variable::make(type_of<halide_buffer_t *>(), y_ + ".buffer"),
+                   image = Call::make(Int(32), Call::buffer_get_stride, {y, images_}, Call::Extern);
+        stores_far_ = image >= kFarBytes / stores.bytes;
+    }
+    Stmt s = IRMutator::visit(op);
+    stored_.clear();
+    return s;
+}
+
 Stmt Prefetch::visit(const For *op) {
     Body body(sum_);
     op->body.accept(&body);
-    if (body.loops || !body.stores) return IRMutator::visit(op);
+    if (!body.stores) return IRMutator::visit(op);
+    if (!stored_.empty() && !is_far_) {
+        // The outermost loop of a reduction, twice: a choice within it costs 1 to 3% where y is near.
+        std::vector<Stmt> stored;
+        stored.swap(stored_);
+        const Stmt near = visit(op);
+        stored.swap(stored_);
+        is_far_ = true;
+        const Stmt far = visit(op);
+        is_far_ = false;
+        std::vector<Expr> extents = body.extents;
+        extents.insert(extents.begin(), op->extent);
+        const Expr steps = extents.back();
+        Expr loops =
+            1; // as a product: LLVM would unravel loops known not to loop, and step through x by a register for each row
+        for (std::size_t loop = 0; loop + 1 < extents.size(); loop++) loops *= extents[loop];
+        return IfThenElse::make(stores_far_ && steps >= kLeastSteps && loops <= 1, far, near);
+    }
+    if (!body.extents.empty()) return IRMutator::visit(op);
 
     std::vector<Stmt> all;
     if (w_bytes_ahead_) {
-        for (const Expr &at : lines(body.w, true)) all.push_back(prefetch(body.w.input, at + w_bytes_ahead_));
+        for (const Expr &at : lines(body.w, true)) all.push_back(prefetch(body.w.buffer, at + w_bytes_ahead_));
     }
     if (x_steps_ahead_) {
         // Of a short loop less far ahead, as what lies behind its last step is fetched for nothing.
@@ -141,12 +209,24 @@ Stmt Prefetch::visit(const For *op) {
         for (const Expr &at : lines(body.x, false)) {
             const Expr step = simplify(substitute(op->name, next, at) - at);
             const auto *const bytes = step.as<IntImm>();
-            if (!bytes || bytes->value >= kLine) all.push_back(prefetch(body.x.input, at + step * steps));
+            if (!bytes || bytes->value >= kLine) all.push_back(prefetch(body.x.buffer, at + step * steps));
         }
     }
     all.push_back(op->body);
-    return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
-                     Block::make(all));
+    const Stmt step = Block::make(all);
+    const auto loop = [&](const Expr &begin, const Expr &end) {
+        return For::make(op->name, op->min + begin, simplify(end - begin), op->for_type, op->partition_policy,
+                         op->device_api, step);
+    };
+    if (!is_far_) return loop(0, op->extent);
+    std::vector<Stmt> parts;
+    const auto count = static_cast<std::ptrdiff_t>(stored_.size());
+    for (int p = 0; p < kParts; p++) {
+        const Expr part = op->extent / kParts, begin = part * p;
+        parts.insert(parts.end(), stored_.begin() + count * p / kParts, stored_.begin() + count * (p + 1) / kParts);
+        parts.push_back(loop(begin, p + 1 == kParts ? op->extent : begin + part));
+    }
+    return Block::make(parts);
 }
 
 } // namespace convtranspose

@@ -1,11 +1,12 @@
-// A lowering pass that fetches what a reduction reads soon into the first-level cache. Halide 21 prefetches only what is to be
-// used once (x86: prefetchnta, which keeps it out of the second-level cache): 0.2 to 0.4 of the speed, measured, where weights
-// are read again.
+// A lowering pass that fetches what a reduction reads soon into the first-level cache, and what is then written. Halide 21
+// prefetches only what is to be used once (x86: prefetchnta, which keeps it out of the second-level cache): 0.2 to 0.4 of the
+// speed, measured, where weights are read again.
 #ifndef CONVTRANSPOSE_SCHEDULES_CPU_PREFETCH_H_
 #define CONVTRANSPOSE_SCHEDULES_CPU_PREFETCH_H_
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <Halide.h>
 
@@ -19,12 +20,27 @@ class Prefetch : public Halide::Internal::IRMutator {
     Prefetch(std::string sum, int w_bytes_ahead, int x_steps_ahead)
         : sum_(std::move(sum)), w_bytes_ahead_(w_bytes_ahead), x_steps_ahead_(x_steps_ahead) {}
 
+    // Also the lines of output `y` that the sums are stored to, outside of loops and whole, where an image of y is larger than a
+    // second-level cache: a third of them before each third of a reduction that is one long loop. All at once they would take the
+    // places that a core has for what it waits for (fill buffers, 16 on Golden Cove) from the inputs. images: the dimension of y
+    // whose stride is an image.
+    void fetch_stored(std::string y, int images) {
+        y_ = std::move(y);
+        images_ = images;
+    }
+
   private:
     using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::Allocate *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
 
-    std::string sum_;
-    int w_bytes_ahead_, x_steps_ahead_;
+    const std::string sum_;
+    const int w_bytes_ahead_, x_steps_ahead_;
+    std::string y_;
+    int images_ = 0;
+    std::vector<Halide::Internal::Stmt> stored_; // fetches of y's lines, in what computes those
+    Halide::Expr stores_far_;                    // whether they are
+    bool is_far_ = false;                        // in a reduction that makes them
 };
 
 } // namespace convtranspose

@@ -1,5 +1,6 @@
 // What a loop fetches ahead of its use: which lines of which input, and that sums stay the same.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Halide.h>
@@ -42,11 +43,41 @@ struct Sums {
     }
 };
 
-// How often lines of w and of x are fetched in the code of a pipeline.
+// y(i, n) = sum over k of w(k, i) * x(k, n), all i of an n at once.
+struct StoredSums {
+    ImageParam w{Float(32), 1, "w"}, x{Float(32), 2, "x"};
+    Param<int> steps{"steps"};
+    Func y{"y"}, sum{"sum"};
+
+    StoredSums(int width, bool in_a_loop) {
+        Var i("i"), n("n");
+        RDom k(0, steps);
+        sum(i, n) = 0.0F;
+        sum(i, n) += w(k * width + i) * x(k, n);
+        y(i, n) = sum(i, n);
+        sum.compute_at(y, n).bound_extent(i, width);
+        sum.vectorize(i, 8).unroll(i);
+        sum.update().reorder(i, k).vectorize(i, 8).unroll(i);
+        y.bound(i, 0, width).vectorize(i, 8);
+        if (!in_a_loop) y.unroll(i);
+    }
+
+    Pipeline pipeline() {
+        auto *const prefetch = new Prefetch(sum.name(), 2048, 0);
+        prefetch->fetch_stored(y.name(), 1);
+        Pipeline p(y);
+        p.add_custom_lowering_pass(prefetch);
+        return p;
+    }
+};
+
+// How often lines of w, of x and of y are fetched in the code of a pipeline.
 class Fetches : public Internal::IRVisitor {
   public:
-    int w = 0, x = 0;
-    explicit Fetches(const Module &module) { module.functions().front().body.accept(this); }
+    int w = 0, x = 0, y = 0;
+    explicit Fetches(const Module &module, std::string output = "y") : output_(std::move(output)) {
+        module.functions().front().body.accept(this);
+    }
 
   private:
     using IRVisitor::visit;
@@ -58,7 +89,9 @@ class Fetches : public Internal::IRVisitor {
     void visit(const Internal::Variable *op) override {
         if (inside_ && op->name == "w") w++;
         if (inside_ && op->name == "x") x++;
+        if (inside_ && op->name == output_) y++;
     }
+    const std::string output_;
     bool inside_ = false;
 };
 
@@ -78,6 +111,41 @@ TEST(Prefetch, FetchesXWhereStepsShareNoLine) {
     EXPECT_EQ(fetches(Sums(16, 2, 100), 8).x, 2) << "they may lie on two lines";
     EXPECT_EQ(fetches(Sums(16, 40, 100), 8).x, 4) << "of 160 bytes";
     EXPECT_EQ(fetches(Sums(16, 40, 100), 0).x, 0);
+}
+
+TEST(Prefetch, FetchesEachLineThatIsStored) {
+    const auto of_y = [](StoredSums sums) {
+        return Fetches(sums.pipeline().compile_to_module({sums.w, sums.x, sums.steps}, "f"), sums.y.name()).y;
+    };
+    EXPECT_EQ(of_y(StoredSums(16, false)), 1);
+    EXPECT_EQ(of_y(StoredSums(80, false)), 5);
+    EXPECT_EQ(of_y(StoredSums(80, true)), 0);
+}
+
+TEST(Prefetch, LeavesStoredSumsAsTheyAre) {
+    if (get_jit_target_from_environment().arch != Target::X86) GTEST_SKIP() << "kernels of x86 alone prefetch";
+    constexpr int kWidth = 80, kMostSteps = 201, kRows = 2;
+    Buffer<float> w(kWidth * kMostSteps), x(kMostSteps, kRows);
+    w.for_each_element([&](int i) { w(i) = static_cast<float>(i % 7); });
+    x.for_each_element([&](int k, int n) { x(k, n) = static_cast<float>((k + n) % 5); });
+    for (const int row : {kWidth, 1 << 19}) { // far apart, lines are fetched where steps are many
+        Buffer<float> rows(row, kRows);
+        Buffer<float> y = rows.cropped(0, 0, kWidth);
+        StoredSums sums(kWidth, false);
+        sums.w.set(w);
+        sums.x.set(x);
+        Pipeline pipeline = sums.pipeline();
+        for (const int steps : {0, 1, 159, 160, 161, kMostSteps}) {
+            SCOPED_TRACE(testing::Message() << row << ", " << steps);
+            sums.steps.set(steps);
+            pipeline.realize(y);
+            y.for_each_element([&](int i, int n) {
+                float expected = 0;
+                for (int k = 0; k < steps; k++) expected += w(k * kWidth + i) * x(k, n);
+                EXPECT_EQ(y(i, n), expected) << i << ", " << n;
+            });
+        }
+    }
 }
 
 TEST(Prefetch, LeavesSumsAsTheyAre) {

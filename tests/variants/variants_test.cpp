@@ -193,6 +193,43 @@ TEST(Table, EveryIsaAndTypeHasAReference) {
     EXPECT_FALSE(isas.empty());
 }
 
+// Kernels may fetch the lines of y before they store to them, where images are far apart and 160 channels or more are summed.
+TEST(FarImages, GiveTheSameBits) {
+    constexpr std::int64_t kFar = 1 << 20, kColumns = 32, kChannels = 72; // elements: of two bytes or more, 2 MiB
+    std::size_t done = 0;
+    for (const char *const dtype : {"f16", "bf16", "f32", "f64"}) {
+        const Problem problem = parse_problem(std::string(dtype) + " nhwc n2 ic170 oc72 i7x16 k2x2 s2x2 bias");
+        const Inputs inputs = draw(problem, 3);
+        for (std::size_t i = 0; i < variant_count(); i++) {
+            const Variant &v = variant_at(i);
+            if (v.family != Family::kChannels || v.dtype != problem.dtype || !isa_supported(v.isa)) continue;
+            Options options{};
+            options.threads = 1;
+            options.isa = isa_name(v.isa);
+            options.variant = v.name;
+            options.sums_in_f16 = v.arithmetic == Arithmetic::kHalf;
+            SCOPED_TRACE(describe(problem, 3, options));
+            Plan plan;
+            Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &plan);
+            if (status.code() == CONVT_UNSUPPORTED) continue;
+            ASSERT_TRUE(status) << status.message();
+            Tensor near(problem.dtype, plan.y_shape()), far(problem.dtype, {2 * kFar});
+            ASSERT_TRUE(plan.run(inputs.x.data(), near.data()));
+            Arguments arguments;
+            arguments.x = ConstTensorView(inputs.x.data(), problem.dtype, problem.x_shape);
+            arguments.y = {far.data(), problem.dtype, plan.y_shape(), {kFar, kColumns * kChannels, kChannels, 1}};
+            status = plan.run(arguments);
+            ASSERT_TRUE(status) << status.message();
+            const std::int64_t image = near.size() / 2;
+            for (std::int64_t e = 0; e < near.size(); e++) {
+                ASSERT_EQ(far.get(e / image * kFar + e % image), near.get(e)) << e;
+            }
+            done++;
+        }
+    }
+    EXPECT_GT(done, 0u);
+}
+
 // For the ends of rows, which the problems above have.
 TEST(NarrowerTiles, AreTheNarrowestThatHoldTheColumns) {
     std::size_t found = 0;
