@@ -1,5 +1,6 @@
 #include "interleave_positions.h"
 #include "prefetch.h"
+#include "row_pointers.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -134,31 +135,42 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 // stack for each tap: 2x12 1.02 to 1.05 of deep layers, 0.7 to 0.95 of several groups; 1x14, whose loads are part of the
 // multiply-adds, 0.9.
 //
+// Rows of x through pointers, of eight positions at most each: 1.02 to 1.04 times as fast by 2x12 and 2x14, 1.02 to 1.07 by 4x6,
+// 1.00 to 1.08 by 3x8, 1.02 by 2x10, 1.01 to 1.03 by 2x6x2 and 2x4x3, 1.03 to 1.09 by tiles of one vector of channels. Of smaller
+// tiles, and of few positions in several rows, LLVM's own choice has as many instructions: 0.96 to 1.01.
+//
 // Fetched ahead: 1.05 to 1.17 times as fast where weights or x come from the second-level cache or further (2x10 on a 16x8
 // vocoder layer, whose 8 MB of weights come from the third: 64% of the FMA peak, 78% with), as fast where they do not; on AVX2
 // 0.96 to 1.08. Distances of half or twice as much are within 1%. Smaller tiles, and a row of x for each of a tile's, would fetch
-// about as often as they multiply: up to 6% slower in the first-level cache. 8-bit integers gain nothing. Channels last, a step of
-// x is on the line of the one before.
+// about as often as they multiply: up to 6% slower in the first-level cache. Not so of four vectors: 4x4 1.06 to 1.16, 4x2x2 1.03
+// to 1.18, 4x2 and 4x1x2 1.01 to 1.07. 8-bit integers gain nothing. Channels last, a step of x is on the line of the one before.
 //
 // Lines of y channels last, fetched while its sums are computed where there is one tap, of 160 channels or more: 1.02 to 1.12 times
 // as fast where an image of y does not stay in the second-level cache (256 to 128 channels of 112x112, 2x2 stride 2: 4x3x2 1.04,
 // 2x14 1.09, 2x8 1.12; of 192x192 1.06, 1.10, 1.11). Of 128 channels 0.99 to 1.03, of several taps 0.98. One line every few steps,
 // from a list of them, hides as much, but its five instructions cost 0.95 where y is near; all lines at once gain half.
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store) {
-    constexpr int kMostInterleaved = 10, kLeastFetching = 6, kBytesAhead = 2048, kStepsAhead = 8;
+    constexpr int kMostInterleaved = 10, kLeastFetching = 6, kWide = 4, kBytesAhead = 2048, kStepsAhead = 8;
+    constexpr int kLeastByPointers = 20, kMostOfPointer = 8; // sums; positions
     if (!tile.x86_64 || c.block > 1) return {};
     const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes;
-    LoweringPasses passes; // interleaving first, while a step is nothing but stores
+    // Interleaving while a step is nothing but stores; pointers last, which hide what is read of x.
+    LoweringPasses passes;
     if (store == Store::kChannels && vectors > 1 && positions <= kMostInterleaved) {
         passes.push_back(new InterleavePositions(c.sum.name(), vectors));
     }
-    if (positions >= kLeastFetching) {
+    if (positions >= kLeastFetching || (vectors >= kWide && positions > 1)) {
         const bool x_apart = store == Store::kPlanar && tile.qh == 1;
         auto *const prefetch = new Prefetch(c.sum.name(), kBytesAhead, x_apart ? kStepsAhead : 0);
         const bool is_3x8 =
-            vectors == 3 && tile.qh == 1; // it would step through x by eight registers: 0.97 where y is near
+            vectors == 3 && tile.qh == 1; // 0.96 of the speed with it where y is near and weights are far
         if (store == Store::kChannels && !is_3x8) prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1);
         passes.push_back(prefetch);
+    }
+    const bool in_rows = tile.qh == 1 ? positions * vectors >= kLeastByPointers : positions > kMostInterleaved;
+    if (store == Store::kChannels && (in_rows || vectors == 1)) {
+        const int pointers = (tile.q + kMostOfPointer - 1) / kMostOfPointer;
+        passes.push_back(new RowPointers(c.sum.name(), "x", (tile.q + pointers - 1) / pointers));
     }
     return passes;
 }

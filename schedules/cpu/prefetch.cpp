@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "address.h"
+
 namespace convtranspose {
 
 using namespace Halide;
@@ -142,21 +144,12 @@ std::vector<Expr> lines(const Accesses &accesses, bool dense) {
     return found;
 }
 
-// As 64-bit integers from its leaves on, as Halide computes addresses: LLVM then steps through them with the loop.
-Expr wide(const Expr &e) {
-    if (const Add *op = e.as<Add>()) return wide(op->a) + wide(op->b);
-    if (const Sub *op = e.as<Sub>()) return wide(op->a) - wide(op->b);
-    if (const Mul *op = e.as<Mul>()) return wide(op->a) * wide(op->b);
-    return cast<std::int64_t>(e);
-}
-
 // LLVM's intrinsic, which Halide's own prefetch calls and so has declared (where it had not, its module would be refused, as a
 // call from Halide returns a number): https://llvm.org/docs/LangRef.html#llvm-prefetch-intrinsic
 Stmt prefetch(const std::string &buffer, const Expr &byte) {
     constexpr int kRead = 0, kEveryLevel = 3, kData = 1;
-    const Expr address = reinterpret<std::int64_t>(Variable::make(Handle(), buffer)) + wide(byte);
-    return Evaluate::make(Call::make(Int(32), "llvm.prefetch.p0",
-                                     {reinterpret(Handle(), address), kRead, kEveryLevel, kData}, Call::Extern));
+    return Evaluate::make(
+        Call::make(Int(32), "llvm.prefetch.p0", {address_of(buffer, byte), kRead, kEveryLevel, kData}, Call::Extern));
 }
 
 } // namespace
