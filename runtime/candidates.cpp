@@ -292,23 +292,34 @@ bool unrolls_taps(const Variant &v) { return v.built_in && v.built_in->axes[0].c
 // and 97 by channels 0.94, 0.73 to 1.07.
 constexpr double kWideRowEnd = 1.3, kChannelsRowEnd = 1.1;
 
-// Tiles of a row, in cycles: those of the variant, and the one at its end.
+// Tiles of a row, in cycles: those of the variant, so many, and the one at its end.
 struct RowOfTiles {
-    double tiles, end;
+    double count, tiles, end;
 };
 
 // tile: cycles of one tile. narrower: of the end; null: that is as all others.
 template<typename Tile>
 RowOfTiles row_of_tiles(const Variant &v, const Variant *narrower, std::int64_t columns, const Tile &tile) {
-    if (!narrower) return {parts_of(columns, v.tile_q) * tile(v), 0};
-    const double longer = v.family == Family::kChannels ? kChannelsRowEnd : kWideRowEnd;
     const std::int64_t whole = columns / v.tile_q;
-    return {static_cast<double>(whole) * tile(v), longer * tile(*narrower)};
+    const double count = narrower ? static_cast<double>(whole) : parts_of(columns, v.tile_q);
+    const double longer = v.family == Family::kChannels ? kChannelsRowEnd : kWideRowEnd;
+    return {count, count * tile(v), narrower ? longer * tile(*narrower) : 0};
 }
 
-// Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four. narrower: what
-// computes the ends of rows; null: the variant.
-double cost(const Variant &v, const CoreProblem &p, bool copies_x, const Variant *narrower) {
+// Of all of x.
+double cost_of_copy(const Variant &v, const CoreProblem &p) {
+    const Geometry &g = p.geometry;
+    double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
+    for (const AxisPlan &a : p.plan)
+        elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
+    // Transposing by tiles takes 0.4 to 0.5 cycles an element in cache, by single loads or stores 1 to 2 (generators/copy_input).
+    const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
+    return elements * (copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4);
+}
+
+// Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four. Without those of
+// copying x. narrower: what computes the ends of rows; null: the variant.
+double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
     const Geometry &g = p.geometry;
     const AxisPlan &w = p.plan[0], &h = p.plan[1], &d = p.plan[2];
     double taps = 1, residues = 1;
@@ -337,13 +348,19 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x, const Variant
     // Vectors of x along rows cross cache lines.
     const bool crosses = v.family != Family::kChannels;
     const double per_load = cycles_per_load(lanes * size);
+    const bool is_of_channels = v.family == Family::kChannels && v.store == Store::kChannels;
+    // What an instruction that is no multiply-add takes of their ports. Of weights each line is fetched ahead too, and a loop is
+    // four.
+    const double per_other = is_of_channels && lanes * size >= 64 ? machine().per_other : 0;
     const auto step = [&](double vectors, double broadcasts) {
         const Machine &m = machine();
+        const double others =
+            per_other > 0 ? per_other * (2 * vectors + broadcasts + 4) : per_load * (vectors + broadcasts);
         const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
         const double least = crosses ? std::max(4.0, crossing * vectors * lanes * size / 64) : 4;
         return std::max(
                    {product * vectors * broadcasts / 2, (vectors + loads * broadcasts) / 2, vectors * load, least}) +
-               per_load * (vectors + broadcasts);
+               others;
     };
     // Storing a vector of sums along a row, of all residues of w: bytes are requantized, and take more shuffles.
     // Few output channels: of eight residues, each vector is made of all of them, by two steps in kernels by offset.
@@ -358,6 +375,8 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x, const Variant
         const double vectors = v.tile_oc / lanes;
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
         const Machine &m = machine();
+        const bool stores_far = y_bytes >= 2 * images * m.second_level_cache,
+                   fetches_stored = w.max_count * h.max_count * d.max_count == 1 && ic >= 160;
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
@@ -379,9 +398,16 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x, const Variant
                     store += positions * m.shared_line;
                 }
             }
+            // Lines of a far y that are not fetched ahead (schedules/cpu/prefetch.h) arrive later if all are of one row, or few of
+            // them are side by side.
+            const bool few_lines = t.tile_qh == 1 || vectors < 4;
+            if (is_of_channels && few_lines && stores_far && !fetches_stored && ic * taps >= 64 * residues) {
+                store += positions * vectors * m.far_store;
+            }
             // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54
             // columns by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
-            double late = lanes * size == 64 && positions < 8 ? m.narrow_tiles : 1;
+            double late = lanes * size == 64 && positions < m.narrow_positions ? m.narrow_tiles : 1;
+            if (vectors == 3) late *= m.three_vectors;
             // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone
             // does.
             if (v.store == Store::kChannels) {
@@ -396,17 +422,21 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x, const Variant
             const double once = v.store == Store::kChannels ? 10 : 30;
             return ic * taps * k_step + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6);
         };
-        const double rows_of_tiles =
-            parts_of(h.q_extent(), v.tile_qh) * static_cast<double>(d.q_extent()) * parts_of(p.oc(), v.tile_oc);
+        const double rows_of = parts_of(h.q_extent(), v.tile_qh) * static_cast<double>(d.q_extent());
         const RowOfTiles row = row_of_tiles(v, narrower, w.q_extent(), tile);
-        // Each weight, those of channels that only fill a tile too, is read once from further away if there are that many; once
-        // more for the ends.
+        // Each weight, those of channels that only fill a tile too, is read from further away if there are that many: by the
+        // first of the tiles that it is for, and once more by the first at an end of a row.
         const double padded_bytes = parts_of(p.oc(), v.tile_oc) * v.tile_oc * ic * taps * size;
         const bool far = groups * padded_bytes >= 0.8 * m.second_level_cache;
         const double least = far ? padded_bytes / (m.far_weights * images) : 0;
-        for (const double part : {row.tiles, row.end}) {
-            if (part > 0) total += std::max(rows_of_tiles * part, least);
-        }
+        const auto add = [&](double tiles_of_row, double cycles_of_row) {
+            if (tiles_of_row == 0) return;
+            const double computing = rows_of * parts_of(p.oc(), v.tile_oc) * cycles_of_row,
+                         first = computing / (rows_of * tiles_of_row * images);
+            total += computing - first + std::max(first, least);
+        };
+        add(row.count, row.tiles);
+        add(narrower ? 1 : 0, row.end);
         break;
     }
     case Family::kMatrix: {
@@ -497,16 +527,7 @@ double cost(const Variant &v, const CoreProblem &p, bool copies_x, const Variant
         break;
     }
     }
-    total *= images * groups;
-    if (copies_x) {
-        double elements = images * static_cast<double>(g.in_channels);
-        for (const AxisPlan &a : p.plan)
-            elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
-        // Transposing by tiles takes 0.4 to 0.5 cycles an element in cache, by single loads or stores 1 to 2 (generators/copy_input).
-        const bool tiles = block_of(v) == 1 && std::min(g.in_channels, w.geometry.in) >= kCopyTile;
-        total += elements * (copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4);
-    }
-    return total;
+    return total * images * groups;
 }
 
 } // namespace
@@ -576,26 +597,68 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool sin
     return p;
 }
 
+namespace {
+
+// Whether taps along some other axis than `but` leave x, other than those that the variant leaves out.
+bool leaves_x(const Variant &v, const CoreProblem &p, std::size_t but) {
+    bool any = false;
+    for (std::size_t a = 0; a < 3; a++) any = any || (a != but && p.reads_outside(a) && !skips_outside(v, a));
+    return any;
+}
+constexpr std::size_t kNoAxis = 3;
+
+// The columns whose tiles read x where it is, as taps leave x along w only: whole tiles, with tiles enough after them that the
+// last one, which overlaps the one before it, does not reach back to them.
+Columns columns_in_place(const Variant &v, const CoreProblem &p, const NarrowerTiles &narrower) {
+    const AxisPlan &w = p.plan[0];
+    const std::int64_t tile = v.tile_q;
+    Columns c;
+    c.begin = (std::max<std::int64_t>(-w.low, 0) + tile - 1) / tile * tile;
+    const auto is_enough = [&](std::int64_t columns) {
+        const Variant *const end = narrower.holding(columns % tile);
+        return columns >= (columns % tile == 0 ? 0 : end ? end->tile_q : tile);
+    };
+    // Some residues may have a column more than others.
+    c.end = std::clamp<std::int64_t>(w.geometry.in - w.high + 1, 0, w.least_q_extent()) / tile * tile;
+    while (c.any() && !(is_enough(w.least_q_extent() - c.end) && is_enough(w.q_extent() - c.end))) c.end -= tile;
+    return c.any() ? c : Columns();
+}
+
+// Whether the ends of rows are copied alone. Each tile of output channels then reads its weights once more for either end, which
+// is for weights that stay in the second-level cache.
+bool copies_row_ends(const Variant &v, const CoreProblem &p) {
+    const double weights = parts_of(p.oc(), v.tile_oc) * v.tile_oc * static_cast<double>(p.geometry.in_channels) *
+                           taps_of(p.plan[0]) * taps_of(p.plan[1]) * taps_of(p.plan[2]) *
+                           static_cast<double>(operand_size(v));
+    return v.family == Family::kChannels && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
+           p.strip_axis() != 0 && !leaves_x(v, p, 0) && weights < 0.8 * machine().second_level_cache;
+}
+
+} // namespace
+
 Candidate candidate(const Variant &variant, const CoreProblem &problem) {
     Candidate c;
     c.variant = &variant;
     c.refusal = refusal(variant, problem);
     if (!c.refusal.text) {
         const bool in_place = reads_x_in_place(variant, problem);
-        const bool leaves = problem.reads_outside() || !has_whole_tiles(variant, problem);
+        const bool leaves = leaves_x(variant, problem, kNoAxis) || !has_whole_tiles(variant, problem);
         c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
-        const auto other_axis_leaves = [&] {
-            bool any = false;
-            for (std::size_t a = 0; a < 3; a++) any = any || (a != problem.strip_axis() && problem.reads_outside(a));
-            return any;
-        };
-        c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) && !other_axis_leaves();
-        c.cost = cost(variant, problem, c.copies_x, nullptr);
+        c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) &&
+                        !leaves_x(variant, problem, problem.strip_axis());
+        const double copying = c.copies_x ? cost_of_copy(variant, problem) : 0;
+        c.cost = cost(variant, problem, nullptr) + copying;
         const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
-        if (const Variant *const narrower = rest ? narrower_tiles(variant).holding(rest) : nullptr) {
-            const double with = cost(variant, problem, c.copies_x, narrower);
+        NarrowerTiles tiles;
+        if (rest != 0) tiles = narrower_tiles(variant);
+        if (const Variant *const narrower = tiles.holding(rest)) {
+            const double with = cost(variant, problem, narrower) + copying;
             c.narrower_ends = with < c.cost;
             c.cost = std::min(c.cost, with);
+        }
+        if (c.copies_x && in_place && copies_row_ends(variant, problem)) {
+            c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
+            c.cost -= copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
         }
         if (c.copies_ends && prefetched_in_place(variant, problem)) {
             // Of 0.4 cycles an element. 512 channels of 3200 to 16: 0.25, to 8: 0.29; less where more tiles read x anew.

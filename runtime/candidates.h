@@ -42,12 +42,19 @@ struct Refusal {
 };
 std::string to_string(const Refusal &refusal);
 
+// Positions q of w, begin .. end - 1.
+struct Columns {
+    std::int64_t begin = 0, end = 0;
+    bool any() const { return begin < end; }
+};
+
 struct Candidate {
     const Variant *variant = nullptr;
     Refusal refusal;
     double cost = 0; // estimated cycles on one thread
     bool copies_x = false;
     bool copies_ends = false;   // but strips of x that no tap leaves are read in place
+    Columns in_place;           // if any, of these x is read in place though it is copied for the others
     bool narrower_ends = false; // rows end in a narrower tile, where they do not fill one (narrower_tiles())
 };
 

@@ -99,7 +99,8 @@ Boxes boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int6
 }
 
 Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
-    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x), copies_ends_(choice.copies_ends) {
+    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x), copies_ends_(choice.copies_ends),
+      in_place_(choice.in_place) {
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
@@ -279,8 +280,12 @@ void Core::plan_strips(int threads) {
     std::int64_t most = 0;
     for (std::int64_t i = 0; i < strips_; i++) {
         const Strip s = strip(images_, strip_begin(i), strip_begin(i + 1));
-        if (copies_ends_ && is_inside(s)) continue;
-        most = std::max(most, s.images * copied_row(s) * s.x_extent[1] * s.x_extent[2] * channels);
+        const StripParts parts = parts_of_rows(s);
+        std::int64_t elements = 0;
+        for (std::size_t k = 0; k < parts.count; k++) {
+            if (is_copied(parts.part[k])) elements += copied_elements(parts.part[k]);
+        }
+        most = std::max(most, elements);
     }
     // Tiles are read whole: past the last column of the last row there must be memory.
     const std::int64_t column = copies_channels_inside() ? channels : x_block();
@@ -329,9 +334,10 @@ void Core::run(const Operands &o, const Parallel &parallel) const {
     });
 }
 
-// Whole tiles, too, where the kernel reads such.
+// But for taps that the kernel leaves out; whole tiles, too, where it reads such.
 bool Core::is_inside(const Strip &s) const {
     for (std::size_t a = 0; a < 3; a++) {
+        if (skips_outside(*variant_, a)) continue;
         std::int64_t end = s.x_min[a] + s.x_extent[a];
         if (a == 0 && strip_axis_ == 0 && whole_[0])
             end += ceil_div(s.q_end - s.q_begin, strip_tile_) * strip_tile_ - (s.q_end - s.q_begin);
@@ -341,28 +347,68 @@ bool Core::is_inside(const Strip &s) const {
 }
 
 void Core::run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const {
-    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
     const std::int64_t first = static_cast<std::int64_t>(i) / strips_ * images_,
                        at = static_cast<std::int64_t>(i) % strips_;
     Strip s = strip(std::min(images_, problem_.geometry.batch - first), strip_begin(at), strip_begin(at + 1));
     s.first_image = first;
-    if (copies_x_ && !(copies_ends_ && is_inside(s))) {
-        s.x = static_cast<const char *>(o.workspace);
-        lay_out_copy(&s);
-        copy_strip(s, o, parallel);
-    } else {
-        s.strides = o.x_strides;
-        s.group_stride = packed_.ic * s.strides.c;
-        s.strides.c *= x_block();
-        s.x = static_cast<const char *>(o.x) + first * o.x_strides.n * x_size;
-        if (variant_->family != Family::kReference) {
-            for (int a = 0; a < 3; a++) s.x += s.x_min[a] * o.x_strides.axes[a] * x_size;
+    StripParts parts = parts_of_rows(s);
+    char *copy = static_cast<char *>(o.workspace);
+    for (std::size_t k = 0; k < parts.count; k++) {
+        Strip &part = parts.part[k];
+        if (is_copied(part)) {
+            locate_copy(&part, copy);
+            copy_strip(part, o, parallel);
+            copy += copied_elements(part) * operand_size(*variant_);
+        } else {
+            locate_in_place(&part, o);
         }
     }
-    compute_strip(s, o, parallel);
+    compute_strip(parts, o, parallel);
 }
 
-void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
+bool Core::is_copied(const Strip &s) const {
+    if (in_place_.any()) return s.columns.begin != in_place_.begin;
+    return copies_x_ && !(copies_ends_ && is_inside(s));
+}
+
+void Core::locate_in_place(Strip *s, const Operands &o) const {
+    s->strides = o.x_strides;
+    s->group_stride = packed_.ic * s->strides.c;
+    s->strides.c *= x_block();
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
+    s->x = static_cast<const char *>(o.x) + s->first_image * o.x_strides.n * x_size;
+    if (variant_->family == Family::kReference) return;
+    for (std::size_t a = 0; a < 3; a++) {
+        if (skips_outside(*variant_, a)) { // and so do not read what is outside
+            const std::int64_t in = axes_[a].geometry.in,
+                               end = std::clamp<std::int64_t>(s->x_min[a] + s->x_extent[a], 0, in);
+            s->x_min[a] = std::clamp<std::int64_t>(s->x_min[a], 0, end);
+            s->x_extent[a] = end - s->x_min[a];
+        }
+        s->x += s->x_min[a] * o.x_strides.axes[a] * x_size;
+    }
+}
+
+Core::StripParts Core::parts_of_rows(const Strip &s) const {
+    StripParts parts;
+    const AxisPlan &w = axes_[0];
+    const auto add = [&](std::int64_t begin, std::int64_t end) {
+        if (begin >= end) return;
+        Strip &part = parts.part[parts.count++];
+        part = s;
+        part.columns = {begin, end};
+        if (!in_place_.any()) return;
+        part.x_min[0] = begin + w.low;
+        part.x_extent[0] = end + w.high - 1 - part.x_min[0];
+    };
+    add(0, in_place_.begin);
+    if (in_place_.any()) add(in_place_.begin, in_place_.end);
+    add(in_place_.end, w.q_extent());
+    return parts;
+}
+
+void Core::compute_strip(const StripParts &rows, const Operands &o, const Parallel &parallel) const {
+    const Strip &s = rows.part[0];
     const std::int64_t q_begin = s.q_begin, q_end = s.q_end;
     const Variant &v = *variant_;
 
@@ -435,7 +481,7 @@ void Core::compute_strip(const Strip &s, const Operands &o, const Parallel &para
             const std::size_t bw = b % most[0], bh = b / most[0] % most[1], bd = b / most[0] / most[1];
             if (bw >= boxes[0].count || bh >= boxes[1].count || bd >= boxes[2].count) continue;
             c.box = {boxes[0].box[bw], boxes[1].box[bh], boxes[2].box[bd]};
-            call(s, c, o);
+            call(rows, c, o);
         }
         if (o.post_ops) finish(s, c, o);
     });
@@ -474,6 +520,17 @@ void Core::finish(const Strip &s, const Call &c, const Operands &o) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(o.post_ops->dtype));
     run_post_ops(*o.post_ops, box, static_cast<char *>(o.y) + y_offset * size,
                  o.residual ? static_cast<const char *>(o.residual) + r_offset * size : nullptr);
+}
+
+void Core::call(const StripParts &rows, const Call &c, const Operands &o) const {
+    for (std::size_t k = 0; k < rows.count; k++) {
+        const Strip &s = rows.part[k];
+        Call part = c;
+        Box &row = part.box[0];
+        row.q_begin = std::max(row.q_begin, s.columns.begin);
+        row.q_end = std::min(row.q_end, s.columns.end);
+        if (row.q_begin < row.q_end) call(s, part, o);
+    }
 }
 
 void Core::call(const Strip &s, const Call &c, const Operands &o) const {

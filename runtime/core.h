@@ -38,7 +38,8 @@ class Core {
     std::uint64_t epilogue_bytes() const; // quantized only, else 0
     std::uint64_t workspace_bytes() const { return copy_bytes_ * static_cast<std::uint64_t>(workers_); }
     bool copies_x() const { return copies_x_; }
-    bool copies_ends() const { return copies_ends_; } // then that is but of strips that taps leave
+    bool copies_ends() const { return copies_ends_; }        // then that is but of strips that taps leave
+    bool copies_row_ends() const { return in_place_.any(); } // or for the columns at the ends of rows alone
     std::int64_t strip_count() const;
     const Variant *row_end() const { // what computes the ends of rows; null: the variant
         return narrower_.holding(axes_[0].q_extent() % variant_->tile_q);
@@ -72,12 +73,14 @@ class Core {
 
   private:
     struct Strip;
+    struct StripParts;
     struct Call;
 
     void plan_strips(int threads);
     std::int64_t strip_begin(std::int64_t i) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     bool is_inside(const Strip &s) const; // whether no tap leaves x
+    bool is_copied(const Strip &s) const;
     void run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     struct CopyPart;
@@ -86,13 +89,17 @@ class Core {
                          const std::array<std::int64_t, 3> &inside) const;
     void fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
                      const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
-    void fill_up_blocks(const Strip &s, const Operands &o, const Parallel &parallel) const;
-    void compute_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    void fill_up_blocks(const Strip &s, const Parallel &parallel) const;
+    void locate_copy(Strip *s, char *copy) const;
+    void locate_in_place(Strip *s, const Operands &o) const;
+    StripParts parts_of_rows(const Strip &s) const;
+    std::int64_t copied_elements(const Strip &s) const;
+    void compute_strip(const StripParts &rows, const Operands &o, const Parallel &parallel) const;
+    void call(const StripParts &rows, const Call &call, const Operands &o) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
     void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
     void finish(const Strip &s, const Call &call, const Operands &o) const;
     std::int64_t pieces(const Strip &s, const Operands &o) const;
-    void lay_out_copy(Strip *s) const;
     bool transposes() const;       // x channels first into channels inside, in one block, as w and channels exchanged
     std::int64_t x_block() const;  // of input channels, side by side
     std::int64_t x_blocks() const; // of a group, with those that are padding
@@ -111,6 +118,7 @@ class Core {
     std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
     PackedLayout packed_;
     bool copies_x_ = false, copies_ends_ = false;
+    Columns in_place_; // if any, only what others read is copied
     int strip_axis_ = 0;
     std::int64_t strip_tile_ = 1; // of the variant's tile, the extent along that axis
     std::int64_t strips_ = 1;     // that an image is cut into along that axis

@@ -29,8 +29,9 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
     });
 }
 
-// Strides of the copy of x: dense, in the order that the variant reads.
-void Core::lay_out_copy(Strip *s) const {
+// Where the strip's x is copied to: dense, in the order that the variant reads.
+void Core::locate_copy(Strip *s, char *copy) const {
+    s->x = s->copy = copy;
     TensorStrides &to = s->strides;
     if (copies_channels_inside()) {
         to.c = x_block();
@@ -44,6 +45,11 @@ void Core::lay_out_copy(Strip *s) const {
     s->group_stride = x_blocks() * to.c;
     to.axes[2] = to.axes[1] * s->x_extent[1];
     to.n = to.axes[2] * s->x_extent[2];
+}
+
+// Without those past the last row.
+std::int64_t Core::copied_elements(const Strip &s) const {
+    return s.images * copied_row(s) * s.x_extent[1] * s.x_extent[2] * copied_column();
 }
 
 // What one call of a copy kernel copies, and where it begins, in elements.
@@ -159,13 +165,12 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
     }
     if (!copies_channels_inside()) { // what the last tile reads past the last row
         const std::int64_t past = (variant_->tile_q + variant_->lanes) * x_block() * size;
-        std::memset(static_cast<char *>(o.workspace) + s.images * s.strides.n * size, 0,
-                    static_cast<std::size_t>(past));
+        std::memset(s.copy + s.images * s.strides.n * size, 0, static_cast<std::size_t>(past));
     }
     if (inside[1] * inside[2] == 0) return;
 
     const bool quantized = !is_float(packed_.arithmetic);
-    if (!quantized && x_blocks() * x_block() != packed_.ic) fill_up_blocks(s, o, parallel);
+    if (!quantized && x_blocks() * x_block() != packed_.ic) fill_up_blocks(s, parallel);
     const halide_type_t x_type = type_of(quantized ? CONVT_U8 : problem_.x_dtype);
     const CopyParts parts = copy_parts(s, o, begin, inside);
     for (std::size_t k = 0; k < parts.count; k++) {
@@ -173,12 +178,12 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
         if (*std::min_element(p.extents.begin(), p.extents.end()) == 0) continue;
         const std::int64_t from = s.first_image * strides.n + p.from_offset;
         run_copy(copy_, p, {static_cast<const char *>(o.x) + from * x_size, x_type},
-                 {static_cast<char *>(o.workspace) + p.to_offset * size, types_of(*variant_).x}, o.byte_x, parallel);
+                 {s.copy + p.to_offset * size, types_of(*variant_).x}, o.byte_x, parallel);
     }
 }
 
 // Zeros behind the last input channel of each group; before x is copied, as a block may hold both.
-void Core::fill_up_blocks(const Strip &s, const Operands &o, const Parallel &parallel) const {
+void Core::fill_up_blocks(const Strip &s, const Parallel &parallel) const {
     const std::int64_t size = operand_size(*variant_), rows = s.x_extent[1] * s.x_extent[2] * s.images;
     // For each position, or for all of a row.
     const std::int64_t whole = packed_.ic / x_block();
@@ -186,7 +191,7 @@ void Core::fill_up_blocks(const Strip &s, const Operands &o, const Parallel &par
                        count = copies_channels_inside() ? s.x_extent[0] : 1;
     const auto bytes = static_cast<std::size_t>((s.group_stride - first) * size);
     parallel.for_each(static_cast<std::size_t>(rows), [&](std::size_t row) {
-        char *at = static_cast<char *>(o.workspace) + static_cast<std::int64_t>(row) * s.strides.axes[1] * size;
+        char *at = s.copy + static_cast<std::int64_t>(row) * s.strides.axes[1] * size;
         for (std::int64_t w = 0; w < count; w++, at += s.strides.axes[0] * size) {
             for (std::int64_t g = 0; g < packed_.group; g++) {
                 std::memset(at + (g * s.group_stride + first) * size, 0, bytes);
@@ -209,8 +214,7 @@ void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
         const std::int64_t h = static_cast<std::int64_t>(i) % s.x_extent[1],
                            d = static_cast<std::int64_t>(i) / s.x_extent[1] % s.x_extent[2],
                            n = static_cast<std::int64_t>(i) / s.x_extent[1] / s.x_extent[2];
-        char *row =
-            static_cast<char *>(o.workspace) + (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
+        char *row = s.copy + (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
         const auto is_inside = [&](std::int64_t at, std::size_t a) {
             return at >= begin[a] && at < begin[a] + inside[a];
         };

@@ -59,12 +59,20 @@ OperandTypes types_of(const Variant &v);
 struct Core::Strip {
     std::int64_t first_image = 0, images = 1;
     std::int64_t q_begin = 0, q_end = 0;         // of the strip axis
+    Columns columns;                             // of w, that read it
     std::array<std::int64_t, 3> x_min, x_extent; // w, h, d
     // Where that part of x is; strides in elements. The pointer is to x_min. strides.c is from one block of channels to the
     // next, where they come in blocks.
     const char *x = nullptr;
+    char *copy = nullptr; // the same, if it is a copy of this strip's
     TensorStrides strides;
     std::int64_t group_stride = 0;
+};
+
+// One; or the beginnings, the middles and the ends of its rows, each of which reads x elsewhere.
+struct Core::StripParts {
+    std::array<Strip, 3> part;
+    std::size_t count = 0;
 };
 
 // The part of an axis of y that one call computes: residues first..first+count-1 of positions q, all of which exist. An

@@ -120,6 +120,9 @@ std::string reading_of_x(const Core &core) {
     const std::int64_t strips = core.strip_count();
     const std::string in_strips = strips > 1 ? concat(", in ", strips, " strips") : std::string();
     if (!core.copies_x()) return "read in place" + in_strips;
+    if (core.copies_row_ends()) {
+        return "read in place" + in_strips + ", but for the ends of rows, which are copied, with zeros around them";
+    }
     if (!core.copies_ends()) return "copied, with zeros around it" + in_strips;
     return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
 }

@@ -12,11 +12,14 @@ struct Machine {
     // Cycles that a load costs beside the multiply-adds that should hide it: of an operand of a cache line; of a vector of x along w
     // that crosses lines; of one from the second-level cache.
     double per_load = 0, per_crossing = 0, per_far_load = 0;
+    // Of a step of channels last, for each instruction that is no multiply-add; then no per_load.
+    double per_other = 0;
     // Cycles for each vector of x along w of a step, at least; the same of depthwise layers.
     double least_per_crossing = 0, least_per_depthwise_crossing = 0;
-    // Times as long as estimated: tiles of fewer than eight positions, which wait for weights; planes of one input channel by
-    // offset; depth_to_space with channels first, and of many groups; rows of f64.
-    double narrow_tiles = 1.1, one_channel = 1, depth_to_space = 1, groups_to_space = 1, wide_doubles = 1;
+    // Times as long as estimated: tiles of fewer than so many positions, which wait for weights; those of three vectors of channels;
+    // planes of one input channel by offset; depth_to_space with channels first, and of many groups; rows of f64.
+    double narrow_tiles = 1.1, narrow_positions = 8, three_vectors = 1, one_channel = 1, depth_to_space = 1,
+           groups_to_space = 1, wide_doubles = 1;
 
     // Layers of channels first, of weights that are not far, go by the other layout if that is estimated to take less than so many
     // times as long.
@@ -29,9 +32,9 @@ struct Machine {
     double late_weights = 1, very_late_weights = 1, far_transposition = 1, far_rows = 1;
     // Bytes of weights a cycle.
     double far_weights = 1;
-    // Cycles for a vector of x of few output channels, a store of a part of a cache line that groups share, and an element of a
-    // product of col2im.
-    double far_x = 0, shared_line = 0, far_product = 0;
+    // Cycles for a vector of x of few output channels, a store of a part of a cache line that groups share, a vector of a far y in
+    // tiles of one row, or of few vectors, and an element of a product of col2im.
+    double far_x = 0, shared_line = 0, far_store = 0, far_product = 0;
     // Tiles of output channels that are made of one tap faster from x in place than from a copy of it (prefetched_in_place()).
     std::int64_t tiles_in_place = 0;
 
