@@ -351,7 +351,7 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
     const bool is_of_channels = v.family == Family::kChannels && v.store == Store::kChannels;
     // What an instruction that is no multiply-add takes of their ports. Of weights each line is fetched ahead too, and a loop is
     // four.
-    const double per_other = is_of_channels && lanes * size >= 64 ? machine().per_other : 0;
+    const double per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? machine().per_other : 0;
     const auto step = [&](double vectors, double broadcasts) {
         const Machine &m = machine();
         const double others =
