@@ -43,6 +43,8 @@ std::vector<std::string> lines() {
     all.emplace_back("n1 ic20 oc24 i5x101 k4x4 s2x2 p1x1_1x1");
     all.emplace_back("n2 ic6 oc70 i5x61 k5x5 s1x1 d1x2 p2x4_2x4 bias");
     all.emplace_back("n1 ic6 oc70 i5x62 k3x7 s2x3 p1x7_0x2");
+    all.emplace_back("n1 ic16 oc33 i5x61 k1x3 s1x1 p0x1_0x1 bias");
+    all.emplace_back("n2 ic32 oc20 i5x46 k1x4 s1x2 p0x1_0x1");
     all.emplace_back("n2 ic10 oc12 i40x11 k3x3 s1x1 p1x1_1x1");
     all.emplace_back("n1 ic12 oc3 i33x65 k4x4 s2x2 p1x1_1x1");
     all.emplace_back("n1 g70 ic70 oc70 i17x21 k4x4 s2x2 p1x1_1x1");
