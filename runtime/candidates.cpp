@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "division.h"
 #include "error.h"
 #include "kernel_tables.h"
 #include "machine.h"
@@ -15,6 +16,10 @@ namespace convtranspose {
 namespace {
 
 constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to keep this much
+// Bytes of weights that one of 2 MiB keeps. More are not read once more than need be, on any machine.
+constexpr double kNearWeights = 0.8 * (2 << 20);
+// Of a reduction of one tap, by which kernels fetch the lines of a far y (kLeastSteps in schedules/cpu/prefetch.cpp).
+constexpr double kFetchingSteps = 160;
 
 // Apart so far positions of y, channels last, meet in few sets of the first-level cache.
 constexpr std::int64_t kFarPositions = 2048;
@@ -376,7 +381,7 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
         const Machine &m = machine();
         const bool stores_far = y_bytes >= 2 * images * m.second_level_cache,
-                   fetches_stored = w.max_count * h.max_count * d.max_count == 1 && ic >= 160;
+                   fetches_stored = w.max_count * h.max_count * d.max_count == 1 && ic >= kFetchingSteps;
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
@@ -613,7 +618,7 @@ Columns columns_in_place(const Variant &v, const CoreProblem &p, const NarrowerT
     const AxisPlan &w = p.plan[0];
     const std::int64_t tile = v.tile_q;
     Columns c;
-    c.begin = (std::max<std::int64_t>(-w.low, 0) + tile - 1) / tile * tile;
+    c.begin = ceil_div(std::max<std::int64_t>(-w.low, 0), tile) * tile;
     const auto is_enough = [&](std::int64_t columns) {
         const Variant *const end = narrower.holding(columns % tile);
         return columns >= (columns % tile == 0 ? 0 : end ? end->tile_q : tile);
@@ -631,7 +636,7 @@ bool copies_row_ends(const Variant &v, const CoreProblem &p) {
                            taps_of(p.plan[0]) * taps_of(p.plan[1]) * taps_of(p.plan[2]) *
                            static_cast<double>(operand_size(v));
     return v.family == Family::kChannels && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
-           p.strip_axis() != 0 && !leaves_x(v, p, 0) && weights < 0.8 * machine().second_level_cache;
+           p.strip_axis() != 0 && !leaves_x(v, p, 0) && weights < kNearWeights;
 }
 
 } // namespace

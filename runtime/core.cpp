@@ -402,7 +402,7 @@ Core::StripParts Core::parts_of_rows(const Strip &s) const {
         part.x_extent[0] = end + w.high - 1 - part.x_min[0];
     };
     add(0, in_place_.begin);
-    if (in_place_.any()) add(in_place_.begin, in_place_.end);
+    add(in_place_.begin, in_place_.end);
     add(in_place_.end, w.q_extent());
     return parts;
 }
