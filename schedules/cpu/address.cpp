@@ -23,4 +23,17 @@ Expr address_of(const std::string &buffer, const Expr &byte) {
     return reinterpret(Handle(), reinterpret<std::int64_t>(Variable::make(Handle(), buffer)) + wide(byte));
 }
 
+// https://llvm.org/docs/LangRef.html#llvm-launder-invariant-group-intrinsic
+Expr unrelated(const Expr &pointer) {
+    return Call::make(Handle(), "llvm.launder.invariant.group.p0", {pointer}, Call::Extern);
+}
+
+// LLVM's intrinsic, which Halide's own prefetch calls and so has declared (where it had not, its module would be refused, as a
+// call from Halide returns a number): https://llvm.org/docs/LangRef.html#llvm-prefetch-intrinsic
+Stmt prefetch(const Expr &pointer, CacheLevel level) {
+    constexpr int kRead = 0, kFirst = 3, kSecond = 2, kData = 1;
+    const int locality = level == CacheLevel::kFirst ? kFirst : kSecond;
+    return Evaluate::make(Call::make(Int(32), "llvm.prefetch.p0", {pointer, kRead, locality, kData}, Call::Extern));
+}
+
 } // namespace convtranspose

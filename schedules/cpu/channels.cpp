@@ -137,7 +137,8 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 //
 // Rows of x through pointers, of eight positions at most each: 1.02 to 1.04 times as fast by 2x12 and 2x14, 1.02 to 1.07 by 4x6,
 // 1.00 to 1.08 by 3x8, 1.02 by 2x10, 1.01 to 1.03 by 2x6x2 and 2x4x3, 1.03 to 1.09 by tiles of one vector of channels. Of smaller
-// tiles, and of few positions in several rows, LLVM's own choice has as many instructions: 0.96 to 1.01.
+// tiles, and of few positions in several rows, LLVM's own choice has as many instructions: 0.96 to 1.01. Not where a kernel holds
+// several copies of a reduction: then some of 2x8 have 39 for 33 without (0.92 of the speed).
 //
 // Fetched ahead: 1.05 to 1.17 times as fast where weights or x come from the second-level cache or further (2x10 on a 16x8
 // vocoder layer, whose 8 MB of weights come from the third: 64% of the FMA peak, 78% with), as fast where they do not; on AVX2
@@ -149,9 +150,13 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 // as fast where an image of y does not stay in the second-level cache (256 to 128 channels of 112x112, 2x2 stride 2: 4x3x2 1.04,
 // 2x14 1.09, 2x8 1.12; of 192x192 1.06, 1.10, 1.11). Of 128 channels 0.99 to 1.03, of several taps 0.98. One line every few steps,
 // from a list of them, hides as much, but its five instructions cost 0.95 where y is near; all lines at once gain half.
+//
+// The next tile's weights (next_weights.h): 1.20 to 1.32 times as fast on a 4x4 image of 512 channels, of weights of 8 MB, 1.05 to
+// 1.08 on 8x8 ones, 1.03 to 1.08 on vocoder layers of 100 columns, 1.02 to 1.19 where weights of 32 MB are for 16x16, 1.01 to 1.08
+// for 28x28, 1.28 of 2048 channels for 64 columns. Where all weights are near, such a fetch a step would cost 1 to 5%.
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store) {
     constexpr int kMostInterleaved = 10, kLeastFetching = 6, kWide = 4, kBytesAhead = 2048, kStepsAhead = 8;
-    constexpr int kLeastByPointers = 20, kMostOfPointer = 8; // sums; positions
+    constexpr int kLeastByPointers = 16, kMostOfPointer = 8; // sums; positions
     if (!tile.x86_64 || c.block > 1) return {};
     const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes;
     // Interleaving while a step is nothing but stores; pointers last, which hide what is read of x.
@@ -165,6 +170,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
         const bool is_3x8 =
             vectors == 3 && tile.qh == 1; // 0.96 of the speed with it where y is near and weights are far
         if (store == Store::kChannels && !is_3x8) prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1);
+        if (!tile.loops.x_stays) prefetch->fetch_next(".oo");
         passes.push_back(prefetch);
     }
     const bool in_rows = tile.qh == 1 ? positions * vectors >= kLeastByPointers : positions > kMostInterleaved;

@@ -4,11 +4,14 @@
 #ifndef CONVTRANSPOSE_SCHEDULES_CPU_PREFETCH_H_
 #define CONVTRANSPOSE_SCHEDULES_CPU_PREFETCH_H_
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <Halide.h>
+
+#include "next_weights.h"
 
 namespace convtranspose {
 
@@ -29,18 +32,32 @@ class Prefetch : public Halide::Internal::IRMutator {
         images_ = images;
     }
 
+    // Also, into the second-level cache, the weights of the tile that comes next (next_weights.h). outputs: how the name of the
+    // loop over tiles of output channels ends.
+    void fetch_next(std::string outputs) { outputs_ = std::move(outputs); }
+
   private:
     using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::Allocate *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
+    Halide::Internal::Stmt within_loop(const Halide::Internal::For *op);
+    Halide::Internal::Stmt reduction(const Halide::Internal::For *op);
+    Halide::Internal::Stmt fetching(const Halide::Internal::For *op) const;
+    Halide::Expr outside_terms(Halide::Expr e) const;
 
     const std::string sum_;
     const int w_bytes_ahead_, x_steps_ahead_;
-    std::string y_;
+    std::string y_, outputs_;
     int images_ = 0;
-    std::vector<Halide::Internal::Stmt> stored_; // fetches of y's lines, in what computes those
+    // Of what is around the code that is visited:
+    std::vector<const Halide::Internal::For *> loops_; // outermost first
+    std::vector<std::pair<std::string, Halide::Expr>> lets_;
+    std::vector<Halide::Internal::Stmt> stored_; // fetches of y's lines, where sums are computed
     Halide::Expr stores_far_;                    // whether they are
-    bool is_far_ = false;                        // in a reduction that makes them
+    enum class Where { kUndecided, kNear, kFarStores, kFarWeights } where_ = Where::kNear;
+    std::optional<NextWeights> next_;
+    bool far_weights_ = false;
 };
 
 } // namespace convtranspose

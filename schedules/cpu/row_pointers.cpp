@@ -75,10 +75,7 @@ Stmt RowPointers::visit(const For *op) {
     ThroughPointers reading(x_, positions_);
     Stmt step = reading.mutate(op->body);
     for (const Row &row : reading.rows) {
-        // Some pointer to the same, as far as LLVM knows before it selects addressing modes:
-        // https://llvm.org/docs/LangRef.html#llvm-launder-invariant-group-intrinsic
-        const Expr pointer = Call::make(Handle(), "llvm.launder.invariant.group.p0",
-                                        {address_of(x_, row.first * row.bytes)}, Call::Extern);
+        const Expr pointer = unrelated(address_of(x_, row.first * row.bytes));
         step = LetStmt::make(row.pointer, pointer, step);
     }
     return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, step);

@@ -1,0 +1,86 @@
+#include "next_weights.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "address.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+// Of a group's weights: more than stays in a second-level cache of 2 MiB, beside x and y.
+constexpr int kFarBytes = 3 << 20;
+// Of a tile's: 1.8 MB of weights and what is fetched push each other out (0.75 to 0.87 of the speed).
+constexpr int kMostOfTile = 1 << 20;
+
+bool ends_with(const std::string &name, const std::string &end) {
+    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+Expr variable(const For *loop) { return Variable::make(Int(32), loop->name); }
+
+} // namespace
+
+NextWeights::NextWeights(const Expr &at, const std::vector<const For *> &loops, const std::string &outputs) : pass_(0) {
+    const auto has_own = [&](std::size_t loop) { return expr_uses_var(at, loops[loop]->name); };
+    // From the innermost loop outwards: those within a tile of weights, those over its positions, those over tiles of weights.
+    std::size_t loop = loops.size();
+    while (loop > 0 && has_own(loop - 1)) loop--;
+    passes_ = 1;
+    for (; loop > 0 && !has_own(loop - 1); loop--) {
+        const For *const of_positions = loops[loop - 1];
+        pass_ += (variable(of_positions) - of_positions->min) * passes_;
+        passes_ *= of_positions->extent;
+        first_of_passes_ = of_positions;
+    }
+    Expr carry = const_true(), tiles = 1; // of the same output channels: residues
+    for (; loop > 1 && has_own(loop - 1); loop--) {
+        const For *const of_tiles = loops[loop - 1];
+        const Expr i = variable(of_tiles), end = of_tiles->min + of_tiles->extent;
+        if (ends_with(of_tiles->name, outputs)) {
+            moved_.emplace_back(of_tiles->name, select(carry, i + 1, i)); // of the last one past w's end, to no effect
+            const Expr group = variable(loops[loop - 2]);
+            const Expr group_bytes = simplify(substitute(loops[loop - 2]->name, group + 1, at) - at),
+                       bytes = simplify(substitute(of_tiles->name, i + 1, at) - at);
+            far_ = group_bytes >= kFarBytes && tiles >= (bytes + kMostOfTile - 1) / kMostOfTile && passes_ > 1;
+            return;
+        }
+        moved_.emplace_back(of_tiles->name, select(carry, select(i + 1 < end, i + 1, of_tiles->min), i));
+        carry = carry && i + 1 >= end;
+        tiles *= of_tiles->extent;
+    }
+}
+
+NextWeights::Lines NextWeights::lines(const For *steps, const Expr &at) const {
+    const Expr step = simplify(substitute(steps->name, variable(steps) + 1, at) - at);
+    if (!step.as<IntImm>()) return {};
+    const Expr share = (step + passes_ - 1) / passes_;
+    Expr first = simplify(substitute(steps->name, steps->min, at)) + pass_ * (steps->extent * share);
+    for (const auto &[name, value] : moved_) first = substitute(name, value, first);
+    return {first, share};
+}
+
+Stmt NextWeights::fetched_in(const For *steps, const std::string &w, const Expr &at) const {
+    const auto [first, share] = lines(steps, at);
+    if (!first.defined()) return steps;
+    // A variable, which LLVM keeps in a register. As a function of the step it would be multiplied anew each time, or take the
+    // registers of the addresses of x.
+    const std::string next = unique_name("next_" + w);
+    const auto set = [&](const Expr &pointer) {
+        return Store::make(next, reinterpret<std::uint64_t>(pointer), 0, Parameter(), const_true(), ModulusRemainder());
+    };
+    const Expr pointer = Load::make(UInt(64), next, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder()),
+               further = reinterpret(Handle(), pointer + cast<std::uint64_t>(share));
+    const Stmt body = Block::make({prefetch(reinterpret(Handle(), pointer), CacheLevel::kSecond),
+                                   set(unrelated(further)), steps->body}),
+               loop = For::make(steps->name, steps->min, steps->extent, steps->for_type, steps->partition_policy,
+                                steps->device_api, body);
+    return Allocate::make(next, UInt(64), MemoryType::Stack, {1}, const_true(),
+                          Block::make(set(address_of(w, first)), loop));
+}
+
+} // namespace convtranspose
