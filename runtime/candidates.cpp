@@ -20,6 +20,10 @@ constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to
 constexpr double kNearWeights = 0.8 * (2 << 20);
 // Of a reduction of one tap, by which kernels fetch the lines of a far y (kLeastSteps in schedules/cpu/prefetch.cpp).
 constexpr double kFetchingSteps = 160;
+// Of a group's weights and a tile's, in bytes, and of a tile, in positions: by which kernels fetch the next tile's (schedules/cpu/next_weights.cpp,
+// channels.cpp).
+constexpr double kFetchedWeights = 3 << 20, kFetchedPanel = 1 << 20;
+constexpr int kLeastFetching = 6;
 
 // Apart so far positions of y, channels last, meet in few sets of the first-level cache.
 constexpr std::int64_t kFarPositions = 2048;
@@ -386,6 +390,10 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
         const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
+        // Passes over a tile's weights fetch the next one's from further away (schedules/cpu/next_weights.h).
+        const bool fetches_next = is_float(v.arithmetic) && lanes * size >= 32 &&
+                                  v.tile_q * v.tile_qh >= kLeastFetching && w_bytes >= kFetchedWeights * groups &&
+                                  panel <= kFetchedPanel;
         const auto tile = [&](const Variant &t) {
             const double positions = static_cast<double>(t.tile_q) * t.tile_qh;
             double store = positions * vectors * 4;
@@ -416,14 +424,15 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
             // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone
             // does.
             if (v.store == Store::kChannels) {
-                if (w_bytes >= 2 * m.second_level_cache) late *= m.late_weights;
+                if (w_bytes >= 2 * m.second_level_cache && !fetches_next) late *= m.late_weights;
             } else {
                 if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
                 if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
             }
             const double k_step =
-                late * std::max(step(vectors, positions),
-                                vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * t.tile_qh);
+                late * std::max({step(vectors, positions),
+                                 vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * t.tile_qh,
+                                 panel >= 0.9 * m.second_level_cache ? vectors * lanes * size / m.far_weights : 0});
             const double once = v.store == Store::kChannels ? 10 : 30;
             return ic * taps * k_step + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6);
         };
@@ -437,7 +446,7 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
         const auto add = [&](double tiles_of_row, double cycles_of_row) {
             if (tiles_of_row == 0) return;
             const double computing = rows_of * parts_of(p.oc(), v.tile_oc) * cycles_of_row,
-                         first = computing / (rows_of * tiles_of_row * images);
+                         passes = rows_of * tiles_of_row * images, first = computing / (fetches_next ? 1 : passes);
             total += computing - first + std::max(first, least);
         };
         add(row.count, row.tiles);

@@ -21,9 +21,9 @@ struct Machine {
     double narrow_tiles = 1.1, narrow_positions = 8, three_vectors = 1, one_channel = 1, depth_to_space = 1,
            groups_to_space = 1, wide_doubles = 1;
 
-    // Layers of channels first, of weights that are not far, go by the other layout if that is estimated to take less than so many
-    // times as long.
-    double other_layout = 0.95;
+    // Layers of channels first, of weights that are not far and of such that are, go by the other layout if that is estimated to
+    // take less than so many times as long.
+    double other_layout = 0.95, other_layout_of_far = 0.85;
 
     // All of the second-level cache, in bytes, if what does not fit is known to take longer. What follows is of that.
     double second_level_cache = std::numeric_limits<double>::infinity();

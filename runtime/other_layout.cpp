@@ -19,8 +19,7 @@ namespace {
 constexpr std::int64_t kMostBytes =
     128 << 20; // of x and y together, which are both in the workspace where there is one group
 // Estimates are not that exact, least of layers with channels last that are computed with channels first.
-// Those of weights that fill a second-level cache are 1.16 times too low for channels first.
-constexpr double kGainLast = 0.9, kGainOfFarWeights = 0.85;
+constexpr double kGainLast = 0.9;
 constexpr std::int64_t kFarWeights = 2 << 20; // bytes
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
@@ -169,7 +168,7 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     const bool first = geometry.layout == CONVT_CHANNELS_FIRST, is_far = volume(geometry.w_shape) * size >= kFarWeights;
     const double gain = transposing == 0 ? 1 // the layouts are one, and so are the estimates
                         : !first         ? kGainLast
-                        : is_far         ? kGainOfFarWeights
+                        : is_far         ? machine().other_layout_of_far
                                          : machine().other_layout;
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
