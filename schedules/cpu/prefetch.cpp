@@ -190,9 +190,9 @@ Stmt Prefetch::visit(const Allocate *op) {
             stores_far_ = image >= kFarBytes / stores.bytes;
         }
     }
-    where_ = Where::kUndecided;
+    sums_ = Sums::kUndecided;
     Stmt s = IRMutator::visit(op);
-    where_ = Where::kNear;
+    sums_ = Sums::kOutside;
     stored_.clear();
     return s;
 }
@@ -200,9 +200,10 @@ Stmt Prefetch::visit(const Allocate *op) {
 Stmt Prefetch::visit(const For *op) {
     Body body(sum_);
     op->body.accept(&body);
-    if (body.stores && where_ == Where::kUndecided) return reduction(op);
-    if (body.stores && body.extents.empty()) return fetching(op);
-    if (body.stores && !outputs_.empty() && !body.w.at.empty() && !far_weights_) {
+    if (!body.stores) return IRMutator::visit(op);
+    if (sums_ == Sums::kUndecided) return reduction(op);
+    if (body.extents.empty()) return fetching(op);
+    if (sums_ == Sums::kOutside && !weights_far_ && !outputs_.empty() && !body.w.at.empty()) {
         // The outermost loop over a tile's positions, once more for weights that are far. Around reductions alone a choice would
         // keep more registers in memory: 0.88 to 0.95 of the speed where those are short.
         std::vector<const For *> loops = loops_;
@@ -211,9 +212,9 @@ Stmt Prefetch::visit(const For *op) {
         const NextWeights next(outside_terms(body.w.at[0]), loops, outputs_);
         if (next.first_of_passes() == op && next.are_far().defined()) {
             const Stmt near = within_loop(op);
-            far_weights_ = true;
+            weights_far_ = true;
             const Stmt far = within_loop(op);
-            far_weights_ = false;
+            weights_far_ = false;
             return IfThenElse::make(next.are_far(), far, near);
         }
     }
@@ -231,25 +232,25 @@ Stmt Prefetch::within_loop(const For *op) {
 Stmt Prefetch::reduction(const For *op) {
     Body body(sum_);
     op->body.accept(&body);
-    const auto copy = [&](Where where) {
-        where_ = where;
+    const auto copy = [&](Sums sums) {
+        sums_ = sums;
         Stmt s = visit(op);
-        where_ = Where::kUndecided;
+        sums_ = Sums::kUndecided;
         return s;
     };
-    if (far_weights_) {
+    if (weights_far_ && !body.w.at.empty()) {
         next_ = NextWeights(outside_terms(body.w.at[0]), loops_, outputs_);
-        return copy(Where::kFarWeights);
+        return copy(Sums::kOfFarWeights);
     }
-    if (stored_.empty()) return copy(Where::kNear);
+    if (stored_.empty()) return copy(Sums::kNear);
     std::vector<Expr> extents = body.extents;
     extents.insert(extents.begin(), op->extent);
     const Expr steps = extents.back();
     Expr loops =
         1; // as a product: LLVM would unravel loops known not to loop, and step through x by a register for each row
     for (std::size_t loop = 0; loop + 1 < extents.size(); loop++) loops *= extents[loop];
-    return IfThenElse::make(stores_far_ && steps >= kLeastSteps && loops <= 1, copy(Where::kFarStores),
-                            copy(Where::kNear));
+    return IfThenElse::make(stores_far_ && steps >= kLeastSteps && loops <= 1, copy(Sums::kStoredFar),
+                            copy(Sums::kNear));
 }
 
 // An innermost loop of a reduction.
@@ -279,10 +280,10 @@ Stmt Prefetch::fetching(const For *op) const {
                          op->device_api, step);
     };
     Stmt whole = loop(0, op->extent);
-    if (where_ == Where::kFarWeights && !body.w.at.empty()) {
+    if (sums_ == Sums::kOfFarWeights && !body.w.at.empty()) {
         return next_->fetched_in(whole.as<For>(), body.w.buffer, outside_terms(body.w.at[0]));
     }
-    if (where_ != Where::kFarStores) return whole;
+    if (sums_ != Sums::kStoredFar) return whole;
     std::vector<Stmt> parts;
     const auto count = static_cast<std::ptrdiff_t>(stored_.size());
     for (int p = 0; p < kParts; p++) {

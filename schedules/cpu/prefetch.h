@@ -50,14 +50,16 @@ class Prefetch : public Halide::Internal::IRMutator {
     const int w_bytes_ahead_, x_steps_ahead_;
     std::string y_, outputs_;
     int images_ = 0;
-    // Of what is around the code that is visited:
-    std::vector<const Halide::Internal::For *> loops_; // outermost first
+    // Of what is around the code that is visited: loops, outermost first; values by name; whether it is the copy for weights that
+    // are far; where in sums it is, and for which of them; the weights that come next; fetches of y's lines that are stored to
+    // there, and whether those are far.
+    std::vector<const Halide::Internal::For *> loops_;
     std::vector<std::pair<std::string, Halide::Expr>> lets_;
-    std::vector<Halide::Internal::Stmt> stored_; // fetches of y's lines, where sums are computed
-    Halide::Expr stores_far_;                    // whether they are
-    enum class Where { kUndecided, kNear, kFarStores, kFarWeights } where_ = Where::kNear;
+    bool weights_far_ = false;
+    enum class Sums { kOutside, kUndecided, kNear, kStoredFar, kOfFarWeights } sums_ = Sums::kOutside;
     std::optional<NextWeights> next_;
-    bool far_weights_ = false;
+    std::vector<Halide::Internal::Stmt> stored_;
+    Halide::Expr stores_far_;
 };
 
 } // namespace convtranspose
