@@ -271,7 +271,7 @@ Status LayerPlan::finish_planning() {
 
 // Sets method_ if one is asked for, recorded or estimated to be the fastest.
 Status LayerPlan::plan_method(const void *w, const void *b) {
-    if (names_a_variant()) return Status();
+    if (names_a_variant() || settings_.by_kernel) return Status();
     std::string wanted = settings_.variant;
     if (wanted.empty() && record_ && (is_method(record_->variant) || core_.variant().name == record_->variant)) {
         wanted = record_->variant;

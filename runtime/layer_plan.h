@@ -25,6 +25,7 @@ struct PlanSettings {
     std::string variant; // forced; empty: by cost
     bool sums_in_f16 = false;
     bool keeps_layout = false;      // not computed in the other one
+    bool by_kernel = false;         // nor by another method
     const Tuning *tuning = nullptr; // null: see tuning_record()
 };
 

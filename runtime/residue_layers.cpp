@@ -7,7 +7,6 @@
 #include "candidates.h"
 #include "division.h"
 #include "error.h"
-#include "tensor_copy.h"
 
 namespace convtranspose {
 
@@ -33,9 +32,14 @@ std::vector<ResidueLayers::Residues> ResidueLayers::residues_of(const AxisGeomet
     return {{0, more, taps + 1}, {more, w.stride - more, taps}};
 }
 
-Geometry ResidueLayers::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
+Geometry ResidueLayers::without_post_ops() const {
     Geometry g = geometry_;
     g.post_ops = {};
+    return g;
+}
+
+Geometry ResidueLayers::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
+    Geometry g = without_post_ops();
     g.y_order = YOrder::kChannels;
     g.group = 1;
     g.in_channels = geometry_.in_channels_per_group();
@@ -156,6 +160,12 @@ Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
             if (!status) return status;
         }
     }
+    if (own->folds()) {
+        PlanSettings settings = request.settings;
+        settings.by_kernel = true;
+        Status status = LayerPlan::create(own->without_post_ops(), settings, nullptr, request.w, b, &own->for_gaps_);
+        if (!status) return status;
+    }
     own->plan_workspace();
     made->method = std::move(own);
     return Status();
@@ -188,6 +198,9 @@ Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<Method> 
         Status status = own->add_pieces(first.residues, first.channel, first.plan.get(), aside, nullptr);
         if (!status) return status;
     }
+    if (for_gaps_) {
+        if (Status status = for_gaps_->reshape(own->without_post_ops(), &own->for_gaps_); !status) return status;
+    }
     own->plan_workspace();
     *made = std::move(own);
     return Status();
@@ -195,6 +208,12 @@ Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<Method> 
 
 std::string ResidueLayers::summary() const {
     return concat("residues of w as output channels, of ", pieces_.size(), " layers of stride 1");
+}
+
+std::vector<const LayerPlan *> ResidueLayers::layers() const {
+    std::vector<const LayerPlan *> plans = plans_of(pieces_);
+    if (for_gaps_) plans.push_back(for_gaps_.get());
+    return plans;
 }
 
 std::size_t ResidueLayers::packed_bytes() const {
@@ -205,7 +224,7 @@ std::size_t ResidueLayers::packed_bytes() const {
         });
         if (!shares) bytes += piece->plan->packed_bytes();
     }
-    return bytes;
+    return bytes + (for_gaps_ ? for_gaps_->packed_bytes() : 0);
 }
 
 void ResidueLayers::plan_workspace() {
@@ -214,24 +233,16 @@ void ResidueLayers::plan_workspace() {
         if (!piece.aside) continue;
         aside_bytes_ = std::max(aside_bytes_, y_bytes(piece.plan->geometry()));
     }
-    if (folds()) dense_y_bytes_ = y_bytes(geometry_);
+    if (for_gaps_) layer_bytes_ = std::max(layer_bytes_, round_up(for_gaps_->workspace_bytes()));
 }
 
 Status ResidueLayers::run(const RunTensors &t, char *workspace) const {
-    const Strides dense = dense_strides(geometry_.y_shape);
-    const std::size_t w = geometry_.y_shape.size() - 2; // where channels are last
-    if (!folds() || t.y_strides[w] == dense[w]) return run_pieces(t, workspace);
-    RunTensors own = t;
-    own.y = workspace + layer_bytes_ + aside_bytes_;
-    own.y_strides = dense;
-    if (Status status = run_pieces(own, workspace); !status) return status;
-    copy_apart(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), own.y, t.y, t.y_strides);
-    return Status();
-}
-
-Status ResidueLayers::run_pieces(const RunTensors &tensors, char *workspace) const {
+    if (for_gaps_) {
+        const std::size_t w = geometry_.y_shape.size() - 2;
+        if (t.y_strides[w] != geometry_.out_channels) return for_gaps_->run(t, workspace);
+    }
     for (const Piece &piece : pieces_) {
-        if (Status status = run_piece(piece, tensors, workspace); !status) return status;
+        if (Status status = run_piece(piece, t, workspace); !status) return status;
     }
     return Status();
 }

@@ -25,8 +25,8 @@ class ResidueLayers : public Method {
 
     std::string summary() const override;
     const LayerPlan &first() const override { return *pieces_.front().plan; }
-    std::vector<const LayerPlan *> layers() const override { return plans_of(pieces_); }
-    std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_ + dense_y_bytes_; }
+    std::vector<const LayerPlan *> layers() const override;
+    std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_; }
     std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
@@ -53,6 +53,7 @@ class ResidueLayers : public Method {
     static std::vector<Residues> residues_of(const AxisGeometry &w);
     bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; } // output channels into residues
     std::int64_t channels() const { return folds() ? 1 : geometry_.out_channels; }
+    Geometry without_post_ops() const;
     Geometry layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const;
     // What is to be computed of some residues: q_begin and q_count of each piece, and whether it is computed aside.
     std::vector<Piece> pieces_of(const Residues &residues) const;
@@ -64,13 +65,13 @@ class ResidueLayers : public Method {
                 char *b_out) const;
     void plan_workspace();
     // y: where channels are last they and w are dense.
-    Status run_pieces(const RunTensors &tensors, char *workspace) const;
     Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
 
     Geometry geometry_;
     std::vector<Piece> pieces_;
-    // Workspace of a layer; y of a piece that is computed aside; y without gaps, for a y that has some.
-    std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0, dense_y_bytes_ = 0;
+    // Where channels are last, of the layer as it is: for y that is a part of more channels, whose residues are not dense.
+    std::unique_ptr<LayerPlan> for_gaps_;
+    std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
 };
 
 } // namespace convtranspose

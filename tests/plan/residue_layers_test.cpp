@@ -134,6 +134,17 @@ TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {
         {kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19], kProblems[24]});
 }
 
+// For a y that is a part of more channels either.
+TEST(ResidueLayers, HaveNoRoomForAllOfY) {
+    const Problem problem = parse_problem("f32 nhwc n1 g1 ic24 oc24 i64x64 k2x2 s2x2 bias");
+    const Inputs inputs = draw(problem, 5);
+    Options options{};
+    options.variant = "residue_layers";
+    const Plan plan = plan_of(problem, inputs, options);
+    ASSERT_TRUE(plan);
+    EXPECT_LT(plan.workspace_bytes(), std::size_t{128} * 128 * 24 * sizeof(float) / 2);
+}
+
 TEST(ResidueLayers, AreNotForLayersOfManyChannels) {
     const Problem problem = parse_problem("f32 nchw n1 g1 ic40 oc64 i50 k64 s16 p32_32 bias");
     const Inputs inputs = draw(problem, 3);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/effort.h"
 #include "reference/reference.h"
 
 namespace convtranspose::test {
@@ -165,6 +166,7 @@ TEST_P(Threads, ManyMayRunOnePlan) {
         ASSERT_TRUE(status) << status.message();
 
         constexpr std::size_t kCallers = 4;
+        constexpr int kRepetitions = 8 / kOneIn;
         std::vector<Tensor> x, expected;
         for (std::size_t i = 0; i < kCallers; ++i) {
             x.push_back(draw(problem, 100 + i).x);
@@ -175,7 +177,7 @@ TEST_P(Threads, ManyMayRunOnePlan) {
         std::vector<std::thread> callers;
         for (std::size_t i = 0; i < kCallers; ++i) {
             callers.emplace_back([&, i] {
-                for (int repetition = 0; repetition < 8; ++repetition) {
+                for (int repetition = 0; repetition < kRepetitions; ++repetition) {
                     Tensor y(problem.dtype, plan.y_shape());
                     if (!plan.run(x[i].data(), y.data())) ++errors;
                     if (y != expected[i]) ++differences;
