@@ -404,6 +404,11 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<LayerPlan> *
     return Status();
 }
 
+bool LayerPlan::shares_weights_of(const LayerPlan &other) const {
+    if (method_) return other.method_ && method_->first().shares_weights_of(other.method_->first());
+    return packed_ && packed_ == other.packed_;
+}
+
 bool LayerPlan::has_packed_otherwise() const {
     return std::any_of(candidates_.begin(), candidates_.end(),
                        [](const Candidate &c) { return c.refusal.text == kPackedOtherwise; });

@@ -88,7 +88,7 @@ class LayerPlan {
     const std::vector<MethodEstimate> &estimates() const { return estimates_; } // of methods that were considered
     std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
-    bool shares_weights_of(const LayerPlan &other) const { return packed_ && packed_ == other.packed_; }
+    bool shares_weights_of(const LayerPlan &other) const;
     const std::vector<Candidate> &candidates() const { return candidates_; }
     const std::string &reason() const { return reason_; }
     const std::vector<const char *> &able() const;    // names of what can, by cost

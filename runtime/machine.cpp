@@ -39,6 +39,7 @@ Machine intel() {
     m.late_weights = 1.1;
     m.very_late_weights = 1.2;
     m.far_transposition = 3; // 3.3 to 5.5
+    m.strip_to_far = 1.3;    // 0.7 to 1.3
     m.far_rows = 1.3;        // nine layers, 1.1 to 1.7
     m.far_x = 2.5;           // five layers of one or four outputs, 1.8 to 3.3, in 3-D 7
     m.far_weights = 8;       // 192 to 192 channels of one position: 28 GB/s

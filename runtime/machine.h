@@ -30,6 +30,8 @@ struct Machine {
     // Times as long: weights that arrive late, and very late; transposing channels first; rows of few output channels, of three
     // residues of h or more.
     double late_weights = 1, very_late_weights = 1, far_transposition = 1, far_rows = 1;
+    // Cycles to transpose an element of a strip of y to a y that is further away, which kernels do while they compute.
+    double strip_to_far = 0.7;
     // Bytes of weights a cycle.
     double far_weights = 1;
     // Cycles for a vector of x of few output channels, a store of a part of a cache line that groups share, a vector of a far y in

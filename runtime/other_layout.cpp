@@ -33,6 +33,8 @@ constexpr double kCyclesPerTransposition = 500;
 constexpr double kCyclesOfLines = 5;
 constexpr std::int64_t kOtherPages = 1024;      // bytes of a position
 constexpr std::int64_t kBlockBytes = 256 << 10; // of x and y of a block of groups, if they are more than vectors
+// Of a strip, which reads all weights: bytes of x and y, positions of x, and strides of y for each that two strips both read.
+constexpr std::int64_t kStripBytes = 1 << 20, kLeastPositions = 192, kHalosPerStrip = 8;
 
 convt_layout other(convt_layout layout) {
     return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
@@ -70,6 +72,7 @@ OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings,
     : geometry_(geometry), settings_(settings), parallel_(settings.parallel), block_groups_(block_groups),
       images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
     settings_.keeps_layout = true;
+    if (block_groups == geometry.group) plan_strips();
     const std::int64_t tasks = block_count() * (geometry.batch / images_);
     if (are_enough_for_each(tasks, parallel_.threads)) {
         workers_ = parallel_.threads;
@@ -93,7 +96,43 @@ std::int64_t OtherLayout::groups_at_once(const Geometry &geometry) {
     return std::min(ceil_div(ceil_div(geometry.group, blocks), least) * least, geometry.group);
 }
 
-std::int64_t OtherLayout::block_count() const { return ceil_div(geometry_.group, block_groups_); }
+// Of an image that is small, some at a time; of a large one strips.
+void OtherLayout::plan_strips() {
+    if (geometry_.in_channels == 1 || geometry_.out_channels == 1 || geometry_.batch == 0)
+        return; // x or y is not moved
+    const AxisGeometry &axis = geometry_.axes.front();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
+                       all = ceil_div(axis.out, axis.stride);
+    std::int64_t positions = 1; // of x for each of the axis
+    for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
+    if (bytes <= kStripBytes) {
+        images_ = std::min(std::max(kStripBytes / bytes, ceil_div(kLeastPositions, positions * axis.in)), images_);
+        while (geometry_.batch % images_ != 0) images_++;
+        return;
+    }
+    const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
+    const std::int64_t least = std::max({ceil_div(kLeastPositions, positions), halo * kHalosPerStrip, std::int64_t{1}});
+    // An even number, for two threads; whatever the number of threads, as sums of other strips may be other sums.
+    const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
+    if (count == 0) return;
+    strip_q_ = ceil_div(all, count);
+    strips_ = ceil_div(all, strip_q_);
+    images_ = 1;
+}
+
+std::int64_t OtherLayout::block_count() const { return strips_ * ceil_div(geometry_.group, block_groups_); }
+
+OtherLayout::Strip OtherLayout::strip(std::int64_t block) const {
+    const AxisGeometry &axis = geometry_.axes.front();
+    if (strips_ == 1) return {0, axis.in, 0, axis.out};
+    const std::int64_t begin = block * strip_q_ * axis.stride, end = std::min(begin + strip_q_ * axis.stride, axis.out),
+                       first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),
+                       last = floor_div(end - 1 + axis.pad_begin, axis.stride);
+    // One element at least, if none of them reaches the strip.
+    const std::int64_t x_begin = std::clamp<std::int64_t>(first, 0, axis.in - 1);
+    return {x_begin, std::clamp<std::int64_t>(last + 1, x_begin + 1, axis.in), begin, end};
+}
 
 // The layer of a block, in the other layout.
 Geometry OtherLayout::inner(std::int64_t block) const {
@@ -102,7 +141,7 @@ Geometry OtherLayout::inner(std::int64_t block) const {
     g.layout = other(geometry_.layout);
     move_channels(&g.x_shape, g.layout);
     move_channels(&g.y_shape, g.layout);
-    g.group = std::min(block_groups_, geometry_.group - block * block_groups_);
+    g.group = std::min(block_groups_, geometry_.group - first_group(block));
     g.batch = images_;
     g.in_channels = g.group * geometry_.in_channels_per_group();
     g.out_channels = g.group * geometry_.out_channels_per_group();
@@ -111,6 +150,17 @@ Geometry OtherLayout::inner(std::int64_t block) const {
     g.x_shape[last ? g.x_shape.size() - 1 : 1] = g.in_channels;
     g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
     g.w_shape[0] = g.in_channels;
+    if (strips_ > 1) {
+        const Strip own = strip(block);
+        AxisGeometry &axis = g.axes.front();
+        axis.in = own.x_end - own.x_begin;
+        axis.out = own.y_end - own.y_begin;
+        axis.pad_begin += own.y_begin - own.x_begin * axis.stride;
+        axis.output_padding = 0;
+        axis.pad_end = (axis.in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.out - axis.pad_begin;
+        g.x_shape[last ? 1 : 2] = axis.in;
+        g.y_shape[last ? 1 : 2] = axis.out;
+    }
     return g;
 }
 
@@ -120,13 +170,17 @@ double OtherLayout::cycles_to_transpose_all() const {
     const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
                        geometry_.out_channels * size >= kOtherPages &&
                        static_cast<double>(volume(geometry_.y_shape) * size) >= machine().second_level_cache;
+    const bool far_strips = strips_ > 1 && static_cast<double>(volume(geometry_.y_shape) * size) > kNear;
     const auto of_block = [&](std::int64_t i) {
         const Geometry g = inner(i);
         const auto cycles = [&](const Shape &shape, std::int64_t channels) {
             return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, blocks > 1);
         };
-        return cycles(g.x_shape, g.in_channels) +
-               (lines ? kCyclesOfLines * static_cast<double>(volume(g.y_shape)) : cycles(g.y_shape, g.out_channels));
+        const auto y_elements = static_cast<double>(volume(g.y_shape));
+        const double of_y = far_strips ? machine().strip_to_far * y_elements
+                            : lines    ? kCyclesOfLines * y_elements
+                                       : cycles(g.y_shape, g.out_channels);
+        return cycles(g.x_shape, g.in_channels) + of_y;
     };
     return of_blocks(of_block);
 }
@@ -138,17 +192,19 @@ double OtherLayout::cycles_of_layers() const {
     });
 }
 
-// All blocks but the last are alike.
+// All blocks but the last are alike, but for what the first reads of x.
 template<typename OfBlock>
 double OtherLayout::of_blocks(const OfBlock &of_block) const {
     const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
     const auto alike = static_cast<double>(last), images = static_cast<double>(times);
-    return images * ((last > 0 ? alike * of_block(0) : 0) + of_block(last));
+    return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
 }
 
 std::string OtherLayout::summary() const {
     const char *const layout = geometry_.layout == CONVT_CHANNELS_LAST ? "first" : "last";
-    const std::string at_once = block_count() > 1 ? concat(", ", block_groups_, " groups at a time") : "";
+    const std::string at_once = strips_ > 1         ? concat(", in ", strips_, " strips")
+                                : block_count() > 1 ? concat(", ", block_groups_, " groups at a time")
+                                                    : "";
     return concat("as a layer with channels ", layout, at_once, ", x and y transposed (other_layout)");
 }
 
@@ -173,10 +229,17 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();
-    for (std::int64_t i = 0; i < own->block_count(); i++) {
-        Block block = {nullptr, i * own->block_groups_};
-        if (Status status = own->plan_block(i, request.w, request.b, &block.plan); !status) return status;
-        own->blocks_.push_back(std::move(block));
+    if (own->strips_ > 1) {
+        std::unique_ptr<LayerPlan> plan; // of one between the ends
+        Status status = own->plan_block(own->strips_ / 2, request.w, request.b, &plan);
+        if (status) status = own->add_strips(*plan);
+        if (!status) return status;
+    } else {
+        for (std::int64_t i = 0; i < own->block_count(); i++) {
+            std::unique_ptr<LayerPlan> plan;
+            if (Status status = own->plan_block(i, request.w, request.b, &plan); !status) return status;
+            own->blocks_.push_back({std::move(plan), own->first_group(i), 0, 0});
+        }
     }
     own->plan_workspace();
     made->method = std::move(own);
@@ -186,7 +249,7 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
 Status OtherLayout::plan_block(std::int64_t block, const void *w, const void *b,
                                std::unique_ptr<LayerPlan> *plan) const {
     const Geometry geometry = inner(block);
-    const std::int64_t first = block * block_groups_;
+    const std::int64_t first = first_group(block);
     std::int64_t elements = 1; // of the weights of a group
     for (const std::int64_t extent : geometry.w_shape) elements *= extent;
     elements /= geometry.group;
@@ -196,7 +259,7 @@ Status OtherLayout::plan_block(std::int64_t block, const void *w, const void *b,
         b ? static_cast<const char *>(b) + first * geometry.out_channels_per_group() *
                                                static_cast<std::int64_t>(convt_dtype_size(geometry.b_dtype))
           : nullptr;
-    if (block > 0 && geometry.group == block_groups_) return this->first().replan(own_w, own_b, plan);
+    if (!blocks_.empty() && geometry.group == block_groups_) return this->first().replan(own_w, own_b, plan);
     return LayerPlan::create(geometry, settings_, nullptr, own_w, own_b, plan);
 }
 
@@ -204,29 +267,61 @@ Status OtherLayout::reshape(const Geometry &geometry, std::unique_ptr<Method> *m
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings, block_groups_));
-    for (const Block &from : blocks_) {
-        Block block = {nullptr, from.first_group};
-        const Geometry inner = own->inner(from.first_group / block_groups_);
-        if (Status status = from.plan->reshape(inner, &block.plan); !status) return status;
-        own->blocks_.push_back(std::move(block));
+    if (own->strips_ > 1) {
+        if (Status status = own->add_strips(first()); !status) return status;
+    } else {
+        for (std::int64_t i = 0; i < own->block_count(); i++) {
+            const Block &from = blocks_[static_cast<std::size_t>(i)]; // of the same groups
+            std::unique_ptr<LayerPlan> plan;
+            if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
+            own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
+        }
     }
     own->plan_workspace();
     *made = std::move(own);
     return Status();
 }
 
+// Of a plan that has the weights. Of strips only those at the ends differ from those between them.
+Status OtherLayout::add_strips(const LayerPlan &from) {
+    for (std::int64_t i = 0; i < strips_; i++) {
+        const Strip own = strip(i);
+        const Geometry geometry = inner(i);
+        Block block = {nullptr, 0, own.x_begin, own.y_begin};
+        if (!blocks_.empty()) {
+            const AxisGeometry &before = blocks_.back().plan->geometry().axes.front(), &axis = geometry.axes.front();
+            const bool alike = axis.in == before.in && axis.out == before.out && axis.pad_begin == before.pad_begin;
+            if (alike) block.plan = blocks_.back().plan;
+        }
+        if (!block.plan) {
+            std::unique_ptr<LayerPlan> plan;
+            if (Status status = from.reshape(geometry, &plan); !status) return status;
+            block.plan = std::move(plan);
+        }
+        blocks_.push_back(std::move(block));
+    }
+    return Status();
+}
+
 std::size_t OtherLayout::packed_bytes() const {
     std::size_t bytes = 0;
-    for (const Block &block : blocks_) bytes += block.plan->packed_bytes();
+    for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
+        const bool counted = std::any_of(blocks_.begin(), block, [&](const Block &before) {
+            return before.plan == block->plan || before.plan->shares_weights_of(*block->plan);
+        });
+        if (!counted) bytes += block->plan->packed_bytes();
+    }
     return bytes;
 }
 
 void OtherLayout::plan_workspace() {
     const std::uint64_t size = convt_dtype_size(geometry_.dtype);
-    for (const Block &block : blocks_) layer_bytes_ = std::max(layer_bytes_, round_up(block.plan->workspace_bytes()));
-    const Geometry &largest = first().geometry();
-    x_bytes_ = round_up(static_cast<std::uint64_t>(volume(largest.x_shape)) * size);
-    y_bytes_ = round_up(static_cast<std::uint64_t>(volume(largest.y_shape)) * size);
+    for (const Block &block : blocks_) {
+        const Geometry &geometry = block.plan->geometry();
+        layer_bytes_ = std::max(layer_bytes_, round_up(block.plan->workspace_bytes()));
+        x_bytes_ = std::max(x_bytes_, round_up(static_cast<std::uint64_t>(volume(geometry.x_shape)) * size));
+        y_bytes_ = std::max(y_bytes_, round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * size));
+    }
 }
 
 Status OtherLayout::run(const RunTensors &t, char *workspace) const {
@@ -242,11 +337,15 @@ Status OtherLayout::run_block(const Block &block, std::int64_t image, const RunT
     const Geometry &inner = block.plan->geometry();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::size_t c_at = geometry_.layout == CONVT_CHANNELS_LAST ? t.x_strides.size() - 1 : 1;
-    const auto offset = [&](const Strides &strides, std::int64_t channels) { // of that many a group
-        return (image * images_ * strides[0] + block.first_group * channels * strides[c_at]) * size;
+    const std::size_t axis_at = geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2;
+    const auto offset = [&](const Strides &strides, std::int64_t channels, std::int64_t begin) { // channels: of a group
+        return (image * images_ * strides[0] + block.first_group * channels * strides[c_at] +
+                begin * strides[axis_at]) *
+               size;
     };
-    const char *const x = static_cast<const char *>(t.x) + offset(t.x_strides, geometry_.in_channels_per_group());
-    char *const y = static_cast<char *>(t.y) + offset(t.y_strides, geometry_.out_channels_per_group());
+    const char *const x =
+        static_cast<const char *>(t.x) + offset(t.x_strides, geometry_.in_channels_per_group(), block.x_begin);
+    char *const y = static_cast<char *>(t.y) + offset(t.y_strides, geometry_.out_channels_per_group(), block.y_begin);
     char *const x_there = workspace + layer_bytes_, *const y_there = x_there + x_bytes_;
 
     RunTensors own;
