@@ -37,6 +37,10 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n1 ic64 oc60 i60x61 k3x3 s2x2 p1x1_1x1 bias", // but for the ends of rows
     "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
     "f32 nhwc n1 g2 ic64 oc48 i20x9x11 k2x2x2 s2x2x2 bias",
+    // Of y: of images, of rows, and some images at a time.
+    "f32 nhwc n2 ic3 oc100 i33x40 k2x2 s2x2 bias",
+    "f32 nhwc n2 ic2 oc64 i1322 k3 s3 p1_1",
+    "f32 nhwc n9 g2 ic4 oc24 i24x20 k3x3 s2x2 p1x1_0x0 bias",
     "f32 nchw n2 ic64 oc24 i1201 k1 bias", // channels first, in place (on Intel)
     "f32 nchw n1 ic1 oc1 i1x1 k1x1",       // less work than threads
     // Tiles that threads cannot take as many of each, so that residues are shared too; fewer planes than make strips for each.
@@ -91,6 +95,7 @@ TEST(Strips, AreReadInPlaceWhereNoTapLeavesThem) {
     text = reading("f32 nhwc n2 ic32 oc32 i60x60 k3x3 s1x1 p1x1_1x1");
     const std::string ends_of_rows = ", but for the ends of rows, which are copied, with zeros around them";
     EXPECT_PRED3(is_one_of_strips, text, in_place ? "read in place" : copied, in_place ? ends_of_rows : "");
+    EXPECT_PRED3(is_one_of_strips, reading("f32 nhwc n2 ic3 oc100 i33x40 k2x2 s2x2"), "read in place", ""); // of y
     text = reading("f32 nhwc n2 ic512 oc32 i60x60 k3x3 s1x1 p1x1_1x1"); // positions that meet in few sets of the cache
     EXPECT_PRED3(is_one_of_strips, text, copied, "");
 }
