@@ -223,7 +223,10 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
         return channels_last && (overlaps_groups(v) || p.geometry.group % packing_of(v).group_tile == 0);
     }
-    if (channels_last) return reads_any_strides(v) && !in_few_sets(p.geometry.in_channels * operand_size(v));
+    if (channels_last) {
+        const std::int64_t column = p.geometry.x_column_bytes;
+        return reads_any_strides(v) && !in_few_sets(column ? column : p.geometry.in_channels * operand_size(v));
+    }
     // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
     // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
     const auto plane = static_cast<double>(w.geometry.in * h.geometry.in * p.plan[2].geometry.in);

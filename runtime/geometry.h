@@ -56,6 +56,8 @@ struct Geometry {
     convt_post_ops post_ops = {};
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
+    // From one position of x to the next along the last axis, channels last, if it is not the size of all channels.
+    std::int64_t x_column_bytes = 0; // 0: it is
 
     bool y_channels_last() const {
         return y_order == YOrder::kLayout ? layout == CONVT_CHANNELS_LAST : y_order == YOrder::kChannels;

@@ -4,6 +4,7 @@
 
 #include "col2im.h"
 #include "depth_to_space.h"
+#include "images_as_row.h"
 #include "other_layout.h"
 #include "residue_layers.h"
 
@@ -15,6 +16,7 @@ const std::vector<MethodKind> &methods() {
         {"depth_to_space", false, DepthToSpace::create},
         {"col2im", true, Col2im::create},
         {"other_layout", false, OtherLayout::create},
+        {"images_as_row", false, ImagesAsRow::create},
     };
     return all;
 }

@@ -8,6 +8,7 @@
 #include "core_parts.h"
 #include "division.h"
 #include "error.h"
+#include "images_as_row.h"
 #include "kernel_tables.h"
 #include "machine.h"
 #include "residue_layers.h"
@@ -188,7 +189,8 @@ double OtherLayout::cycles_to_transpose_all() const {
 double OtherLayout::cycles_of_layers() const {
     return of_blocks([&](std::int64_t i) {
         const Geometry g = inner(i);
-        return std::min(least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa));
+        return std::min(
+            {least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa), ImagesAsRow::cost(g, settings_.isa)});
     });
 }
 

@@ -207,7 +207,8 @@ class Worker {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
         }
         // A layer that is planned as others has the way to do so in front.
-        static const std::set<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im", "other_layout"};
+        static const std::set<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im", "other_layout",
+                                                       "images_as_row"};
         const bool as_layers = kMethods.count(candidates.front()) > 0;
         contest_->choice = as_layers ? candidates.front() : plan.variant();
         const DeviceSession *const session = contest_->session.get();

@@ -1,0 +1,97 @@
+#include "images_as_row.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "candidates.h"
+#include "error.h"
+
+namespace convtranspose {
+
+namespace {
+
+constexpr double kGain = 0.945; // estimates are not that exact
+
+// (N, axes..., C) as (1, axes..., N, C). of_one: of the first, which now has an extent of 1.
+template<typename ForEachAxis>
+ForEachAxis with_images_last(const ForEachAxis &from, std::int64_t of_one) {
+    ForEachAxis to(from.size() + 1);
+    const std::size_t last = from.size() - 1;
+    to[0] = of_one;
+    for (std::size_t i = 1; i < last; i++) to[i] = from[i];
+    to[last] = from[0];
+    to[last + 1] = from[last];
+    return to;
+}
+
+Geometry as_row(const Geometry &geometry) {
+    Geometry g = geometry;
+    AxisGeometry images;
+    images.in = images.out = geometry.batch;
+    images.kernel = 1;
+    images.kernel_step = -1;
+    images.offset_step = 1;
+    g.axes.push_back(images);
+    g.batch = 1;
+    g.x_shape = with_images_last(geometry.x_shape, 1);
+    g.y_shape = with_images_last(geometry.y_shape, 1);
+    g.w_shape.push_back(1);
+    g.x_column_bytes = volume(geometry.x_shape) / geometry.batch * static_cast<std::int64_t>(convt_dtype_size(g.dtype));
+    return g;
+}
+
+} // namespace
+
+ImagesAsRow::ImagesAsRow(const Geometry &geometry, Isa isa) : layer_(geometry), isa_(isa) {
+    layer_.post_ops = {};
+    if (geometry.batch == 0) return;
+    Geometry row = as_row(layer_);
+    as_row_ = least_cost(row, isa) < least_cost(layer_, isa);
+    if (as_row_) layer_ = std::move(row);
+}
+
+double ImagesAsRow::cost(const Geometry &g, Isa isa) {
+    const bool fits = !g.quantized() && g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout &&
+                      g.axes.size() <= 2 && g.batch > 1 && volume(g.x_shape) > 0;
+    return fits ? least_cost(as_row(g), isa) : std::numeric_limits<double>::infinity();
+}
+
+Status ImagesAsRow::create(const MethodRequest &request, MadeMethod *made) {
+    const double cost = ImagesAsRow::cost(request.geometry, request.settings.isa);
+    if (std::isinf(cost)) return Status();
+    made->cost = cost;
+    if (!(cost < kGain * request.most)) return Status();
+    std::unique_ptr<ImagesAsRow> own(new ImagesAsRow(request.geometry, request.settings.isa));
+    own->as_row_ = true;
+    own->layer_ = as_row(request.geometry);
+    own->layer_.post_ops = {};
+    PlanSettings settings = request.settings;
+    settings.by_kernel = true;
+    if (Status status = LayerPlan::create(own->layer_, settings, nullptr, request.w, request.b, &own->plan_); !status)
+        return status;
+    made->method = std::move(own);
+    return Status();
+}
+
+Status ImagesAsRow::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+    std::unique_ptr<ImagesAsRow> own(new ImagesAsRow(geometry, isa_));
+    if (Status status = plan_->reshape(own->layer_, &own->plan_); !status) return status;
+    *made = std::move(own);
+    return Status();
+}
+
+std::string ImagesAsRow::summary() const {
+    return as_row_ ? "images side by side, as the positions of a row" : "as it is, of too few images for a row";
+}
+
+Status ImagesAsRow::run(const RunTensors &t, char *workspace) const {
+    RunTensors own;
+    own.x = t.x;
+    own.y = t.y;
+    own.x_strides = as_row_ ? with_images_last(t.x_strides, t.x_strides[0]) : t.x_strides;
+    own.y_strides = as_row_ ? with_images_last(t.y_strides, t.y_strides[0]) : t.y_strides;
+    return plan_->run(own, workspace);
+}
+
+} // namespace convtranspose

@@ -1,0 +1,123 @@
+// Batches whose images are computed side by side, as the positions of a row.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "plan/other_layers.h"
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+// Taps that leave images on all sides; one position; rows; a crop and output padding; dilation; groups; strips; other types.
+const std::vector<std::string> kProblems = {
+    "f32 nhwc n13 ic48 oc40 i4x4 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n9 ic24 oc70 i1x1 k4x4 s1x1",
+    "f32 nhwc n8 ic40 oc33 i7 k6 s3 p2_1 bias",
+    "f32 nhwc n16 ic32 oc36 i3x5 k3x5 s2x1 p4x1_0x2 op1x0 bias",
+    "f32 nhwc n10 ic16 oc24 i4x3 k3x3 s3x2 p2x1_2x3 d2x2",
+    "f32 nhwc n12 g2 ic64 oc48 i5x4 k3x3 s1x1 p1x1_1x1 bias",
+    "f32 nhwc n40 ic128 oc32 i6x6 k3x3 s2x2 p1x1_1x1 bias",
+    "f64 nhwc n9 ic24 oc20 i4x4 k4x4 s2x2 p1x1_1x1 bias",
+    "f16 nhwc n9 ic24 oc20 i4x4 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n9 ic24 oc20 i4x4 k4x4 s2x2 p1x1_1x1 bias",
+};
+
+Options as_row(int threads = 1) {
+    Options options{};
+    options.variant = "images_as_row";
+    options.threads = threads;
+    return options;
+}
+
+TEST(ImagesAsRow, Agrees) {
+    for (const std::string &line : kProblems) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 4);
+        const Expected expected = reference(problem, inputs);
+        for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
+            if (!convt_isa_supported(isa)) continue;
+            Tensor alone;
+            for (const int threads : {1, 3}) {
+                Options options = as_row(threads);
+                options.isa = convt_isa_name(isa);
+                SCOPED_TRACE(describe(problem, 4, options));
+                const Plan plan = plan_of(problem, inputs, options);
+                EXPECT_NE(plan.explain().find("images side by side"), std::string::npos) << plan.explain();
+                Tensor y(problem.dtype, plan.y_shape());
+                ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+                EXPECT_TRUE(agrees(y, expected));
+                if (threads == 1) alone = y;
+                EXPECT_TRUE(y == alone);
+            }
+        }
+    }
+}
+
+// Estimates decide, and differ by ISA. Channels first within the other layout.
+TEST(ImagesAsRow, IsChosenForBatchesOfSmallImages) {
+    int chosen = 0;
+    for (const char *const line :
+         {"f32 nhwc n16 ic256 oc128 i4x4 k4x4 s2x2 p1x1_1x1", "f32 nhwc n32 ic100 oc256 i1x1 k4x4 s1x1",
+          "f64 nhwc n16 ic256 oc128 i4x4 k4x4 s2x2 p1x1_1x1"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 4);
+        const Plan plan = plan_of(problem, inputs);
+        chosen += plan.explain().find("images side by side") != std::string::npos;
+        expect_agreement(problem, 4);
+    }
+    EXPECT_GT(chosen, 0);
+}
+
+TEST(ImagesAsRow, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems, as_row()); }
+
+TEST(ImagesAsRow, OtherSizesOfX) {
+    expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9}, as_row(3));
+    expect_agreement_when_reshaped(kProblems, SpatialAxis::kFirst, {1, 6}, as_row());
+}
+
+// One image, for which a row would be a waste, and back; more than were planned for.
+TEST(ImagesAsRow, OtherNumbersOfImages) {
+    for (const std::string &line : kProblems) {
+        const Problem problem = parse_problem(line);
+        Plan plan = plan_of(problem, draw(problem, 4), as_row());
+        for (const std::int64_t images : {1, 21, 2, 3}) {
+            SCOPED_TRACE(line + ", images: " + std::to_string(images));
+            Problem other = problem;
+            other.x_shape[0] = images;
+            Inputs inputs = draw(other, 4);
+            const Inputs first = draw(problem, 4); // the weights that were packed
+            inputs.w = first.w;
+            inputs.b = first.b;
+            Plan reshaped;
+            const Status status = plan.reshape(other.x_shape, &reshaped);
+            ASSERT_TRUE(status) << status.message();
+            const bool is_row = reshaped.explain().find("images side by side") != std::string::npos;
+            EXPECT_FALSE(images == 1 && is_row) << reshaped.explain();
+            Tensor y(problem.dtype, reshaped.y_shape());
+            ASSERT_TRUE(reshaped.run(inputs.x.data(), y.data()));
+            EXPECT_TRUE(agrees(y, reference(other, inputs)));
+            plan = std::move(reshaped);
+        }
+    }
+}
+
+TEST(ImagesAsRow, CropsPostOpsAndWorkspaces) { expect_agreement_of_crops(kProblems, as_row()); }
+
+TEST(ImagesAsRow, IsRefusedWhereThereIsNoRow) {
+    for (const char *const line : {"f32 nhwc n1 ic8 oc8 i5x5 k3x3 s2x2", "f32 nchw n4 ic8 oc8 i5x5 k3x3 s2x2",
+                                   "f32 nhwc n4 ic8 oc8 i2x2x2 k2x2x2 s1x1x1"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 4);
+        Plan plan;
+        const Status status = Plan::create(problem, as_row(), inputs.w.data(), nullptr, &plan);
+        EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+        EXPECT_NE(status.message().find("images_as_row"), std::string::npos) << status.message();
+    }
+}
+
+} // namespace
+} // namespace convtranspose::test
