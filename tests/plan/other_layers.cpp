@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "reference/effort.h"
+
 namespace convtranspose::test {
 
 Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &options) {
@@ -22,6 +24,7 @@ void expect_infinities_reach_what_they_must(const std::vector<std::string> &prob
         inputs.x.set(inputs.x.size() / 2, static_cast<double>(INFINITY));
         inputs.x.set(3, NAN);
         for (const bool in_w : {false, true}) {
+            if (kOneIn > 1 && in_w == ((&line - problems.data()) % 2 == 0)) continue;
             if (in_w) inputs.w.set(inputs.w.size() / 3, -static_cast<double>(INFINITY));
             Tensor y;
             const Status status = run(problem, inputs, options, &y);
@@ -33,7 +36,9 @@ void expect_infinities_reach_what_they_must(const std::vector<std::string> &prob
 
 void expect_agreement_when_reshaped(const std::vector<std::string> &problems, SpatialAxis axis,
                                     const std::vector<std::int64_t> &extents, const Options &options) {
+    std::size_t turn = 0;
     for (const std::string &line : problems) {
+        turn++; // of its extents, where not all are tried
         Problem problem = parse_problem(line);
         if (problem.attributes.output_shape) continue;
         const Inputs inputs = draw(problem, 7);
@@ -41,6 +46,7 @@ void expect_agreement_when_reshaped(const std::vector<std::string> &problems, Sp
         const std::size_t first = problem.layout == CONVT_CHANNELS_LAST ? 1 : 2, axes = problem.x_shape.size() - 2,
                           at = axis == SpatialAxis::kFirst ? first : first + axes - 1;
         for (const std::int64_t extent : extents) {
+            if ((turn + static_cast<std::size_t>(&extent - extents.data())) % kOneIn != 0) continue;
             problem.x_shape[at] = extent;
             problem.x_shape[0] = 2;
             SCOPED_TRACE(describe(problem));
