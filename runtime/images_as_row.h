@@ -2,7 +2,7 @@
 // a row, of which only those at its ends read there; of 4x4 images that is an eighth of the multiply-adds along w and as many along
 // h where a tile has several rows. With the batch as the innermost spatial axis, of a kernel extent of 1, and w and h outside of
 // it, a tile has the same position of several images, whose taps leave all of them or none: kernels leave such taps out. Weights
-// are as they were, x and y where they were.
+// are as they were, x and y where they were. A single image of very few columns gains likewise, by tiles of one position.
 #ifndef CONVTRANSPOSE_RUNTIME_IMAGES_AS_ROW_H_
 #define CONVTRANSPOSE_RUNTIME_IMAGES_AS_ROW_H_
 
