@@ -217,12 +217,6 @@ void Core::plan_strips(int threads) {
     const Strip whole = strip(1, 0, positions);
     const std::int64_t image_bytes =
         std::max<std::int64_t>(whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * channels * size, 1);
-    const Geometry &g = problem_.geometry;
-    std::int64_t x_volume = g.in_channels, y_volume = g.out_channels;
-    for (const AxisGeometry &axis : problem_.axes) {
-        x_volume *= axis.in;
-        y_volume *= axis.out;
-    }
     if (v.family != Family::kReference) {
         const std::int64_t weights_bytes = packed_.weights() * size;
         const std::int64_t near = std::clamp(weights_bytes, kLeastStripBytes, machine().near_strip);
@@ -236,12 +230,12 @@ void Core::plan_strips(int threads) {
         const auto at_least = [&](std::int64_t least) {
             return std::max<std::int64_t>(positions / std::max({2 * strip_tile_, least}), 1);
         };
-        // Each thread takes strips of its own, whole, and waits for nobody but at the end: where the weights are small, that
-        // all threads read all of them costs nothing. A strip is several times what two strips both read, or, where it is one
-        // piece of memory, less if that leaves one for each thread: measured with two, 18 layers by groups took 1.3 to 2.8
-        // times as long shared, but rows of planes 0.8 to 0.9 times (Xeon, Granite Rapids). Where y dwarfs x, the copy is
-        // nothing to wait for, and finer tasks share the work better.
-        const std::int64_t halo = axes_[strip_axis_].high - axes_[strip_axis_].low;
+        const Geometry &g = problem_.geometry;
+        std::int64_t x_volume = g.in_channels, y_volume = g.out_channels;
+        for (const AxisGeometry &axis : problem_.axes) {
+            x_volume *= axis.in;
+            y_volume *= axis.out;
+        }
         // Channels last, each tile of output channels and each residue stores parts of cache lines on a way of its own through
         // all of y. In strips that stay in the second-level cache they meet there. Xeon (Granite Rapids, AVX-512), f32, one
         // thread and two: 3 to 100 channels 2x2 stride 2, y of 9 MB, 1.8 and 1.5 times as fast; 12 layers like it 1.0 to 1.4
@@ -255,6 +249,12 @@ void Core::plan_strips(int threads) {
         const auto strips_of = [&](std::int64_t of_x, std::int64_t of_y) {
             return std::max(ceil_div(image_bytes, of_x), meets_in_y ? ceil_div(y_bytes, of_y) : 1);
         };
+        // Each thread takes strips of its own, whole, and waits for nobody but at the end: where the weights are small, that
+        // all threads read all of them costs nothing. A strip is several times what two strips both read, or, where it is one
+        // piece of memory, less if that leaves one for each thread: measured with two, 18 layers by groups took 1.3 to 2.8
+        // times as long shared, but rows of planes 0.8 to 0.9 times (Xeon, Granite Rapids). Where y dwarfs x, the copy is
+        // nothing to wait for, and finer tasks share the work better.
+        const std::int64_t halo = axes_[strip_axis_].high - axes_[strip_axis_].low;
         const std::int64_t wanted = std::max(kStripsPerThread * threads, strips_of(strip_bytes, kPieceBytes) * batch);
         const std::int64_t coarse = at_least(3 * halo),
                            fine = std::min(at_least(1), ceil_div(std::int64_t{threads}, batch));

@@ -30,11 +30,9 @@ class ImagesAsRow : public Method {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    ImagesAsRow(const Geometry &geometry, Isa isa);
+    // Not so where the plan was given so few images that the layer as it is takes less.
+    bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
 
-    bool as_row_ = false; // not so where x was given so few images that the layer as it is takes less
-    Geometry layer_;      // what is planned
-    Isa isa_;
     std::unique_ptr<LayerPlan> plan_;
 };
 

@@ -34,29 +34,7 @@ Options as_row(int threads = 1) {
     return options;
 }
 
-TEST(ImagesAsRow, Agrees) {
-    for (const std::string &line : kProblems) {
-        const Problem problem = parse_problem(line);
-        const Inputs inputs = draw(problem, 4);
-        const Expected expected = reference(problem, inputs);
-        for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
-            if (!convt_isa_supported(isa)) continue;
-            Tensor alone;
-            for (const int threads : {1, 3}) {
-                Options options = as_row(threads);
-                options.isa = convt_isa_name(isa);
-                SCOPED_TRACE(describe(problem, 4, options));
-                const Plan plan = plan_of(problem, inputs, options);
-                EXPECT_NE(plan.explain().find("images side by side"), std::string::npos) << plan.explain();
-                Tensor y(problem.dtype, plan.y_shape());
-                ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
-                EXPECT_TRUE(agrees(y, expected));
-                if (threads == 1) alone = y;
-                EXPECT_TRUE(y == alone);
-            }
-        }
-    }
-}
+TEST(ImagesAsRow, Agrees) { expect_agreement_on_all_isas(kProblems, "images side by side", as_row()); }
 
 // Estimates decide, and differ by ISA. Channels first within the other layout.
 TEST(ImagesAsRow, IsChosenForBatchesOfSmallImages) {
@@ -116,7 +94,8 @@ TEST(ImagesAsRow, OtherNumbersOfImages) {
 TEST(ImagesAsRow, CropsPostOpsAndWorkspaces) { expect_agreement_of_crops(kProblems, as_row()); }
 
 TEST(ImagesAsRow, IsRefusedWhereThereIsNoRow) {
-    for (const char *const line : {"f32 nchw n4 ic8 oc8 i5x5 k3x3 s2x2", "f32 nhwc n4 ic8 oc8 i2x2x2 k2x2x2 s1x1x1"}) {
+    for (const char *const line : {"f32 nhwc n1 ic8 oc8 i5x5 k3x3 s2x2", "f32 nchw n4 ic8 oc8 i5x5 k3x3 s2x2",
+                                   "f32 nhwc n4 ic8 oc8 i2x2x2 k2x2x2 s1x1x1"}) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 4);
         Plan plan;

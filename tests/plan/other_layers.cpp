@@ -16,6 +16,33 @@ Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &option
     return plan;
 }
 
+void expect_agreement_on_all_isas(const std::vector<std::string> &problems, const std::string &explained,
+                                  const Options &given) {
+    constexpr std::uint64_t kSeed = 3;
+    for (const std::string &line : problems) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, kSeed);
+        const Expected expected = reference(problem, inputs);
+        for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
+            if (!convt_isa_supported(isa)) continue;
+            Tensor alone;
+            for (const int threads : {1, 3}) {
+                Options options = given;
+                options.threads = threads;
+                options.isa = convt_isa_name(isa);
+                SCOPED_TRACE(describe(problem, kSeed, options));
+                const Plan plan = plan_of(problem, inputs, options);
+                EXPECT_NE(plan.explain().find(explained), std::string::npos) << plan.explain();
+                Tensor y(problem.dtype, plan.y_shape());
+                ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+                EXPECT_TRUE(agrees(y, expected));
+                if (threads == 1) alone = y;
+                EXPECT_TRUE(y == alone);
+            }
+        }
+    }
+}
+
 void expect_infinities_reach_what_they_must(const std::vector<std::string> &problems, const Options &options) {
     for (const std::string &line : problems) {
         const Problem problem = parse_problem(line);

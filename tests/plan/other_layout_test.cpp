@@ -42,53 +42,28 @@ Options in_the_other_layout(int threads = 1) {
     return options;
 }
 
-TEST(OtherLayout, Agrees) {
-    for (const std::string &line : kProblems) {
-        const Problem problem = parse_problem(line);
-        const Inputs inputs = draw(problem, 3);
-        const Expected expected = reference(problem, inputs);
-        for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
-            if (!convt_isa_supported(isa)) continue;
-            Tensor alone;
-            for (const int threads : {1, 3}) {
-                Options options = in_the_other_layout(threads);
-                options.isa = convt_isa_name(isa);
-                SCOPED_TRACE(describe(problem, 3, options));
-                const Plan plan = plan_of(problem, inputs, options);
-                EXPECT_NE(plan.explain().find("x and y transposed"), std::string::npos) << plan.explain();
-                Tensor y(problem.dtype, plan.y_shape());
-                ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
-                EXPECT_TRUE(agrees(y, expected));
-                if (threads == 1) alone = y;
-                EXPECT_TRUE(y == alone);
-            }
-        }
-    }
+TEST(OtherLayout, Agrees) { expect_agreement_on_all_isas(kProblems, "x and y transposed", in_the_other_layout()); }
+
+// In parts, which take less workspace than x and y do.
+void expect_parts(const std::string &line, const std::string &explained) {
+    SCOPED_TRACE(line);
+    const Problem problem = parse_problem(line);
+    const Inputs inputs = draw(problem, 3);
+    const Plan plan = plan_of(problem, inputs, in_the_other_layout());
+    EXPECT_NE(plan.explain().find(explained), std::string::npos) << plan.explain();
+    const std::int64_t elements = inputs.x.size() + Tensor(problem.dtype, plan.y_shape()).size();
+    EXPECT_LT(plan.workspace_bytes(), static_cast<std::size_t>(elements) * sizeof(float));
 }
 
-// Blocks of groups take less workspace than x and y do.
 TEST(OtherLayout, TransposesSomeGroupsAtATime) {
-    for (const char *const line : {"f32 nchw n1 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias",
-                                   "f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias"}) {
-        const Problem problem = parse_problem(line);
-        const Inputs inputs = draw(problem, 3);
-        const Plan plan = plan_of(problem, inputs, in_the_other_layout());
-        EXPECT_NE(plan.explain().find("groups at a time"), std::string::npos) << plan.explain();
-        const std::int64_t elements = inputs.x.size() + Tensor(problem.dtype, plan.y_shape()).size();
-        EXPECT_LT(plan.workspace_bytes(), static_cast<std::size_t>(elements) * sizeof(float));
-    }
+    expect_parts("f32 nchw n1 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias", "groups at a time");
+    expect_parts("f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias", "groups at a time");
 }
 
-// Strips too; they end where residues do, whatever the number of threads.
+// They end where residues do, whatever the number of threads.
 TEST(OtherLayout, TransposesStrips) {
     for (const std::string &line : {kProblems[11], kProblems[14], kProblems[15]}) {
-        SCOPED_TRACE(line);
-        const Problem problem = parse_problem(line);
-        const Inputs inputs = draw(problem, 3);
-        const Plan plan = plan_of(problem, inputs, in_the_other_layout());
-        EXPECT_NE(plan.explain().find(" strips, x and y transposed"), std::string::npos) << plan.explain();
-        const std::int64_t elements = inputs.x.size() + Tensor(problem.dtype, plan.y_shape()).size();
-        EXPECT_LT(plan.workspace_bytes(), static_cast<std::size_t>(elements) * sizeof(float));
+        expect_parts(line, " strips, x and y transposed");
     }
 }
 
