@@ -586,7 +586,10 @@ void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands 
     if (blocked) x.set(0, 0, x_block(), 1);
     for (int a = 0; a < 3; a++) {
         std::int64_t begin = 0, end = s.x_extent[a];
-        if (skips_outside(v, static_cast<std::size_t>(a))) { // x itself, without what is around it
+        // Of an axis whose taps, or positions of a tile (schedules/cpu/row_ends.h), are left out where they leave x: x itself,
+        // without what is around it.
+        const bool leaves_out_positions = a == 0 && v.family == Family::kChannels && is_float(v.arithmetic);
+        if (skips_outside(v, static_cast<std::size_t>(a)) || leaves_out_positions) {
             begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
             end = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, end);
         }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "address.h"
+#include "one_pointer.h"
 
 namespace convtranspose {
 
@@ -258,9 +259,16 @@ Stmt Prefetch::fetching(const For *op) const {
     Body body(sum_);
     op->body.accept(&body);
     std::vector<Stmt> all;
+    const auto weights = w_bytes_ahead_ ? through_one_pointer(body.w.buffer, op->body) : std::nullopt;
     if (w_bytes_ahead_) {
         for (const Expr &at : lines(body.w, true)) {
-            all.push_back(prefetch(address_of(body.w.buffer, at + w_bytes_ahead_), CacheLevel::kFirst));
+            Expr address = address_of(body.w.buffer, at + w_bytes_ahead_);
+            if (weights) {
+                const Expr pointer = reinterpret<std::int64_t>(Variable::make(Handle(), weights->pointer));
+                address =
+                    reinterpret(Handle(), pointer + cast<std::int64_t>(simplify(at - body.w.at[0] + w_bytes_ahead_)));
+            }
+            all.push_back(prefetch(address, CacheLevel::kFirst));
         }
     }
     if (x_steps_ahead_) {
@@ -273,8 +281,12 @@ Stmt Prefetch::fetching(const For *op) const {
             all.push_back(prefetch(address_of(body.x.buffer, at + step * steps), CacheLevel::kFirst));
         }
     }
-    all.push_back(op->body);
-    const Stmt step = Block::make(all);
+    all.push_back(weights ? weights->step : op->body);
+    Stmt step = Block::make(all);
+    if (weights) {
+        const Expr pointer = unrelated(address_of(body.w.buffer, weights->first * weights->bytes));
+        step = LetStmt::make(weights->pointer, pointer, step);
+    }
     const auto loop = [&](const Expr &begin, const Expr &end) {
         return For::make(op->name, op->min + begin, simplify(end - begin), op->for_type, op->partition_policy,
                          op->device_api, step);

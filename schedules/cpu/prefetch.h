@@ -16,7 +16,7 @@
 namespace convtranspose {
 
 // In each innermost loop that stores to Func `sum`: per step, each cache line of input `w` that the step `w_bytes_ahead` later
-// reads, for w whose steps' reads lie behind one another; and of input `x` those that `x_steps_ahead` later does, or a quarter of
+// reads, for w whose steps' reads lie behind one another, all of them and the step's own loads through one pointer; and of input `x` those that `x_steps_ahead` later does, or a quarter of
 // all steps, if its reads of two steps share no line. 0: of none. A prefetch past the end of an input is of no consequence.
 class Prefetch : public Halide::Internal::IRMutator {
   public:

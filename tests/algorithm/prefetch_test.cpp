@@ -87,7 +87,7 @@ class Fetches : public Internal::IRVisitor {
         if (op->name == "llvm.prefetch.p0") inside_ = false;
     }
     void visit(const Internal::Variable *op) override {
-        if (inside_ && op->name == "w") w++;
+        if (inside_ && op->name.rfind("w_step", 0) == 0) w++; // one pointer for all of a step
         if (inside_ && op->name == "x") x++;
         if (inside_ && op->name == output_) y++;
     }

@@ -1,0 +1,87 @@
+#include "taps_once.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace convtranspose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+// Values of tables whose row a variable says, as variables of their own.
+class Values : public IRMutator {
+  public:
+    explicit Values(const std::string &row) : row_(row) {}
+    Stmt defined_around(Stmt body) const {
+        for (auto value = found_.rbegin(); value != found_.rend(); ++value) {
+            body = LetStmt::make(value->first, value->second, body);
+        }
+        return body;
+    }
+
+  private:
+    using IRMutator::visit;
+    Expr visit(const Load *op) override {
+        if (op->name.rfind("taps_", 0) != 0 || !expr_uses_var(op->index, row_)) return IRMutator::visit(op);
+        const Expr load = op;
+        for (const auto &[name, value] : found_) {
+            if (equal(value, load)) return Variable::make(op->type, name);
+        }
+        found_.emplace_back(unique_name(op->name + "_value"), load);
+        return Variable::make(op->type, found_.back().first);
+    }
+
+    const std::string &row_;
+    std::vector<std::pair<std::string, Expr>> found_;
+};
+
+void add_parts(const Expr &condition, std::vector<Expr> *parts) {
+    if (const And *both = condition.as<And>()) {
+        add_parts(both->a, parts);
+        add_parts(both->b, parts);
+    } else {
+        parts->push_back(condition);
+    }
+}
+
+} // namespace
+
+Stmt TapsOnce::visit(const For *op) {
+    Values values(op->name);
+    const Stmt body = mutate(values.mutate(op->body));
+    return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
+                     values.defined_around(body));
+}
+
+Stmt TapsOnce::visit(const LetStmt *op) {
+    Values values(op->name);
+    Stmt body = values.mutate(op->body);
+    lets_.emplace_back(op->name, op->value);
+    body = mutate(body);
+    lets_.pop_back();
+    return LetStmt::make(op->name, op->value, values.defined_around(body));
+}
+
+Stmt TapsOnce::visit(const IfThenElse *op) {
+    if (op->else_case.defined()) return IRMutator::visit(op);
+    Expr condition = substitute_in_all_lets(op->condition);
+    for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
+        condition = substitute(let->first, let->second, condition);
+    }
+    std::vector<Expr> parts;
+    add_parts(condition, &parts);
+    const std::size_t known = known_.size();
+    for (const Expr &part : parts) {
+        if (std::none_of(known_.begin(), known_.end(), [&](const Expr &e) { return equal(e, part); })) {
+            known_.push_back(part);
+        }
+    }
+    const bool tells = known_.size() > known;
+    Stmt s = mutate(op->then_case);
+    known_.resize(known);
+    return tells ? IfThenElse::make(op->condition, s) : s;
+}
+
+} // namespace convtranspose
