@@ -99,7 +99,8 @@ TEST(RowEnds, AreLeftOutAndNothingElse) {
                 };
                 std::vector<float> memory(static_cast<std::size_t>(row) * kSteps * kRows);
                 const auto at = [&](int position, int step, int h) -> float & {
-                    return memory[static_cast<std::size_t>((h * row + position + kAround) * kSteps + step)];
+                    const int index = (h * row + position + kAround) * kSteps + step;
+                    return memory[static_cast<std::size_t>(index)];
                 };
                 for (int h = 0; h < kRows; h++) {
                     for (int p = -kAround; p < outputs + kAround; p++) {
