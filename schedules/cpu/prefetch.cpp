@@ -38,32 +38,8 @@ struct Accesses {
     }
 };
 
-// Expressions in terms of what is defined outside of what is visited.
-class OutsideTerms : public IRVisitor {
-  protected:
-    using IRVisitor::visit;
-
-    Expr whole(Expr e) const {
-        for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) e = substitute(let->first, let->second, e);
-        return e;
-    }
-    void visit(const LetStmt *op) override {
-        lets_.emplace_back(op->name, op->value);
-        IRVisitor::visit(op);
-        lets_.pop_back();
-    }
-    void visit(const Let *op) override {
-        lets_.emplace_back(op->name, op->value);
-        IRVisitor::visit(op);
-        lets_.pop_back();
-    }
-
-  private:
-    std::vector<std::pair<std::string, Expr>> lets_;
-};
-
 // What a loop's body reads of x and w, and whether it is innermost and stores to `sum`.
-class Body : public OutsideTerms {
+class Body : public VisitsLets {
   public:
     explicit Body(std::string sum) : sum_(std::move(sum)) {}
 
@@ -72,10 +48,10 @@ class Body : public OutsideTerms {
     Accesses x{"x", {}}, w{"w", {}};
 
   private:
-    using OutsideTerms::visit;
+    using VisitsLets::visit;
 
     void visit(const For *op) override {
-        extents.push_back(whole(op->extent));
+        extents.push_back(outside_terms(op->extent));
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
@@ -84,7 +60,7 @@ class Body : public OutsideTerms {
     }
     void visit(const Load *op) override {
         for (Accesses *a : {&x, &w}) {
-            if (op->name == a->buffer) a->add(whole(op->index), op->type.element_of().bytes());
+            if (op->name == a->buffer) a->add(outside_terms(op->index), op->type.element_of().bytes());
         }
         IRVisitor::visit(op);
     }
@@ -116,21 +92,21 @@ class LoopsAround : public IRVisitor {
 };
 
 // What is stored to a buffer outside of loops; nothing if a part of that is masked.
-class Stores : public OutsideTerms {
+class Stores : public VisitsLets {
   public:
     explicit Stores(std::string buffer) : stored{std::move(buffer), {}} {}
     Accesses stored;
     int bytes = 0; // of an element
 
   private:
-    using OutsideTerms::visit;
+    using VisitsLets::visit;
 
     void visit(const For *) override {}
     void visit(const Store *op) override {
         if (op->name != stored.buffer) return;
         if (is_const_one(op->predicate) && !masked_) {
             bytes = op->value.type().element_of().bytes();
-            stored.add(whole(op->index), bytes);
+            stored.add(outside_terms(op->index), bytes);
         } else {
             masked_ = true;
             stored.at.clear();
@@ -210,7 +186,7 @@ Stmt Prefetch::visit(const For *op) {
         std::vector<const For *> loops = loops_;
         LoopsAround within(sum_, &loops);
         op->accept(&within);
-        const NextWeights next(outside_terms(body.w.at[0]), loops, outputs_);
+        const NextWeights next(without_lets(body.w.at[0], lets_), loops, outputs_);
         if (next.first_of_passes() == op && next.are_far().defined()) {
             const Stmt near = within_loop(op);
             weights_far_ = true;
@@ -240,7 +216,7 @@ Stmt Prefetch::reduction(const For *op) {
         return s;
     };
     if (weights_far_ && !body.w.at.empty()) {
-        next_ = NextWeights(outside_terms(body.w.at[0]), loops_, outputs_);
+        next_ = NextWeights(without_lets(body.w.at[0], lets_), loops_, outputs_);
         return copy(Sums::kOfFarWeights);
     }
     if (stored_.empty()) return copy(Sums::kNear);
@@ -262,12 +238,8 @@ Stmt Prefetch::fetching(const For *op) const {
     const auto weights = w_bytes_ahead_ ? through_one_pointer(body.w.buffer, op->body) : std::nullopt;
     if (w_bytes_ahead_) {
         for (const Expr &at : lines(body.w, true)) {
-            Expr address = address_of(body.w.buffer, at + w_bytes_ahead_);
-            if (weights) {
-                const Expr pointer = reinterpret<std::int64_t>(Variable::make(Handle(), weights->pointer));
-                address =
-                    reinterpret(Handle(), pointer + cast<std::int64_t>(simplify(at - body.w.at[0] + w_bytes_ahead_)));
-            }
+            const Expr address = weights ? address_of(weights->pointer, simplify(at - body.w.at[0] + w_bytes_ahead_))
+                                         : address_of(body.w.buffer, at + w_bytes_ahead_);
             all.push_back(prefetch(address, CacheLevel::kFirst));
         }
     }
@@ -293,7 +265,7 @@ Stmt Prefetch::fetching(const For *op) const {
     };
     Stmt whole = loop(0, op->extent);
     if (sums_ == Sums::kOfFarWeights && !body.w.at.empty()) {
-        return next_->fetched_in(whole.as<For>(), body.w.buffer, outside_terms(body.w.at[0]));
+        return next_->fetched_in(whole.as<For>(), body.w.buffer, without_lets(body.w.at[0], lets_));
     }
     if (sums_ != Sums::kStoredFar) return whole;
     std::vector<Stmt> parts;
@@ -304,11 +276,6 @@ Stmt Prefetch::fetching(const For *op) const {
         parts.push_back(loop(begin, p + 1 == kParts ? op->extent : begin + part));
     }
     return Block::make(parts);
-}
-
-Expr Prefetch::outside_terms(Expr e) const {
-    for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) e = substitute(let->first, let->second, e);
-    return e;
 }
 
 } // namespace convtranspose

@@ -11,13 +11,15 @@
 
 #include <Halide.h>
 
+#include "lets.h"
 #include "next_weights.h"
 
 namespace convtranspose {
 
 // In each innermost loop that stores to Func `sum`: per step, each cache line of input `w` that the step `w_bytes_ahead` later
-// reads, for w whose steps' reads lie behind one another, all of them and the step's own loads through one pointer; and of input `x` those that `x_steps_ahead` later does, or a quarter of
-// all steps, if its reads of two steps share no line. 0: of none. A prefetch past the end of an input is of no consequence.
+// reads, for w whose steps' reads lie behind one another, through the pointer by which the step itself reads w (one_pointer.h); and
+// of input `x` those that `x_steps_ahead` later does, or a quarter of all steps, if its reads of two steps share no line. 0: of
+// none. A prefetch past the end of an input is of no consequence.
 class Prefetch : public Halide::Internal::IRMutator {
   public:
     Prefetch(std::string sum, int w_bytes_ahead, int x_steps_ahead)
@@ -44,7 +46,6 @@ class Prefetch : public Halide::Internal::IRMutator {
     Halide::Internal::Stmt within_loop(const Halide::Internal::For *op);
     Halide::Internal::Stmt reduction(const Halide::Internal::For *op);
     Halide::Internal::Stmt fetching(const Halide::Internal::For *op) const;
-    Halide::Expr outside_terms(Halide::Expr e) const;
 
     const std::string sum_;
     const int w_bytes_ahead_, x_steps_ahead_;
@@ -54,7 +55,7 @@ class Prefetch : public Halide::Internal::IRMutator {
     // are far; where in sums it is, and for which of them; the weights that come next; fetches of y's lines that are stored to
     // there, and whether those are far.
     std::vector<const Halide::Internal::For *> loops_;
-    std::vector<std::pair<std::string, Halide::Expr>> lets_;
+    Lets lets_;
     bool weights_far_ = false;
     enum class Sums { kOutside, kUndecided, kNear, kStoredFar, kOfFarWeights } sums_ = Sums::kOutside;
     std::optional<NextWeights> next_;

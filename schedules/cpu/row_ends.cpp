@@ -7,42 +7,26 @@ using namespace Halide::Internal;
 
 namespace {
 
-using Lets = std::vector<std::pair<std::string, Expr>>;
-
-Expr without_lets(Expr e, const Lets &lets) {
-    for (auto let = lets.rbegin(); let != lets.rend(); ++let) e = substitute(let->first, let->second, e);
-    return e;
-}
-
 // What an innermost loop reads of x, and whether it stores to sum.
-class Body : public IRVisitor {
+class Body : public VisitsLets {
   public:
     Body(const std::string &sum, const std::string &x) : sum_(sum), x_(x) {}
     bool has_loops = false, stores = false;
     std::vector<Expr> of_x; // indices
 
   private:
-    using IRVisitor::visit;
+    using VisitsLets::visit;
     void visit(const For *) override { has_loops = true; }
     void visit(const Store *op) override {
         stores = stores || op->name == sum_;
         IRVisitor::visit(op);
     }
     void visit(const Load *op) override {
-        if (op->name == x_) of_x.push_back(without_lets(op->index, lets_));
+        if (op->name == x_) of_x.push_back(outside_terms(op->index));
         IRVisitor::visit(op);
-    }
-    void visit(const LetStmt *op) override { visit_let(op); }
-    void visit(const Let *op) override { visit_let(op); }
-    template<typename T>
-    void visit_let(const T *op) {
-        lets_.emplace_back(op->name, op->value);
-        IRVisitor::visit(op);
-        lets_.pop_back();
     }
 
     const std::string &sum_, &x_;
-    Lets lets_;
 };
 
 // A loop without what it stores to the sums of positions other than begin .. end - 1.

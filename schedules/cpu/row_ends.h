@@ -4,9 +4,10 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <Halide.h>
+
+#include "lets.h"
 
 namespace convtranspose {
 
@@ -27,7 +28,7 @@ class RowEnds : public Halide::Internal::IRMutator {
 
     const std::string sum_, x_;
     const int tile_oc_, tile_q_, most_;
-    std::vector<std::pair<std::string, Halide::Expr>> lets_; // around what is visited, outermost first
+    Lets lets_; // around what is visited
 };
 
 } // namespace convtranspose

@@ -66,12 +66,8 @@ Stmt TapsOnce::visit(const LetStmt *op) {
 
 Stmt TapsOnce::visit(const IfThenElse *op) {
     if (op->else_case.defined()) return IRMutator::visit(op);
-    Expr condition = substitute_in_all_lets(op->condition);
-    for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
-        condition = substitute(let->first, let->second, condition);
-    }
     std::vector<Expr> parts;
-    add_parts(condition, &parts);
+    add_parts(without_lets(substitute_in_all_lets(op->condition), lets_), &parts);
     const std::size_t known = known_.size();
     for (const Expr &part : parts) {
         if (std::none_of(known_.begin(), known_.end(), [&](const Expr &e) { return equal(e, part); })) {

@@ -2,11 +2,11 @@
 #ifndef CONVTRANSPOSE_SCHEDULES_CPU_TAPS_ONCE_H_
 #define CONVTRANSPOSE_SCHEDULES_CPU_TAPS_ONCE_H_
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <Halide.h>
+
+#include "lets.h"
 
 namespace convtranspose {
 
@@ -21,8 +21,8 @@ class TapsOnce : public Halide::Internal::IRMutator {
     Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::IfThenElse *op) override;
 
-    std::vector<std::pair<std::string, Halide::Expr>> lets_; // around what is visited, outermost first
-    std::vector<Halide::Expr> known_;                        // conditions that hold there
+    Lets lets_;                       // around what is visited
+    std::vector<Halide::Expr> known_; // conditions that hold there
 };
 
 } // namespace convtranspose
