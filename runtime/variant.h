@@ -125,7 +125,7 @@ struct PostOpsVariant {
     PostOpsFunction run;
 };
 
-// generators/col2im_generator.cpp, its inputs in order and then y.
+// generators/col2im_generator.cpp and col2im_channels_generator.cpp, their inputs in order and then y.
 using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, halide_buffer_t *taps_w,
                                halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w,
                                std::int32_t step_h, std::int32_t step_d, std::int32_t kernel_step_w,
@@ -135,6 +135,7 @@ using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, 
 struct Col2imVariant {
     Isa isa;
     convt_dtype dtype; // of y
+    Store store;       // what of columns is dense: kernel elements and channels, or positions
     int stride_w;      // 0: any
     int vectors;       // of a row that are summed at once
     int lanes;         // of them together, of the sum type

@@ -80,9 +80,68 @@ TEST(Col2im, IsChosenAndAgrees) {
     }
 }
 
-TEST(Col2im, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems); }
+bool is_in_order_of_y(const Plan &plan) { return plan.explain().find(", positions outermost") != std::string::npos; }
 
-TEST(Col2im, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kFirst, {1, 2, 9, 60}); }
+// Columns in the order of a y with channels last: strides 1 to 10 of runs that are a part of a vector, a vector and more; a last
+// tap that not all residues have; rows of a few positions; pads that crop residues, or more than the first position; outputs
+// beyond all taps; strips along each axis, with rows kept from one to the next; batches, axes and types.
+const std::vector<std::string> kInOrderOfY = {
+    "f32 nhwc n1 ic8 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n2 ic16 oc2 i8x8 k4x4 s2x2 p1x1_1x1",
+    "f32 nhwc n1 ic32 oc1 i400 k16 s8 p4_4 bias",
+    "f32 nhwc n1 ic32 oc2 i3000 k20 s10 p5_5 bias",
+    "f32 nhwc n1 ic64 oc1 i9000 k16 s8 bias",
+    "f32 nhwc n3 ic20 oc5 i9x11 k5x5 s3x3 p2x1_1x2 op1x1 bias",
+    "f32 nhwc n1 ic20 oc3 i6x20 k3x5 s1x2 p1x7_1x6 bias",
+    "f32 nhwc n1 ic32 oc3 i7x5 k3x3 s2x2 os29x35 bias",
+    "f32 nhwc n1 ic16 oc6 i40x30 k4x4 s4x4 bias",
+    "f32 nhwc n1 ic12 oc4 i12x40 k3x4 s2x3 d2x1 bias",
+    "f32 nhwc n1 ic32 oc7 i1x3 k2x8 s1x4 p0x1_0x2 bias",
+    "f32 nhwc n1 ic16 oc3 i6x7x9 k3x4x4 s2x2x2 p1x1x1_1x1x1 bias",
+    "f32 nhwc n2 ic8 oc3 i80x90 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n1 ic8 oc3 i50x12x13 k4x4x4 s2x2x2 p1x1x1_1x1x1 bias",
+    "f64 nhwc n1 ic16 oc3 i9x12 k4x4 s2x2 p1x1_1x1 bias",
+    "f16 nhwc n2 ic16 oc3 i9x12 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n1 ic16 oc3 i9x12 k5x5 s2x2 p1x1_1x1 bias",
+};
+
+TEST(Col2im, InOrderOfYAgrees) {
+    for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
+        if (!convt_isa_supported(isa)) continue;
+        std::size_t in_order = 0;
+        for (const std::string &line : kInOrderOfY) {
+            const Problem problem = parse_problem(line);
+            const Inputs inputs = draw(problem, 5);
+            const Expected expected = reference(problem, inputs);
+            for (const int threads : {1, 2, 3}) {
+                Options options{};
+                options.threads = threads;
+                options.isa = convt_isa_name(isa);
+                options.variant = "col2im";
+                SCOPED_TRACE(describe(problem, 5, options));
+                const Plan plan = plan_of(problem, inputs, options);
+                in_order += is_in_order_of_y(plan);
+                Tensor y(problem.dtype, plan.y_shape());
+                ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+                EXPECT_TRUE(agrees(y, expected));
+            }
+        }
+        const std::string name = convt_isa_name(isa);
+        const bool has_kernels = name.rfind("avx512", 0) == 0 || name == "amx";
+        EXPECT_GE(in_order, has_kernels ? 2 * kInOrderOfY.size() : 0)
+            << "of " << 3 * kInOrderOfY.size() << " on " << name;
+    }
+}
+
+TEST(Col2im, InfinitiesReachWhatTheyMust) {
+    expect_infinities_reach_what_they_must(kProblems);
+    expect_infinities_reach_what_they_must(kInOrderOfY);
+}
+
+TEST(Col2im, OtherSizesOfX) {
+    expect_agreement_when_reshaped(kProblems, SpatialAxis::kFirst, {1, 2, 9, 60});
+    expect_agreement_when_reshaped(kInOrderOfY, SpatialAxis::kLast, {1, 2, 9});
+}
 
 // Strides of a tensor that is a crop of one three longer along every axis but the first.
 Shape strides_in_larger(const Shape &shape, Shape *larger) {
@@ -101,7 +160,9 @@ std::int64_t place(const Shape &shape, const Shape &strides, std::int64_t i) {
 
 // x and y as crops of something larger, with post-ops and a workspace of the caller's, which is not written past its end.
 TEST(Col2im, CropsPostOpsAndWorkspaces) {
-    for (const std::string &line : kProblems) {
+    std::vector<std::string> lines = kProblems;
+    lines.insert(lines.end(), kInOrderOfY.begin(), kInOrderOfY.end());
+    for (const std::string &line : lines) {
         Problem problem = parse_problem(line);
         SCOPED_TRACE(line);
         const Inputs inputs = draw(problem, 11);
