@@ -17,10 +17,6 @@ constexpr int kFarBytes = 3 << 20;
 // Of a tile's: 1.8 MB of weights and what is fetched push each other out (0.75 to 0.87 of the speed).
 constexpr int kMostOfTile = 1 << 20;
 
-bool ends_with(const std::string &name, const std::string &end) {
-    return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-}
-
 Expr variable(const For *loop) { return Variable::make(Int(32), loop->name); }
 
 } // namespace

@@ -24,8 +24,10 @@ constexpr int kFarBytes = 2 << 20, kLeastSteps = 160, kParts = 3;
 struct Accesses {
     std::string buffer;
     std::vector<Expr> at;
+    int bytes = 0; // of an element
 
-    void add(Expr index, int bytes) {
+    void add(Expr index, int element_bytes) {
+        bytes = element_bytes;
         int elements = 1;
         if (const Ramp *r = index.as<Ramp>()) {
             elements = is_const_one(r->stride) ? r->lanes : 1;
@@ -45,7 +47,7 @@ class Body : public VisitsLets {
 
     bool stores = false;
     std::vector<Expr> extents; // of the loops within, each in the one before
-    Accesses x{"x", {}}, w{"w", {}};
+    Accesses x{"x", {}, 0}, w{"w", {}, 0};
 
   private:
     using VisitsLets::visit;
@@ -94,9 +96,8 @@ class LoopsAround : public IRVisitor {
 // What is stored to a buffer outside of loops; nothing if a part of that is masked.
 class Stores : public VisitsLets {
   public:
-    explicit Stores(std::string buffer) : stored{std::move(buffer), {}} {}
+    explicit Stores(std::string buffer) : stored{std::move(buffer), {}, 0} {}
     Accesses stored;
-    int bytes = 0; // of an element
 
   private:
     using VisitsLets::visit;
@@ -105,8 +106,7 @@ class Stores : public VisitsLets {
     void visit(const Store *op) override {
         if (op->name != stored.buffer) return;
         if (is_const_one(op->predicate) && !masked_) {
-            bytes = op->value.type().element_of().bytes();
-            stored.add(outside_terms(op->index), bytes);
+            stored.add(outside_terms(op->index), op->value.type().element_of().bytes());
         } else {
             masked_ = true;
             stored.at.clear();
@@ -144,6 +144,12 @@ std::vector<Expr> lines(const Accesses &accesses, bool dense) {
     return found;
 }
 
+// Of an input or output, which Halide need not have kept as a value.
+Expr stride_of(const std::string &buffer, int dimension) {
+    const Expr b = Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer");
+    return Call::make(Int(32), Call::buffer_get_stride, {b, dimension}, Call::Extern);
+}
+
 } // namespace
 
 Stmt Prefetch::visit(const LetStmt *op) {
@@ -162,9 +168,7 @@ Stmt Prefetch::visit(const Allocate *op) {
             stored_.push_back(prefetch(address_of(y_, at), CacheLevel::kFirst));
         }
         if (!stored_.empty()) {
-            const Expr y = Variable::make(type_of<halide_buffer_t *>(), y_ + ".buffer"),
-                       image = Call::make(Int(32), Call::buffer_get_stride, {y, images_}, Call::Extern);
-            stores_far_ = image >= kFarBytes / stores.bytes;
+            stores_far_ = stride_of(y_, images_) >= kFarBytes / stores.stored.bytes;
         }
     }
     sums_ = Sums::kUndecided;
@@ -219,15 +223,39 @@ Stmt Prefetch::reduction(const For *op) {
         next_ = NextWeights(without_lets(body.w.at[0], lets_), loops_, outputs_);
         return copy(Sums::kOfFarWeights);
     }
-    if (stored_.empty()) return copy(Sums::kNear);
+    if (stored_.empty() && next_positions_ == 0) return copy(Sums::kNear);
     std::vector<Expr> extents = body.extents;
     extents.insert(extents.begin(), op->extent);
     const Expr steps = extents.back();
     Expr loops =
         1; // as a product: LLVM would unravel loops known not to loop, and step through x by a register for each row
     for (std::size_t loop = 0; loop + 1 < extents.size(); loop++) loops *= extents[loop];
-    return IfThenElse::make(stores_far_ && steps >= kLeastSteps && loops <= 1, copy(Sums::kStoredFar),
-                            copy(Sums::kNear));
+    Stmt any = copy(Sums::kNear);
+    if (!stored_.empty()) {
+        any = IfThenElse::make(stores_far_ && steps >= kLeastSteps && loops <= 1, copy(Sums::kStoredFar), any);
+    }
+    if (next_positions_ > 0 && !body.x.at.empty() && !body.w.at.empty()) {
+        next_x_ = {unique_name("next_of_" + body.x.buffer), unique_name("row_of_" + body.x.buffer)};
+        Stmt far = copy(Sums::kOfFarX);
+        far = LetStmt::make(next_x_.row, stride_of(body.x.buffer, 1) * body.x.bytes, far);
+        far = LetStmt::make(next_x_.tile, stride_of(body.x.buffer, 0) * (next_positions_ * body.x.bytes), far);
+        any = IfThenElse::make(stride_of(body.x.buffer, x_images_) >= kFarBytes / body.x.bytes && loops <= 1 &&
+                                   is_first_pass(without_lets(body.w.at[0], lets_)),
+                               far, any);
+    }
+    return any;
+}
+
+// Whether nothing of w but what is at an address was read for the same positions before, by the loops around: those over residues
+// and tiles of output channels are at their first.
+Expr Prefetch::is_first_pass(const Expr &w_at) const {
+    Expr first = const_true();
+    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
+        const std::string &name = (*loop)->name;
+        if (expr_uses_var(w_at, name)) first = first && Variable::make(Int(32), name) == (*loop)->min;
+        if (ends_with(name, outputs_)) break;
+    }
+    return first;
 }
 
 // An innermost loop of a reduction.
@@ -253,15 +281,27 @@ Stmt Prefetch::fetching(const For *op) const {
             all.push_back(prefetch(address_of(body.x.buffer, at + step * steps), CacheLevel::kFirst));
         }
     }
+    if (sums_ == Sums::kOfFarX) {
+        // As many bytes a step as one channel of a row's positions has: a line of them at least, if they are up to 16.
+        const Expr step = Variable::make(Int(32), op->name) - op->min,
+                   next = substitute(op->name, op->min, body.x.at[0]) + Variable::make(Int(32), next_x_.tile) +
+                          step * (next_positions_ * body.x.bytes);
+        for (int row = 0; row < next_rows_; row++) {
+            all.push_back(prefetch(address_of(body.x.buffer, next + row * Variable::make(Int(32), next_x_.row)),
+                                   CacheLevel::kSecond));
+        }
+    }
     all.push_back(weights ? weights->step : op->body);
     Stmt step = Block::make(all);
     if (weights) {
         const Expr pointer = unrelated(address_of(body.w.buffer, weights->first * weights->bytes));
         step = LetStmt::make(weights->pointer, pointer, step);
     }
+    // Of a reduction of one tap, which seldom leaves x: not to be made more of (row_ends.h).
+    const bool is_special = sums_ == Sums::kStoredFar || sums_ == Sums::kOfFarX;
+    const Partition policy = is_special ? Partition::Never : op->partition_policy;
     const auto loop = [&](const Expr &begin, const Expr &end) {
-        return For::make(op->name, op->min + begin, simplify(end - begin), op->for_type, op->partition_policy,
-                         op->device_api, step);
+        return For::make(op->name, op->min + begin, simplify(end - begin), op->for_type, policy, op->device_api, step);
     };
     Stmt whole = loop(0, op->extent);
     if (sums_ == Sums::kOfFarWeights && !body.w.at.empty()) {

@@ -34,6 +34,16 @@ class Prefetch : public Halide::Internal::IRMutator {
         images_ = images;
     }
 
+    // Also, into the second-level cache, x of the tile of `positions` that comes next in the row, of so many rows, where all channels
+    // of a position are side by side and an image of x is larger than that cache: in reductions of one tap, for the first tile of
+    // output channels that reads it. images: the dimension of x whose stride is an image. With fetch_next(), which tells how such
+    // tiles are counted.
+    void fetch_next_x(int positions, int rows, int images) {
+        next_positions_ = positions;
+        next_rows_ = rows;
+        x_images_ = images;
+    }
+
     // Also, into the second-level cache, the weights of the tile that comes next (next_weights.h). outputs: how the name of the
     // loop over tiles of output channels ends.
     void fetch_next(std::string outputs) { outputs_ = std::move(outputs); }
@@ -46,19 +56,23 @@ class Prefetch : public Halide::Internal::IRMutator {
     Halide::Internal::Stmt within_loop(const Halide::Internal::For *op);
     Halide::Internal::Stmt reduction(const Halide::Internal::For *op);
     Halide::Internal::Stmt fetching(const Halide::Internal::For *op) const;
+    Halide::Expr is_first_pass(const Halide::Expr &w_at) const;
 
     const std::string sum_;
     const int w_bytes_ahead_, x_steps_ahead_;
     std::string y_, outputs_;
-    int images_ = 0;
+    int images_ = 0, x_images_ = 0, next_positions_ = 0, next_rows_ = 0;
     // Of what is around the code that is visited: loops, outermost first; values by name; whether it is the copy for weights that
-    // are far; where in sums it is, and for which of them; the weights that come next; fetches of y's lines that are stored to
-    // there, and whether those are far.
+    // are far; where in sums it is, and for which of them; the weights that come next; names of how many bytes further x is of the
+    // next tile of positions, and of a next row; fetches of y's lines that are stored to there, and whether those are far.
     std::vector<const Halide::Internal::For *> loops_;
     Lets lets_;
     bool weights_far_ = false;
-    enum class Sums { kOutside, kUndecided, kNear, kStoredFar, kOfFarWeights } sums_ = Sums::kOutside;
+    enum class Sums { kOutside, kUndecided, kNear, kOfFarX, kStoredFar, kOfFarWeights } sums_ = Sums::kOutside;
     std::optional<NextWeights> next_;
+    struct {
+        std::string tile, row;
+    } next_x_;
     std::vector<Halide::Internal::Stmt> stored_;
     Halide::Expr stores_far_;
 };

@@ -75,8 +75,7 @@ Stmt RowEnds::visit(const For *op) {
     Body body(sum_, x_);
     op->body.accept(&body);
     if (body.has_loops || !body.stores || body.of_x.empty()) return IRMutator::visit(op);
-    // Parts of the input channels are for a single tap (prefetch.h), which seldom leaves x.
-    if (!op->extent.as<Variable>() && !op->extent.as<IntImm>()) return op;
+    if (op->partition_policy == Partition::Never) return op; // of a single tap (prefetch.cpp)
 
     Expr least = position(body.of_x[0]);
     for (const Expr &index : body.of_x) {

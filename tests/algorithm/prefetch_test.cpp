@@ -1,4 +1,5 @@
 // What a loop fetches ahead of its use: which lines of which input, and that sums stay the same.
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,6 +70,44 @@ struct StoredSums {
         p.add_custom_lowering_pass(prefetch);
         return p;
     }
+};
+
+// y(i, q, oo, n) = sum over k of w(k, i, oo) * x(q, k, n), in tiles of `width` sums of some positions in some rows; all k of a
+// position of x side by side.
+struct TiledSums {
+    static constexpr int kWidth = 16, kPositions = 4;
+    ImageParam w{Float(32), 1, "w"}, x{Float(32), 4, "x"};
+    Param<int> steps{"steps"};
+    Func y{"y"}, sum{"sum"};
+
+    explicit TiledSums(int rows) : rows_(rows) {
+        Var i("i"), q("q"), h("h"), oo("oo"), n("n"), tile("tile"), row_tile("row_tile");
+        RDom k(0, steps);
+        sum(i, q, h, oo, n) = 0.0F;
+        sum(i, q, h, oo, n) += w((oo * steps + k) * kWidth + i) * x(q, h, k, n);
+        y(i, q, h, oo, n) = sum(i, q, h, oo, n);
+        y.bound(i, 0, kWidth).reorder(i, q, h, oo, n).vectorize(i, 8).unroll(i);
+        y.tile(q, h, tile, row_tile, q, h, kPositions, rows, TailStrategy::RoundUp).unroll(q).unroll(h);
+        y.reorder(i, q, h, tile, row_tile, oo, n);
+        sum.compute_at(y, tile).bound_extent(i, kWidth).bound_extent(q, kPositions).bound_extent(h, rows);
+        sum.vectorize(i, 8).unroll(i).unroll(q).unroll(h);
+        sum.update().reorder(i, q, h, k).vectorize(i, 8).unroll(i).unroll(q).unroll(h);
+        x.dim(0).set_stride(Expr());
+        x.dim(2).set_stride(1);
+    }
+
+    Pipeline pipeline(bool fetches_next_x) {
+        constexpr int kImages = 3; // dimension of x
+        auto *const prefetch = new Prefetch(sum.name(), 2048, 0);
+        prefetch->fetch_next(".oo");
+        if (fetches_next_x) prefetch->fetch_next_x(kPositions, rows_, kImages);
+        Pipeline p(y);
+        p.add_custom_lowering_pass(prefetch);
+        return p;
+    }
+
+  private:
+    const int rows_;
 };
 
 // How often lines of w, of x and of y are fetched in the code of a pipeline.
@@ -143,6 +182,46 @@ TEST(Prefetch, LeavesStoredSumsAsTheyAre) {
                 float expected = 0;
                 for (int k = 0; k < steps; k++) expected += w(k * kWidth + i) * x(k, n);
                 EXPECT_EQ(y(i, n), expected) << i << ", " << n;
+            });
+        }
+    }
+}
+
+TEST(Prefetch, FetchesXOfTheNextPositionsOnceARow) {
+    const auto of_x = [](TiledSums sums, bool fetches_next_x) {
+        return Fetches(sums.pipeline(fetches_next_x).compile_to_module({sums.w, sums.x, sums.steps}, "f")).x;
+    };
+    EXPECT_EQ(of_x(TiledSums(1), true), 1);
+    EXPECT_EQ(of_x(TiledSums(2), true), 2);
+    EXPECT_EQ(of_x(TiledSums(2), false), 0);
+}
+
+TEST(Prefetch, LeavesSumsOfNextPositionsAsTheyAre) {
+    if (get_jit_target_from_environment().arch != Target::X86) GTEST_SKIP() << "kernels of x86 alone prefetch";
+    constexpr int kTiles = 2, kMostSteps = 33, kRow = 8, kRows = 2, kImages = 2;
+    Buffer<float> w(TiledSums::kWidth * kTiles * kMostSteps);
+    w.for_each_element([&](int i) { w(i) = static_cast<float>(i % 7); });
+    for (const int image : {kMostSteps * kRow * kRows, 1 << 19}) { // far apart, x is fetched
+        std::vector<float> of_x(static_cast<std::size_t>(image) * kImages);
+        const halide_dimension_t dimensions[] = {
+            {0, kRow, kMostSteps}, {0, kRows, kMostSteps * kRow}, {0, kMostSteps, 1}, {0, kImages, image}};
+        Buffer<float> x(of_x.data(), 4, dimensions);
+        x.for_each_element(
+            [&](int q, int h, int k, int n) { x(q, h, k, n) = static_cast<float>((q + 3 * h + k + n) % 5); });
+        TiledSums sums(kRows);
+        sums.w.set(w);
+        sums.x.set(x);
+        Pipeline pipeline = sums.pipeline(true);
+        for (const int steps : {0, 1, kMostSteps}) {
+            SCOPED_TRACE(testing::Message() << image << ", " << steps);
+            sums.steps.set(steps);
+            Buffer<float> y = pipeline.realize({TiledSums::kWidth, kRow, kRows, kTiles, kImages});
+            y.for_each_element([&](int i, int q, int h, int oo, int n) {
+                float expected = 0;
+                for (int k = 0; k < steps; k++) {
+                    expected += w((oo * steps + k) * TiledSums::kWidth + i) * x(q, h, k, n);
+                }
+                EXPECT_EQ(y(i, q, h, oo, n), expected) << i << ", " << q << ", " << h << ", " << oo << ", " << n;
             });
         }
     }
