@@ -327,6 +327,25 @@ RowOfTiles row_of_tiles(const Variant &v, const Variant *narrower, std::int64_t 
     return {count, count * tile(v), narrower ? longer * tile(*narrower) : 0};
 }
 
+// Positions that a tile whose row begins at `first` leaves out for being outside of x, of all taps of w (schedules/cpu/row_ends.h, of
+// x86 alone), where that is felt: tiles of fewer than four positions wait for their weights. Channels first gains less.
+double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
+    constexpr int kFelt = 4, kMostTwo = 8; // positions
+    if (v.isa > Isa::kAmx || v.store != Store::kChannels || block_of(v) > 1 || v.tile_q < kFelt || unrolls_taps(v))
+        return 0;
+    const std::int64_t most = v.tile_q <= kMostTwo ? 2 : 1;
+    double positions = 0;
+    for (std::int64_t r = 0; r < w.residues; r++) {
+        const std::int32_t *const row = w.table.data() + kTapColumns * r;
+        for (std::int64_t t = 0; t < row[1]; t++) {
+            const std::int64_t begin = first + row[0] + t * w.step, left = -begin,
+                               right = begin + v.tile_q - w.geometry.in;
+            positions += static_cast<double>(std::clamp<std::int64_t>(left > 0 ? left : right, 0, most));
+        }
+    }
+    return positions;
+}
+
 // Of all of x.
 double cost_of_copy(const Variant &v, const CoreProblem &p) {
     const Geometry &g = p.geometry;
@@ -406,6 +425,24 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
         const bool fetches_next = is_float(v.arithmetic) && lanes * size >= 32 &&
                                   v.tile_q * v.tile_qh >= kLeastFetching && w_bytes >= kFetchedWeights * groups &&
                                   panel <= kFetchedPanel;
+        const auto k_step = [&](const Variant &t) {
+            const double positions = static_cast<double>(t.tile_q) * t.tile_qh;
+            // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54
+            // columns by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
+            double late = lanes * size == 64 && positions < m.narrow_positions ? m.narrow_tiles : 1;
+            if (vectors == 3) late *= m.three_vectors;
+            // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone
+            // does.
+            if (v.store == Store::kChannels) {
+                if (w_bytes >= 2 * m.second_level_cache && !fetches_next) late *= m.late_weights;
+            } else {
+                if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
+                if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
+            }
+            return late * std::max({step(vectors, positions),
+                                    vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * t.tile_qh,
+                                    panel >= 0.9 * m.second_level_cache ? vectors * lanes * size / m.far_weights : 0});
+        };
         const auto tile = [&](const Variant &t) {
             const double positions = static_cast<double>(t.tile_q) * t.tile_qh;
             double store = positions * vectors * 4;
@@ -429,27 +466,19 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
             if (is_of_channels && few_lines && stores_far && !fetches_stored && ic * taps >= 64 * residues) {
                 store += positions * vectors * m.far_store;
             }
-            // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54
-            // columns by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
-            double late = lanes * size == 64 && positions < m.narrow_positions ? m.narrow_tiles : 1;
-            if (vectors == 3) late *= m.three_vectors;
-            // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone
-            // does.
-            if (v.store == Store::kChannels) {
-                if (w_bytes >= 2 * m.second_level_cache && !fetches_next) late *= m.late_weights;
-            } else {
-                if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
-                if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
-            }
-            const double k_step =
-                late * std::max({step(vectors, positions),
-                                 vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * t.tile_qh,
-                                 panel >= 0.9 * m.second_level_cache ? vectors * lanes * size / m.far_weights : 0});
             const double once = v.store == Store::kChannels ? 10 : 30;
-            return ic * taps * k_step + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6);
+            return ic * taps * k_step(t) + residues * (once + store) + (unrolls_taps(v) ? 0 : taps * 6);
         };
         const double rows_of = parts_of(h.q_extent(), v.tile_qh) * static_cast<double>(d.q_extent());
-        const RowOfTiles row = row_of_tiles(v, narrower, w.q_extent(), tile);
+        // Of a tile whose row begins there. Of 8x8 images (4x4 stride 2), where it would be 1.067, it is 1.04.
+        const auto saved = [&](const Variant &t, double first) {
+            const double positions = left_out(t, w, static_cast<std::int64_t>(first) * v.tile_q);
+            return positions > 0 ? 0.65 * ic * taps / taps_of(w) * positions * k_step(t) / t.tile_q : 0;
+        };
+        RowOfTiles row = row_of_tiles(v, narrower, w.q_extent(), tile);
+        if (row.count > 0) row.tiles -= saved(v, 0);
+        if (row.count > 1) row.tiles -= saved(v, row.count - 1);
+        if (narrower) row.end -= saved(*narrower, row.count);
         // Each weight, those of channels that only fill a tile too, is read from further away if there are that many: by the
         // first of the tiles that it is for, and once more by the first at an end of a row.
         const double padded_bytes = parts_of(p.oc(), v.tile_oc) * v.tile_oc * ic * taps * size;
