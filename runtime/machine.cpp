@@ -28,10 +28,6 @@ Machine intel() {
     m.depth_to_space = 1.15;
     m.groups_to_space = 1.8; // 18 layers: 1.4 to 5.6
     m.wide_doubles = 1.1;    // of several taps: 15 layers, 1.03 to 1.19, where channels take 0.84 to 1.1
-    // 487 random layers are 1.035 from their best candidates in the mean then, with what is elsewhere 1.038.
-    m.other_layout = 1;
-    // 12 of 21 layers of 4 to 50 MB of weights then go so: 0.70 to 1.03 of the time, 0.94 in the mean (4x4 images 0.70 and 0.87).
-    m.other_layout_of_far = 0.915;
     m.second_level_cache = 2 << 20;
     // Without these factors, at 3.5 GHz, eight layers whose y and weights fill that cache take 1.14 to 1.31 times their
     // estimates, three others 1.05 to 1.11; a large panel of weights is lost between two tiles where y alone fills it (256 to

@@ -22,8 +22,8 @@ struct Machine {
            groups_to_space = 1, wide_doubles = 1;
 
     // Layers of channels first, of weights that are not far and of such that are, go by the other layout if that is estimated to
-    // take less than so many times as long.
-    double other_layout = 0.95, other_layout_of_far = 0.85;
+    // take less than so many times as long. Zen 4: 19 layers between these and 0.95 and 0.85 take 0.88 of the time in the mean.
+    double other_layout = 1, other_layout_of_far = 0.915;
 
     // All of the second-level cache, in bytes, if what does not fit is known to take longer. What follows is of that.
     double second_level_cache = std::numeric_limits<double>::infinity();
