@@ -153,6 +153,8 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 // 2x14 1.09, 2x8 1.12; of 192x192 1.06, 1.10, 1.11). Of 128 channels 0.99 to 1.03, of several taps 0.98. One line every few steps,
 // from a list of them, hides as much, but its five instructions cost 0.95 where y is near; all lines at once gain half.
 //
+// With AVX2 (Zen 3, 2x6), 128 to 64 channels of 224x224 1.04, 256 to 128 of 112x112 1.02: from 96 on there.
+//
 // The next positions' x, channels last, where there is one tap and an image of x does not stay in the second-level cache: products
 // of 512 channels of 3200 positions to 16, 32 and 48 are 1.2 to 1.3 times as fast, of 64 of 65536 to 48 1.14; 2x2 stride 2 of 256
 // to 128 channels of 112x112 1.06, of 24 to 24 of 160x160 1.05. Fetched wherever x is, 0.96 to 0.98 where it is near. Kernels are
@@ -171,9 +173,11 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
     constexpr int kMostInterleaved = 10, kLeastFetching = 6, kManyVectors = 4, kBytesAhead = 2048, kStepsAhead = 8;
     constexpr int kLeastByPointers = 16, kMostOfPointer = 8; // sums; positions
     constexpr int kImagesOfX = 5;                            // dimension
-    constexpr int kLeastTwo = 4, kMostTwo = 8; // positions of which two at either end are left out, of others one
+    constexpr int kStepsOfLines = 160, kSteps = 96; // (runtime/candidates.cpp, fetching_steps(), has these too)
+    constexpr int kLeastTwo = 4, kMostTwo = 8;      // positions of which two at either end are left out, of others one
     if (!tile.x86_64 || c.block > 1) return {};
-    const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes;
+    const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes, bytes = c.sum.types()[0].bytes();
+    const bool is_of_lines = has_lines_as_vectors(tile, bytes);
     // Interleaving while a step is nothing but stores; pointers last, which hide what is read of x.
     LoweringPasses passes = {new TapsOnce()};
     if (store == Store::kChannels && vectors > 1 && positions <= kMostInterleaved) {
@@ -181,10 +185,12 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
     }
     if (positions >= kLeastFetching || (vectors >= kManyVectors && positions > 1)) {
         const bool x_apart = store == Store::kPlanar && tile.qh == 1;
-        auto *const prefetch = new Prefetch(c.sum.name(), kBytesAhead, x_apart ? kStepsAhead : 0);
+        auto *const prefetch =
+            new Prefetch(c.sum.name(), kBytesAhead, x_apart ? kStepsAhead : 0, second_level_cache(tile, bytes));
         const bool is_3x8 =
             vectors == 3 && tile.qh == 1; // 0.96 of the speed with it where y is near and weights are far
-        if (store == Store::kChannels && !is_3x8) prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1);
+        if (store == Store::kChannels && !is_3x8)
+            prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1, is_of_lines ? kStepsOfLines : kSteps);
         if (!tile.loops.x_stays) {
             prefetch->fetch_next(".oo");
             if (store == Store::kChannels) prefetch->fetch_next_x(tile.q, tile.qh, kImagesOfX);

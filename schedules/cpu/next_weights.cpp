@@ -12,16 +12,16 @@ using namespace Halide::Internal;
 
 namespace {
 
-// Of a group's weights: more than stays in a second-level cache of 2 MiB, beside x and y.
-constexpr int kFarBytes = 3 << 20;
-// Of a tile's: 1.8 MB of weights and what is fetched push each other out (0.75 to 0.87 of the speed).
-constexpr int kMostOfTile = 1 << 20;
-
 Expr variable(const For *loop) { return Variable::make(Int(32), loop->name); }
 
 } // namespace
 
-NextWeights::NextWeights(const Expr &at, const std::vector<const For *> &loops, const std::string &outputs) : pass_(0) {
+NextWeights::NextWeights(const Expr &at, const std::vector<const For *> &loops, const std::string &outputs,
+                         int second_level_cache)
+    : pass_(0) {
+    // Of a group's weights: more than stays in that cache, beside x and y. Of a tile's: of one of 2 MiB, 1.8 MB of weights and what
+    // is fetched push each other out (0.75 to 0.87 of the speed).
+    const int far_bytes = second_level_cache / 2 * 3, most_of_tile = second_level_cache / 2;
     const auto has_own = [&](std::size_t loop) { return expr_uses_var(at, loops[loop]->name); };
     // From the innermost loop outwards: those within a tile of weights, those over its positions, those over tiles of weights.
     std::size_t loop = loops.size();
@@ -42,7 +42,7 @@ NextWeights::NextWeights(const Expr &at, const std::vector<const For *> &loops, 
             const Expr group = variable(loops[loop - 2]);
             const Expr group_bytes = simplify(substitute(loops[loop - 2]->name, group + 1, at) - at),
                        bytes = simplify(substitute(of_tiles->name, i + 1, at) - at);
-            far_ = group_bytes >= kFarBytes && tiles >= (bytes + kMostOfTile - 1) / kMostOfTile && passes_ > 1;
+            far_ = group_bytes >= far_bytes && tiles >= (bytes + most_of_tile - 1) / most_of_tile && passes_ > 1;
             return;
         }
         moved_.emplace_back(of_tiles->name, select(carry, select(i + 1 < end, i + 1, of_tiles->min), i));

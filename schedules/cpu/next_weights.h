@@ -17,8 +17,9 @@ class NextWeights {
   public:
     // at: the byte of w that a reduction reads, loops: those around it, outermost first, outputs: how the name of that over tiles of
     // output channels ends. The next one outwards is over groups, of which a call may compute a part, as one of several threads.
+    // second_level_cache: its bytes.
     NextWeights(const Halide::Expr &at, const std::vector<const Halide::Internal::For *> &loops,
-                const std::string &outputs);
+                const std::string &outputs, int second_level_cache);
 
     // Whether they are to be fetched: a group's do not stay in the second-level cache, but two tiles' do, and there are several
     // passes. Undefined if none of the loops is over tiles.

@@ -17,8 +17,7 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int kLine = 64; // bytes of a cache line
-// Of y, from which on an image is far, and steps of a loop that are enough to fetch lines of y meanwhile.
-constexpr int kFarBytes = 2 << 20, kLeastSteps = 160, kParts = 3;
+constexpr int kParts = 3; // of a loop that fetches lines of y meanwhile
 
 // The first and the last element of each load or store of a buffer, in bytes from where that begins.
 struct Accesses {
@@ -168,7 +167,7 @@ Stmt Prefetch::visit(const Allocate *op) {
             stored_.push_back(prefetch(address_of(y_, at), CacheLevel::kFirst));
         }
         if (!stored_.empty()) {
-            stores_far_ = stride_of(y_, images_) >= kFarBytes / stores.stored.bytes;
+            stores_far_ = stride_of(y_, images_) >= second_level_cache_ / stores.stored.bytes;
         }
     }
     sums_ = Sums::kUndecided;
@@ -190,7 +189,7 @@ Stmt Prefetch::visit(const For *op) {
         std::vector<const For *> loops = loops_;
         LoopsAround within(sum_, &loops);
         op->accept(&within);
-        const NextWeights next(without_lets(body.w.at[0], lets_), loops, outputs_);
+        const NextWeights next(without_lets(body.w.at[0], lets_), loops, outputs_, second_level_cache_);
         if (next.first_of_passes() == op && next.are_far().defined()) {
             const Stmt near = within_loop(op);
             weights_far_ = true;
@@ -220,7 +219,7 @@ Stmt Prefetch::reduction(const For *op) {
         return s;
     };
     if (weights_far_ && !body.w.at.empty()) {
-        next_ = NextWeights(without_lets(body.w.at[0], lets_), loops_, outputs_);
+        next_ = NextWeights(without_lets(body.w.at[0], lets_), loops_, outputs_, second_level_cache_);
         return copy(Sums::kOfFarWeights);
     }
     if (stored_.empty() && next_positions_ == 0) return copy(Sums::kNear);
@@ -232,15 +231,15 @@ Stmt Prefetch::reduction(const For *op) {
     for (std::size_t loop = 0; loop + 1 < extents.size(); loop++) loops *= extents[loop];
     Stmt any = copy(Sums::kNear);
     if (!stored_.empty()) {
-        any = IfThenElse::make(stores_far_ && steps >= kLeastSteps && loops <= 1, copy(Sums::kStoredFar), any);
+        any = IfThenElse::make(stores_far_ && steps >= least_steps_ && loops <= 1, copy(Sums::kStoredFar), any);
     }
     if (next_positions_ > 0 && !body.x.at.empty() && !body.w.at.empty()) {
         next_x_ = {unique_name("next_of_" + body.x.buffer), unique_name("row_of_" + body.x.buffer)};
         Stmt far = copy(Sums::kOfFarX);
         far = LetStmt::make(next_x_.row, stride_of(body.x.buffer, 1) * body.x.bytes, far);
         far = LetStmt::make(next_x_.tile, stride_of(body.x.buffer, 0) * (next_positions_ * body.x.bytes), far);
-        any = IfThenElse::make(stride_of(body.x.buffer, x_images_) >= kFarBytes / body.x.bytes && loops <= 1 &&
-                                   is_first_pass(without_lets(body.w.at[0], lets_)),
+        any = IfThenElse::make(stride_of(body.x.buffer, x_images_) >= second_level_cache_ / body.x.bytes &&
+                                   loops <= 1 && is_first_pass(without_lets(body.w.at[0], lets_)),
                                far, any);
     }
     return any;

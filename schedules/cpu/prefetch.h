@@ -22,16 +22,19 @@ namespace convtranspose {
 // none. A prefetch past the end of an input is of no consequence.
 class Prefetch : public Halide::Internal::IRMutator {
   public:
-    Prefetch(std::string sum, int w_bytes_ahead, int x_steps_ahead)
-        : sum_(std::move(sum)), w_bytes_ahead_(w_bytes_ahead), x_steps_ahead_(x_steps_ahead) {}
+    // second_level_cache: its bytes, which what follows goes by.
+    Prefetch(std::string sum, int w_bytes_ahead, int x_steps_ahead, int second_level_cache)
+        : sum_(std::move(sum)), w_bytes_ahead_(w_bytes_ahead), x_steps_ahead_(x_steps_ahead),
+          second_level_cache_(second_level_cache) {}
 
-    // Also the lines of output `y` that the sums are stored to, outside of loops and whole, where an image of y is larger than a
+    // Also the lines of output `y` that the sums are stored to, outside of loops and whole, where an image of y is larger than the
     // second-level cache: a third of them before each third of a reduction that is one long loop. All at once they would take the
     // places that a core has for what it waits for (fill buffers, 16 on Golden Cove) from the inputs. images: the dimension of y
-    // whose stride is an image.
-    void fetch_stored(std::string y, int images) {
+    // whose stride is an image. least_steps: of that loop.
+    void fetch_stored(std::string y, int images, int least_steps) {
         y_ = std::move(y);
         images_ = images;
+        least_steps_ = least_steps;
     }
 
     // Also, into the second-level cache, x of the tile of `positions` that comes next in the row, of so many rows, where all channels
@@ -59,9 +62,9 @@ class Prefetch : public Halide::Internal::IRMutator {
     Halide::Expr is_first_pass(const Halide::Expr &w_at) const;
 
     const std::string sum_;
-    const int w_bytes_ahead_, x_steps_ahead_;
+    const int w_bytes_ahead_, x_steps_ahead_, second_level_cache_;
     std::string y_, outputs_;
-    int images_ = 0, x_images_ = 0, next_positions_ = 0, next_rows_ = 0;
+    int images_ = 0, least_steps_ = 0, x_images_ = 0, next_positions_ = 0, next_rows_ = 0;
     // Of what is around the code that is visited: loops, outermost first; values by name; whether it is the copy for weights that
     // are far; where in sums it is, and for which of them; the weights that come next; names of how many bytes further x is of the
     // next tile of positions, and of a next row; fetches of y's lines that are stored to there, and whether those are far.

@@ -100,7 +100,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
     const bool in_place = tile.masked_stores && store == Store::kPlanar && c.stride[0] == 1 && tile.qh == 1 &&
                           tile.q == kVectors * tile.lanes;
     if (!tile.x86_64 || !in_place) return {};
-    return {new Prefetch(c.sum.name(), 0, kStepsAhead)};
+    return {new Prefetch(c.sum.name(), 0, kStepsAhead, second_level_cache(tile, c.sum.types()[0].bytes()))};
 }
 
 } // namespace

@@ -15,6 +15,8 @@ namespace convtranspose {
 
 namespace {
 
+constexpr int kSecondLevelCache = 2 << 20;
+
 using namespace Halide;
 using Internal::For;
 using Internal::Stmt;
@@ -53,7 +55,7 @@ struct Loops {
 };
 
 void expect_each_line_of_the_next_tile(const Loops &loops) {
-    const NextWeights next(loops.at, loops.around(), ".oo");
+    const NextWeights next(loops.at, loops.around(), ".oo", kSecondLevelCache);
     const auto [first, share] = next.lines(loops.steps.as<For>(), loops.at);
     ASSERT_TRUE(first.defined());
     const std::int64_t tile_bytes = std::int64_t{loops.step_bytes} * loops.count;
@@ -85,8 +87,8 @@ TEST(NextWeights, EveryLineIsFetchedInSharesOfPasses) {
 }
 
 TEST(NextWeights, AreFetchedWhereTheyAreFarAndReadAgain) {
-    const auto are_far = [](const Loops &loops) {
-        const Expr far = NextWeights(loops.at, loops.around(), ".oo").are_far();
+    const auto are_far = [](const Loops &loops, int second_level_cache = kSecondLevelCache) {
+        const Expr far = NextWeights(loops.at, loops.around(), ".oo", second_level_cache).are_far();
         return Internal::is_const_one(Internal::simplify(far));
     };
     constexpr int kThird = 1 << 20; // of 3 MiB, in each of three tiles
@@ -96,12 +98,16 @@ TEST(NextWeights, AreFetchedWhereTheyAreFarAndReadAgain) {
     EXPECT_FALSE(are_far(Loops(1, 2, kSteps - 1, 128))) << "they may stay in the second-level cache";
     EXPECT_TRUE(are_far(Loops(1, 2, 2 * kSteps, 128))) << "1 MiB of a tile and residue";
     EXPECT_FALSE(are_far(Loops(1, 2, 2 * kSteps + 1, 128))) << "two tiles do not fit in that cache";
+    EXPECT_TRUE(are_far(Loops(1, 2, kSteps / 4, 128), kSecondLevelCache / 4));
+    EXPECT_FALSE(are_far(Loops(1, 2, kSteps / 4 - 1, 128), kSecondLevelCache / 4));
 }
 
 TEST(NextWeights, NeedALoopOverTiles) {
     const Loops loops(2, 2, 8, 128);
-    EXPECT_FALSE(NextWeights(loops.at, {loops.residues.as<For>(), loops.rows.as<For>()}, ".oo").are_far().defined());
-    EXPECT_FALSE(NextWeights(loops.at, {}, ".oo").are_far().defined());
+    EXPECT_FALSE(NextWeights(loops.at, {loops.residues.as<For>(), loops.rows.as<For>()}, ".oo", kSecondLevelCache)
+                     .are_far()
+                     .defined());
+    EXPECT_FALSE(NextWeights(loops.at, {}, ".oo", kSecondLevelCache).are_far().defined());
 }
 
 TEST(NextWeights, LoopsWithinAPassHaveTheirOwn) {
@@ -120,7 +126,8 @@ TEST(NextWeights, StepsMustLieBehindOneAnother) {
     const Loops loops(2, 2, 8, 128);
     const Expr stride = Internal::Variable::make(Int(32), "stride");
     const Expr at = loops.group * 3000 + loops.tile * 1000 + loops.step * stride;
-    EXPECT_FALSE(NextWeights(at, loops.around(), ".oo").lines(loops.steps.as<For>(), at).first.defined());
+    EXPECT_FALSE(
+        NextWeights(at, loops.around(), ".oo", kSecondLevelCache).lines(loops.steps.as<For>(), at).first.defined());
 }
 
 // y(i, q, o, g) = sum over k of w(i, k, o, g) * x(k, q), a tile of weights for each o.
@@ -138,7 +145,7 @@ TEST(NextWeights, FetchingLeavesSumsAsTheyAre) {
     y.bound(i, 0, kWidth).split(o, oo, oi, 1).reorder(i, oi, q, oo, g).vectorize(i, 8).unroll(i);
     sum.compute_at(y, q).bound_extent(i, kWidth).vectorize(i, 8).unroll(i);
     sum.update().reorder(i, k).vectorize(i, 8).unroll(i);
-    auto *const prefetch = new Prefetch(sum.name(), 2048, 0);
+    auto *const prefetch = new Prefetch(sum.name(), 2048, 0, kSecondLevelCache);
     prefetch->fetch_next(".oo");
     Pipeline pipeline(y);
     pipeline.add_custom_lowering_pass(prefetch);

@@ -16,6 +16,8 @@ namespace {
 using namespace Halide;
 using Internal::Call;
 
+constexpr int kSecondLevelCache = 2 << 20, kLeastSteps = 160;
+
 // sum(i) += w(k, i) * x(k, j), in which the names of the inputs are those of kernels.
 struct Sums {
     ImageParam w{Float(32), 1, "w"}, x{Float(32), 1, "x"};
@@ -39,7 +41,7 @@ struct Sums {
 
     Pipeline pipeline(int w_bytes_ahead, int x_steps_ahead) {
         Pipeline p(y);
-        p.add_custom_lowering_pass(new Prefetch(sum.name(), w_bytes_ahead, x_steps_ahead));
+        p.add_custom_lowering_pass(new Prefetch(sum.name(), w_bytes_ahead, x_steps_ahead, kSecondLevelCache));
         return p;
     }
 };
@@ -64,8 +66,8 @@ struct StoredSums {
     }
 
     Pipeline pipeline() {
-        auto *const prefetch = new Prefetch(sum.name(), 2048, 0);
-        prefetch->fetch_stored(y.name(), 1);
+        auto *const prefetch = new Prefetch(sum.name(), 2048, 0, kSecondLevelCache);
+        prefetch->fetch_stored(y.name(), 1, kLeastSteps);
         Pipeline p(y);
         p.add_custom_lowering_pass(prefetch);
         return p;
@@ -98,7 +100,7 @@ struct TiledSums {
 
     Pipeline pipeline(bool fetches_next_x) {
         constexpr int kImages = 3; // dimension of x
-        auto *const prefetch = new Prefetch(sum.name(), 2048, 0);
+        auto *const prefetch = new Prefetch(sum.name(), 2048, 0, kSecondLevelCache);
         prefetch->fetch_next(".oo");
         if (fetches_next_x) prefetch->fetch_next_x(kPositions, rows_, kImages);
         Pipeline p(y);
@@ -174,7 +176,7 @@ TEST(Prefetch, LeavesStoredSumsAsTheyAre) {
         sums.w.set(w);
         sums.x.set(x);
         Pipeline pipeline = sums.pipeline();
-        for (const int steps : {0, 1, 159, 160, 161, kMostSteps}) {
+        for (const int steps : {0, 1, kLeastSteps - 1, kLeastSteps, kLeastSteps + 1, kMostSteps}) {
             SCOPED_TRACE(testing::Message() << row << ", " << steps);
             sums.steps.set(steps);
             pipeline.realize(y);
