@@ -18,12 +18,14 @@ namespace {
 constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to keep this much
 // Bytes of weights that one of 2 MiB keeps. More are not read once more than need be, on any machine.
 constexpr double kNearWeights = 0.8 * (2 << 20);
-// Of a reduction of one tap, by which kernels fetch the lines of a far y (kLeastSteps in schedules/cpu/prefetch.cpp).
-constexpr double kFetchingSteps = 160;
-// Of a group's weights and a tile's, in bytes, and of a tile, in positions: by which kernels fetch the next tile's (schedules/cpu/next_weights.cpp,
-// channels.cpp).
-constexpr double kFetchedWeights = 3 << 20, kFetchedPanel = 1 << 20;
+// Of a reduction of one tap, by which kernels fetch the lines of a far y (schedules/cpu/channels.cpp).
+double fetching_steps(double vector_bytes) { return vector_bytes < 64 ? 96 : 160; }
+// Positions of a tile from which on kernels fetch the next tile's weights, if a group's are 3/2 of the second-level cache that they
+// count on, and a tile's half of it (schedules/schedule.h, cpu/next_weights.cpp).
 constexpr int kLeastFetching = 6;
+double counted_on(double vector_bytes) { return vector_bytes < 64 ? 512 << 10 : 2 << 20; }
+// Of short vectors (machine.h), in bytes.
+constexpr double kFarWeights = 2 << 20, kLargeX = 256 << 10;
 
 // Apart so far positions of y, channels last, meet in few sets of the first-level cache.
 constexpr std::int64_t kFarPositions = 2048;
@@ -285,9 +287,14 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
     // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
-    const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
-                        cycles_per_load(static_cast<double>(v.lanes * operand_size(v))) * (loads + taps * v.tile_oc) +
-                        crossing + far + rows * std::max(0.0, accumulators - registers) * 2;
+    // Weights of more taps than there are registers for addresses have theirs on the stack.
+    constexpr double kAddresses = 24;
+    const double bytes = static_cast<double>(v.lanes * operand_size(v)),
+                 addresses = bytes < 64 ? machine().per_far_address * std::max(0.0, taps * v.tile_oc - kAddresses) : 0;
+    const double step =
+        slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2 + addresses, latency}) +
+        cycles_per_load(bytes) * (loads + taps * v.tile_oc) + crossing + far +
+        rows * std::max(0.0, accumulators - registers) * 2;
     const double ic = parts_of(p.ic(), block_of(v));
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
@@ -311,7 +318,7 @@ bool unrolls_taps(const Variant &v) { return v.built_in && v.built_in->axes[0].c
 // Times as long as in the midst of a row, for a narrower tile at its end, for which x and weights are read once more. Measured
 // (Xeon, Granite Rapids, f32), 50 layers whose wide rows end so take 0.97 of the time of whole tiles in the mean, 0.85 to 1.09,
 // and 97 by channels 0.94, 0.73 to 1.07.
-constexpr double kWideRowEnd = 1.3, kChannelsRowEnd = 1.1;
+constexpr double kWideRowEnd = 1.3;
 
 // Tiles of a row, in cycles: those of the variant, so many, and the one at its end.
 struct RowOfTiles {
@@ -323,7 +330,7 @@ template<typename Tile>
 RowOfTiles row_of_tiles(const Variant &v, const Variant *narrower, std::int64_t columns, const Tile &tile) {
     const std::int64_t whole = columns / v.tile_q;
     const double count = narrower ? static_cast<double>(whole) : parts_of(columns, v.tile_q);
-    const double longer = v.family == Family::kChannels ? kChannelsRowEnd : kWideRowEnd;
+    const double longer = v.family == Family::kChannels ? machine().channels_row_end : kWideRowEnd;
     return {count, count * tile(v), narrower ? longer * tile(*narrower) : 0};
 }
 
@@ -346,15 +353,17 @@ double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
     return positions;
 }
 
-// Of all of x.
-double cost_of_copy(const Variant &v, const CoreProblem &p) {
+// Of all of x. ends_alone: the rest is read where it is.
+double cost_of_copy(const Variant &v, const CoreProblem &p, bool ends_alone) {
     const Geometry &g = p.geometry;
     double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
     for (const AxisPlan &a : p.plan)
         elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
     // Transposing by tiles takes 0.4 to 0.5 cycles an element in cache, by single loads or stores 1 to 2 (generators/copy_input).
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
-    return elements * (copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4);
+    const double near = copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4;
+    const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));
+    return elements * (bytes >= machine().far_bytes && !ends_alone ? std::max(near, machine().far_copy) : near);
 }
 
 // Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four. Without those of
@@ -394,8 +403,9 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
     const double per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? machine().per_other : 0;
     const auto step = [&](double vectors, double broadcasts) {
         const Machine &m = machine();
-        const double others =
-            per_other > 0 ? per_other * (2 * vectors + broadcasts + 4) : per_load * (vectors + broadcasts);
+        const double others = per_other > 0                  ? per_other * (2 * vectors + broadcasts + 4)
+                              : crosses && lanes * size < 64 ? m.per_vector_along * vectors
+                                                             : per_load * (vectors + broadcasts);
         const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
         const double least = crosses ? std::max(4.0, crossing * vectors * lanes * size / 64) : 4;
         return std::max(
@@ -416,15 +426,18 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
         const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
         const Machine &m = machine();
         const bool stores_far = y_bytes >= 2 * images * m.second_level_cache,
-                   fetches_stored = w.max_count * h.max_count * d.max_count == 1 && ic >= kFetchingSteps;
+                   fetches_stored = w.max_count * h.max_count * d.max_count == 1 && ic >= fetching_steps(lanes * size);
         // If the weights of all residues that are computed together do not fit there, they come from further away.
         const double panel =
             ic * taps / residues * (v.stride_w ? static_cast<double>(w.residues) : 1) * v.tile_oc * size;
         const double w_bytes = groups * ic * taps * static_cast<double>(p.oc()) * size;
         // Passes over a tile's weights fetch the next one's from further away (schedules/cpu/next_weights.h).
-        const bool fetches_next = is_float(v.arithmetic) && lanes * size >= 32 &&
-                                  v.tile_q * v.tile_qh >= kLeastFetching && w_bytes >= kFetchedWeights * groups &&
-                                  panel <= kFetchedPanel;
+        const bool fetches_next =
+            is_float(v.arithmetic) && lanes * size >= 32 && v.tile_q * v.tile_qh >= kLeastFetching &&
+            2 * w_bytes >= 3 * counted_on(lanes * size) * groups && 2 * panel <= counted_on(lanes * size);
+        const bool is_of_short_vectors = is_float(v.arithmetic) && lanes * size < 64;
+        const double x_bytes =
+            static_cast<double>(volume(g.x_shape)) / images * static_cast<double>(convt_dtype_size(g.dtype));
         const auto k_step = [&](const Variant &t) {
             const double positions = static_cast<double>(t.tile_q) * t.tile_qh;
             // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54
@@ -439,6 +452,13 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
                 if (y_bytes + w_bytes >= m.second_level_cache) late = m.late_weights;
                 if (y_bytes >= m.second_level_cache && panel >= kSecondLevelCache) late *= m.very_late_weights;
             }
+            if (is_of_short_vectors) {
+                const double less = std::max(0.0, kLeastFetching - positions);
+                late *= 1 + m.per_position_less * less;
+                if (less > 0 && w_bytes >= kFarWeights) late *= m.few_of_far;
+                if (vectors == 1) late *= m.one_vector;
+                if (t.tile_qh > 1 && x_bytes >= kLargeX) late *= m.several_rows;
+            }
             return late * std::max({step(vectors, positions),
                                     vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * t.tile_qh,
                                     panel >= 0.9 * m.second_level_cache ? vectors * lanes * size / m.far_weights : 0});
@@ -451,6 +471,8 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
                 const double tiles_of_oc = parts_of(p.oc(), v.tile_oc), partial = p.oc() % v.tile_oc ? 1 : 0;
                 store = positions * vectors * (4 + 8 * partial / tiles_of_oc);
             }
+            if (is_of_short_vectors && p.oc() % v.lanes != 0)
+                store += positions * m.per_masked_store / parts_of(p.oc(), v.tile_oc);
             if (v.store == Store::kPlanar) store = positions * used * (v.stride_w ? 0.7 : 2.5);
             // Groups of less than a cache line come back to each line one after the other.
             if (v.store == Store::kChannels && shares_cache_lines(g)) {
@@ -701,7 +723,7 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
         c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
         c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) &&
                         !leaves_x(variant, problem, problem.strip_axis());
-        const double copying = c.copies_x ? cost_of_copy(variant, problem) : 0;
+        const double copying = c.copies_x ? cost_of_copy(variant, problem, c.copies_ends) : 0;
         c.cost = cost(variant, problem, nullptr) + copying;
         const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
         NarrowerTiles tiles;

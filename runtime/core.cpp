@@ -219,7 +219,8 @@ void Core::plan_strips(int threads) {
         std::max<std::int64_t>(whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * channels * size, 1);
     if (v.family != Family::kReference) {
         const std::int64_t weights_bytes = packed_.weights() * size;
-        const std::int64_t near = std::clamp(weights_bytes, kLeastStripBytes, machine().near_strip);
+        const std::int64_t near =
+            std::clamp(weights_bytes, std::min(kLeastStripBytes, machine().near_strip), machine().near_strip);
         const std::int64_t residues =
             (v.stride_w ? 1 : axes_[0].residues) * (v.stride_h ? 1 : axes_[1].residues) * axes_[2].residues;
         const std::int64_t near_bytes = ceil_div(image_bytes, near) * weights_bytes,

@@ -86,7 +86,7 @@ Registers cpuid(unsigned int leaf) {
     __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);
 #else
     int most[4], found[4];
-    __cpuid(most, 0);
+    __cpuid(most, static_cast<int>(leaf & 0x80000000U)); // the leaves of either range
     if (leaf <= static_cast<unsigned int>(most[0])) {
         __cpuidex(found, static_cast<int>(leaf), 0);
         r.a = static_cast<unsigned int>(found[0]);
@@ -196,6 +196,16 @@ bool is_intel() {
     return is;
 #else
     return false;
+#endif
+}
+
+std::int64_t second_level_cache_bytes() {
+#if defined(__x86_64__) || defined(_M_X64)
+    constexpr unsigned int kCaches = 0x80000006; // of either vendor
+    static const std::int64_t bytes = std::int64_t{cpuid(kCaches).c >> 16} << 10;
+    return bytes;
+#else
+    return 0;
 #endif
 }
 

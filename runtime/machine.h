@@ -21,9 +21,22 @@ struct Machine {
     double narrow_tiles = 1.1, narrow_positions = 8, three_vectors = 1, one_channel = 1, depth_to_space = 1,
            groups_to_space = 1, wide_doubles = 1;
 
+    // Times as long as in the midst of a row, for a narrower tile of channels at its end (candidates.cpp).
+    double channels_row_end = 1.1;
+
     // Layers of channels first, of weights that are not far and of such that are, go by the other layout if that is estimated to
     // take less than so many times as long. Zen 4: 19 layers between these and 0.95 and 0.85 take 0.88 of the time in the mean.
     double other_layout = 1, other_layout_of_far = 0.915;
+
+    // Of vectors shorter than a cache line. Times as long, of tiles of channels: for each position that they have less than six, of
+    // few where weights are far, of one vector, and of several rows of a large x. Cycles for a vector of x along w of a step, and for
+    // a weight whose address is on the stack.
+    double per_position_less = 0, few_of_far = 1, one_vector = 1, several_rows = 1, per_vector_along = 0,
+           per_far_address = 0;
+    // Cycles to store a part of such a vector.
+    double per_masked_store = 0;
+    // Cycles to copy an element of an x of more than far_bytes.
+    double far_copy = 0, far_bytes = std::numeric_limits<double>::infinity();
 
     // All of the second-level cache, in bytes, if what does not fit is known to take longer. What follows is of that.
     double second_level_cache = std::numeric_limits<double>::infinity();

@@ -276,7 +276,9 @@ inline int vector_registers(Isa isa) {
 const char *isa_name(Isa isa);
 bool isa_supported(Isa isa); // by this CPU
 
-bool is_intel(); // this CPU
+// Of this CPU. Bytes: 0 where they are not known.
+bool is_intel();
+std::int64_t second_level_cache_bytes();
 
 } // namespace convtranspose
 
