@@ -115,7 +115,7 @@ TEST(NextWeights, LoopsWithinAPassHaveTheirOwn) {
     const Loops loops(2, 2, 8, 128);
     const NextWeights next(
         loops.at, {loops.groups.as<For>(), loops.tiles.as<For>(), loops.rows.as<For>(), loops.residues.as<For>()},
-        ".oo");
+        ".oo", kSecondLevelCache);
     const Expr first = next.lines(loops.steps.as<For>(), loops.at).first;
     constexpr std::int64_t kResidueBytes = 1024;
     EXPECT_EQ(loops.value(first, 0, 1, 0, 0), (1 * Loops::kResidues + 1) * kResidueBytes);
