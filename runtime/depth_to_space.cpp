@@ -227,22 +227,22 @@ void DepthToSpace::fill_with_bias(const RunTensors &t) const {
     const std::size_t size = convt_dtype_size(geometry_.y_dtype), rank = geometry_.y_shape.size();
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     // Rows along the last axis, which is dense: all channels, or one of them over and over.
-    const auto extent = static_cast<std::size_t>(geometry_.y_shape.back());
-    const std::size_t row_bytes = extent * size;
-    std::vector<char> row(row_bytes, 0);
-    if (last && !bias_.empty()) std::memcpy(row.data(), bias_.data(), row_bytes);
-    std::vector<std::int64_t> at(rank, 0);
-    std::int64_t channel = -1;
+    const std::size_t row_bytes = static_cast<std::size_t>(geometry_.y_shape.back()) * size;
+    Strides at(rank);
     for (;;) {
-        if (!last && !bias_.empty() && at[1] != channel) {
-            channel = at[1];
-            for (std::size_t i = 0; i < extent; i++) {
-                std::memcpy(row.data() + i * size, bias_.data() + static_cast<std::size_t>(channel) * size, size);
-            }
-        }
         std::int64_t to = 0;
         for (std::size_t i = 0; i + 1 < rank; i++) to += at[i] * t.y_strides[i];
-        std::memcpy(static_cast<char *>(t.y) + to * static_cast<std::int64_t>(size), row.data(), row_bytes);
+        char *const row = static_cast<char *>(t.y) + to * static_cast<std::int64_t>(size);
+        if (bias_.empty()) {
+            std::memset(row, 0, row_bytes);
+        } else if (last) {
+            std::memcpy(row, bias_.data(), row_bytes);
+        } else {
+            std::memcpy(row, bias_.data() + static_cast<std::size_t>(at[1]) * size, std::min(size, row_bytes));
+            for (std::size_t done = size; done < row_bytes; done *= 2) {
+                std::memcpy(row + done, row, std::min(done, row_bytes - done));
+            }
+        }
         std::size_t i = rank - 1;
         while (i-- > 0) {
             if (++at[i] < geometry_.y_shape[i]) break;

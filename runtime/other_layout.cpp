@@ -355,9 +355,10 @@ Status OtherLayout::run_block(const Block &block, std::int64_t image, const RunT
     if (!is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides)) {
         own.x = x_there;
         own.x_strides = dense_strides(inner.x_shape);
-        Shape shape = inner.x_shape;
-        move_channels(&shape, geometry_.layout);
-        transpose(shape, geometry_.layout, x, t.x_strides, x_there, own.x_strides);
+        Strides extents(inner.x_shape.size()); // which allocate nothing
+        std::copy(inner.x_shape.begin(), inner.x_shape.end(), extents.begin());
+        move_channels(&extents, geometry_.layout);
+        transpose(extents.data(), geometry_.layout, x, t.x_strides, x_there, own.x_strides);
     }
     own.y = y;
     const bool in_both = is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
@@ -366,15 +367,15 @@ Status OtherLayout::run_block(const Block &block, std::int64_t image, const RunT
         own.y_strides = dense_strides(inner.y_shape);
     }
     if (Status status = block.plan->run(own, workspace); !status) return status;
-    if (!in_both) transpose(inner.y_shape, inner.layout, y_there, own.y_strides, y, t.y_strides);
+    if (!in_both) transpose(inner.y_shape.data(), inner.layout, y_there, own.y_strides, y, t.y_strides);
     return Status();
 }
 
 // shape: in from_layout, as are from_strides; to_strides: in the other.
-void OtherLayout::transpose(const Shape &shape, convt_layout from_layout, const void *from, const Strides &from_strides,
-                            void *to, const Strides &to_strides) const {
+void OtherLayout::transpose(const std::int64_t *shape, convt_layout from_layout, const void *from,
+                            const Strides &from_strides, void *to, const Strides &to_strides) const {
     const bool from_last = from_layout == CONVT_CHANNELS_LAST;
-    const std::size_t rank = shape.size(), last = rank - 1;
+    const std::size_t rank = from_strides.size(), last = rank - 1;
     struct Axis {
         std::int64_t extent = 1, from = 0, to = 0;
     };

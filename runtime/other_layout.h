@@ -53,7 +53,7 @@ class OtherLayout : public Method {
     Status add_strips(const LayerPlan &from);
     void plan_workspace();
     Status run_block(const Block &block, std::int64_t image, const RunTensors &tensors, char *workspace) const;
-    void transpose(const Shape &shape, convt_layout from_layout, const void *from, const Strides &from_strides,
+    void transpose(const std::int64_t *shape, convt_layout from_layout, const void *from, const Strides &from_strides,
                    void *to, const Strides &to_strides) const;
 
     Geometry geometry_;

@@ -283,7 +283,7 @@ Status ResidueLayers::run_piece(const Piece &piece, const RunTensors &t, char *w
     if (Status status = piece.plan->run(own, workspace); !status) return status;
     const std::int64_t begin = std::max<std::int64_t>(-first, 0),
                        end = std::min(piece.residues.count, axis.out - first);
-    std::vector<std::int64_t> at(rank, 0);
+    Strides at(rank);
     for (;;) {
         std::int64_t from = 0, to = channel_offset + first * w_stride;
         for (std::size_t i = 0; i < rank; i++) {

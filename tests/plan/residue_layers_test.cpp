@@ -131,7 +131,8 @@ TEST(ResidueLayers, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, S
 
 TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {
     expect_agreement_of_crops(
-        {kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19], kProblems[24]});
+        {kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19], kProblems[24]}, {},
+        CropOrder::kOther);
 }
 
 // For a y that is a part of more channels either.
