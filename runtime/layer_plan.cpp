@@ -108,9 +108,10 @@ std::int64_t LayerPlan::leading_elements() const {
 }
 
 const Candidate *LayerPlan::cheapest(const std::vector<Candidate> &candidates) const {
+    const bool is_named = names_a_variant();
     const Candidate *best = nullptr;
     for (const Candidate &c : candidates) {
-        if (names_a_variant() && settings_.variant != c.variant->name) continue;
+        if (is_named && settings_.variant != c.variant->name) continue;
         if (!c.refusal.text && (!best || c.cost < best->cost)) best = &c;
     }
     return best;
