@@ -108,7 +108,7 @@ TEST_P(DeviceCombines, Agree) {
                                                       : " nhwc n2 ic5 oc6 i3x5 k4x4 s2x2 p1x1_1x1 bias"));
     const Inputs inputs = draw(problem, 41);
     Expected y_expected = reference(problem, inputs);
-    for (long double &value : y_expected.value) value = std::max(value, 0.0L);
+    for (double &value : y_expected.value) value = std::max(value, 0.0);
     problem.post_ops.activation = CONVT_RELU;
     const std::string variant = "tiled_" + dtype + "_parts_64x64";
     Options options = on_device(GetParam().kind);

@@ -99,7 +99,7 @@ void expect_agreement_of_crops(const std::vector<std::string> &problems, const O
         Tensor plain;
         ASSERT_TRUE(run(problem, inputs, options, &plain));
         Expected expected = reference(problem, inputs);
-        for (long double &value : expected.value) value = std::fmax(value, 0.0L);
+        for (double &value : expected.value) value = std::fmax(value, 0.0);
         problem.post_ops = {0, CONVT_RELU, 0, 0};
         Plan plan;
         ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan));

@@ -31,27 +31,26 @@ std::string to_string(const PostOps &p) {
 }
 
 struct Precision {
-    long double computed, stored; // unit roundoffs
-    long double least_normal, least;
+    double computed, stored; // unit roundoffs
+    double least_normal, least;
 };
 
 Precision precision_of(convt_dtype dtype) {
     switch (dtype) {
-    case CONVT_F16: return {std::ldexp(1.0L, -24), std::ldexp(1.0L, -11), std::ldexp(1.0L, -14), std::ldexp(1.0L, -24)};
-    case CONVT_BF16:
-        return {std::ldexp(1.0L, -24), std::ldexp(1.0L, -8), std::ldexp(1.0L, -126), std::ldexp(1.0L, -133)};
-    case CONVT_F64:
-        return {std::ldexp(1.0L, -53), std::ldexp(1.0L, -53), std::ldexp(1.0L, -1022), std::ldexp(1.0L, -1074)};
-    default: return {std::ldexp(1.0L, -24), std::ldexp(1.0L, -24), std::ldexp(1.0L, -126), std::ldexp(1.0L, -149)};
+    case CONVT_F16: return {std::ldexp(1.0, -24), std::ldexp(1.0, -11), std::ldexp(1.0, -14), std::ldexp(1.0, -24)};
+    case CONVT_BF16: return {std::ldexp(1.0, -24), std::ldexp(1.0, -8), std::ldexp(1.0, -126), std::ldexp(1.0, -133)};
+    case CONVT_F64: return {std::ldexp(1.0, -53), std::ldexp(1.0, -53), std::ldexp(1.0, -1022), std::ldexp(1.0, -1074)};
+    default: return {std::ldexp(1.0, -24), std::ldexp(1.0, -24), std::ldexp(1.0, -126), std::ldexp(1.0, -149)};
     }
 }
 
 // One element: the value, and how far a result may be from it, by convtranspose.h. An addition and a multiplication round
 // once, to the computing type; sigmoid and tanh have slopes of at most 1 and add 4 units in the last place, twice the unit
 // roundoff each; then there is the rounding to y.
-long double expected(const PostOps &p, convt_dtype dtype, double convolution, double residual, long double *tolerance) {
+template<typename T>
+T expected(const PostOps &p, convt_dtype dtype, double convolution, double residual, T *tolerance) {
     const Precision u = precision_of(dtype);
-    long double v = convolution, off = 0;
+    T v = convolution, off = 0;
     if (p.adds_residual) {
         v += residual;
         off += u.computed * std::fabs(v);
@@ -68,12 +67,12 @@ long double expected(const PostOps &p, convt_dtype dtype, double convolution, do
     case CONVT_CLIP: v = v < p.alpha ? p.alpha : v > p.beta ? p.beta : v; break;
     case CONVT_SIGMOID:
         v = 1 / (1 + std::exp(-v));
-        off = std::fmin(off, 1) + 8 * u.computed * v +
+        off = std::fmin(off, T(1)) + 8 * u.computed * v +
               2 * precision_of(dtype == CONVT_F64 ? CONVT_F64 : CONVT_F32).least_normal;
         break;
     case CONVT_TANH:
         v = std::tanh(v);
-        off = std::fmin(off, 1) + 8 * u.computed * std::fabs(v);
+        off = std::fmin(off, T(1)) + 8 * u.computed * std::fabs(v);
         break;
     }
     const bool rounds = p.adds_residual || p.activation > CONVT_CLIP || p.activation == CONVT_LEAKY_RELU;
@@ -81,21 +80,30 @@ long double expected(const PostOps &p, convt_dtype dtype, double convolution, do
     return v;
 }
 
-::testing::AssertionResult agrees(const Tensor &y, const PostOps &p, const Tensor &convolution,
-                                  const Tensor *residual) {
+template<typename T>
+::testing::AssertionResult agrees_in(const Tensor &y, const PostOps &p, const Tensor &convolution,
+                                     const Tensor *residual) {
     for (std::int64_t i = 0; i < y.size(); i++) {
-        long double tolerance = 0;
+        T tolerance = 0;
         const double added = residual ? residual->get(i) : 0;
-        long double value = expected(p, y.dtype(), convolution.get(i), added, &tolerance);
+        T value = expected(p, y.dtype(), convolution.get(i), added, &tolerance);
         const double found = y.get(i);
         if (std::isnan(value) && std::isnan(found)) continue;
-        if (y.dtype() == CONVT_F16 && std::fabs(value) >= 65520) value = std::copysign(kInfinity, value); // rounds so
+        if (y.dtype() == CONVT_F16 && std::fabs(value) >= 65520)
+            value = std::copysign(T(kInfinity), value); // rounds so
         if (value == found || std::fabs(value - found) <= tolerance) continue;
         return ::testing::AssertionFailure()
                << "element " << i << " is " << found << ", expected " << static_cast<double>(value) << " +- "
                << static_cast<double>(tolerance) << " of " << convolution.get(i) << " and " << added;
     }
     return ::testing::AssertionSuccess();
+}
+
+// By arithmetic of more digits than the kernels': long double, often computed in software, only where double has no more.
+::testing::AssertionResult agrees(const Tensor &y, const PostOps &p, const Tensor &convolution,
+                                  const Tensor *residual) {
+    return y.dtype() == CONVT_F64 ? agrees_in<long double>(y, p, convolution, residual)
+                                  : agrees_in<double>(y, p, convolution, residual);
 }
 
 // With the same problem less its post-ops, which gives what they are applied to.

@@ -27,8 +27,8 @@ Geometry geometry_of(const Problem &problem);
 struct Expected {
     convt_dtype dtype = CONVT_F32;
     Shape shape;
-    std::vector<long double> value; // before rounding to dtype
-    std::vector<long double> tolerance;
+    std::vector<double> value; // before rounding to dtype
+    std::vector<double> tolerance;
 };
 
 Expected reference(const Problem &problem, const Inputs &inputs, bool sums_in_f16 = false);

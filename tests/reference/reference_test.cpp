@@ -126,8 +126,8 @@ TEST(Reference, ByHand) {
     inputs.b->set(0, 1000);
     const Expected expected = reference(problem, inputs);
     EXPECT_EQ(expected.shape, (Shape{1, 1, 5}));
-    EXPECT_EQ(expected.value, (std::vector<long double>{1001, 1010, 1102, 1020, 1200}));
-    EXPECT_EQ(expected.tolerance, std::vector<long double>(5, 0)); // integers
+    EXPECT_EQ(expected.value, (std::vector<double>{1001, 1010, 1102, 1020, 1200}));
+    EXPECT_EQ(expected.tolerance, std::vector<double>(5, 0)); // integers
 }
 
 // By hand, channels last: two groups of one channel, the second with two outputs being the weights (3, 5), padding 1.
@@ -140,9 +140,8 @@ TEST(Reference, GroupsChannelsLastAndPads) {
     for (std::size_t i = 0; i < w.size(); ++i) inputs.w.set(static_cast<std::int64_t>(i), w[i]);
     const Expected expected = reference(problem, inputs);
     EXPECT_EQ(expected.shape, (Shape{1, 2, 4}));
-    EXPECT_EQ(expected.value,
-              (std::vector<long double>{1 * 2 + 2 * 1, 1 * 4 + 2 * 3, 10 * 6 + 20 * 5, 10 * 8 + 20 * 7, //
-                                        2 * 2, 2 * 4, 20 * 6, 20 * 8}));
+    EXPECT_EQ(expected.value, (std::vector<double>{1 * 2 + 2 * 1, 1 * 4 + 2 * 3, 10 * 6 + 20 * 5, 10 * 8 + 20 * 7, //
+                                                   2 * 2, 2 * 4, 20 * 6, 20 * 8}));
 }
 
 TEST(Reference, ComparisonNoticesWhatIsWrong) {
@@ -196,9 +195,8 @@ TEST(Reference, ToleranceIsNearTheRoundingOfTheType) {
                   f64 = parse_problem("f64 nchw n1 g1 ic4 oc1 i3 k3");
     const Problem bf16 = parse_problem("bf16 nchw n1 g1 ic4 oc1 i3 k3");
     const auto widest = [](const Problem &problem) {
-        long double most = 0;
-        for (const long double tolerance : reference(problem, draw(problem, 9)).tolerance)
-            most = std::max(most, tolerance);
+        double most = 0;
+        for (const double tolerance : reference(problem, draw(problem, 9)).tolerance) most = std::max(most, tolerance);
         return most;
     };
     EXPECT_LT(widest(f32), 1e-4L);
