@@ -21,7 +21,7 @@ need_packages clang-format clang-tidy shellcheck
 tidy() {
     # On stderr it counts the warnings of every system header; what it finds in ours goes to stdout.
     # The standard is said because a compiler whose default it is gets no flag for it.
-    clang-tidy -p "$0/build" --quiet --header-filter="^$0/(generators|schedules|runtime|tools|tests|bench)/" \
+    clang-tidy -p "$0/build/tidy" --quiet --header-filter="^$0/(generators|schedules|runtime|tools|tests|bench)/" \
         --extra-arg=-std=c++17 "$1" 2> >(grep -vE '^[0-9]+ (warning|error)s? ' >&2) || return 1
     echo "  ${1#"$0/"}"
 }
@@ -60,6 +60,9 @@ fi
 if ((${#units[@]})); then
     # Built first, for the headers that the build generates.
     scripts/build.sh
+    # Without the headers that the compiler has precompiled, in a form of its own.
+    mkdir -p build/tidy
+    sed -E 's/-Winvalid-pch -include [^ ]+//' build/compile_commands.json >build/tidy/compile_commands.json
     # Only what the build compiles: clang-tidy would guess the flags of another file.
     compiled=()
     for unit in "${units[@]}"; do
