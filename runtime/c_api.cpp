@@ -536,39 +536,57 @@ convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *
     });
 }
 
-size_t convt_plan_workspace_bytes(const convt_plan *plan) { return plan->device ? 0 : plan->plan->workspace_bytes(); }
+size_t convt_plan_workspace_bytes(const convt_plan *plan) {
+    return !plan || plan->device ? 0 : plan->plan->workspace_bytes();
+}
 size_t convt_plan_packed_bytes(const convt_plan *plan) {
+    if (!plan) return 0;
     return plan->device ? plan->device->packed_bytes() : plan->plan->packed_bytes();
 }
-size_t convt_plan_rank(const convt_plan *plan) { return geometry_of(plan).x_shape.size(); }
-const int64_t *convt_plan_x_shape(const convt_plan *plan) { return geometry_of(plan).x_shape.data(); }
-const int64_t *convt_plan_y_shape(const convt_plan *plan) { return geometry_of(plan).y_shape.data(); }
-double convt_plan_macs(const convt_plan *plan) { return plan->macs; }
-int convt_plan_threads(const convt_plan *plan) { return plan->device ? 1 : plan->plan->settings().parallel.threads; }
+size_t convt_plan_rank(const convt_plan *plan) { return plan ? geometry_of(plan).x_shape.size() : 0; }
+const int64_t *convt_plan_x_shape(const convt_plan *plan) { return plan ? geometry_of(plan).x_shape.data() : nullptr; }
+const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan ? geometry_of(plan).y_shape.data() : nullptr; }
+double convt_plan_macs(const convt_plan *plan) { return plan ? plan->macs : 0; }
+int convt_plan_threads(const convt_plan *plan) {
+    if (!plan) return 0;
+    return plan->device ? 1 : plan->plan->settings().parallel.threads;
+}
 const char *convt_plan_variant(const convt_plan *plan) {
+    if (!plan) return "";
     return plan->device ? plan->device->variant().name : plan->plan->core().variant().name;
 }
 const char *convt_plan_problem(const convt_plan *plan) {
+    if (!plan) return "";
     return plan->device ? plan->device->key().c_str() : plan->plan->key().c_str();
 }
 size_t convt_plan_candidate_count(const convt_plan *plan) {
+    if (!plan) return 0;
     return plan->device ? plan->device->able().size() : plan->plan->able().size();
 }
 const char *convt_plan_candidate(const convt_plan *plan, size_t i) {
+    if (!plan) return nullptr;
     const std::vector<const char *> &able = plan->device ? plan->device->able() : plan->plan->able();
     return i < able.size() ? able[i] : nullptr;
 }
-size_t convt_plan_kernel_count(const convt_plan *plan) { return plan->device ? 1 : plan->plan->kernels().size(); }
+size_t convt_plan_kernel_count(const convt_plan *plan) {
+    if (!plan) return 0;
+    return plan->device ? 1 : plan->plan->kernels().size();
+}
 const char *convt_plan_kernel(const convt_plan *plan, size_t i) {
     if (i >= convt_plan_kernel_count(plan)) return nullptr;
     return plan->device ? plan->device->variant().name : plan->plan->kernels()[i];
 }
 const char *convt_plan_isa(const convt_plan *plan) {
+    if (!plan) return "";
     return plan->device ? plan->device->table().kind : isa_name(plan->plan->core().variant().isa);
 }
-const char *convt_plan_device(const convt_plan *plan) { return plan->device ? plan->device->table().kind : "cpu"; }
+const char *convt_plan_device(const convt_plan *plan) {
+    if (!plan) return "";
+    return plan->device ? plan->device->table().kind : "cpu";
+}
 const char *convt_plan_explain(const convt_plan *plan) {
     const char *text = "";
+    if (!plan) return text;
     guarded([&] {
         text = plan->device ? plan->device->explanation().c_str() : plan->plan->explanation().c_str();
         return Status();

@@ -31,6 +31,27 @@ TEST(Queries, OfAPlan) {
     EXPECT_NE(plan.explain().find(plan.variant()), std::string::npos) << plan.explain();
 }
 
+TEST(Queries, OfAPlanThatWasNotCreated) {
+    const Plan plan;
+    EXPECT_FALSE(plan);
+    EXPECT_EQ(plan.x_shape(), Shape());
+    EXPECT_EQ(plan.y_shape(), Shape());
+    EXPECT_EQ(plan.workspace_bytes(), 0u);
+    EXPECT_EQ(plan.packed_bytes(), 0u);
+    EXPECT_EQ(plan.macs(), 0);
+    EXPECT_EQ(plan.threads(), 0);
+    EXPECT_EQ(plan.variant(), "");
+    EXPECT_EQ(plan.isa(), "");
+    EXPECT_EQ(plan.device(), "");
+    EXPECT_EQ(plan.explain(), "");
+    EXPECT_STREQ(convt_plan_problem(plan.get()), "");
+    EXPECT_EQ(convt_plan_rank(plan.get()), 0u);
+    EXPECT_EQ(convt_plan_candidate_count(plan.get()), 0u);
+    EXPECT_EQ(convt_plan_candidate(plan.get(), 0), nullptr);
+    EXPECT_EQ(convt_plan_kernel_count(plan.get()), 0u);
+    EXPECT_EQ(convt_plan_kernel(plan.get(), 0), nullptr);
+}
+
 TEST(Queries, PackedBytesAreZeroWhenWeightsArriveWithTheRun) {
     const Problem problem = parse_problem("f32 nchw ic16 oc24 i5x7 k4x4");
     Plan plan;

@@ -249,7 +249,7 @@ typedef struct convt_arguments {
 
 CONVT_API convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *arguments);
 
-/* What was planned. Strings live as long as the plan. */
+/* What was planned. Strings live as long as the plan. Of NULL: 0, NULL for a shape, "" for a string. */
 CONVT_API size_t convt_plan_workspace_bytes(const convt_plan *plan);
 CONVT_API size_t convt_plan_packed_bytes(const convt_plan *plan);    /* packed weights and bias */
 CONVT_API size_t convt_plan_rank(const convt_plan *plan);            /* of x and y, N and C included */
