@@ -201,8 +201,12 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                 block() == 1 && !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
             const bool any_strides = is_float(arithmetic) && broadcasts_x && masked_stores();
             x.dim(0).set_stride(any_strides ? Expr() : Expr(1));
-            w.dim(f + 1).set_stride(w_block() * tile_oc);
-            set_tap_strides();
+            if (by_offset && !family.depthwise) {
+                set_strides_of_taps_inside();
+            } else {
+                w.dim(f + 1).set_stride(w_block() * tile_oc);
+                set_tap_strides();
+            }
             if (f) {
                 w.dim(1).set_stride(w_block());
                 x.dim(family.vectors_along_w || family.depthwise || has_rows_of_channels() ? 1 : 4).set_stride(block());
@@ -285,6 +289,14 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             }
             stride *= built_in_[a].kernel();
         }
+    }
+
+    // [oc tile][taps d][ic][taps h][taps w][oc in tile] (runtime/variant.h: has_taps_inside).
+    void set_strides_of_taps_inside() {
+        const int tap = w_block() * tile_oc, row = tap * built_in_[0].kernel();
+        w.dim(first() + 2).set_stride(tap);
+        w.dim(first() + 3).set_stride(row);
+        w.dim(first() + 1).set_stride(row * built_in_[1].kernel());
     }
 
     // Whether a number that is built in is made up of such parts.

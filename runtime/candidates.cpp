@@ -277,7 +277,8 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
                          (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
     const double accumulators = vectors * v.tile_oc * residues_w * (v.stride_h ? residues_h : 1);
     const double registers = vector_registers(v.isa) - 3;
-    const double latency = 4 * static_cast<double>(w.max_count * h.max_count) * rows;
+    const double latency =
+        4 * static_cast<double>(w.max_count) * (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
     const double rows_of_x = static_cast<double>(h.high - h.low);
     // Only of what is more than half of the first-level cache does it tell.
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
@@ -287,14 +288,9 @@ double by_offset(const Variant &v, const CoreProblem &p, double interleave) {
     // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
     // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
-    // Weights of more taps than there are registers for addresses have theirs on the stack.
-    constexpr double kAddresses = 24;
-    const double bytes = static_cast<double>(v.lanes * operand_size(v)),
-                 addresses = bytes < 64 ? machine().per_far_address * std::max(0.0, taps * v.tile_oc - kAddresses) : 0;
-    const double step =
-        slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2 + addresses, latency}) +
-        cycles_per_load(bytes) * (loads + taps * v.tile_oc) + crossing + far +
-        rows * std::max(0.0, accumulators - registers) * 2;
+    const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
+                        cycles_per_load(static_cast<double>(v.lanes * operand_size(v))) * (loads + taps * v.tile_oc) +
+                        crossing + far + rows * std::max(0.0, accumulators - registers) * 2;
     const double ic = parts_of(p.ic(), block_of(v));
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);

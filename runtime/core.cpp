@@ -107,18 +107,12 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
+    packed_ = packed ? *packed : packing_of(v);
     for (std::size_t a = 0; a < 3; a++) {
         axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];
         if (a == 0 && pairs_taps(v)) pair_taps(&axes_[a]);
         packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size()) / (axes_[a].paired ? 2 : 1);
     }
-    const PackedLayout packing = packed ? *packed : packing_of(v);
-    packed_.arithmetic = packing.arithmetic;
-    packed_.block = packing.block;
-    packed_.blocks_at_once = packing.blocks_at_once;
-    packed_.pairs_taps = packing.pairs_taps;
-    packed_.oc_tile = packing.oc_tile;
-    packed_.group_tile = packing.group_tile;
     packed_.group = g.group;
     packed_.ic = problem.ic();
     packed_.oc = problem.oc();
@@ -603,18 +597,17 @@ void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands 
     x.raw.dimensions = 6 + blocked;
 
     const std::array<std::int64_t, 3> &taps = packed_.taps;
-    const std::int64_t tap = packed_.oc_tile ? packed_.blocks() * packed_.oc_tile * block : packed_.groups() * block;
-    const std::int64_t tile_stride = packed_.taps_volume() * tap;
-    const std::int64_t group_stride = packed_.oc_tile ? packed_.tiles() * tile_stride : block;
+    const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
+    const std::int64_t group_stride = packed_.group_stride();
     const auto *const w_data = static_cast<const char *>(o.packed);
     Buffer<8> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * operand_size(v), types.w);
     const bool one_channel = v.family == Family::kReference; // per step of dimension oo, not a tile of them
     if (blocked) w.set(0, 0, block, 1);
     w.set(blocked + 0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), block);
-    w.set(blocked + 1, 0, packed_.blocks(), packed_.oc_tile * block);
+    w.set(blocked + 1, 0, packed_.blocks(), packed_.block_stride());
     w.set(blocked + 2, 0, taps[0], tap);
     w.set(blocked + 3, 0, taps[1], tap * taps[0]);
-    w.set(blocked + 4, 0, taps[2], tap * taps[0] * taps[1]);
+    w.set(blocked + 4, 0, taps[2], packed_.plane_stride());
     w.set(blocked + 5, 0, one_channel ? oc_end - oc_begin : c.oc_tile_end - c.oc_tile_begin,
           one_channel ? 1 : tile_stride);
     w.set(blocked + 6, 0, read_groups, group_stride);

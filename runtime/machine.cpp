@@ -72,8 +72,6 @@ Machine amd_of_avx2() {
     m.channels_row_end = 1.4;
     // Along w, 3 channels by 3 vectors take 1.19 times as long a multiply-add as 6 by 1, 4 by 3 1.12, 6 by 2 1.08.
     m.per_vector_along = 0.27;
-    // Of 9x9 taps, stride 3, 80 addresses are loaded each step: 1.8 times as long.
-    m.per_far_address = 0.5;
     // By VMASKMOV one to five output channels, channels last, take 2 to 4.5 times as long.
     m.per_masked_store = 12;
     // 128 to 3 channels of 128x128: 1.36 to 1.74 times as long by candidates that copy the 8 MB of x.

@@ -29,10 +29,8 @@ struct Machine {
     double other_layout = 1, other_layout_of_far = 0.915;
 
     // Of vectors shorter than a cache line. Times as long, of tiles of channels: for each position that they have less than six, of
-    // few where weights are far, of one vector, and of several rows of a large x. Cycles for a vector of x along w of a step, and for
-    // a weight whose address is on the stack.
-    double per_position_less = 0, few_of_far = 1, one_vector = 1, several_rows = 1, per_vector_along = 0,
-           per_far_address = 0;
+    // few where weights are far, of one vector, and of several rows of a large x. Cycles for a vector of x along w of a step.
+    double per_position_less = 0, few_of_far = 1, one_vector = 1, several_rows = 1, per_vector_along = 0;
     // Cycles to store a part of such a vector.
     double per_masked_store = 0;
     // Cycles to copy an element of an x of more than far_bytes.

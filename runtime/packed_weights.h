@@ -19,7 +19,8 @@ struct WeightsView {
     std::array<std::int64_t, 3> k = {0, 0, 0}; // of kernel w, h, d
 };
 
-// oc_tile > 0: w as [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block], bias as [group][oc].
+// oc_tile > 0: w as [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block], bias as [group][oc]; with
+// taps_inside as [group][oc tile][tap d][ic / block][tap h][tap w][oc in tile][ic in block].
 // oc_tile = 0 (one input and one output channel per group): w as [tap d][tap h][tap w][group], bias as [group].
 // Channels (or groups) past the last are zeros up to a whole tile, or block. With pairs of taps in place of blocks of input
 // channels, of which there is one, a tap along w is such a pair, and oc_tile = 0 makes w [tap d][tap h][tap w][group][2].
@@ -28,6 +29,7 @@ struct PackedLayout {
     std::int64_t block = 1;
     std::int64_t blocks_at_once = 1; // blocks are padded to a multiple of it
     bool pairs_taps = false;
+    bool taps_inside = false; // oc_tile > 0 only
     std::int64_t oc_tile = 1;
     std::int64_t group_tile = 1; // oc_tile = 0 only: groups are padded to a multiple of it
     std::int64_t group = 1, ic = 0, oc = 0;
@@ -40,10 +42,15 @@ struct PackedLayout {
     std::int64_t groups() const { return oc_tile ? group : (group + group_tile - 1) / group_tile * group_tile; }
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
-    std::int64_t weights() const { // elements
-        return oc_tile ? group * tiles() * taps_volume() * blocks() * block * oc_tile
-                       : taps_volume() * groups() * block;
+    // Elements from one to the next: input channel (or block of them), tap of w, tap of d, tile, group.
+    std::int64_t block_stride() const { return oc_tile * block * (taps_inside ? taps[0] * taps[1] : 1); }
+    std::int64_t tap_stride() const {
+        return block * (!oc_tile ? groups() : taps_inside ? oc_tile : blocks() * oc_tile);
     }
+    std::int64_t plane_stride() const { return taps[0] * taps[1] * block * (oc_tile ? blocks() * oc_tile : groups()); }
+    std::int64_t tile_stride() const { return taps[2] * plane_stride(); }
+    std::int64_t group_stride() const { return oc_tile ? tiles() * tile_stride() : block; }
+    std::int64_t weights() const { return oc_tile ? group * group_stride() : tile_stride(); } // elements
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
 };
 

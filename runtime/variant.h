@@ -209,6 +209,10 @@ inline bool goes_by_offset(const Variant &v) {
     return planar && v.built_in && v.built_in->axes[0].table && v.built_in->axes[1].table;
 }
 
+// Whether the taps of an input channel are packed side by side: kernels that unroll all of w and h read them at constant
+// distances from one address, which with the channels of a tap side by side would be one for each tap, most of them on the stack.
+inline bool has_taps_inside(const Variant &v) { return v.family == Family::kFew && goes_by_offset(v); }
+
 // Whether vectors along the groups never go past the last one: its tile overlaps the one before it (schedules/cpu/depthwise.cpp).
 inline bool overlaps_groups(const Variant &v) {
     const bool masked_stores = v.isa == Isa::kAvx512 || v.isa == Isa::kAvx512Vnni;

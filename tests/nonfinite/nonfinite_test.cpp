@@ -46,6 +46,7 @@ const std::vector<std::string> kProblems = {
     "n1 ic3 oc5 i17x9 k6x6 s4x4 p1x1_1x1",
     "n1 ic5 oc1 i5x36 k9x9 s2x2 p4x4_4x4 op1x1", // taps that kernels are built for
     "n1 ic3 oc1 i5x30 k9x9 s3x3 p4x4_4x4 op2x2",
+    "n1 ic5 oc4 i5x40 k5x5 s2x2 p2x2_2x2 op1x1",
     "n1 ic4 oc1 i60 k16 s8",
     "n1 ic4 oc5 i60 k4 s2 p1_1",
     "n1 ic3 oc20 i5x20 k4x4 s4x4",

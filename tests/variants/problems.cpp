@@ -130,6 +130,7 @@ std::vector<std::string> lines() {
     for (const int w : {5, 18, 32, 67}) {
         const int oc = w % 2 ? 1 : 20;
         all.push_back(line("n1 ic5 oc", oc, " i4x", w, " k9x9 s2x2 p4x4_4x4 op1x1 bias"));
+        all.push_back(line("n2 ic3 oc", oc, " i3x", w, " k5x5 s2x2 p2x2_2x2 op1x1"));
         all.push_back(line("n1 ic4 oc", oc, " i3x", w, " k9x9 s3x3 p4x4_4x4 op2x2"));
         all.push_back(line("n2 ic6 oc", oc, " i", w, " k16 s8 p0_0"));
         all.push_back(line("n1 ic7 oc", oc, " i", w, " k4 s2 p1_1 bias"));

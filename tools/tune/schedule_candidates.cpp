@@ -347,8 +347,8 @@ class Space {
             if (found.refusal.text) return;
             // Worth a candidate of its own only where that makes a difference.
             if (x_in_place && (found.copies_x && !found.copies_ends)) return;
-            // Residues of h one after the other take long to compile, and are seldom faster.
-            const bool one_by_one = c.by_offset && c.stride_h == 0 && stride(1) > 1;
+            // Residues of h one after the other take long to compile, and are seldom faster where all of them fit into registers.
+            const bool one_by_one = c.by_offset && c.stride_h == 0 && stride(1) > 1 && vector_registers(isa_) > 16;
             one.cost = found.cost * (one_by_one ? 1.2 : 1);
             const bool reads_in_place = !found.copies_x;
             list_.push_back(std::move(one));
