@@ -163,7 +163,9 @@ TEST_P(Threads, OfTheCallerGiveTheSameBits) {
 TEST_P(Threads, ManyMayRunOnePlan) {
     const Problem problem = parse_problem(GetParam());
     const Inputs weights = draw(problem, 3);
-    for (const int threads : {1, 2}) { // of the plan; four callers each way
+    constexpr bool kEmulated = kOneIn > 1;
+    for (const int threads : {1, 2}) { // of the plan; with as many callers each way
+        if (kEmulated && threads == 1) continue;
         Options options{};
         options.threads = threads;
         Plan plan;
@@ -171,7 +173,7 @@ TEST_P(Threads, ManyMayRunOnePlan) {
             Plan::create(problem, options, weights.w.data(), weights.b ? weights.b->data() : nullptr, &plan);
         ASSERT_TRUE(status) << status.message();
 
-        constexpr std::size_t kCallers = 4;
+        constexpr std::size_t kCallers = kEmulated ? 2 : 4;
         constexpr int kRepetitions = 8 / kOneIn;
         std::vector<Tensor> x, expected;
         for (std::size_t i = 0; i < kCallers; ++i) {

@@ -74,8 +74,8 @@ std::int32_t count_of(const AxisPlan &axis) {
 
 // A fraction of the work that is of positions past the last.
 double waste(std::int64_t extent, std::int64_t tile) {
-    const auto whole = static_cast<double>((extent + tile - 1) / tile * tile);
-    return 1 - static_cast<double>(extent) / whole;
+    const std::int64_t whole = (extent + tile - 1) / tile * tile;
+    return 1 - static_cast<double>(extent) / static_cast<double>(whole);
 }
 
 std::uint32_t hash_of(const std::string &text) { // FNV-1a
@@ -146,7 +146,7 @@ class Space {
                     const std::int64_t sums = std::int64_t{oc} * q * stride(0) * (all_rows ? stride(1) : 1);
                     // A few sums that spill cost less than taps that are loops.
                     if (sums > accumulators_ + 4 && !(family == Family::kDepthwise && q == 1)) continue;
-                    if (oc * q * taps > kMostUnrolled || !vectors_fit(p_.plan[0].q_extent(), q)) continue;
+                    if (std::int64_t{oc} * q * taps > kMostUnrolled || !vectors_fit(p_.plan[0].q_extent(), q)) continue;
                     Choice c{family};
                     c.stride_w = stride(0);
                     c.stride_h = all_rows ? stride(1) : 0;
@@ -167,7 +167,7 @@ class Space {
                         add(c);
                         c.unrolled_axes = 2;
                     }
-                    if (oc * q * taps <= 64 && p_.ic() % 2 == 0) {
+                    if (std::int64_t{oc} * q * taps <= 64 && p_.ic() % 2 == 0) {
                         c.unrolled_ic = 2;
                         add(c);
                     }
@@ -251,7 +251,7 @@ class Space {
             }
             c.unrolled_axes = 0;
         }
-        if (c.family == Family::kChannels && p_.oc() > c.oc * lanes_) {
+        if (c.family == Family::kChannels && p_.oc() > std::int64_t{c.oc} * lanes_) {
             c.x_stays = true;
             add(c);
         }
