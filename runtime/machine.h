@@ -33,8 +33,8 @@ struct Machine {
     double per_position_less = 0, few_of_far = 1, one_vector = 1, several_rows = 1, per_vector_along = 0;
     // Cycles to store a part of such a vector.
     double per_masked_store = 0;
-    // Cycles to copy an element of an x of more than far_bytes.
-    double far_copy = 0, far_bytes = std::numeric_limits<double>::infinity();
+    // Cycles to copy an element of an x of more than far_bytes, and to transpose one of a strip of it, channels first.
+    double far_copy = 0, strip_from_far = 0, far_bytes = std::numeric_limits<double>::infinity();
 
     // All of the second-level cache, in bytes, if what does not fit is known to take longer. What follows is of that.
     double second_level_cache = std::numeric_limits<double>::infinity();
