@@ -172,8 +172,8 @@ double OtherLayout::cycles_to_transpose_all() const {
                        geometry_.out_channels * size >= kOtherPages &&
                        static_cast<double>(volume(geometry_.y_shape) * size) >= machine().second_level_cache;
     const bool far_strips = strips_ > 1 && static_cast<double>(volume(geometry_.y_shape) * size) > kNear;
-    const bool far_rows = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
-                          static_cast<double>(volume(geometry_.x_shape) * size) > machine().far_bytes;
+    const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
+                       static_cast<double>(volume(geometry_.x_shape) * size) > machine().far_bytes;
     const auto of_block = [&](std::int64_t i) {
         const Geometry g = inner(i);
         const auto cycles = [&](const Shape &shape, std::int64_t channels) {
@@ -183,7 +183,7 @@ double OtherLayout::cycles_to_transpose_all() const {
         const double of_y = far_strips ? machine().strip_to_far * y_elements
                             : lines    ? kCyclesOfLines * y_elements
                                        : cycles(g.y_shape, g.out_channels);
-        const double of_x = far_rows ? machine().strip_from_far * static_cast<double>(volume(g.x_shape)) : 0;
+        const double of_x = far_x ? machine().strip_from_far * static_cast<double>(volume(g.x_shape)) : 0;
         return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;
     };
     return of_blocks(of_block);

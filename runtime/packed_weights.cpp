@@ -75,7 +75,9 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     const auto *from = static_cast<const Stored *>(w.data);
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::int64_t block_stride = p.block_stride(); // oc_tile = 0 has one input channel
-    const std::int64_t all_ic = p.blocks() * kBlock;    // with the zeros that fill up blocks
+    const std::int64_t tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
+    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
+    const std::int64_t all_ic = p.blocks() * kBlock; // with the zeros that fill up blocks
     const std::int64_t taps_of_plane = p.taps[0] * p.taps[1];
     const std::vector<std::int64_t> offsets = tap_offsets(p, axes, w);
     // As many input channels at a time as stay in the first-level cache while their taps are taken apart: all taps of a
@@ -86,16 +88,16 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     FiniteCheck<Operand> check;
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
-            Operand *const to_tile = w_out + g * p.group_stride() + t * p.tile_stride();
+            Operand *const to_tile = w_out + g * group_stride + t * tile_stride;
             const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
             for (std::int64_t begin = 0; begin < all_ic; begin += at_a_time) {
                 const std::int64_t count = std::min(at_a_time, all_ic - begin);
                 const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * w.m;
                 Operand *const to_channels = to_tile + begin / kBlock * block_stride;
                 for (std::int64_t d = 0; d < p.taps[2]; d++) {
-                    Operand *const to_plane = to_channels + d * p.plane_stride();
+                    Operand *const to_plane = to_channels + d * plane_stride;
                     for (std::int64_t k = 0; k < taps_of_plane; k++) {
-                        Operand *const to_tap = to_plane + k * p.tap_stride();
+                        Operand *const to_tap = to_plane + k * tap_stride;
                         const std::int64_t offset = offsets[static_cast<std::size_t>(d * taps_of_plane + k)];
                         for (std::int64_t ic = 0; ic < count; ic++) {
                             const std::int64_t there = begin + ic < p.ic ? filled : 0;
@@ -126,26 +128,29 @@ void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, c
     const auto *const from = static_cast<const std::uint8_t *>(w.data);
     const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // to u8, whose zero point is 128 more
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t block_stride = p.block_stride(); // oc_tile = 0 has one input channel
+    const std::int64_t tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
+    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
     const std::int64_t per_group = p.biases() / p.groups();
     std::vector<std::int32_t> zeros(static_cast<std::size_t>(tile));
     std::vector<std::int32_t> tile_sums(static_cast<std::size_t>(tile * p.taps_volume()));
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
-            Packed *const to_tile = w_out + g * p.group_stride() + t * p.tile_stride();
+            Packed *const to_tile = w_out + g * group_stride + t * tile_stride;
             const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
             for (std::int64_t i = 0; i < filled; i++) {
                 zeros[static_cast<std::size_t>(i)] = q.w_zero_point_of(g * p.oc + t * tile + i) + (flip ? 128 : 0);
             }
             std::fill(tile_sums.begin(), tile_sums.end(), 0);
             for (std::int64_t ic = 0; ic < p.blocks() * p.block; ic++) {
-                Packed *const to_channel = to_tile + ic / p.block * p.block_stride() + ic % p.block;
+                Packed *const to_channel = to_tile + ic / p.block * block_stride + ic % p.block;
                 std::int32_t *sum = tile_sums.data();
                 for (std::int64_t d = 0; d < p.taps[2]; d++) {
                     for (std::int64_t h = 0; h < p.taps[1]; h++) {
                         const std::int64_t at_dh = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
                                                    axes[1].elements[static_cast<std::size_t>(h)] * w.k[1];
-                        Packed *to = to_channel + d * p.plane_stride() + h * p.taps[0] * p.tap_stride();
-                        for (std::int64_t v = 0; v < p.taps[0]; v++, to += p.tap_stride(), sum += tile) {
+                        Packed *to = to_channel + d * plane_stride + h * p.taps[0] * tap_stride;
+                        for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride, sum += tile) {
                             // A block is of channels, or of two taps; those past the last are zeros.
                             const std::int64_t c = p.pairs_taps ? 0 : ic;
                             const std::int64_t tap = p.pairs_taps ? 2 * v + ic : v;
@@ -241,6 +246,8 @@ void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &a
 void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                     const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out) {
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t block_stride = p.block_stride(), tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
+    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
     const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
         switch (p.arithmetic) {
         case Arithmetic::kFloat: narrow_back(packed, from, dtype, w_out, to); return;
@@ -256,16 +263,15 @@ void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, 
     for (std::int64_t g = 0; g < p.group; g++) {
         for (std::int64_t ic = 0; ic < p.ic; ic++) {
             for (std::int64_t oc = 0; oc < p.oc; oc++) {
-                const std::int64_t from = g * p.group_stride() + oc / tile * p.tile_stride() +
-                                          ic / p.block * p.block_stride() + oc % tile * p.block + ic % p.block;
+                const std::int64_t from = g * group_stride + oc / tile * tile_stride + ic / p.block * block_stride +
+                                          oc % tile * p.block + ic % p.block;
                 const std::int64_t to = (g * p.ic + ic) * w.c + oc * w.m;
                 const std::int64_t taps_w = static_cast<std::int64_t>(axes[0].elements.size()); // singly, if in pairs
                 for (std::int64_t t = 0; t < taps_w * p.taps[1] * p.taps[2]; t++) {
                     const std::int64_t v = t % taps_w, h = t / taps_w % p.taps[1], d = t / taps_w / p.taps[1];
                     if (axes[0].elements[static_cast<std::size_t>(v)] < 0) continue;
                     const std::int64_t of_plane = p.pairs_taps ? (h * taps_w + v) / 2 : h * taps_w + v;
-                    const std::int64_t at =
-                        d * p.plane_stride() + of_plane * p.tap_stride() + (p.pairs_taps ? v % 2 : 0);
+                    const std::int64_t at = d * plane_stride + of_plane * tap_stride + (p.pairs_taps ? v % 2 : 0);
                     const std::int64_t k = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
                                            axes[1].elements[static_cast<std::size_t>(h)] * w.k[1] +
                                            axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
