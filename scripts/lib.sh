@@ -14,6 +14,16 @@ say() { printf '[%4d s] %s\n' "$(elapsed)" "$*"; }
 
 heading() { printf '\n[%4d s] ==== %s ====\n' "$(elapsed)" "$*"; }
 
+# help_if_asked OPTION...: for -h or --help prints what the calling script's first comment says of it, and ends the script.
+help_if_asked() {
+    local option
+    for option; do
+        [[ $option == -h || $option == --help ]] || continue
+        sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+        exit 0
+    done
+}
+
 die() {
     printf '%s: %s\n' "$(basename "$0")" "$*" >&2
     exit 1
