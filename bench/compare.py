@@ -7,15 +7,18 @@ after comparing each result with the definition. Writes for each workload file N
     ratio-T.png     time of the best peer, and of ONNX Runtime, over ours, for each layer; T: threads
     roofline-T.png  GFLOP/s over arithmetic intensity, under the machine's multiply-add peak and copy bandwidth
 
-f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch; inputs, constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many
-runs in several rounds. GFLOP/s count the multiply-adds of the definition, two operations each. Ours and the peers that can
-run channels first and channels last. The best peer is the fastest in either layout, and meets ours in its own; a second ratio
-has ours channels first, as the models say, against the best in either.
+f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch; inputs, constant weights, and where a library lets one the
+outputs too, are there beforehand. Times are the best of many runs in several rounds. A ratio is the median over the rounds of that
+of the best times in the round: clocks wander by a tenth and more within seconds, and whoever had the fastest of them would win.
+GFLOP/s count the multiply-adds of the definition, two operations each. Ours and the peers that can run channels first and
+channels last. The best peer is the fastest in either layout, and meets ours in its own; a second ratio has ours channels first, as
+the models say, against the best in either.
 """
 import argparse
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -70,6 +73,11 @@ def measure(layer, takers, folder, arguments):
     return results
 
 
+def ratio(theirs, ours):
+    """How many times ours is as fast."""
+    return statistics.median(their / our for their, our in zip(theirs["turns_ms"], ours["turns_ms"]))
+
+
 def row_of(layer, threads, results, dtype):
     ours, ours_nhwc = results.pop("convtranspose"), results.pop("convtranspose nhwc")
     figures = {key: value for key, value in layer.items() if key != "name"}
@@ -79,14 +87,14 @@ def row_of(layer, threads, results, dtype):
         return row
     ours["peak_percent"] = 100 * ours["gflops"] / ours["peak_gflops"]
     row["flops_per_byte"] = ours["gflops"] * ours["best_ms"] * 1e6 / bytes_touched(layer, dtype)
-    timed = {name: result["best_ms"] for name, result in results.items() if "best_ms" in result}
+    timed = {name: result for name, result in results.items() if "best_ms" in result}
     if timed:
-        row["best_peer"] = min(timed, key=timed.get)
+        row["best_peer"] = min(timed, key=lambda name: ratio(timed[name], ours))
         same_layout = ours_nhwc if row["best_peer"] in contenders.CHANNELS_LAST else ours
-        row["ratio_best_peer"] = timed[row["best_peer"]] / same_layout["best_ms"]
-        row["ratio_channels_first"] = timed[row["best_peer"]] / ours["best_ms"]
+        row["ratio_best_peer"] = ratio(timed[row["best_peer"]], same_layout)
+        row["ratio_channels_first"] = ratio(timed[row["best_peer"]], ours)
     if "ort" in timed:
-        row["ratio_ort"] = timed["ort"] / ours["best_ms"]
+        row["ratio_ort"] = ratio(timed["ort"], ours)
     return row
 
 
@@ -160,7 +168,7 @@ def main():
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32", help="of the tensors (default: f32)")
     parser.add_argument("--only", metavar="TEXT", default="", help="only layers whose name contains this")
     parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
-    parser.add_argument("--rounds", type=int, default=3, help="turns that each takes per layer (default: 3)")
+    parser.add_argument("--rounds", type=int, default=5, help="turns that each takes per layer (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.6,
                         help="to run each layer for in each library, over all rounds (default: 0.6)")
     parser.add_argument("--out", metavar="OUT", type=pathlib.Path, default=ROOT / "build" / "bench",
