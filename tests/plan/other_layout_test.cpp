@@ -33,6 +33,8 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n1 g1 ic4 oc24 i61x50 k3x3 s2x2 p2x1_1x1 op1x0 d2x3 bias",
     "f32 nchw n1 g1 ic8 oc3 i61x90 k4x8 s4x4 p0x2_0x2 bias",
     "f64 nchw n1 g2 ic4 oc6 i14x9x31 k3x3x3 s2x2x2 p1x1x1_1x1x1 bias",
+    // To a y that is so large that some channels at a time are transposed.
+    "f32 nchw n1 g1 ic3 oc96 i31x45 k3x3 s2x2 p1x1_1x1 op1x1 bias",
 };
 
 Options in_the_other_layout(int threads = 1) {
