@@ -12,12 +12,14 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostChannels = 16;   // output channels of a group
+constexpr std::int64_t kMostChannels = 16;   // output channels of a group, unless y is sparse
+constexpr double kSparse = 2;                // times as many elements of y as taps reach
 constexpr std::int64_t kMostBytes = 4 << 20; // of what is rearranged, which should not leave the cache
 constexpr std::int64_t kManyGroups = 16;
 constexpr double kGain = 0.8;                                // estimates are not that exact
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
 constexpr double kCyclesApart = 2; // an element, where other channels lie between those of a run
+constexpr double kFilled = 4;      // bytes a cycle
 
 // Runs of `count` elements to places `to_step` apart; those of one run `to_stride` apart.
 template<typename T>
@@ -27,6 +29,25 @@ void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t 
     auto *target = reinterpret_cast<T *>(to);
     for (std::int64_t q = 0; q < runs; q++, source += from_step, target += to_step) {
         for (std::int64_t i = 0; i < count; i++) target[i * to_stride] = source[i];
+    }
+}
+
+template<typename T>
+void fill(char *to, std::int64_t count, const char *value) {
+    T bits;
+    std::memcpy(&bits, value, sizeof bits);
+    std::fill_n(reinterpret_cast<T *>(to), count, bits);
+}
+
+// The same, of a value of several elements: from what is there, while that is near.
+void repeat(char *to, std::int64_t bytes, const char *value, std::int64_t value_bytes) {
+    constexpr std::int64_t kAtOnce = 4096;
+    std::memcpy(to, value, static_cast<std::size_t>(value_bytes));
+    std::int64_t near = value_bytes;
+    for (std::int64_t done = value_bytes, count = 0; done < bytes; done += count) {
+        count = std::min(near, bytes - done);
+        std::memcpy(to + done, to, static_cast<std::size_t>(count));
+        if (near < kAtOnce) near += count;
     }
 }
 
@@ -120,8 +141,7 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     const void *const b = request.b;
     const auto y_size = static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
     bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && geometry.batch > 0 && geometry.in_channels > 0 &&
-                geometry.out_channels > 0 && geometry.out_channels_per_group() <= kMostChannels &&
-                volume(geometry.y_shape) * y_size <= kMostBytes;
+                geometry.out_channels > 0;
     std::int64_t residues = 1;
     for (const AxisGeometry &axis : geometry.axes) {
         fits = fits && axis.dilation == 1 && axis.in > 0 && axis.stride <= kMostBytes;
@@ -131,10 +151,19 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     if (!fits || residues == 1) return Status();
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, request.settings));
     own->layers_ = own->list();
-    const auto elements = static_cast<double>(volume(geometry.y_shape));
+    const auto y_elements = static_cast<double>(volume(geometry.y_shape));
+    double elements = 0;
+    for (const Layer &layer : own->layers_) elements += static_cast<double>(volume(own->geometry_of(layer).y_shape));
+    elements = std::min(elements, y_elements); // that are rearranged, without cropped ones
+    if (elements * static_cast<double>(y_size) > kMostBytes ||
+        (geometry.out_channels_per_group() > kMostChannels && y_elements < kSparse * elements)) {
+        return Status();
+    }
     const bool apart = geometry.layout == CONVT_CHANNELS_LAST && geometry.out_channels > 1;
+    const AxisGeometry &w = geometry.axes.back();
     made->cost = elements * ((apart ? kCyclesApart : kCyclesPerElement) +
-                             kCyclesPerRun / static_cast<double>(geometry.axes.back().stride));
+                             kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
+    if (own->has_gaps()) made->cost += y_elements * static_cast<double>(y_size) / kFilled;
     for (const Layer &layer : own->layers_) made->cost += least_cost(own->geometry_of(layer), request.settings.isa);
     if (geometry.layout == CONVT_CHANNELS_FIRST) made->cost *= machine().depth_to_space;
     if (geometry.group >= kManyGroups) made->cost *= machine().groups_to_space;
@@ -197,11 +226,7 @@ void DepthToSpace::plan_workspace() {
 Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     char *const depth = workspace + layer_bytes_;
-    for (const AxisGeometry &axis : geometry_.axes) {
-        if (axis.kernel >= axis.stride) continue;
-        fill_with_bias(t);
-        break;
-    }
+    if (has_gaps()) fill_with_bias(t);
     for (const Layer &layer : layers_) {
         const Geometry &g = layer.plan->geometry();
         RunTensors own;
@@ -223,33 +248,43 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
     return Status();
 }
 
+bool DepthToSpace::has_gaps() const {
+    return std::any_of(geometry_.axes.begin(), geometry_.axes.end(),
+                       [](const AxisGeometry &axis) { return axis.kernel < axis.stride; });
+}
+
 void DepthToSpace::fill_with_bias(const RunTensors &t) const {
-    const std::size_t size = convt_dtype_size(geometry_.y_dtype), rank = geometry_.y_shape.size();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
-    // Rows along the last axis, which is dense: all channels, or one of them over and over.
-    const std::size_t row_bytes = static_cast<std::size_t>(geometry_.y_shape.back()) * size;
-    Strides at(rank);
-    for (;;) {
-        std::int64_t to = 0;
-        for (std::size_t i = 0; i + 1 < rank; i++) to += at[i] * t.y_strides[i];
-        char *const row = static_cast<char *>(t.y) + to * static_cast<std::int64_t>(size);
+    // Runs of the innermost positions that lie together, of all channels or of one.
+    const std::size_t rank = geometry_.y_shape.size(), first_axis = last ? 1 : 2;
+    const std::int64_t channels = last ? geometry_.y_shape.back() : 1;
+    std::size_t outer = last ? rank - 1 : rank;
+    std::int64_t run = channels, runs = 1;
+    while (outer > first_axis && t.y_strides[outer - 1] == run) run *= geometry_.y_shape[--outer];
+    for (std::size_t i = 0; i < outer; i++) runs *= geometry_.y_shape[i];
+    settings_.parallel.for_each(static_cast<std::size_t>(runs), [&](std::size_t index) {
+        auto rest = static_cast<std::int64_t>(index);
+        std::int64_t to = 0, channel = 0;
+        for (std::size_t i = outer; i-- > 0; rest /= geometry_.y_shape[i]) {
+            const std::int64_t at = rest % geometry_.y_shape[i];
+            to += at * t.y_strides[i];
+            if (i == 1 && !last) channel = at;
+        }
+        char *const target = static_cast<char *>(t.y) + to * size;
+        const char *const value = bias_.data() + channel * size;
         if (bias_.empty()) {
-            std::memset(row, 0, row_bytes);
-        } else if (last) {
-            std::memcpy(row, bias_.data(), row_bytes);
+            std::memset(target, 0, static_cast<std::size_t>(run * size));
+        } else if (channels > 1) {
+            repeat(target, run * size, value, channels * size);
+        } else if (size == 2) {
+            fill<std::uint16_t>(target, run, value);
+        } else if (size == 4) {
+            fill<std::uint32_t>(target, run, value);
         } else {
-            std::memcpy(row, bias_.data() + static_cast<std::size_t>(at[1]) * size, std::min(size, row_bytes));
-            for (std::size_t done = size; done < row_bytes; done *= 2) {
-                std::memcpy(row + done, row, std::min(done, row_bytes - done));
-            }
+            fill<std::uint64_t>(target, run, value);
         }
-        std::size_t i = rank - 1;
-        while (i-- > 0) {
-            if (++at[i] < geometry_.y_shape[i]) break;
-            at[i] = 0;
-        }
-        if (i == static_cast<std::size_t>(-1)) return;
-    }
+    });
 }
 
 // depth is (n, q of each axis, channel, residue of each axis), dense.

@@ -1,6 +1,7 @@
 // Layers of few output channels whose kernels would leave vectors empty, along w too: small images, three axes, groups. As in
 // residue_layers.h, but with the residues of all axes as output channels of layers of stride 1, which write a tensor of their
-// own; that is then rearranged into y, as ONNX DepthToSpace does.
+// own; that is then rearranged into y, as ONNX DepthToSpace does. Strides longer than the kernel leave most of y to the bias: then
+// for any number of channels, as kernels would store what is in between by single elements.
 #ifndef CONVTRANSPOSE_RUNTIME_DEPTH_TO_SPACE_H_
 #define CONVTRANSPOSE_RUNTIME_DEPTH_TO_SPACE_H_
 
@@ -41,6 +42,7 @@ class DepthToSpace : public Method {
     Geometry geometry_of(const Layer &layer) const;
     std::vector<char> gather(const Layer &layer, const void *w) const;
     void plan_workspace();
+    bool has_gaps() const; // residues that no tap reaches
     void fill_with_bias(const RunTensors &tensors) const;
     void rearrange(const Layer &layer, const char *depth, const RunTensors &tensors) const;
 

@@ -58,6 +58,11 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
     "f16 nhwc n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2",
     "bf16 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
+    // Most of y is bias: any number of channels.
+    "f32 nchw n2 g1 ic48 oc40 i5x7 k2x3 s5x7 p1x2_0x1 bias",
+    "f32 nhwc n1 g1 ic48 oc40 i5x7 k2x3 s5x7 p4x2_0x6 op2x0",
+    "f64 nchw n1 g2 ic16 oc40 i4x3x5 k2x2x2 s6x5x4 p3x0x0_0x2x1 bias",
+    "f16 nchw n1 g1 ic24 oc32 i6x30 k2x2 s8x3 bias",
 };
 
 // Each problem by name, as one of the two at least can, and as estimates decide, which differ by ISA.
@@ -130,9 +135,9 @@ TEST(ResidueLayers, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_
 TEST(ResidueLayers, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9, 77}); }
 
 TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {
-    expect_agreement_of_crops(
-        {kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19], kProblems[24]}, {},
-        CropOrder::kOther);
+    expect_agreement_of_crops({kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19],
+                               kProblems[24], kProblems[31]},
+                              {}, CropOrder::kOther);
 }
 
 // For a y that is a part of more channels either.
