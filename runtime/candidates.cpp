@@ -584,7 +584,9 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
         const double vectors = v.tile_q / lanes;
         const double all_w = static_cast<double>(w.elements.size()), all_h = static_cast<double>(h.elements.size());
         const double shared_w = w.shared_count, shared_h = h.shared_count, stride_w = v.stride_w, stride_h = v.stride_h;
-        const double rest_w = all_w - shared_w * stride_w, rest_h = all_h - shared_h * stride_h;
+        // (Of a y shorter than the kernel's stride not all residues have taps.)
+        const double rest_w = std::max(all_w - shared_w * stride_w, 0.0),
+                     rest_h = std::max(all_h - shared_h * stride_h, 0.0);
         // (Of residues of two axes the factor below is enough for what crosses cache lines.)
         const double crossing = v.stride_h > 1 ? 0 : vectors * cycles_to_cross_lines(w);
         const auto load_step = [&](double broadcasts) { // latency of few accumulators included

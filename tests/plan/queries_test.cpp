@@ -1,4 +1,5 @@
 // What a plan and the library say of themselves.
+#include <regex>
 #include <set>
 #include <string>
 
@@ -50,6 +51,33 @@ TEST(Queries, OfAPlanThatWasNotCreated) {
     EXPECT_EQ(convt_plan_candidate(plan.get(), 0), nullptr);
     EXPECT_EQ(convt_plan_kernel_count(plan.get()), 0u);
     EXPECT_EQ(convt_plan_kernel(plan.get(), 0), nullptr);
+}
+
+// Of kernels for other strides too, where y is shorter than the stride.
+TEST(Queries, EstimatesArePositive) {
+    for (const char *const line :
+         {"f32 nchw n1 g1 ic64 oc64 i1 k2 s2 bias", "f32 nchw n1 g1 ic64 oc64 i1x1 k2x2 s2x2 bias",
+          "f32 nhwc n1 g1 ic64 oc64 i1x1 k2x2 s2x2", "f64 nchw n2 g1 ic16 oc3 i1x9 k1x4 s1x2 bias",
+          "f32 nchw n1 g1 ic16 oc3 i9x1 k4x3 s2x3 bias", "f32 nchw n1 g8 ic8 oc8 i1x1 k3x3 s3x3",
+          "f32 nchw n1 g1 ic32 oc4 i5x7 k4x4 s2x2 p1x1_1x1 bias"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 1);
+        for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
+            if (!convt_isa_supported(isa)) continue;
+            Options options{};
+            options.isa = convt_isa_name(isa);
+            Plan plan;
+            const void *const b = inputs.b ? inputs.b->data() : nullptr;
+            ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), b, &plan));
+            const std::string text = plan.explain();
+            const std::regex candidate("\\n +\\*? *([a-z]\\S+) +(-?[0-9.]+(?:e[+-][0-9]+)?)(?=\\n)");
+            std::size_t found = 0;
+            for (std::sregex_iterator i(text.begin(), text.end(), candidate), end; i != end; ++i, found++) {
+                EXPECT_GT(std::stod((*i)[2].str()), 0) << line << " on " << convt_isa_name(isa) << ": " << (*i)[1];
+            }
+            EXPECT_GT(found, 2u) << text;
+        }
+    }
 }
 
 TEST(Queries, PackedBytesAreZeroWhenWeightsArriveWithTheRun) {
