@@ -94,7 +94,8 @@ class Ours:
 
     def result(self):
         best = min(self.rows, key=lambda row: row["best_ms"])
-        return {"best_ms": best["best_ms"], "turns_ms": [row["best_ms"] for row in self.rows], "median_ms": statistics.median(row["median_ms"] for row in self.rows),
+        return {"best_ms": best["best_ms"], "turns_ms": [row["best_ms"] for row in self.rows],
+                "median_ms": statistics.median(row["median_ms"] for row in self.rows),
                 "runs": sum(row["runs"] for row in self.rows), "gflops": best["gflops"],
                 "peak_gflops": max((row["peak_gflops"] for row in self.rows if row["peak_gflops"]), default=None),
                 **{key: best[key] for key in ("variant", "isa", "device", "workspace_bytes", "packed_bytes", "plan_ms")}}
@@ -135,7 +136,8 @@ class Peer:
         self.medians.append(statistics.median(times))
 
     def result(self):
-        result = {"best_ms": min(self.times), "turns_ms": self.turns, "median_ms": statistics.median(self.medians), "runs": len(self.times)}
+        result = {"best_ms": min(self.times), "turns_ms": self.turns, "median_ms": statistics.median(self.medians),
+                  "runs": len(self.times)}
         return {**result, "kernel": self.note} if self.note else result
 
     def close(self):

@@ -80,9 +80,8 @@ def markdown(results):
         lines.append(f"- {measured['threads']} thread{'s' * (measured['threads'] > 1)}: multiply-add peak "
                      f"{measured['fma_gflops']:.0f} GFLOP/s, copy {measured['copy_gb_per_s']:.1f} GB/s; load average at the "
                      f"end {measured['load_average_after']:.1f}; microseconds of a call (a layer of one multiply): {calls}")
-    lines += ["", f"{results['dtype']}, best of many runs, in ms. Ratio: the time of the other over ours, the median of {results['rounds']} "
-              "rounds; above 1, ours is faster.", "",
-              *summary(results).splitlines()]
+    lines += ["", f"{results['dtype']}, best of many runs, in ms. Ratio: the time of the other over ours, the median of "
+              f"{results['rounds']} rounds; above 1, ours is faster.", "", *summary(results).splitlines()]
     settings = peer_settings(results)
     for measured in results["measured"]:
         rows = rows_of(results, measured["threads"])

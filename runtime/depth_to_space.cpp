@@ -51,6 +51,12 @@ void repeat(char *to, std::int64_t bytes, const char *value, std::int64_t value_
     }
 }
 
+// Whether there are residues that no tap reaches.
+bool has_gaps(const Geometry &geometry) {
+    return std::any_of(geometry.axes.begin(), geometry.axes.end(),
+                       [](const AxisGeometry &axis) { return axis.kernel < axis.stride; });
+}
+
 } // namespace
 
 std::vector<DepthToSpace::Layer> DepthToSpace::list() const {
@@ -140,8 +146,9 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     const Geometry &geometry = request.geometry;
     const void *const b = request.b;
     const auto y_size = static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
+    const bool gaps = has_gaps(geometry), many = geometry.out_channels_per_group() > kMostChannels;
     bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && geometry.batch > 0 && geometry.in_channels > 0 &&
-                geometry.out_channels > 0;
+                geometry.out_channels > 0 && (gaps || !many);
     std::int64_t residues = 1;
     for (const AxisGeometry &axis : geometry.axes) {
         fits = fits && axis.dilation == 1 && axis.in > 0 && axis.stride <= kMostBytes;
@@ -155,15 +162,14 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     double elements = 0;
     for (const Layer &layer : own->layers_) elements += static_cast<double>(volume(own->geometry_of(layer).y_shape));
     elements = std::min(elements, y_elements); // that are rearranged, without cropped ones
-    if (elements * static_cast<double>(y_size) > kMostBytes ||
-        (geometry.out_channels_per_group() > kMostChannels && y_elements < kSparse * elements)) {
+    if (elements * static_cast<double>(y_size) > kMostBytes || (many && y_elements < kSparse * elements)) {
         return Status();
     }
     const bool apart = geometry.layout == CONVT_CHANNELS_LAST && geometry.out_channels > 1;
     const AxisGeometry &w = geometry.axes.back();
     made->cost = elements * ((apart ? kCyclesApart : kCyclesPerElement) +
                              kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
-    if (own->has_gaps()) made->cost += y_elements * static_cast<double>(y_size) / kFilled;
+    if (gaps) made->cost += y_elements * static_cast<double>(y_size) / kFilled;
     for (const Layer &layer : own->layers_) made->cost += least_cost(own->geometry_of(layer), request.settings.isa);
     if (geometry.layout == CONVT_CHANNELS_FIRST) made->cost *= machine().depth_to_space;
     if (geometry.group >= kManyGroups) made->cost *= machine().groups_to_space;
@@ -226,7 +232,7 @@ void DepthToSpace::plan_workspace() {
 Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     char *const depth = workspace + layer_bytes_;
-    if (has_gaps()) fill_with_bias(t);
+    if (has_gaps(geometry_)) fill_with_bias(t);
     for (const Layer &layer : layers_) {
         const Geometry &g = layer.plan->geometry();
         RunTensors own;
@@ -246,11 +252,6 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
         rearrange(layer, depth, t);
     }
     return Status();
-}
-
-bool DepthToSpace::has_gaps() const {
-    return std::any_of(geometry_.axes.begin(), geometry_.axes.end(),
-                       [](const AxisGeometry &axis) { return axis.kernel < axis.stride; });
 }
 
 void DepthToSpace::fill_with_bias(const RunTensors &t) const {

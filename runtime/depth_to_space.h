@@ -42,7 +42,6 @@ class DepthToSpace : public Method {
     Geometry geometry_of(const Layer &layer) const;
     std::vector<char> gather(const Layer &layer, const void *w) const;
     void plan_workspace();
-    bool has_gaps() const; // residues that no tap reaches
     void fill_with_bias(const RunTensors &tensors) const;
     void rearrange(const Layer &layer, const char *depth, const RunTensors &tensors) const;
 

@@ -29,10 +29,6 @@ constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes
 constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
-
-// All such cycles are of elements of four bytes. Those of f64 take 1.1 to 2.75 times as long (Emerald Rapids, eight layers).
-double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<double>(size) / 4); }
-
 // The same of a block whose channels are a few cache lines of each position of a y with channels last, those of another on
 // other pages: 60 to 100 cycles a line.
 constexpr double kCyclesOfLines = 5;
@@ -54,6 +50,9 @@ std::int64_t channels_at_once(std::int64_t channels) {
         if (channels % few == 0) return few;
     return channels;
 }
+
+// Cycles of transposing are those of elements of four bytes. f64 takes 1.1 to 2.75 times as long (Emerald Rapids, eight layers).
+double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<double>(size) / 4); }
 
 // shape: of x or y of a layer with that layout, or of a block of it.
 double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype,
@@ -180,13 +179,18 @@ Geometry OtherLayout::inner(std::int64_t block) const {
     return g;
 }
 
+bool OtherLayout::y_is_far() const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    return static_cast<double>(volume(geometry_.y_shape) * size) > kNear;
+}
+
 double OtherLayout::cycles_to_transpose_all() const {
     const std::int64_t blocks = block_count();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
                        geometry_.out_channels * size >= kOtherPages &&
                        static_cast<double>(volume(geometry_.y_shape) * size) >= machine().second_level_cache;
-    const bool far_strips = strips_ > 1 && static_cast<double>(volume(geometry_.y_shape) * size) > kNear;
+    const bool far_strips = strips_ > 1 && y_is_far();
     const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
                        static_cast<double>(volume(geometry_.x_shape) * size) > machine().far_bytes;
     const auto of_block = [&](std::int64_t i) {
@@ -419,9 +423,7 @@ void OtherLayout::transpose(const std::int64_t *shape, convt_layout from_layout,
     // Along the kernel's w the copy is dense, along its c1 x is.
     const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
     std::array<Axis, 7> dims = {Axis(), dense_to, axes[1], axes[2], dense_from, Axis(), n}; // c0, w, h, d, c1, g, n
-    const auto y_bytes =
-        static_cast<double>(volume(geometry_.y_shape)) * static_cast<double>(convt_dtype_size(geometry_.dtype));
-    if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_bytes > kNear) { // to y
+    if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) {              // to y
         const std::int64_t few = channels_at_once(channels.extent);
         dims[4].extent = few;
         dims[5] = {channels.extent / few, few * channels.from, few * channels.to};

@@ -45,6 +45,7 @@ class OtherLayout : public Method {
     std::int64_t first_group(std::int64_t block) const { return strips_ > 1 ? 0 : block * block_groups_; }
     Strip strip(std::int64_t block) const;
     Geometry inner(std::int64_t block) const;
+    bool y_is_far() const;
     double cycles_to_transpose_all() const;
     double cycles_of_layers() const;
     template<typename OfBlock>
