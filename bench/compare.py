@@ -137,7 +137,8 @@ def choose_peers(asked, all_peers):
 
 def run_layers(layers, threads, peers, arguments, log):
     """Rows, and what was measured of the machine with so many threads."""
-    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout) for layout in (None, "nhwc")]
+    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, winograd=arguments.winograd)
+              for layout in (None, "nhwc")]
     settings = settings_of(arguments.dtype)
     takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in settings[peer]]
     with tempfile.TemporaryDirectory() as folder:
@@ -168,6 +169,7 @@ def main():
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32", help="of the tensors (default: f32)")
     parser.add_argument("--only", metavar="TEXT", default="", help="only layers whose name contains this")
     parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
+    parser.add_argument("--winograd", action="store_true", help="let ours use Winograd's algorithm")
     parser.add_argument("--rounds", type=int, default=5, help="turns that each takes per layer (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.6,
                         help="to run each layer for in each library, over all rounds (default: 0.6)")
@@ -190,13 +192,15 @@ def main():
             print(f"{workload.name}: no such layer", file=sys.stderr)
             continue
         none = False
-        out = arguments.out / (workload.stem if arguments.dtype == "f32" else f"{workload.stem}-{arguments.dtype}")
+        kinds = ([] if arguments.dtype == "f32" else [arguments.dtype]) + (["winograd"] if arguments.winograd else [])
+        out = arguments.out / "-".join([workload.stem, *kinds])
         out.mkdir(parents=True, exist_ok=True)
         print(f"\n{workload.name}: {len(layers)} layers", flush=True)
         results = {"workload": workload.name, "machine": machine.describe(),
                    "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
                                 "python": sys.version.split()[0]},
-                   "dtype": arguments.dtype, "rounds": arguments.rounds, "seconds": arguments.seconds, "measured": [], "rows": []}
+                   "dtype": arguments.dtype, "winograd": arguments.winograd, "rounds": arguments.rounds,
+                   "seconds": arguments.seconds, "measured": [], "rows": []}
         with open(out / "peers.log", "w") as log:
             for count in threads:
                 rows, measured = run_layers(layers, count, peers, arguments, log)

@@ -75,13 +75,15 @@ def write_layer(layer, folder, dtype="f32"):
 
 
 class Ours:
-    def __init__(self, command, threads, device=None, layout=None):
+    def __init__(self, command, threads, device=None, layout=None, winograd=False):
         self.name = f"convtranspose {layout}" if layout else "convtranspose"
         self.command, self.options = command, ["--threads", str(threads)]
         if layout:
             self.options += ["--layout", layout]
         if device:
             self.options += ["--device", device]
+        if winograd:
+            self.options += ["--winograd"]
 
     def prepare(self, folder):
         """y, and where it begins if not as the layer says."""

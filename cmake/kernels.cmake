@@ -262,6 +262,54 @@ function(convtranspose_col2im)
     endforeach()
 endfunction()
 
+# Winograd's algorithm (runtime/winograd.h): what is made of x before the products, by entries of w and h, "any", "W" of a single
+# axis, or "WxH" (generators/winograd_input_generator.cpp); and of the products afterwards, by taps of the residue along w and h, 0
+# without w.
+function(convtranspose_winograd)
+    cmake_parse_arguments(arg "" "" "ISAS;DTYPES;ENTRIES;COUNTS_W;COUNTS_H" ${ARGN})
+    if(NOT channels IN_LIST CONVTRANSPOSE_FAMILIES) # which compute the products
+        return()
+    endif()
+    _convtranspose_built(arg_ISAS arg_DTYPES)
+    foreach(isa IN LISTS arg_ISAS)
+        foreach(dtype IN LISTS arg_DTYPES)
+            foreach(entries IN LISTS arg_ENTRIES)
+                string(REPLACE x ";" axes ${entries})
+                list(POP_BACK axes entries_h)
+                set(entries_w none)
+                if(entries STREQUAL any)
+                    set(entries_w any)
+                elseif(axes)
+                    set(entries_w ${axes})
+                endif()
+                string(TOLOWER winograd_${dtype}_input_${entries} name)
+                _convtranspose_winograd(${name} ${isa} ${dtype} winograd_input WinogradInputSignature
+                                        "0, 0, \"${entries_w}\", \"${entries_h}\", @, nullptr"
+                                        "built_in_w=${entries_w};built_in_h=${entries_h}")
+            endforeach()
+            foreach(count_w IN LISTS arg_COUNTS_W)
+                foreach(count_h IN LISTS arg_COUNTS_H)
+                    _convtranspose_winograd(winograd_${dtype}_output_${count_w}x${count_h} ${isa} ${dtype} winograd_output
+                                            WinogradOutputSignature
+                                            "${count_w}, ${count_h}, \"\", \"\", nullptr, @"
+                                            "count_w=${count_w};count_h=${count_h}")
+                endforeach()
+            endforeach()
+        endforeach()
+    endforeach()
+endfunction()
+
+# One of them. row: what follows the ISA and the type in the table, @ standing for the function.
+function(_convtranspose_winograd name isa dtype generator signature row parameters)
+    set(function convt_${name}_${isa})
+    string(REPLACE "@" ${function} row "${row}")
+    list(APPEND parameters type=${halide_dtype_${dtype}})
+    string(TOUPPER CONVT_${dtype} enum)
+    _convtranspose_kernel(float ${name} ${isa} ${generator} ${parameters})
+    _convtranspose_row(float WINOGRAD winograd ${name} ${isa} ${generator} ${kernel_target} ${function}
+                       "${signature} ${function};\n" "    {Isa::${enum_isa_${isa}}, ${enum}, ${row}},\n" "" ${parameters})
+endfunction()
+
 # The same of floats. h16: f16 that is summed in f16; b16: bf16 that is multiplied as such.
 function(_convtranspose_float dtype arithmetic enum type type_enum)
     set(${arithmetic} float PARENT_SCOPE)
@@ -418,7 +466,8 @@ endfunction()
 # convtranspose_kernels(components): builds the table. Sets the list of components that have kernels, and for each of them
 # kernel_objects_<component> and kernel_table_<component>, the C++ source that lists them.
 function(convtranspose_kernels components_variable)
-    foreach(generator reference channels matrix wide few depthwise copy_input col2im col2im_channels post_ops)
+    foreach(generator reference channels matrix wide few depthwise copy_input col2im col2im_channels post_ops
+            winograd_input winograd_output)
         if(CONVTRANSPOSE_GENERATORS_DIR)
             # What runs is of this machine, whatever is built.
             find_program(CONVTRANSPOSE_${generator}_GENERATOR ${generator}_generator PATHS ${CONVTRANSPOSE_GENERATORS_DIR}
@@ -461,6 +510,12 @@ function(convtranspose_kernels components_variable)
         if(col2im)
             set(col2im "\nconst Col2imVariant kCol2im[] = {\n${col2im}};\n")
             set(col2im_table "kCol2im, sizeof kCol2im / sizeof kCol2im[0]")
+        endif()
+        get_property(winograd DIRECTORY PROPERTY CONVTRANSPOSE_WINOGRAD_${component})
+        set(winograd_table "nullptr, 0")
+        if(winograd)
+            set(winograd "\nconst WinogradVariant kWinograd[] = {\n${winograd}};\n")
+            set(winograd_table "kWinograd, sizeof kWinograd / sizeof kWinograd[0]")
         endif()
         get_property(records DIRECTORY PROPERTY CONVTRANSPOSE_RECORDS_${component})
         set(records_table nullptr)

@@ -114,6 +114,9 @@ function(convtranspose_table)
     endif()
     convtranspose_col2im(ISAS ${float_isas} DTYPES f32 STRIDES 3 4)
 
+    # Winograd's algorithm, of layers that may be computed so.
+    convtranspose_winograd(ISAS ${float_isas} DTYPES f32 f64 ENTRIES any COUNTS_W 0 1 2 3 COUNTS_H 1 2 3)
+
     convtranspose_architecture_table()
 
     # One input channel per group.

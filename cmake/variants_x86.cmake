@@ -87,6 +87,10 @@ function(convtranspose_architecture_table)
     # 0.86, 256 of 4000 to 1, 16 stride 8, 0.8 (on AVX2 1.1, 0.99, 1).
     convtranspose_col2im(ISAS avx512 DTYPES f16 bf16 f32 f64 STRIDES channels)
 
+    # Winograd's algorithm: of kernels of 4x4 and 3x3 of stride 2, and 3x3 of stride 1; and of a single axis, as of 16 stride 8.
+    convtranspose_winograd(ISAS avx512 avx2 DTYPES f32 f64
+                           ENTRIES D0X1D1X2D2xD0X1D1X2D2 X0D0X1D1xX0D0X1D1 E0D1S1E1xE0D1S1E1 D0X1D1X2D2 X0D0X1D1 D0X1D1)
+
     # Matrix instructions, for bf16.
     convtranspose_copies(ISAS amx DTYPES b16 BLOCK 1 ORDERS transposed tiles)
     convtranspose_copies(ISAS amx DTYPES b16 BLOCK 2 ORDERS planar channels)

@@ -140,6 +140,7 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
     if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
     settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
     settings->sums_in_f16 = o.sums_in_f16 != 0;
+    settings->winograd = o.winograd != 0;
     settings->tuning = o.tuning ? &o.tuning->records : nullptr;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
     if (o.variant) {

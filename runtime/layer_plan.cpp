@@ -280,8 +280,13 @@ Status LayerPlan::plan_method(const void *w, const void *b) {
     MethodRequest request = {geometry_, settings_, w, b, core_.variant().arithmetic, cost_};
     request.settings.variant.clear(); // what is asked for is of this one
     if (!wanted.empty()) request.most = std::numeric_limits<double>::infinity();
+    bool needs_asking = false;
     for (const MethodKind &kind : methods()) {
         if ((!wanted.empty() && wanted != kind.name) || (!w && !kind.for_weights_at_run_time)) continue;
+        if (kind.rounds_otherwise && !settings_.winograd) {
+            needs_asking = true;
+            continue;
+        }
         MadeMethod made;
         if (Status status = kind.create(request, &made); !status) return status;
         if (made.cost > 0) estimates_.push_back({kind.name, made.cost});
@@ -291,6 +296,10 @@ Status LayerPlan::plan_method(const void *w, const void *b) {
         request.most = made.cost;
     }
     if (!is_method(wanted) || method_) return Status();
+    if (!settings_.variant.empty() && needs_asking) {
+        return Status(CONVT_UNSUPPORTED,
+                      concat(wanted, " rounds otherwise than the definition: options.winograd must allow it"));
+    }
     if (!settings_.variant.empty()) {
         return Status(CONVT_UNSUPPORTED,
                       concat(wanted, w ? " cannot compute this problem" : " needs constant weights"));
@@ -445,7 +454,8 @@ void LayerPlan::list() const {
         // The chosen one in front, the others behind the best kernel.
         std::vector<const char *> others;
         for (const MethodKind &kind : methods()) {
-            if (kind.name != method_name_) others.push_back(kind.name);
+            if (kind.name != method_name_ && (settings_.winograd || !kind.rounds_otherwise))
+                others.push_back(kind.name);
         }
         able_.insert(able_.begin() + (able_.empty() ? 0 : 1), others.begin(), others.end());
         if (method_) able_.insert(able_.begin(), method_name_);

@@ -23,7 +23,7 @@ struct PlanSettings {
     Allocator allocator;
     Isa isa = Isa::kX86_64;
     std::string variant; // forced; empty: by cost
-    bool sums_in_f16 = false;
+    bool sums_in_f16 = false, winograd = false;
     bool keeps_layout = false;      // not computed in the other one
     bool by_kernel = false;         // nor by another method
     const Tuning *tuning = nullptr; // null: see tuning_record()

@@ -7,16 +7,18 @@
 #include "images_as_row.h"
 #include "other_layout.h"
 #include "residue_layers.h"
+#include "winograd.h"
 
 namespace convtranspose {
 
 const std::vector<MethodKind> &methods() {
     static const std::vector<MethodKind> all = {
-        {"residue_layers", false, ResidueLayers::create},
-        {"depth_to_space", false, DepthToSpace::create},
-        {"col2im", true, Col2im::create},
-        {"other_layout", false, OtherLayout::create},
-        {"images_as_row", false, ImagesAsRow::create},
+        {"residue_layers", false, false, ResidueLayers::create},
+        {"depth_to_space", false, false, DepthToSpace::create},
+        {"col2im", true, false, Col2im::create},
+        {"other_layout", false, false, OtherLayout::create},
+        {"images_as_row", false, false, ImagesAsRow::create},
+        {"winograd", false, true, Winograd::create},
     };
     return all;
 }

@@ -77,7 +77,7 @@ struct MadeMethod {
 
 struct MethodKind {
     const char *name;
-    bool for_weights_at_run_time;
+    bool for_weights_at_run_time, rounds_otherwise; // the latter: only if PlanSettings::winograd asks for it
     Status (*create)(const MethodRequest &request, MadeMethod *made);
 };
 

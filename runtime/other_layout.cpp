@@ -12,6 +12,7 @@
 #include "kernel_tables.h"
 #include "machine.h"
 #include "residue_layers.h"
+#include "winograd.h"
 
 namespace convtranspose {
 
@@ -22,6 +23,8 @@ constexpr std::int64_t kMostBytes =
 // Estimates are not that exact, least of layers with channels last that are computed with channels first.
 constexpr double kGainLast = 0.9;
 constexpr std::int64_t kFarWeights = 2 << 20; // bytes
+// Times as long as estimated, of blocks by Winograd's algorithm: Emerald Rapids, 3x3 stride 2 of 128x128 and 64x64, 1.12 and 1.02.
+constexpr double kOfWinograd = 1.1;
 // Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
 // in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
 // 0.85, and 0.65 to 1.05.
@@ -132,6 +135,7 @@ void OtherLayout::plan_strips() {
     const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
     if (count == 0) return;
     strip_q_ = ceil_div(all, count);
+    if (settings_.winograd) strip_q_ += strip_q_ % 2; // whose tiles are of two
     strips_ = ceil_div(all, strip_q_);
     images_ = 1;
 }
@@ -214,8 +218,8 @@ double OtherLayout::cycles_to_transpose_all() const {
 double OtherLayout::cycles_of_layers() const {
     return of_blocks([&](std::int64_t i) {
         const Geometry g = inner(i);
-        return std::min(
-            {least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa), ImagesAsRow::cost(g, settings_.isa)});
+        return std::min({least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa),
+                         ImagesAsRow::cost(g, settings_.isa), kOfWinograd * Winograd::cost(g, settings_)});
     });
 }
 

@@ -142,6 +142,20 @@ struct Col2imVariant {
     Col2imFunction run;
 };
 
+// generators/winograd_input_generator.cpp and winograd_output_generator.cpp: their inputs in order and then the output.
+using WinogradInputFunction = int (*)(halide_buffer_t *x, halide_buffer_t *entries_w, halide_buffer_t *entries_h,
+                                      std::int32_t first_w, std::int32_t first_h, halide_buffer_t *transformed);
+using WinogradOutputFunction = int (*)(halide_buffer_t *products, halide_buffer_t *y);
+
+struct WinogradVariant { // either input or output
+    Isa isa;
+    convt_dtype dtype;
+    int count_w, count_h;              // of output: taps of the residue along w and h; 0: there is no such axis
+    const char *entries_w, *entries_h; // of input: those that are built in, as its generator has them
+    WinogradInputFunction input;
+    WinogradOutputFunction output;
+};
+
 } // namespace convtranspose
 
 // Kernels of a component of the library, float or quantized, or some that a program adds (convt_add_kernels).
@@ -155,6 +169,8 @@ struct convt_kernels {
     std::size_t post_ops_count;
     const convtranspose::Col2imVariant *col2im;
     std::size_t col2im_count;
+    const convtranspose::WinogradVariant *winograd;
+    std::size_t winograd_count;
     const char *records; // tuning records (tuning.h) that come with them; null: none
 };
 

@@ -16,6 +16,7 @@ struct PlanOptions {
     int threads = 1;
     std::string variant, isa; // empty: chosen by the plan
     std::string device;       // empty or "cpu": the CPU
+    bool winograd = false;
 
     bool on_device() const { return !device.empty() && device != "cpu"; }
     Options view() const {
@@ -23,6 +24,7 @@ struct PlanOptions {
         options.threads = threads;
         options.variant = variant.empty() ? nullptr : variant.c_str();
         options.isa = isa.empty() ? nullptr : isa.c_str();
+        options.winograd = winograd ? 1 : 0;
         options.device.name = device.empty() ? nullptr : device.c_str();
         return options;
     }

@@ -89,6 +89,8 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
                         "cpu, or a device whose kernels are built in: cuda, opencl (see targets)");
     command->add_option("--isa", options->isa, "Force an ISA (see targets); default: the best that this CPU runs");
     command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
+    command->add_flag("--winograd", options->winograd,
+                      "Allow Winograd's algorithm, faster and of other rounding errors, for f32 and f64");
 }
 
 CLI::Option *add_paths(CLI::App *command, std::vector<std::string> *paths, const char *description) {

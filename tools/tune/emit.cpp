@@ -300,15 +300,19 @@ class Emitter {
         return "// Made by `convtranspose tune`.\n#include <cstdint>\n#include <type_traits>\n\n#include "
                "\"variant.h\"\n\n"
                "using ConvSignature = std::remove_pointer_t<convtranspose::ConvFunction>;\n"
-               "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n\nextern \"C\" {\n" +
+               "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n"
+               "using WinogradInputSignature = std::remove_pointer_t<convtranspose::WinogradInputFunction>;\n"
+               "using WinogradOutputSignature = "
+               "std::remove_pointer_t<convtranspose::WinogradOutputFunction>;\n\nextern \"C\" {\n" +
                declarations + "}\n\nnamespace convtranspose {\nnamespace {\n" + in_front +
                list("variant", "Variant", "kVariants") + list("copy", "CopyVariant", "kCopies") +
                list("post_ops", "PostOpsVariant", "kPostOps") + list("col2im", "Col2imVariant", "kCol2im") +
-               "const char kRecords[] =\n" + (records.empty() ? "\"\"" : records) +
-               "    ;\n} // namespace\n\nconst KernelTable convt_" + component + "_kernels = {" +
-               quoted(stamp.at("kernels").get<std::string>()) + ",\n    " + entry("variant", "kVariants") + ",\n    " +
-               entry("copy", "kCopies") + ",\n    " + entry("post_ops", "kPostOps") + ",\n    " +
-               entry("col2im", "kCol2im") + ",\n    kRecords};\n\n} // namespace convtranspose\n";
+               list("winograd", "WinogradVariant", "kWinograd") + "const char kRecords[] =\n" +
+               (records.empty() ? "\"\"" : records) + "    ;\n} // namespace\n\nconst KernelTable convt_" + component +
+               "_kernels = {" + quoted(stamp.at("kernels").get<std::string>()) + ",\n    " +
+               entry("variant", "kVariants") + ",\n    " + entry("copy", "kCopies") + ",\n    " +
+               entry("post_ops", "kPostOps") + ",\n    " + entry("col2im", "kCol2im") + ",\n    " +
+               entry("winograd", "kWinograd") + ",\n    kRecords};\n\n} // namespace convtranspose\n";
     }
 
     void copy_package() const {
