@@ -98,6 +98,11 @@ LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     problem_ = core_problem(core_geometry_, kernel_y_dtype(geometry, leading_ > 0), true);
     if (settings_.variant.empty()) {
         record_ = tuning_record(settings_.tuning, geometry, settings_.isa, settings_.parallel.threads, &record_note_);
+        if (record_ && rounds_otherwise(record_->variant) && !settings_.winograd) {
+            record_note_ =
+                concat("a tuning record names ", record_->variant, ", which options.winograd does not allow");
+            record_ = nullptr;
+        }
     }
 }
 
@@ -280,13 +285,9 @@ Status LayerPlan::plan_method(const void *w, const void *b) {
     MethodRequest request = {geometry_, settings_, w, b, core_.variant().arithmetic, cost_};
     request.settings.variant.clear(); // what is asked for is of this one
     if (!wanted.empty()) request.most = std::numeric_limits<double>::infinity();
-    bool needs_asking = false;
     for (const MethodKind &kind : methods()) {
         if ((!wanted.empty() && wanted != kind.name) || (!w && !kind.for_weights_at_run_time)) continue;
-        if (kind.rounds_otherwise && !settings_.winograd) {
-            needs_asking = true;
-            continue;
-        }
+        if (kind.rounds_otherwise && !settings_.winograd) continue;
         MadeMethod made;
         if (Status status = kind.create(request, &made); !status) return status;
         if (made.cost > 0) estimates_.push_back({kind.name, made.cost});
@@ -296,7 +297,7 @@ Status LayerPlan::plan_method(const void *w, const void *b) {
         request.most = made.cost;
     }
     if (!is_method(wanted) || method_) return Status();
-    if (!settings_.variant.empty() && needs_asking) {
+    if (rounds_otherwise(settings_.variant) && !settings_.winograd) {
         return Status(CONVT_UNSUPPORTED,
                       concat(wanted, " rounds otherwise than the definition: options.winograd must allow it"));
     }

@@ -27,4 +27,9 @@ bool is_method(const std::string &name) {
     return std::any_of(methods().begin(), methods().end(), [&](const MethodKind &kind) { return name == kind.name; });
 }
 
+bool rounds_otherwise(const std::string &name) {
+    return std::any_of(methods().begin(), methods().end(),
+                       [&](const MethodKind &kind) { return name == kind.name && kind.rounds_otherwise; });
+}
+
 } // namespace convtranspose

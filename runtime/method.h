@@ -81,6 +81,9 @@ struct MethodKind {
     Status (*create)(const MethodRequest &request, MadeMethod *made);
 };
 
+// Whether it is a method that does: not one without leave.
+bool rounds_otherwise(const std::string &name);
+
 // In the order in which they are tried: each has to be estimated to take less than those before it.
 const std::vector<MethodKind> &methods();
 

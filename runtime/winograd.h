@@ -80,6 +80,7 @@ class Winograd : public Method {
     static Axis axis_of(const AxisGeometry &geometry);
     void find_input();
     bool fits() const;
+    int product_count() const;
     void plan_strips();
     void list_layers();
     void plan_workspace();
@@ -93,8 +94,13 @@ class Winograd : public Method {
 
     std::int64_t pitch() const;          // elements of what is made of x, from one position to the next
     std::int64_t product_stride() const; // elements from one product to the next
-    std::uint64_t bytes_of_worker() const { return layer_bytes_ + transformed_bytes_ + product_bytes_; }
+    std::uint64_t bytes_of_residue() const { return layer_bytes_ + product_bytes_; }
+    std::uint64_t bytes_of_worker() const {
+        return transformed_bytes_ + static_cast<std::uint64_t>(residues_at_once_) * bytes_of_residue();
+    }
     Status run_strip(const Strip &strip, const RunTensors &tensors, char *workspace) const;
+    Status run_residue(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &tensors,
+                       const char *transformed, char *workspace) const;
     void transform_input(const Strip &strip, const RunTensors &tensors, char *transformed) const;
     void transform_output(const Strip &strip, const Layer &layer, std::size_t rh, std::size_t rw, const char *products,
                           const RunTensors &tensors) const;
@@ -105,7 +111,9 @@ class Winograd : public Method {
     Axis h_, w_;            // outermost, innermost; of one axis the latter is none
     WinogradInputFunction input_ = nullptr;
     std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // along h, of an image; images of a strip
-    int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each
+    int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each,
+    int residues_at_once_ =
+        1; // of which they then take whole residues, with products of their own; 1: all share each product
     std::vector<Layer> layers_;
     std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // of a worker
 };

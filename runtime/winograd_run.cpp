@@ -1,5 +1,6 @@
 // How Winograd's algorithm runs: strips, and calls of the kernels that transform x and y.
 #include <algorithm>
+#include <cstring>
 
 #include "core_parts.h"
 #include "winograd.h"
@@ -13,6 +14,15 @@ struct Image {
     char *data;
     std::int64_t h, w;
 };
+
+// Of so many positions, one after the other. (Those of a Shape would take memory.)
+Strides rows(std::int64_t positions, std::int64_t position) {
+    Strides strides(3);
+    strides[0] = positions * position;
+    strides[1] = position;
+    strides[2] = 1;
+    return strides;
+}
 
 Image image_of(const void *data, const Strides &strides, std::int64_t image, std::int64_t size) {
     char *const begin = static_cast<char *>(const_cast<void *>(data)) + image * strides[0] * size;
@@ -32,34 +42,42 @@ Status Winograd::run(const RunTensors &t, char *workspace) const {
 }
 
 Status Winograd::run_strip(const Strip &strip, const RunTensors &t, char *workspace) const {
+    char *const transformed = workspace, *const of_residues = transformed + transformed_bytes_;
+    transform_input(strip, t, transformed);
+    const Parallel parallel = residues_at_once_ > 1 ? parallel_ : Parallel();
+    const std::size_t residues_w = w_.residues.size();
+    return run_by(parallel, residues_at_once_, h_.residues.size() * residues_w,
+                  [&](std::size_t task, std::size_t worker) {
+                      return run_residue(strip, task / residues_w, task % residues_w, t, transformed,
+                                         of_residues + worker * bytes_of_residue());
+                  });
+}
+
+Status Winograd::run_residue(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &t,
+                             const char *transformed, char *workspace) const {
+    const Residue &h = h_.residues[rh], &w = w_.residues[rw];
+    if (h.positions <= 2 * strip.first_tile || w.positions <= 0) return Status();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t positions_here = positions(strip.tiles), of_entry = positions_here * pitch() * size;
-    char *const transformed = workspace + layer_bytes_, *const products = transformed + transformed_bytes_;
-    transform_input(strip, t, transformed);
+    char *const products = workspace + layer_bytes_;
     RunTensors own;
-    own.x_strides = dense_strides({1, positions_here, pitch()});
-    own.y_strides = dense_strides({1, positions_here, geometry_.out_channels});
-    for (std::size_t rh = 0; rh < h_.residues.size(); rh++) {
-        for (std::size_t rw = 0; rw < w_.residues.size(); rw++) {
-            const Residue &h = h_.residues[rh], &w = w_.residues[rw];
-            if (h.positions <= 2 * strip.first_tile || w.positions <= 0) continue;
-            const Layer &layer = layer_of(h, w);
-            const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
-            const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
-            for (std::size_t kh = 0; kh < h.entries.size(); kh++) {
-                for (std::size_t kw = 0; kw < of_w; kw++) {
-                    const auto entry = static_cast<std::int64_t>(h.entries[kh]) * w_.entry_count() +
-                                       static_cast<std::int64_t>(w.entries[kw]);
-                    const auto product = static_cast<std::int64_t>(kh * of_w + kw);
-                    own.x = transformed + entry * of_entry;
-                    own.y = products + product * product_stride() * size;
-                    const std::size_t plan = (h.count > 1 ? kh : 0) * weights_w + (w.count > 1 ? kw : 0);
-                    if (Status status = plans[plan]->run(own, workspace); !status) return status;
-                }
-            }
-            transform_output(strip, layer, rh, rw, products, t);
+    own.x_strides = rows(positions_here, pitch());
+    own.y_strides = rows(positions_here, geometry_.out_channels);
+    const Layer &layer = layer_of(h, w);
+    const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
+    const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
+    for (std::size_t kh = 0; kh < h.entries.size(); kh++) {
+        for (std::size_t kw = 0; kw < of_w; kw++) {
+            const auto entry =
+                static_cast<std::int64_t>(h.entries[kh]) * w_.entry_count() + static_cast<std::int64_t>(w.entries[kw]);
+            const auto product = static_cast<std::int64_t>(kh * of_w + kw);
+            own.x = transformed + entry * of_entry;
+            own.y = products + product * product_stride() * size;
+            const std::size_t plan = (h.count > 1 ? kh : 0) * weights_w + (w.count > 1 ? kw : 0);
+            if (Status status = plans[plan]->run(own, workspace); !status) return status;
         }
     }
+    transform_output(strip, layer, rh, rw, products, t);
     return Status();
 }
 
@@ -73,9 +91,14 @@ void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *tr
         entries.set(1, 0, kEntryColumns, 1);
         return entries;
     };
+    if (volume(geometry_.x_shape) == 0) {
+        std::memset(transformed, 0, static_cast<std::size_t>(transformed_bytes_));
+        return;
+    }
     // For threads that share the strip, in parts.
-    const std::int64_t parts = std::min<std::int64_t>(settings_.parallel.threads, strip.tiles);
-    settings_.parallel.for_each(static_cast<std::size_t>(images_ * parts), [&](std::size_t index) {
+    const Parallel parallel = workers_ > 1 ? Parallel() : parallel_;
+    const std::int64_t parts = std::min<std::int64_t>(parallel.threads, strip.tiles);
+    parallel.for_each(static_cast<std::size_t>(images_ * parts), [&](std::size_t index) {
         const std::int64_t image = static_cast<std::int64_t>(index) / parts,
                            part = static_cast<std::int64_t>(index) % parts, begin = strip.tiles * part / parts,
                            end = strip.tiles * (part + 1) / parts;

@@ -28,6 +28,7 @@ Arena::Arena(const Toolbox &toolbox, const std::string &problem, const PlanOptio
                                     {"problem", problem},
                                     {"isa", options.isa},
                                     {"threads", options.threads},
+                                    {"winograd", options.winograd},
                                     {"device", options.on_device() ? options.device : ""}}),
       timeout_(timeout) {
     start();

@@ -54,6 +54,7 @@ bool belongs_with(const json &kernel, const std::string &type, const std::string
     const auto name = kernel.at("name").get<std::string>();
     const auto kind = kernel.at("kind").get<std::string>();
     if (kind == "variant" && name.rfind("reference_", 0) != 0) return false;
+    if (kind == "winograd") return false; // emitted libraries compute by the definition
     if (type[0] != 'i') return type_of(name) == type;
     return kernel.at("component") == "quantized"; // sums that 8 bits do not hold are those of others
 }
@@ -300,19 +301,15 @@ class Emitter {
         return "// Made by `convtranspose tune`.\n#include <cstdint>\n#include <type_traits>\n\n#include "
                "\"variant.h\"\n\n"
                "using ConvSignature = std::remove_pointer_t<convtranspose::ConvFunction>;\n"
-               "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n"
-               "using WinogradInputSignature = std::remove_pointer_t<convtranspose::WinogradInputFunction>;\n"
-               "using WinogradOutputSignature = "
-               "std::remove_pointer_t<convtranspose::WinogradOutputFunction>;\n\nextern \"C\" {\n" +
+               "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n\nextern \"C\" {\n" +
                declarations + "}\n\nnamespace convtranspose {\nnamespace {\n" + in_front +
                list("variant", "Variant", "kVariants") + list("copy", "CopyVariant", "kCopies") +
                list("post_ops", "PostOpsVariant", "kPostOps") + list("col2im", "Col2imVariant", "kCol2im") +
-               list("winograd", "WinogradVariant", "kWinograd") + "const char kRecords[] =\n" +
-               (records.empty() ? "\"\"" : records) + "    ;\n} // namespace\n\nconst KernelTable convt_" + component +
-               "_kernels = {" + quoted(stamp.at("kernels").get<std::string>()) + ",\n    " +
-               entry("variant", "kVariants") + ",\n    " + entry("copy", "kCopies") + ",\n    " +
-               entry("post_ops", "kPostOps") + ",\n    " + entry("col2im", "kCol2im") + ",\n    " +
-               entry("winograd", "kWinograd") + ",\n    kRecords};\n\n} // namespace convtranspose\n";
+               "const char kRecords[] =\n" + (records.empty() ? "\"\"" : records) +
+               "    ;\n} // namespace\n\nconst KernelTable convt_" + component + "_kernels = {" +
+               quoted(stamp.at("kernels").get<std::string>()) + ",\n    " + entry("variant", "kVariants") + ",\n    " +
+               entry("copy", "kCopies") + ",\n    " + entry("post_ops", "kPostOps") + ",\n    " +
+               entry("col2im", "kCol2im") + ",\n    nullptr, 0,\n    kRecords};\n\n} // namespace convtranspose\n";
     }
 
     void copy_package() const {

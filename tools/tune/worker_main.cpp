@@ -78,6 +78,7 @@ struct Contest {
     explicit Contest(const json &job)
         : layer(problem_of_line(job.at("problem").get<std::string>())), isa(job.at("isa").get<std::string>()) {
         options.threads = job.at("threads").get<int>();
+        options.winograd = job.value("winograd", false) ? 1 : 0;
         options.isa = isa.empty() ? nullptr : isa.c_str();
         options.tuning = records.get();
         device = job.value("device", "");
