@@ -15,8 +15,8 @@ namespace convtranspose::tools {
 
 namespace {
 
-constexpr std::array<const char *, 9> kFamilies = {"channels",  "matrix", "wide",   "few", "depthwise",
-                                                   "reference", "copy",   "col2im", "post"};
+constexpr std::array<const char *, 10> kFamilies = {"channels",  "matrix", "wide",   "few",  "depthwise",
+                                                    "reference", "copy",   "col2im", "post", "winograd"};
 
 constexpr std::size_t kBeforeSum = 22 + 10 * kFamilies.size();
 
@@ -106,9 +106,9 @@ std::string size_report() {
     }
     text += padded("dispatcher", kBeforeSum) + kilobytes(kRuntimeSize) + "\n";
     text += padded("all", kBeforeSum) + kilobytes(total) + "\n";
-    return text +
-           "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
-           "reference, copy, col2im and post. amx adds to avx512_vnni, that to avx512, and neon_dotprod to neon.\n";
+    return text + "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
+                  "reference, copy, col2im and post; winograd comes with channels. amx adds to avx512_vnni, that to "
+                  "avx512, and neon_dotprod to neon.\n";
 }
 
 std::string size_report(const Selection &selection) {
