@@ -1,10 +1,9 @@
 // What Winograd's algorithm multiplies by weights (runtime/winograd.h): for tile t of an axis, entry e is
-//   x(i) + second * x(i + distance),  i = step * t + first + start,
+//   x(i) + second * x(i + distance),  i = 2 * t + first + start,
 // along w, and of that likewise along h. Outside of x there are zeros.
 #include <Halide.h>
 
 #include <array>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -111,7 +110,7 @@ class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
             case 'D': axis.built_in.push_back({start, 1, -1}); break;
             case 'S': axis.built_in.push_back({start, 1, 1}); break;
             case 'E': axis.built_in.push_back({start, 2, -1}); break;
-            default: throw std::invalid_argument("entries are of X, D, S and E, not of " + text);
+            default: _halide_user_assert(false) << "entries are of X, D, S and E, not of " << text << "\n";
             }
         }
         return axis;

@@ -2,9 +2,7 @@
 // of which count taps meet each. S. Winograd, Arithmetic Complexity of Computations, 1980: F(2, count).
 #include <Halide.h>
 
-#include <array>
 #include <functional>
-#include <vector>
 
 namespace convtranspose {
 

@@ -662,11 +662,7 @@ CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool sin
     p.geometry = geometry;
     p.x_dtype = geometry.dtype;
     p.y_dtype = y_dtype;
-    AxisGeometry one;
-    one.in = one.out = one.kernel = 1;
-    one.kernel_step = -1;
-    one.offset_step = 1;
-    p.axes = {one, one, one};
+    p.axes.fill(pointwise_axis(1));
     for (std::size_t i = 0; i < geometry.axes.size(); i++) p.axes[i] = geometry.axes[geometry.axes.size() - 1 - i];
     for (std::size_t i = 0; i < 3; i++) {
         p.weight_stride[i] = p.axes[i].stride;

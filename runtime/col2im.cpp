@@ -141,12 +141,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     g.batch = images_;
     g.y_dtype = sum_dtype_;
     g.out_channels = elements();
-    AxisGeometry axis;
-    axis.in = axis.out = positions;
-    axis.kernel = 1;
-    axis.kernel_step = -1;
-    axis.offset_step = 1;
-    g.axes = {axis};
+    g.axes = {pointwise_axis(positions)};
     const bool last = g.layout == CONVT_CHANNELS_LAST;
     g.x_shape = {images_, last ? positions : g.in_channels, last ? g.in_channels : positions};
     g.y_shape = {images_, last ? positions : g.out_channels, last ? g.out_channels : positions};

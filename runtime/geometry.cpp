@@ -358,6 +358,15 @@ Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
 
 } // namespace
 
+AxisGeometry pointwise_axis(std::int64_t extent) {
+    AxisGeometry axis;
+    axis.in = axis.out = extent;
+    axis.kernel = 1;
+    axis.kernel_step = -1;
+    axis.offset_step = 1;
+    return axis;
+}
+
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
     // k * dilation = residue + pad_begin (mod stride), divided by the gcd, has one solution modulo `period`.
     const std::int64_t target = residue + axis.pad_begin;

@@ -37,6 +37,9 @@ struct AxisGeometry {
     std::int64_t offset_step = 0; // dilation / gcd(stride, dilation)
 };
 
+// Of a kernel of one element and stride 1: each position is its own.
+AxisGeometry pointwise_axis(std::int64_t extent);
+
 // The taps of residue r in 0..stride-1, by arithmetic: nothing is stored per residue, so a stride of 10^9 costs nothing.
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue);
 

@@ -32,12 +32,7 @@ ForEachAxis with_images_last(const ForEachAxis &from, std::int64_t of_one) {
 Geometry as_row(const Geometry &geometry) {
     Geometry g = geometry;
     g.post_ops = {};
-    AxisGeometry images;
-    images.in = images.out = geometry.batch;
-    images.kernel = 1;
-    images.kernel_step = -1;
-    images.offset_step = 1;
-    g.axes.push_back(images);
+    g.axes.push_back(pointwise_axis(geometry.batch));
     g.batch = 1;
     g.x_shape = with_images_last(geometry.x_shape, 1);
     g.y_shape = with_images_last(geometry.y_shape, 1);

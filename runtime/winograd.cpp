@@ -9,7 +9,6 @@
 #include "division.h"
 #include "error.h"
 #include "kernel_tables.h"
-#include "machine.h"
 
 namespace convtranspose {
 
@@ -205,12 +204,6 @@ void Winograd::list_layers() {
     }
 }
 
-const Winograd::Layer &Winograd::layer_of(const Residue &h, const Residue &w) const {
-    return *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &layer) {
-        return layer.begin_h == h.kernel_begin && layer.begin_w == w.kernel_begin;
-    });
-}
-
 // Positions a multiple of a page apart meet in few sets of the first-level cache.
 std::int64_t Winograd::pitch() const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
@@ -227,12 +220,7 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
     Geometry g = geometry_;
     g.post_ops = {};
     g.batch = 1;
-    AxisGeometry axis;
-    axis.in = axis.out = positions;
-    axis.kernel = 1;
-    axis.kernel_step = -1;
-    axis.offset_step = 1;
-    g.axes = {axis};
+    g.axes = {pointwise_axis(positions)};
     g.x_shape = {1, positions, g.in_channels};
     g.w_shape = {g.in_channels, g.out_channels, 1};
     g.y_shape = {1, positions, g.out_channels};
@@ -263,27 +251,31 @@ double Winograd::cycles() const {
            tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput));
 }
 
-double Winograd::cost(const Geometry &geometry, const PlanSettings &settings) {
-    constexpr double kNever = std::numeric_limits<double>::infinity();
+// Null: not for this layer.
+std::unique_ptr<Winograd> Winograd::of(const Geometry &geometry, const PlanSettings &settings) {
     const bool is_float = geometry.dtype == CONVT_F32 || geometry.dtype == CONVT_F64;
-    const bool fits = settings.winograd && !geometry.quantized() && is_float && geometry.y_dtype == geometry.dtype &&
-                      geometry.layout == CONVT_CHANNELS_LAST && geometry.y_order == YOrder::kLayout &&
-                      geometry.group == 1 && geometry.axes.size() <= 2 && volume(geometry.x_shape) > 0 &&
-                      geometry.in_channels >= kLeastChannels && geometry.out_channels >= kLeastChannels;
-    if (!fits) return kNever;
+    const bool may = settings.winograd && !geometry.quantized() && is_float && geometry.y_dtype == geometry.dtype &&
+                     geometry.layout == CONVT_CHANNELS_LAST && geometry.y_order == YOrder::kLayout &&
+                     geometry.group == 1 && geometry.axes.size() <= 2 && volume(geometry.x_shape) > 0 &&
+                     geometry.in_channels >= kLeastChannels && geometry.out_channels >= kLeastChannels;
+    if (!may) return nullptr;
     for (const AxisGeometry &axis : geometry.axes) {
-        if (axis.dilation != 1 || axis.stride > axis.kernel) return kNever;
+        if (axis.dilation != 1 || axis.stride > axis.kernel) return nullptr;
     }
-    const Winograd own(geometry, settings);
-    return own.fits() ? own.cycles() : kNever;
+    std::unique_ptr<Winograd> own(new Winograd(geometry, settings));
+    return own->fits() ? std::move(own) : nullptr;
+}
+
+double Winograd::cost(const Geometry &geometry, const PlanSettings &settings) {
+    const std::unique_ptr<Winograd> own = of(geometry, settings);
+    return own ? own->cycles() : std::numeric_limits<double>::infinity();
 }
 
 Status Winograd::create(const MethodRequest &request, MadeMethod *made) {
-    const double cycles = cost(request.geometry, request.settings);
-    if (cycles == std::numeric_limits<double>::infinity()) return Status();
-    made->cost = cycles;
+    std::unique_ptr<Winograd> own = of(request.geometry, request.settings);
+    if (!own) return Status();
+    made->cost = own->cycles();
     if (!(made->cost < kGain * request.most)) return Status();
-    std::unique_ptr<Winograd> own(new Winograd(request.geometry, request.settings));
     for (Layer &layer : own->layers_) {
         const LayerPlan *const like = &layer == own->layers_.data() ? nullptr : &own->first();
         if (Status status = own->plan_layer(request.w, request.b, like, &layer); !status) return status;

@@ -44,8 +44,8 @@ class Winograd : public Method {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    static constexpr std::int32_t kEntryColumns =
-        3; // start, distance, second (generators/winograd_input_generator.cpp)
+    // Start, distance, second (generators/winograd_input_generator.cpp).
+    static constexpr std::int32_t kEntryColumns = 3;
 
     struct Residue {
         std::int64_t kernel_begin = 0;    // the element of its first tap: which residue it is, whatever the pads are
@@ -77,6 +77,7 @@ class Winograd : public Method {
     };
 
     Winograd(const Geometry &geometry, const PlanSettings &settings);
+    static std::unique_ptr<Winograd> of(const Geometry &geometry, const PlanSettings &settings);
     static Axis axis_of(const AxisGeometry &geometry);
     void find_input();
     bool fits() const;
@@ -90,7 +91,6 @@ class Winograd : public Method {
     double cycles() const;
     Status plan_layer(const void *w, const void *b, const LayerPlan *like, Layer *layer) const;
     bool transform_weights(const Layer &layer, const void *w, std::vector<std::vector<char>> *transformed) const;
-    const Layer &layer_of(const Residue &h, const Residue &w) const;
 
     std::int64_t pitch() const;          // elements of what is made of x, from one position to the next
     std::int64_t product_stride() const; // elements from one product to the next
@@ -113,8 +113,8 @@ class Winograd : public Method {
     std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // along h, of an image; images of a strip
     int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each,
     int residues_at_once_ =
-        1; // of which they then take whole residues, with products of their own; 1: all share each product
-    std::vector<Layer> layers_;
+        1; // of which they then take whole residues, with products of their own; 1: share each product
+    std::vector<Layer> layers_; // of all residues of h and, innermost, of w
     std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // of a worker
 };
 

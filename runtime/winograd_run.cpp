@@ -63,7 +63,7 @@ Status Winograd::run_residue(const Strip &strip, std::size_t rh, std::size_t rw,
     RunTensors own;
     own.x_strides = rows(positions_here, pitch());
     own.y_strides = rows(positions_here, geometry_.out_channels);
-    const Layer &layer = layer_of(h, w);
+    const Layer &layer = layers_[rh * w_.residues.size() + rw];
     const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
     const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
     for (std::size_t kh = 0; kh < h.entries.size(); kh++) {

@@ -91,11 +91,12 @@ void expect_agreement_when_reshaped(const std::vector<std::string> &problems, Sp
     }
 }
 
-void expect_agreement_of_crops(const std::vector<std::string> &problems, const Options &options, CropOrder order) {
+void expect_agreement_of_crops(const std::vector<std::string> &problems, const Options &options, CropOrder order,
+                               Values values) {
     for (const std::string &line : problems) {
         Problem problem = parse_problem(line);
         SCOPED_TRACE(line);
-        const Inputs inputs = draw(problem, 11);
+        const Inputs inputs = draw(problem, 11, values);
         Tensor plain;
         ASSERT_TRUE(run(problem, inputs, options, &plain));
         Expected expected = reference(problem, inputs);

@@ -31,7 +31,7 @@ void expect_agreement_when_reshaped(const std::vector<std::string> &problems, Sp
 // method that sums a y with gaps in another order, within the tolerance.
 enum class CropOrder { kSame, kOther };
 void expect_agreement_of_crops(const std::vector<std::string> &problems, const Options &options = {},
-                               CropOrder order = CropOrder::kSame);
+                               CropOrder order = CropOrder::kSame, Values values = Values::uniform);
 
 } // namespace convtranspose::test
 

@@ -27,6 +27,8 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n1 ic17 oc31 i5x6 k6x2 s2x2 bias",
     "f32 nhwc n1 ic16 oc16 i3x70 k2x6 s1x2 p1x2_0x3 bias",
     "f32 nhwc n1 ic48 oc40 i101 k16 s8 p4_4 bias",
+    "f32 nhwc n1 ic24 oc17 i50 k16 s8 bias",
+    "f32 nhwc n2 ic20 oc16 i41 k3 s2 p1_1 op1 bias",
     "f32 nhwc n3 ic16 oc20 i7 k5 s3 p3_1 op2 bias",
     "f32 nhwc n1 ic24 oc16 i37x35 k4x4 s2x2 p1x1_1x1 bias",
     "f32 nhwc n12 ic16 oc24 i4x4 k4x4 s2x2 p1x1_1x1 bias",
@@ -242,33 +244,7 @@ TEST(Winograd, InfinitiesReachWhatTheyMust) {
 }
 
 TEST(Winograd, CropsAndPostOps) {
-    for (std::size_t i = 0; i < kProblems.size(); i += 2) {
-        Problem problem = parse_problem(kProblems[i]);
-        SCOPED_TRACE(kProblems[i]);
-        const Inputs inputs = draw(problem, 11, Values::integers);
-        const Shape full = plan_of(problem, inputs).y_shape();
-        Expected expected = reference(problem, inputs);
-        for (double &value : expected.value) value = std::fmax(value, 0.0);
-        problem.post_ops = {0, CONVT_RELU, 0, 0};
-        const Plan plan = plan_of(problem, inputs, by_winograd());
-        Shape larger = full, strides(full.size(), 1);
-        for (std::size_t d = 1; d < full.size(); d++) larger[d] += 3;
-        for (std::size_t d = full.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * larger[d + 1];
-        Tensor parent(problem.dtype, larger), y(problem.dtype, full);
-        std::vector<char> memory(plan.workspace_bytes() + 64);
-        void *const workspace = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
-        const Status status = plan.run(inputs.x.view(), {parent.data(), problem.dtype, full, strides}, workspace);
-        ASSERT_TRUE(status) << status.message();
-        std::int64_t written = 0;
-        for (std::int64_t at = 0; at < parent.size(); at++) written += !std::isnan(parent.get(at));
-        EXPECT_EQ(written, y.size());
-        for (std::int64_t at = 0; at < y.size(); at++) {
-            std::int64_t rest = at, in_parent = 0;
-            for (std::size_t d = full.size(); d-- > 0; rest /= full[d]) in_parent += rest % full[d] * strides[d];
-            y.set(at, parent.get(in_parent));
-        }
-        EXPECT_TRUE(agrees(y, expected));
-    }
+    expect_agreement_of_crops(kProblems, by_winograd(), CropOrder::kSame, Values::integers);
 }
 
 } // namespace
