@@ -7,12 +7,14 @@ after comparing each result with the definition. Writes for each workload file N
     ratio-T.png     time of the best peer, and of ONNX Runtime, over ours, for each layer; T: threads
     roofline-T.png  GFLOP/s over arithmetic intensity, under the machine's multiply-add peak and copy bandwidth
 
-f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch; inputs, constant weights, and where a library lets one the
+f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch; with --winograd the same also, in the same turns, of ours with
+Winograd's algorithm allowed, into OUT/NAME-winograd. Inputs, constant weights, and where a library lets one the
 outputs too, are there beforehand. Times are the best of many runs in several rounds. A ratio is the median over the rounds of that
 of the best times in the round: clocks wander by a tenth and more within seconds, and whoever had the fastest of them would win.
 GFLOP/s count the multiply-adds of the definition, two operations each. Ours and the peers that can run channels first and
 channels last. The best peer is the fastest in either layout, and meets ours in its own; a second ratio has ours channels first, as
-the models say, against the best in either.
+the models say, against the best in either. ONNX Runtime, which has channels first alone, meets ours channels first, and by the
+faster layout.
 """
 import argparse
 import json
@@ -78,8 +80,9 @@ def ratio(theirs, ours):
     return statistics.median(their / our for their, our in zip(theirs["turns_ms"], ours["turns_ms"]))
 
 
-def row_of(layer, threads, results, dtype):
-    ours, ours_nhwc = results.pop("convtranspose"), results.pop("convtranspose nhwc")
+def row_of(layer, threads, results, dtype, winograd=False):
+    ours, ours_nhwc = (results[contenders.our_name(layout, winograd)] for layout in (None, "nhwc"))
+    results = {name: result for name, result in results.items() if not name.startswith(contenders.our_name())}
     figures = {key: value for key, value in layer.items() if key != "name"}
     row = {"layer": layer["name"], "shape": shape_text(layer), "figures": figures, "threads": threads,
            "convtranspose": ours, "convtranspose nhwc": ours_nhwc, "peers": results}
@@ -95,16 +98,17 @@ def row_of(layer, threads, results, dtype):
         row["ratio_channels_first"] = ratio(timed[row["best_peer"]], ours)
     if "ort" in timed:
         row["ratio_ort"] = ratio(timed["ort"], ours)
+        row["ratio_ort_faster"] = max(row["ratio_ort"], ratio(timed["ort"], ours_nhwc))
     return row
 
 
-def print_row(row):
+def print_row(row, winograd):
     ours, ours_nhwc = row["convtranspose"], row["convtranspose nhwc"]
     if "flops_per_byte" not in row:
         print(f"{row['layer']}: {ours}, nhwc {ours_nhwc}", file=sys.stderr, flush=True)
         return
     text = f"{row['layer']:<28} {row['threads']} {ours['best_ms']:9.4f} ms {ours['gflops']:7.1f} GFLOP/s {ours['variant']}"
-    text += f"; nhwc {ours_nhwc['best_ms']:.4f} ms"
+    text += f"; nhwc {ours_nhwc['best_ms']:.4f} ms" + (", Winograd's algorithm allowed" if winograd else "")
     if "best_peer" in row:
         text += f"; {row['best_peer']} {row['ratio_best_peer']:.2f}"
     if "ratio_ort" in row and row["best_peer"] != "ort":
@@ -136,28 +140,59 @@ def choose_peers(asked, all_peers):
 
 
 def run_layers(layers, threads, peers, arguments, log):
-    """Rows, and what was measured of the machine with so many threads."""
-    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, winograd=arguments.winograd)
-              for layout in (None, "nhwc")]
+    """Rows without Winograd's algorithm and, if that is asked for, with it; and what was measured of the machine with so many
+    threads."""
+    kinds = [False, True] if arguments.winograd else [False]
+    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, winograd=winograd)
+              for winograd in kinds for layout in (None, "nhwc")]
     settings = settings_of(arguments.dtype)
     takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in settings[peer]]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         calls = measure(SMALLEST, takers, folder / "smallest", arguments)
         calls = {name: result["best_ms"] * 1e3 for name, result in calls.items() if "best_ms" in result}
-        rows = []
+        rows = {winograd: [] for winograd in kinds}
         for layer in layers:
             results = measure(layer, takers, folder / "layer", arguments)
-            rows.append(row_of(layer, threads, results, arguments.dtype))
-            print_row(rows[-1])
+            for winograd in kinds:
+                rows[winograd].append(row_of(layer, threads, results, arguments.dtype, winograd))
+                print_row(rows[winograd][-1], winograd)
     for taker in takers:
         taker.close()
-    peaks = [row["convtranspose"]["peak_gflops"] for row in rows if "best_ms" in row["convtranspose"]]
+    peaks = [row["convtranspose"]["peak_gflops"] for row in rows[False] if "best_ms" in row["convtranspose"]]
     if not peaks:
         sys.exit(f"{arguments.convtranspose} ran none of the layers")
     return rows, {"threads": threads, "fma_gflops": max(peaks),
                   "copy_gb_per_s": machine.copy_bandwidth(threads), "microseconds_of_a_call": calls,
                   "load_average_after": machine.load_average()}
+
+
+def measure_workload(workload, layers, peers, threads, arguments):
+    """Whether all layers were timed."""
+    stem = workload.stem if arguments.dtype == "f32" else f"{workload.stem}-{arguments.dtype}"
+    outs = {winograd: arguments.out / (f"{stem}-winograd" if winograd else stem)
+            for winograd in ([False, True] if arguments.winograd else [False])}
+    print(f"\n{workload.name}: {len(layers)} layers", flush=True)
+    about = {"workload": workload.name, "machine": machine.describe(),
+             "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
+                          "python": sys.version.split()[0]},
+             "dtype": arguments.dtype, "rounds": arguments.rounds, "seconds": arguments.seconds}
+    rows, measured = {winograd: [] for winograd in outs}, []
+    outs[False].mkdir(parents=True, exist_ok=True)
+    with open(outs[False] / "peers.log", "w") as log:
+        for count in threads:
+            timed, of_machine = run_layers(layers, count, peers, arguments, log)
+            for winograd in outs:
+                rows[winograd] += timed[winograd]
+            measured.append(of_machine)
+    for winograd, out in outs.items():
+        out.mkdir(parents=True, exist_ok=True)
+        results = {**about, "winograd": winograd, "measured": measured, "rows": rows[winograd]}
+        (out / "results.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
+        (out / "table.md").write_text(table.markdown(results))
+        plots.draw(results, out)
+        print(f"\n{table.summary(results)}\nwritten to {out}")
+    return all("flops_per_byte" in row for of_kind in rows.values() for row in of_kind)
 
 
 def main():
@@ -169,7 +204,7 @@ def main():
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32", help="of the tensors (default: f32)")
     parser.add_argument("--only", metavar="TEXT", default="", help="only layers whose name contains this")
     parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
-    parser.add_argument("--winograd", action="store_true", help="let ours use Winograd's algorithm")
+    parser.add_argument("--winograd", action="store_true", help="time ours with Winograd's algorithm allowed too")
     parser.add_argument("--rounds", type=int, default=5, help="turns that each takes per layer (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.6,
                         help="to run each layer for in each library, over all rounds (default: 0.6)")
@@ -192,27 +227,7 @@ def main():
             print(f"{workload.name}: no such layer", file=sys.stderr)
             continue
         none = False
-        kinds = ([] if arguments.dtype == "f32" else [arguments.dtype]) + (["winograd"] if arguments.winograd else [])
-        out = arguments.out / "-".join([workload.stem, *kinds])
-        out.mkdir(parents=True, exist_ok=True)
-        print(f"\n{workload.name}: {len(layers)} layers", flush=True)
-        results = {"workload": workload.name, "machine": machine.describe(),
-                   "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
-                                "python": sys.version.split()[0]},
-                   "dtype": arguments.dtype, "winograd": arguments.winograd, "rounds": arguments.rounds,
-                   "seconds": arguments.seconds, "measured": [], "rows": []}
-        with open(out / "peers.log", "w") as log:
-            for count in threads:
-                rows, measured = run_layers(layers, count, peers, arguments, log)
-                results["rows"] += rows
-                results["measured"].append(measured)
-        (out / "results.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
-        (out / "table.md").write_text(table.markdown(results))
-        plots.draw(results, out)
-        print()
-        print(table.summary(results))
-        print(f"written to {out}")
-        failed = failed or any("flops_per_byte" not in row for row in results["rows"])
+        failed = not measure_workload(workload, layers, peers, threads, arguments) or failed
     sys.exit(1 if failed or none else 0)
 
 

@@ -74,9 +74,13 @@ def write_layer(layer, folder, dtype="f32"):
     return x, w, b
 
 
+def our_name(layout=None, winograd=False):
+    return " ".join(["convtranspose", *(["winograd"] if winograd else []), *([layout] if layout else [])])
+
+
 class Ours:
     def __init__(self, command, threads, device=None, layout=None, winograd=False):
-        self.name = f"convtranspose {layout}" if layout else "convtranspose"
+        self.name = our_name(layout, winograd)
         self.command, self.options = command, ["--threads", str(threads)]
         if layout:
             self.options += ["--layout", layout]
