@@ -58,6 +58,14 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
     "f16 nhwc n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2",
     "bf16 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
+    // Dilated: residues of a tap each, of several; with a divisor in common, which leaves gaps; whose positions begin before y, and
+    // end after it.
+    "f32 nchw n2 g1 ic8 oc4 i9x23 k8x8 s8x8 d3x3 p7x7_7x7 bias",
+    "f32 nhwc n2 g1 ic20 oc2 i9x7 k7x8 s3x4 d2x3 p3x5_4x2 bias",
+    "f32 nchw n1 g1 ic24 oc2 i8x9 k5x4 s4x6 d2x4 p1x3_2x0 op1x3 bias",
+    "f32 nchw n2 g2 ic48 oc6 i5x5x6 k3x4x5 s2x3x4 d3x2x6 p2x1x3_0x1x5 bias",
+    "f64 nhwc n1 g1 ic96 oc3 i7x5 k8x8 s4x4 d3x5 p15x19_5x9 bias",
+    "f16 nchw n1 g1 ic40 oc2 i33 k6 s5 d7 p9_2 bias",
     // Most of y is bias: any number of channels.
     "f32 nchw n2 g1 ic48 oc40 i5x7 k2x3 s5x7 p1x2_0x1 bias",
     "f32 nhwc n1 g1 ic48 oc40 i5x7 k2x3 s5x7 p4x2_0x6 op2x0",
