@@ -148,10 +148,12 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 // about as often as they multiply: up to 6% slower in the first-level cache. Not so of four vectors: 4x4 1.06 to 1.16, 4x2x2 1.03
 // to 1.18, 4x2 and 4x1x2 1.01 to 1.07. 8-bit integers gain nothing. Channels last, a step of x is on the line of the one before.
 //
-// Lines of y channels last, fetched while its sums are computed where there is one tap, of 160 channels or more: 1.02 to 1.12 times
+// Lines of y channels last, fetched while its sums are computed where there is one tap, of 64 channels or more: 1.02 to 1.12 times
 // as fast where an image of y does not stay in the second-level cache (256 to 128 channels of 112x112, 2x2 stride 2: 4x3x2 1.04,
 // 2x14 1.09, 2x8 1.12; of 192x192 1.06, 1.10, 1.11). Of 128 channels 0.99 to 1.03, of several taps 0.98. One line every few steps,
-// from a list of them, hides as much, but its five instructions cost 0.95 where y is near; all lines at once gain half.
+// from a list of them, hides as much, but its five instructions cost 0.95 where y is near; all lines at once gain half. On AMD's Zen
+// 4, whose second-level cache has half the size, 128 channels gain 1.07 to 1.1 (by 2x14 and 2x8, 2-D and 3-D) and 64 channels 1.09
+// to 1.13; 3x8 1.01 to 1.12, which on the Xeon has 0.96 of the speed where y is near and weights are far, and there loses nothing.
 //
 // With AVX2 (Zen 3, 2x6), 128 to 64 channels of 224x224 1.04, 256 to 128 of 112x112 1.02: from 96 on there.
 //
@@ -173,8 +175,8 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
     constexpr int kMostInterleaved = 10, kLeastFetching = 6, kManyVectors = 4, kBytesAhead = 2048, kStepsAhead = 8;
     constexpr int kLeastByPointers = 16, kMostOfPointer = 8; // sums; positions
     constexpr int kImagesOfX = 5;                            // dimension
-    constexpr int kStepsOfLines = 160, kSteps = 96; // (runtime/candidates.cpp, fetching_steps(), has these too)
-    constexpr int kLeastTwo = 4, kMostTwo = 8;      // positions of which two at either end are left out, of others one
+    constexpr int kStepsOfLines = 64, kSteps = 96; // (runtime/candidates.cpp, fetching_steps(), has these too)
+    constexpr int kLeastTwo = 4, kMostTwo = 8;     // positions of which two at either end are left out, of others one
     if (!tile.x86_64 || c.block > 1) return {};
     const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes, bytes = c.sum.types()[0].bytes();
     const bool is_of_lines = has_lines_as_vectors(tile, bytes);
@@ -187,9 +189,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
         const bool x_apart = store == Store::kPlanar && tile.qh == 1;
         auto *const prefetch =
             new Prefetch(c.sum.name(), kBytesAhead, x_apart ? kStepsAhead : 0, second_level_cache(tile, bytes));
-        const bool is_3x8 =
-            vectors == 3 && tile.qh == 1; // 0.96 of the speed with it where y is near and weights are far
-        if (store == Store::kChannels && !is_3x8)
+        if (store == Store::kChannels)
             prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1, is_of_lines ? kStepsOfLines : kSteps);
         if (!tile.loops.x_stays) {
             prefetch->fetch_next(".oo");
