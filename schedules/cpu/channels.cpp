@@ -148,16 +148,17 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 // about as often as they multiply: up to 6% slower in the first-level cache. Not so of four vectors: 4x4 1.06 to 1.16, 4x2x2 1.03
 // to 1.18, 4x2 and 4x1x2 1.01 to 1.07. 8-bit integers gain nothing. Channels last, a step of x is on the line of the one before.
 //
-// Lines of y channels last, fetched while its sums are computed where there is one tap, of 64 channels or more: 1.02 to 1.12 times
-// as fast where an image of y does not stay in the second-level cache (256 to 128 channels of 112x112, 2x2 stride 2: 4x3x2 1.04,
-// 2x14 1.09, 2x8 1.12; of 192x192 1.06, 1.10, 1.11). Of 128 channels 0.99 to 1.03, of several taps 0.98. One line every few steps,
-// from a list of them, hides as much, but its five instructions cost 0.95 where y is near; all lines at once gain half. On AMD's Zen
-// 4, whose second-level cache has half the size, 128 channels gain 1.07 to 1.1 (by 2x14 and 2x8, 2-D and 3-D) and 64 channels 1.09
-// to 1.13; 3x8 1.01 to 1.12, which on the Xeon has 0.96 of the speed where y is near and weights are far, and there loses nothing.
+// Lines of y channels last, fetched while its sums are computed (of the last tap), of 64 channels or more: 1.02 to 1.12 times as fast
+// where an image of y does not stay in the second-level cache (of one tap, 256 to 128 channels of 112x112, 2x2 stride 2: 4x3x2 1.04,
+// 2x14 1.09, 2x8 1.12; of 192x192 1.06, 1.10, 1.11). Of 128 channels 0.99 to 1.03, of several taps, before each of them, 0.98. One
+// line every few steps, from a list of them, hides as much, but its five instructions cost 0.95 where y is near; all lines at once
+// gain half. On AMD's Zen 4, whose second-level cache has half the size, 128 channels gain 1.07 to 1.1 (by 2x14 and 2x8, 2-D and
+// 3-D) and 64 channels 1.09 to 1.13; 3x8 1.01 to 1.12, which on the Xeon has 0.96 of the speed where y is near and weights are far,
+// and there loses nothing. Of several taps, with the next positions' x, 0.99 to 1.08 (128 to 64 channels, 4 stride 2: 1.05 to 1.08).
 //
 // With AVX2 (Zen 3, 2x6), 128 to 64 channels of 224x224 1.04, 256 to 128 of 112x112 1.02: from 96 on there.
 //
-// The next positions' x, channels last, where there is one tap and an image of x does not stay in the second-level cache: products
+// The next positions' x, channels last, where an image of x does not stay in the second-level cache: products of one tap,
 // of 512 channels of 3200 positions to 16, 32 and 48 are 1.2 to 1.3 times as fast, of 64 of 65536 to 48 1.14; 2x2 stride 2 of 256
 // to 128 channels of 112x112 1.06, of 24 to 24 of 160x160 1.05. Fetched wherever x is, 0.96 to 0.98 where it is near. Kernels are
 // 1.13 times as large.

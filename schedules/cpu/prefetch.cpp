@@ -223,23 +223,17 @@ Stmt Prefetch::reduction(const For *op) {
         return copy(Sums::kOfFarWeights);
     }
     if (stored_.empty() && next_positions_ == 0) return copy(Sums::kNear);
-    std::vector<Expr> extents = body.extents;
-    extents.insert(extents.begin(), op->extent);
-    const Expr steps = extents.back();
-    Expr loops =
-        1; // as a product: LLVM would unravel loops known not to loop, and step through x by a register for each row
-    for (std::size_t loop = 0; loop + 1 < extents.size(); loop++) loops *= extents[loop];
+    reduction_begin_ = loops_.size();
+    const Expr steps = body.extents.empty() ? op->extent : body.extents.back();
     Stmt any = copy(Sums::kNear);
-    if (!stored_.empty()) {
-        any = IfThenElse::make(stores_far_ && steps >= least_steps_ && loops <= 1, copy(Sums::kStoredFar), any);
-    }
+    if (!stored_.empty()) any = IfThenElse::make(stores_far_ && steps >= least_steps_, copy(Sums::kStoredFar), any);
     if (next_positions_ > 0 && !body.x.at.empty() && !body.w.at.empty()) {
         next_x_ = {unique_name("next_of_" + body.x.buffer), unique_name("row_of_" + body.x.buffer)};
         Stmt far = copy(Sums::kOfFarX);
         far = LetStmt::make(next_x_.row, stride_of(body.x.buffer, 1) * body.x.bytes, far);
         far = LetStmt::make(next_x_.tile, stride_of(body.x.buffer, 0) * (next_positions_ * body.x.bytes), far);
         any = IfThenElse::make(stride_of(body.x.buffer, x_images_) >= second_level_cache_ / body.x.bytes &&
-                                   loops <= 1 && is_first_pass(without_lets(body.w.at[0], lets_)),
+                                   is_first_pass(without_lets(body.w.at[0], lets_)),
                                far, any);
     }
     return any;
@@ -296,7 +290,7 @@ Stmt Prefetch::fetching(const For *op) const {
         const Expr pointer = unrelated(address_of(body.w.buffer, weights->first * weights->bytes));
         step = LetStmt::make(weights->pointer, pointer, step);
     }
-    // Of a reduction of one tap, which seldom leaves x: not to be made more of (row_ends.h).
+    // Where x or y is far, so are the ends of rows from each other: not to be made more of (row_ends.h).
     const bool is_special = sums_ == Sums::kStoredFar || sums_ == Sums::kOfFarX;
     const Partition policy = is_special ? Partition::Never : op->partition_policy;
     const auto loop = [&](const Expr &begin, const Expr &end) {
@@ -307,11 +301,18 @@ Stmt Prefetch::fetching(const For *op) const {
         return next_->fetched_in(whole.as<For>(), body.w.buffer, without_lets(body.w.at[0], lets_));
     }
     if (sums_ != Sums::kStoredFar) return whole;
+    Expr is_last = const_true();
+    for (std::size_t i = reduction_begin_; i < loops_.size(); i++) {
+        const For *const taps = loops_[i];
+        is_last = is_last && Variable::make(Int(32), taps->name) == taps->min + taps->extent - 1;
+    }
     std::vector<Stmt> parts;
     const auto count = static_cast<std::ptrdiff_t>(stored_.size());
     for (int p = 0; p < kParts; p++) {
         const Expr part = op->extent / kParts, begin = part * p;
-        parts.insert(parts.end(), stored_.begin() + count * p / kParts, stored_.begin() + count * (p + 1) / kParts);
+        const std::vector<Stmt> fetched(stored_.begin() + count * p / kParts,
+                                        stored_.begin() + count * (p + 1) / kParts);
+        if (!fetched.empty()) parts.push_back(IfThenElse::make(is_last, Block::make(fetched)));
         parts.push_back(loop(begin, p + 1 == kParts ? op->extent : begin + part));
     }
     return Block::make(parts);

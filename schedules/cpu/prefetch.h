@@ -28,9 +28,9 @@ class Prefetch : public Halide::Internal::IRMutator {
           second_level_cache_(second_level_cache) {}
 
     // Also the lines of output `y` that the sums are stored to, outside of loops and whole, where an image of y is larger than the
-    // second-level cache: a third of them before each third of a reduction that is one long loop. All at once they would take the
-    // places that a core has for what it waits for (fill buffers, 16 on Golden Cove) from the inputs. images: the dimension of y
-    // whose stride is an image. least_steps: of that loop.
+    // second-level cache: a third of them before each third of a reduction's innermost loop, the last time that it runs (of several
+    // taps, the last one). All at once they would take the places that a core has for what it waits for (fill buffers, 16 on Golden
+    // Cove) from the inputs. images: the dimension of y whose stride is an image. least_steps: of that loop.
     void fetch_stored(std::string y, int images, int least_steps) {
         y_ = std::move(y);
         images_ = images;
@@ -38,9 +38,9 @@ class Prefetch : public Halide::Internal::IRMutator {
     }
 
     // Also, into the second-level cache, x of the tile of `positions` that comes next in the row, of so many rows, where all channels
-    // of a position are side by side and an image of x is larger than that cache: in reductions of one tap, for the first tile of
-    // output channels that reads it. images: the dimension of x whose stride is an image. With fetch_next(), which tells how such
-    // tiles are counted.
+    // of a position are side by side and an image of x is larger than that cache: by the first tile of output channels that reads
+    // it, anew for each tap. images: the dimension of x whose stride is an image. With fetch_next(), which tells how such tiles are
+    // counted.
     void fetch_next_x(int positions, int rows, int images) {
         next_positions_ = positions;
         next_rows_ = rows;
@@ -65,10 +65,11 @@ class Prefetch : public Halide::Internal::IRMutator {
     const int w_bytes_ahead_, x_steps_ahead_, second_level_cache_;
     std::string y_, outputs_;
     int images_ = 0, least_steps_ = 0, x_images_ = 0, next_positions_ = 0, next_rows_ = 0;
-    // Of what is around the code that is visited: loops, outermost first; values by name; whether it is the copy for weights that
-    // are far; where in sums it is, and for which of them; the weights that come next; names of how many bytes further x is of the
+    // Of what is around the code that is visited: loops, outermost first, and where those of a reduction begin; values by name;
+    // whether it is the copy for weights that are far; where in sums it is, and for which of them; the weights that come next; names of how many bytes further x is of the
     // next tile of positions, and of a next row; fetches of y's lines that are stored to there, and whether those are far.
     std::vector<const Halide::Internal::For *> loops_;
+    std::size_t reduction_begin_ = 0;
     Lets lets_;
     bool weights_far_ = false;
     enum class Sums { kOutside, kUndecided, kNear, kOfFarX, kStoredFar, kOfFarWeights } sums_ = Sums::kOutside;

@@ -46,21 +46,21 @@ struct Sums {
     }
 };
 
-// y(i, n) = sum over k of w(k, i) * x(k, n), all i of an n at once.
+// y(i, n) = sum over taps t and k of w(t, k, i) * x(k + t, n), all i of an n at once.
 struct StoredSums {
     ImageParam w{Float(32), 1, "w"}, x{Float(32), 2, "x"};
-    Param<int> steps{"steps"};
+    Param<int> steps{"steps"}, taps{"taps"};
     Func y{"y"}, sum{"sum"};
 
     StoredSums(int width, bool in_a_loop) {
         Var i("i"), n("n");
-        RDom k(0, steps);
+        RDom k(0, steps, 0, taps);
         sum(i, n) = 0.0F;
-        sum(i, n) += w(k * width + i) * x(k, n);
+        sum(i, n) += w((k.y * steps + k.x) * width + i) * x(k.x + k.y, n);
         y(i, n) = sum(i, n);
         sum.compute_at(y, n).bound_extent(i, width);
         sum.vectorize(i, 8).unroll(i);
-        sum.update().reorder(i, k).vectorize(i, 8).unroll(i);
+        sum.update().reorder(i, k.x, k.y).vectorize(i, 8).unroll(i);
         y.bound(i, 0, width).vectorize(i, 8);
         if (!in_a_loop) y.unroll(i);
     }
@@ -156,7 +156,8 @@ TEST(Prefetch, FetchesXWhereStepsShareNoLine) {
 
 TEST(Prefetch, FetchesEachLineThatIsStored) {
     const auto of_y = [](StoredSums sums) {
-        return Fetches(sums.pipeline().compile_to_module({sums.w, sums.x, sums.steps}, "f"), sums.y.name()).y;
+        return Fetches(sums.pipeline().compile_to_module({sums.w, sums.x, sums.steps, sums.taps}, "f"), sums.y.name())
+            .y;
     };
     EXPECT_EQ(of_y(StoredSums(16, false)), 1);
     EXPECT_EQ(of_y(StoredSums(80, false)), 5);
@@ -165,8 +166,8 @@ TEST(Prefetch, FetchesEachLineThatIsStored) {
 
 TEST(Prefetch, LeavesStoredSumsAsTheyAre) {
     if (get_jit_target_from_environment().arch != Target::X86) GTEST_SKIP() << "kernels of x86 alone prefetch";
-    constexpr int kWidth = 80, kMostSteps = 201, kRows = 2;
-    Buffer<float> w(kWidth * kMostSteps), x(kMostSteps, kRows);
+    constexpr int kWidth = 80, kMostSteps = 201, kMostTaps = 3, kRows = 2;
+    Buffer<float> w(kWidth * kMostSteps * kMostTaps), x(kMostSteps + kMostTaps, kRows);
     w.for_each_element([&](int i) { w(i) = static_cast<float>(i % 7); });
     x.for_each_element([&](int k, int n) { x(k, n) = static_cast<float>((k + n) % 5); });
     for (const int row : {kWidth, 1 << 19}) { // far apart, lines are fetched where steps are many
@@ -177,14 +178,18 @@ TEST(Prefetch, LeavesStoredSumsAsTheyAre) {
         sums.x.set(x);
         Pipeline pipeline = sums.pipeline();
         for (const int steps : {0, 1, kLeastSteps - 1, kLeastSteps, kLeastSteps + 1, kMostSteps}) {
-            SCOPED_TRACE(testing::Message() << row << ", " << steps);
-            sums.steps.set(steps);
-            pipeline.realize(y);
-            y.for_each_element([&](int i, int n) {
-                float expected = 0;
-                for (int k = 0; k < steps; k++) expected += w(k * kWidth + i) * x(k, n);
-                EXPECT_EQ(y(i, n), expected) << i << ", " << n;
-            });
+            for (int taps = 0; taps <= kMostTaps; taps++) {
+                SCOPED_TRACE(testing::Message() << row << ", " << steps << ", " << taps);
+                sums.steps.set(steps);
+                sums.taps.set(taps);
+                pipeline.realize(y);
+                y.for_each_element([&](int i, int n) {
+                    float expected = 0;
+                    for (int t = 0; t < taps; t++)
+                        for (int k = 0; k < steps; k++) expected += w((t * steps + k) * kWidth + i) * x(k + t, n);
+                    EXPECT_EQ(y(i, n), expected) << i << ", " << n;
+                });
+            }
         }
     }
 }
