@@ -176,22 +176,32 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     return {};
 }
 
-// Whether the variant fetches the next channels of x ahead of their use (schedules/cpu/wide.cpp), and reads each of them for so
-// few products that copying it would take about as long.
-bool prefetched_in_place(const Variant &v, const CoreProblem &p) {
+// Whether the variant fetches the next channels of x ahead of their use (schedules/cpu/wide.cpp).
+bool fetches_x_ahead(const Variant &v) {
     constexpr int kVectors = 3;
-    const bool prefetches = v.family == Family::kWide && v.isa == Isa::kAvx512 && v.stride_w == 1 && v.tile_qh == 1 &&
-                            v.tile_q == kVectors * v.lanes;
+    return v.isa == Isa::kAvx512 && v.tile_q == kVectors * v.lanes;
+}
+
+// Whether the variant reads each element of x for so few products that copying it would take about as long.
+bool pays_in_place(const Variant &v, const CoreProblem &p) {
     const bool one_tap =
         std::all_of(p.plan.begin(), p.plan.end(), [](const AxisPlan &axis) { return axis.elements.size() == 1; });
-    return prefetches && one_tap && p.oc() <= machine().tiles_in_place * v.tile_oc;
+    if (v.family != Family::kWide || v.stride_w != 1 || v.tile_qh != 1 || !one_tap) return false;
+    const Machine &m = machine();
+    const Geometry &g = p.geometry;
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(g.dtype));
+    const auto x_bytes = static_cast<double>(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
+    const std::int64_t most = fetches_x_ahead(v)           ? m.tiles_in_place
+                              : x_bytes < m.in_place_bytes ? m.near_tiles_in_place
+                                                           : 0;
+    return parts_of(p.oc(), v.tile_oc) <= static_cast<double>(most);
 }
 
 // Whether the variant is to read x where it is, even if that is estimated to be slower.
 bool dares_in_place(const Variant &v, const CoreProblem &p) {
     // Positions of which all channels are side by side: measured, copying takes up to a fifth of the time that computing takes.
     if (reads_any_strides(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return true;
-    if (prefetched_in_place(v, p)) return true;
+    if (pays_in_place(v, p)) return true;
     if (!v.built_in || !v.built_in->x_in_place) return false;
     // For layers of any number of channels, if one tile has them all, so that x is walked once. Measured, 128 to 64 channels of
     // 224x224 take 4 times as long in place, by tiles of two; 24 to 1 of 320x320 half as long.
@@ -736,9 +746,9 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
             c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
             c.cost -= copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
         }
-        if (c.copies_ends && prefetched_in_place(variant, problem)) {
-            // Of 0.4 cycles an element. 512 channels of 3200 to 16: 0.25, to 8: 0.29; less where more tiles read x anew.
-            const double not_copied = problem.oc() <= std::int64_t{4} * variant.tile_oc ? 0.25 : 0.1;
+        if (c.copies_ends && pays_in_place(variant, problem)) {
+            const double not_copied =
+                problem.oc() <= std::int64_t{4} * variant.tile_oc ? machine().not_copied : machine().not_copied_by_more;
             c.cost -= not_copied * static_cast<double>(volume(problem.geometry.x_shape));
         }
     }

@@ -19,6 +19,7 @@ constexpr std::int64_t kMostBytes = 4 << 20;     // of those of a single row and
 constexpr std::int64_t kMostPositions = 1 << 16; // of y along h or d, each with a row in a table
 constexpr std::int64_t kMostRunBytes = 1 << 16;  // of elements of y between two positions
 constexpr double kCyclesPerStrip = 600;
+constexpr double kCyclesPerMove = 9; // of a plane's rows that a strip keeps: 256 groups of 20 elements
 // Estimates are not that exact: of 14 layers that are estimated to take 0.93 to 1 of the time, 8 take longer.
 constexpr double kGainInOrder = 0.93;
 // A thread's part of y is several times what two parts both read, and so many positions of x at least.
@@ -146,6 +147,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     g.x_shape = {images_, last ? positions : g.in_channels, last ? g.in_channels : positions};
     g.y_shape = {images_, last ? positions : g.out_channels, last ? g.out_channels : positions};
     g.w_shape = {g.in_channels, g.out_channels_per_group(), 1};
+    g.x_part_of_bytes = volume(geometry_.x_shape) * static_cast<std::int64_t>(convt_dtype_size(g.dtype));
     return g;
 }
 
@@ -155,14 +157,16 @@ double Col2im::cost() const {
     const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
     const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa) * rows /
                             static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
-    const double moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all *
-                                                   static_cast<double>(row_ * elements() * images_)
-                                             : 0;
+    const double planes =
+        static_cast<double>(images_) * (store_ == Store::kPlanar ? static_cast<double>(elements()) : 1);
+    const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
+                 moved = rows_moved * static_cast<double>(row_ * elements() * images_),
+                 moves = rows_moved > 0 ? strips_of_all * planes : 0;
     const double weights = static_cast<double>(geometry_.in_channels_per_group() * elements()) *
                            static_cast<double>(convt_dtype_size(sum_dtype_));
     const double far = weights > kNearWeights ? strips_of_all * weights / kBytesPerCycle : 0;
     return multiply + far + (store_ == Store::kPlanar ? cycles_to_add_planes() : cycles_to_add_runs()) +
-           moved * 2 / kernel_->lanes + strips_of_all * kCyclesPerStrip;
+           moved * 2 / kernel_->lanes + moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
 }
 
 std::string Col2im::summary() const {

@@ -60,7 +60,8 @@ struct Geometry {
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
     // From one position of x to the next along the last axis, channels last, if it is not the size of all channels.
-    std::int64_t x_column_bytes = 0; // 0: it is
+    std::int64_t x_column_bytes = 0;  // 0: it is
+    std::int64_t x_part_of_bytes = 0; // of the tensor that x is a part of; 0: it is all
 
     bool y_channels_last() const {
         return y_order == YOrder::kLayout ? layout == CONVT_CHANNELS_LAST : y_order == YOrder::kChannels;

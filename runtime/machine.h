@@ -48,8 +48,12 @@ struct Machine {
     // Cycles for a vector of x of few output channels, a store of a part of a cache line that groups share, a vector of a far y in
     // tiles of one row, or of few vectors, and an element of a product of col2im.
     double far_x = 0, shared_line = 0, far_store = 0, far_product = 0;
-    // Tiles of output channels that are made of one tap faster from x in place than from a copy of it (prefetched_in_place()).
-    std::int64_t tiles_in_place = 0;
+    // Tiles of output channels that are made of one tap faster from x in place than from a copy of it (pays_in_place()): by variants
+    // that fetch x ahead, and by others, of an x of less than in_place_bytes.
+    std::int64_t tiles_in_place = 0, near_tiles_in_place = 0;
+    double in_place_bytes = 0;
+    // Cycles that this saves, of the 0.4 to copy an element of x: of up to four tiles, and of more, which read x anew.
+    double not_copied = 0.25, not_copied_by_more = 0.1;
 
     // What a strip of x may take of that cache where weights decide, in bytes; how many strips are enough for a thread.
     std::int64_t near_strip = 384 << 10, fine_strips = 8;

@@ -44,33 +44,55 @@ class BetweenPages {
     char *data_ = nullptr;
 };
 
-class Bounds : public testing::TestWithParam<std::string> {};
+class Bounds : public testing::TestWithParam<std::string> {
+  protected:
+    Bounds()
+        : problem_(parse_problem(GetParam())), inputs_(draw(problem_, 1)), expected_(reference(problem_, inputs_)) {}
 
-TEST_P(Bounds, OnlyWhatIsThereIsTouched) {
-    const Problem problem = parse_problem(GetParam());
-    const Inputs inputs = draw(problem, 1);
-    const Expected expected = reference(problem, inputs);
-    const std::size_t size = convt_dtype_size(problem.dtype),
-                      x_bytes = static_cast<std::size_t>(inputs.x.size()) * size;
-    for (std::size_t i = 0; i < convt_isa_count(); i++) {
-        if (!convt_isa_supported(i)) continue;
-        Options options = {};
-        options.isa = convt_isa_name(i);
-        Plan plan;
-        const Status status =
-            Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
-        ASSERT_TRUE(status) << status.message();
+    Status create(const Options &options, Plan *plan) const {
+        return Plan::create(problem_, options, inputs_.w.data(), inputs_.b ? inputs_.b->data() : nullptr, plan);
+    }
+
+    void run(const Plan &plan) const {
+        const std::size_t size = convt_dtype_size(problem_.dtype),
+                          x_bytes = static_cast<std::size_t>(inputs_.x.size()) * size;
         for (const bool at_end : {true, false}) {
-            Tensor y(problem.dtype, plan.y_shape());
+            Tensor y(problem_.dtype, plan.y_shape());
             const std::size_t y_bytes = static_cast<std::size_t>(y.size()) * size;
             const BetweenPages x_pages(x_bytes, at_end), y_pages(y_bytes, at_end);
             ASSERT_TRUE(x_pages.data() && y_pages.data()) << "no memory";
-            std::memcpy(x_pages.data(), inputs.x.data(), x_bytes);
+            std::memcpy(x_pages.data(), inputs_.x.data(), x_bytes);
             ASSERT_TRUE(plan.run(x_pages.data(), y_pages.data()));
             std::memcpy(y.data(), y_pages.data(), y_bytes);
-            EXPECT_TRUE(agrees(y, expected)) << options.isa;
+            EXPECT_TRUE(agrees(y, expected_));
         }
     }
+
+    // Calls f with options of each ISA of this CPU.
+    template<typename F>
+    void for_each_isa(const F &f) const {
+        for (std::size_t i = 0; i < convt_isa_count(); i++) {
+            if (!convt_isa_supported(i)) continue;
+            SCOPED_TRACE(convt_isa_name(i));
+            Options options = {};
+            options.isa = convt_isa_name(i);
+            f(options);
+        }
+    }
+
+  private:
+    Problem problem_;
+    Inputs inputs_;
+    Expected expected_;
+};
+
+TEST_P(Bounds, OnlyWhatIsThereIsTouched) {
+    for_each_isa([&](const Options &options) {
+        Plan plan;
+        const Status status = create(options, &plan);
+        ASSERT_TRUE(status) << status.message();
+        run(plan);
+    });
 }
 
 // x in place and copied, ends of rows, one tap, tiles of all families; channels that lie more than half a page apart.
@@ -86,6 +108,31 @@ INSTANTIATE_TEST_SUITE_P(Plan, Bounds,
                                          "f32 nchw n1 g16 ic16 oc16 i9x37 k4x4 s2x2",
                                          "f32 nhwc n1 g21 ic21 oc21 i9x9 k4x4 s2x2", "f64 nchw n1 ic64 oc8 i1501 k1",
                                          "f16 nchw n1 ic64 oc8 i701 k1"),
+                         [](const testing::TestParamInfo<std::string> &c) { return std::to_string(c.index); });
+
+// All that can compute a product, in place where that pays, which differs by machine and estimate.
+class BoundsOfProducts : public Bounds {};
+
+TEST_P(BoundsOfProducts, OnlyWhatIsThereIsTouched) {
+    for_each_isa([&](Options options) {
+        Plan chosen;
+        ASSERT_TRUE(create(options, &chosen));
+        std::size_t tried = 0;
+        for (std::size_t i = 0; i < convt_plan_candidate_count(chosen.get()); i++) {
+            options.variant = convt_plan_candidate(chosen.get(), i);
+            SCOPED_TRACE(options.variant);
+            Plan plan;
+            if (!create(options, &plan)) continue; // a method that this problem is none for
+            run(plan);
+            tried++;
+        }
+        EXPECT_GT(tried, 3u);
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, BoundsOfProducts,
+                         testing::Values("f32 nchw n1 ic32 oc8 i1201 k1", "f32 nchw n2 ic20 oc26 i9x41 k1x1 bias",
+                                         "f32 nchw n1 g3 ic48 oc15 i500 k1", "f64 nchw n1 ic32 oc9 i601 k1"),
                          [](const testing::TestParamInfo<std::string> &c) { return std::to_string(c.index); });
 
 } // namespace
