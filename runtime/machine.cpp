@@ -57,23 +57,28 @@ Machine intel() {
     return m;
 }
 
+// Of AMD's cores, of vectors shorter than a cache line: AVX2. Measured on Zen 3.
+void set_short_vectors(Machine *m) {
+    // A multiply-add by 2 vectors and 4 positions takes 1.04 to 1.06 times as long as by 2 and 6 where weights are near, 1.1 to 1.3
+    // times where they are 4 to 32 MB (kernels of so few positions fetch nothing ahead), by 1 and 6 1.1 to 1.3.
+    m->per_position_less = 0.03;
+    m->few_of_far = 1.15;
+    m->one_vector = 1.1;
+    // 2 vectors by 3 positions in two rows: 1.2 to 1.35 of an x of 256 KiB and more, 1.0 of less.
+    m->several_rows = 1.25;
+    // Along w, 3 channels by 3 vectors take 1.19 times as long a multiply-add as 6 by 1, 4 by 3 1.12, 6 by 2 1.08.
+    m->per_vector_along = 0.27;
+    // By VMASKMOV one to five output channels, channels last, take 2 to 4.5 times as long.
+    m->per_masked_store = 12;
+}
+
 // Zen 3 (2 cores, AVX2), one thread, f32: 77 layers in either layout, 32 of them of real networks, up to 12 candidates of each
 // timed. Choices are 1.033 from the best in the mean, 88% within 10%; by the estimates of other cores of AMD's 1.072, 79%.
 Machine amd_of_avx2() {
     Machine m;
-    // A multiply-add by 2 vectors and 4 positions takes 1.04 to 1.06 times as long as by 2 and 6 where weights are near, 1.1 to 1.3
-    // times where they are 4 to 32 MB (kernels of so few positions fetch nothing ahead), by 1 and 6 1.1 to 1.3.
-    m.per_position_less = 0.03;
-    m.few_of_far = 1.15;
-    m.one_vector = 1.1;
-    // 2 vectors by 3 positions in two rows: 1.2 to 1.35 of an x of 256 KiB and more, 1.0 of less.
-    m.several_rows = 1.25;
+    set_short_vectors(&m);
     // 16 columns as 6, 6 and 4, 32 as five of 6 and 4: 1.18 and 1.07 times as long as by tiles of 4.
     m.channels_row_end = 1.4;
-    // Along w, 3 channels by 3 vectors take 1.19 times as long a multiply-add as 6 by 1, 4 by 3 1.12, 6 by 2 1.08.
-    m.per_vector_along = 0.27;
-    // By VMASKMOV one to five output channels, channels last, take 2 to 4.5 times as long.
-    m.per_masked_store = 12;
     // 128 to 3 channels of 128x128: 1.36 to 1.74 times as long by candidates that copy the 8 MB of x.
     m.far_copy = 1.2;
     // 512 to 4 channels of 7972 and 4 x 56 to 2 of 15704: 4 cycles; 128 of 128x128 2.4, 512 of 3200 1.2.
@@ -89,6 +94,7 @@ Machine amd_of_avx2() {
 // Zen 4 (2 cores), one thread, f32.
 Machine amd_of_avx512() {
     Machine m;
+    set_short_vectors(&m);
     // 64 and 512 channels of 800 to 16000 to 8: 0.58 to 0.73 of the time of copying; to 64 0.86 to 0.95, to 256 0.96 to 0.99.
     m.tiles_in_place = 32;
     // 12 products of up to eight tiles by four such variants, x of up to 12 MB: 0.47 to 0.98, of rows of whole pages up to 1.1, of
