@@ -184,9 +184,10 @@ bool fetches_x_ahead(const Variant &v) {
 
 // Whether the variant reads each element of x for so few products that copying it would take about as long.
 bool pays_in_place(const Variant &v, const CoreProblem &p) {
+    if (v.family != Family::kWide || v.stride_w != 1 || v.tile_qh != 1) return false;
     const bool one_tap =
         std::all_of(p.plan.begin(), p.plan.end(), [](const AxisPlan &axis) { return axis.elements.size() == 1; });
-    if (v.family != Family::kWide || v.stride_w != 1 || v.tile_qh != 1 || !one_tap) return false;
+    if (!one_tap) return false;
     const Machine &m = machine();
     const Geometry &g = p.geometry;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(g.dtype));
