@@ -450,6 +450,8 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
         const bool is_of_short_vectors = is_float(v.arithmetic) && lanes * size < 64;
         const double x_bytes =
             static_cast<double>(volume(g.x_shape)) / images * static_cast<double>(convt_dtype_size(g.dtype));
+        const bool is_of_lines = is_float(v.arithmetic) && lanes * size >= 64;
+        const double near_weights = is_of_lines ? m.near_weights : 1, per_row_of_x = is_of_lines ? m.per_row_of_x : 2;
         const auto k_step = [&](const Variant &t) {
             const double positions = static_cast<double>(t.tile_q) * t.tile_qh;
             // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54
@@ -472,7 +474,8 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
                 if (t.tile_qh > 1 && x_bytes >= kLargeX) late *= m.several_rows;
             }
             return late * std::max({step(vectors, positions),
-                                    vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) + 2 * t.tile_qh,
+                                    near_weights * vectors * load * (panel > kSecondLevelCache ? 1.4 : 1) +
+                                        per_row_of_x * t.tile_qh,
                                     panel >= 0.9 * m.second_level_cache ? vectors * lanes * size / m.far_weights : 0});
         };
         const auto tile = [&](const Variant &t) {
@@ -560,8 +563,9 @@ double cost(const Variant &v, const CoreProblem &p, const Variant *narrower) {
             const double tiles = parts_of(g.group, packing_of(v).group_tile) * parts_of(w.q_extent(), v.tile_q) * rows;
             const double store = y_bytes >= 2 << 20 ? 6 : 4;
             const double each = std::max(v.lanes * size, 32.0) / 64; // of a cache line
+            const double each_tap = each < 1 ? 1 : machine().depthwise_taps;
             total = tiles *
-                    (taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
+                    (each_tap * taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
                      residues * (10 + vectors * (1.0 + each * (store - 1)))) /
                     groups;
             break;

@@ -19,7 +19,7 @@ constexpr std::int64_t kMostBytes = 4 << 20; // of what is rearranged, which sho
 // Some images are computed at a time, which stay nearer: of 3 of 640 KB, one at a time takes 0.95 of the time (Zen 4).
 constexpr std::int64_t kNearBytes = 512 << 10;
 constexpr std::int64_t kManyGroups = 16;
-constexpr double kGain = 0.8, kGainDilated = 0.9;            // estimates are not that exact
+constexpr double kGainDilated = 0.9;                         // estimates are not that exact
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
 constexpr double kCyclesApart = 2;                        // an element, where other channels lie between those of a run
 constexpr double kCyclesDilated = 1.0;                    // the same, where other residues do
@@ -251,7 +251,8 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     made->cost *= times;
     if (are_planes) made->cost *= machine().depth_to_space;
     if (geometry.group >= kManyGroups) made->cost *= machine().groups_to_space;
-    if (!(made->cost < (w.dilation > 1 ? kGainDilated : kGain) * request.most)) return Status();
+    const double gain = w.dilation > 1 ? kGainDilated : margins(request.settings.isa).depth_to_space;
+    if (!(made->cost < gain * request.most)) return Status();
     for (Layer &layer : own->layers_) {
         const Geometry g = own->geometry_of(layer);
         const std::vector<char> weights = own->gather(layer, request.w);

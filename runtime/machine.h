@@ -6,9 +6,24 @@
 #include <cstdint>
 #include <limits>
 
+#include "variant.h"
+
 namespace convtranspose {
 
+// Layers go by a method if that is estimated to take less than so many times as long, as estimates are not that exact.
+struct Margins {
+    // The other layout: of channels first, of weights that are not far and of such that are; of channels last. Zen 4: 19 layers
+    // between the first two and 0.95 and 0.85 take 0.88 of the time in the mean.
+    double other_layout = 1, other_layout_of_far = 0.915, other_layout_of_last = 0.9;
+    double depth_to_space = 0.8; // without dilation
+};
+
 struct Machine {
+    // Of vectors of a cache line. Of a step of channels: times as long, to load weights from the second-level cache; cycles besides,
+    // for each row of x that a tile reads. Times as long: taps of depthwise layers with channels last.
+    double near_weights = 1, per_row_of_x = 2, depthwise_taps = 1;
+    Margins margins_of_lines;
+
     // Cycles that a load costs beside the multiply-adds that should hide it: of an operand of a cache line; of a vector of x along w
     // that crosses lines; of one from the second-level cache.
     double per_load = 0, per_crossing = 0, per_far_load = 0;
@@ -23,10 +38,6 @@ struct Machine {
 
     // Times as long as in the midst of a row, for a narrower tile of channels at its end (candidates.cpp).
     double channels_row_end = 1.1;
-
-    // Layers of channels first, of weights that are not far and of such that are, go by the other layout if that is estimated to
-    // take less than so many times as long. Zen 4: 19 layers between these and 0.95 and 0.85 take 0.88 of the time in the mean.
-    double other_layout = 1, other_layout_of_far = 0.915;
 
     // Of vectors shorter than a cache line. Times as long, of tiles of channels: for each position that they have less than six, of
     // few where weights are far, of one vector, and of several rows of a large x. Cycles for a vector of x along w of a step.
@@ -60,6 +71,9 @@ struct Machine {
 };
 
 const Machine &machine();
+
+// Of plans for an ISA.
+Margins margins(Isa isa);
 
 } // namespace convtranspose
 

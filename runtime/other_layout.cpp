@@ -20,8 +20,6 @@ namespace {
 
 constexpr std::int64_t kMostBytes =
     128 << 20; // of x and y together, which are both in the workspace where there is one group
-// Estimates are not that exact, least of layers with channels last that are computed with channels first.
-constexpr double kGainLast = 0.9;
 constexpr std::int64_t kFarWeights = 2 << 20; // bytes
 // Times as long as estimated, of blocks by Winograd's algorithm: Emerald Rapids, 3x3 stride 2 of 128x128 and 64x64, 1.12 and 1.02.
 constexpr double kOfWinograd = 1.1;
@@ -253,10 +251,11 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     if (!own->copy_.any) return Status();
     const double transposing = own->cycles_to_transpose_all();
     const bool first = geometry.layout == CONVT_CHANNELS_FIRST, is_far = volume(geometry.w_shape) * size >= kFarWeights;
+    const Margins most = margins(request.settings.isa);
     const double gain = transposing == 0 ? 1 // the layouts are one, and so are the estimates
-                        : !first         ? kGainLast
-                        : is_far         ? machine().other_layout_of_far
-                                         : machine().other_layout;
+                        : !first         ? most.other_layout_of_last
+                        : is_far         ? most.other_layout_of_far
+                                         : most.other_layout;
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();
