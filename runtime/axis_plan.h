@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_AXIS_PLAN_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -44,6 +45,13 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 // Makes taps 2t and 2t + 1 of each residue one, that reads a pair of positions geometry.offset_step apart. elements then holds
 // two for each tap, -1 where a residue has no other left. Only for weights ordered by the axis's own stride.
 void pair_taps(AxisPlan *plan);
+
+// Of all residues that have outputs: of a single position in x, or where y is smaller than the stride, not of all elements.
+inline double tap_count(const AxisPlan &a) {
+    double taps = 0;
+    for (std::int64_t r = 0; r < a.residues; r++) taps += a.table[static_cast<std::size_t>(r * kTapColumns + 1)];
+    return taps;
+}
 
 } // namespace convtranspose
 

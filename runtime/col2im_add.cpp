@@ -3,6 +3,7 @@
 
 #include "col2im.h"
 #include "core_parts.h"
+#include "cost.h"
 #include "machine.h"
 
 namespace convtranspose {

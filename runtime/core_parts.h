@@ -33,6 +33,9 @@ struct Buffer {
 
 constexpr std::int64_t kCacheLine = 64;
 
+// Of y, so that what follows finds it in the second-level cache still.
+constexpr std::int64_t kPieceBytes = 512 << 10;
+
 // Extents and strides (c0, w, h, d, c1, g, n), in elements, of what a copy kernel copies.
 struct CopyBox {
     std::array<std::int64_t, 7> extents, from, to;

@@ -1,4 +1,4 @@
-// What plans know of the cores of this machine: terms of estimates (candidates.h) and sizes of strips that were measured on one
+// What plans know of the cores of this machine: terms of estimates (cost.h) and sizes of strips that were measured on one
 // vendor's cores, and elsewhere are nothing.
 #ifndef CONVTRANSPOSE_RUNTIME_MACHINE_H_
 #define CONVTRANSPOSE_RUNTIME_MACHINE_H_
@@ -36,7 +36,7 @@ struct Machine {
     double narrow_tiles = 1.1, narrow_positions = 8, three_vectors = 1, one_channel = 1, depth_to_space = 1,
            groups_to_space = 1, wide_doubles = 1;
 
-    // Times as long as in the midst of a row, for a narrower tile of channels at its end (candidates.cpp).
+    // Times as long as in the midst of a row, for a narrower tile of channels at its end (cost_channels.cpp).
     double channels_row_end = 1.1;
 
     // Of vectors shorter than a cache line. Times as long, of tiles of channels: for each position that they have less than six, of

@@ -1,0 +1,25 @@
+// Why a kernel cannot compute a layer.
+#ifndef CONVTRANSPOSE_RUNTIME_REFUSAL_H_
+#define CONVTRANSPOSE_RUNTIME_REFUSAL_H_
+
+#include <cstdint>
+#include <string>
+
+#include "core_problem.h"
+#include "variant.h"
+
+namespace convtranspose {
+
+// Why a variant cannot. Made for every variant with every plan, and seldom read: so no text yet.
+struct Refusal {
+    const char *text = nullptr; // # stands for the numbers, in order; null: it can
+    std::int64_t first = 0, second = 0;
+};
+std::string to_string(const Refusal &refusal);
+
+// What stands against the variant, or nothing.
+Refusal refusal(const Variant &variant, const CoreProblem &problem);
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_REFUSAL_H_
