@@ -199,6 +199,20 @@ bool is_intel() {
 #endif
 }
 
+bool multiplies_in_halves() {
+#if defined(__x86_64__) || defined(_M_X64)
+    constexpr unsigned int kAuth = 0x68747541,
+                           kOfZen4 = 25; // of AuthenticAMD; Zen 5 is of 26, Zen 3 has no such vectors
+    static const bool does = [] {
+        const unsigned int id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
+        return cpuid(0).b == kAuth && family == kOfZen4;
+    }();
+    return does;
+#else
+    return false;
+#endif
+}
+
 std::int64_t second_level_cache_bytes() {
 #if defined(__x86_64__) || defined(_M_X64)
     constexpr unsigned int kCaches = 0x80000006; // of either vendor

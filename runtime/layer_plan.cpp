@@ -1,11 +1,9 @@
 #include "layer_plan.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "error.h"
-#include "half.h"
 #include "method.h"
 #include "shape.h"
 #include "tensor_copy.h"

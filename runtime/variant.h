@@ -298,6 +298,7 @@ bool isa_supported(Isa isa); // by this CPU
 
 // Of this CPU. Bytes: 0 where they are not known.
 bool is_intel();
+bool multiplies_in_halves(); // vectors of 512 bits: AMD's Zen 4
 std::int64_t second_level_cache_bytes();
 
 } // namespace convtranspose

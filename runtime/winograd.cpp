@@ -9,6 +9,7 @@
 #include "division.h"
 #include "error.h"
 #include "kernel_tables.h"
+#include "x_access.h"
 
 namespace convtranspose {
 
