@@ -58,9 +58,10 @@ class CostOfChannels {
     double vectors_, tiles_of_channels_; // of a tile; of all output channels of a group
     double panel_, w_bytes_, x_bytes_;   // of weights for a tile, and all; of an image
     bool is_of_lines_, is_of_short_vectors_;
-    bool
-        fetches_next_; // passes over a tile's weights fetch the next one's from further away (schedules/cpu/next_weights.h)
-    bool waits_for_y_; // for lines of a far y that are not fetched ahead (schedules/cpu/prefetch.h)
+    // Passes over a tile's weights fetch the next one's from further away (schedules/cpu/next_weights.h).
+    bool fetches_next_;
+    // For lines of a far y that are not fetched ahead (schedules/cpu/prefetch.h).
+    bool waits_for_y_;
 };
 
 CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v), m_(machine()) {
@@ -109,7 +110,8 @@ double CostOfChannels::late(const Variant &tile) const {
 
 double CostOfChannels::k_step(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
-    const double near_weights = is_of_lines_ ? m_.near_weights : 1, per_row_of_x = is_of_lines_ ? m_.per_row_of_x : 2;
+    const double near_weights = is_of_lines_ ? m_.near_weights : 1,
+                 per_row_of_x = is_of_lines_ ? m_.per_row_of_x : kPerRowOfX;
     return late(tile) *
            std::max({t_.step(vectors_, positions),
                      near_weights * vectors_ * t_.load * (panel_ > kSecondLevelCache ? 1.4 : 1) +

@@ -8,11 +8,8 @@ namespace convtranspose {
 
 inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
-// The latter of counts that are not negative, for estimates.
-inline double parts_of(std::int64_t a, std::int64_t b) {
-    const std::int64_t whole = (a + b - 1) / b;
-    return static_cast<double>(whole);
-}
+// The latter, for estimates.
+inline double parts_of(std::int64_t a, std::int64_t b) { return static_cast<double>(ceil_div(a, b)); }
 
 } // namespace convtranspose
 

@@ -201,8 +201,8 @@ bool is_intel() {
 
 bool multiplies_in_halves() {
 #if defined(__x86_64__) || defined(_M_X64)
-    constexpr unsigned int kAuth = 0x68747541,
-                           kOfZen4 = 25; // of AuthenticAMD; Zen 5 is of 26, Zen 3 has no such vectors
+    constexpr unsigned int kAuth = 0x68747541; // of AuthenticAMD
+    constexpr unsigned int kOfZen4 = 25;       // and of Zen 3, which has no such vectors; Zen 5 is of 26
     static const bool does = [] {
         const unsigned int id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
         return cpuid(0).b == kAuth && family == kOfZen4;

@@ -18,10 +18,12 @@ struct Margins {
     double depth_to_space = 0.8; // without dilation
 };
 
+constexpr double kPerRowOfX = 2; // of shorter vectors (below), and where nothing else was measured
+
 struct Machine {
     // Of vectors of a cache line. Of a step of channels: times as long, to load weights from the second-level cache; cycles besides,
     // for each row of x that a tile reads. Times as long: taps of depthwise layers with channels last.
-    double near_weights = 1, per_row_of_x = 2, depthwise_taps = 1;
+    double near_weights = 1, per_row_of_x = kPerRowOfX, depthwise_taps = 1;
     Margins margins_of_lines;
 
     // Cycles that a load costs beside the multiply-adds that should hide it: of an operand of a cache line; of a vector of x along w
