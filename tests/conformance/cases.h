@@ -22,7 +22,7 @@ struct Case {
 
 void PrintTo(const Case &c, std::ostream *stream);
 
-std::vector<Case> load_cases();
+std::vector<Case> load_cases(); // those whose type is built
 inline bool expects_error(const Json &c) { return c.value("expect", "ok") == "error"; }
 
 Problem problem_of(const Json &c);

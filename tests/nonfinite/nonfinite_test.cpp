@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reference/built_types.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/reference.h"
@@ -158,7 +159,7 @@ class DefaultChoice : public testing::TestWithParam<Poke> {};
 void PrintTo(const Poke &poke, std::ostream *stream) { *stream << poke.name; }
 
 TEST_P(DefaultChoice, ReachesWhatItMust) {
-    for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
+    for (const convt_dtype dtype : built_floats()) {
         for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
             std::uint64_t seed = 1;
             for (const Problem &problem : problems(dtype, layout)) {
@@ -254,7 +255,7 @@ class Families : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Families, ReachWhatTheyMust) {
-    for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
+    for (const convt_dtype dtype : built_floats()) {
         std::vector<Row> rows;
         for (std::size_t i = 0; i < variant_count(); ++i) {
             const Variant &variant = variant_at(i);
@@ -284,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(Nonfinite, Families, testing::ValuesIn(families()),
 // By hand: w = (inf, 1, 1) and x = (1, 2, 3), stride 1, pad 1 at either end. The infinite element lands on o = i - 1:
 // on 0 and 1 (of i = 1 and 2). Output 2 sees no input through it and must be finite.
 TEST(Nonfinite, AWeightThatNoInputMeets) {
-    for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64}) {
+    for (const convt_dtype dtype : built_floats()) {
         Problem problem = parse_problem("f32 nchw n1 g1 ic1 oc1 i3 k3 p1_1");
         problem.dtype = dtype;
         SCOPED_TRACE(describe(problem));

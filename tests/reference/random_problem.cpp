@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "geometry.h"
+#include "reference/built_types.h"
 
 namespace convtranspose::test {
 
@@ -19,8 +20,11 @@ bool chance(Random *random, int one_in) { return random->integer(1, one_in) == 1
 Problem propose(Random *random) {
     Problem problem;
     Attributes &a = problem.attributes;
+    static const std::vector<convt_dtype> dtypes =
+        built_floats().empty() ? std::vector<convt_dtype>{CONVT_F32}
+                               : built_of({CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F32, CONVT_F64});
     problem.opset = random->pick<int>({1, 11, 22});
-    problem.dtype = random->pick<convt_dtype>({CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F32, CONVT_F64});
+    problem.dtype = random->pick(dtypes);
     problem.layout = random->pick<convt_layout>({CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST});
     const std::int64_t axes = random->pick<std::int64_t>({1, 2, 2, 2, 2, 3, 3, 4});
 

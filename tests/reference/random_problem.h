@@ -1,4 +1,5 @@
-// Problems by chance, plausible ones: small, valid, and with every attribute used now and then.
+// Problems by chance, plausible ones: small, valid, and with every attribute used now and then; of the float types that are
+// built, or of f32 where none is.
 #ifndef CONVTRANSPOSE_TESTS_REFERENCE_RANDOM_PROBLEM_H_
 #define CONVTRANSPOSE_TESTS_REFERENCE_RANDOM_PROBLEM_H_
 
