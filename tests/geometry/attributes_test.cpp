@@ -1,4 +1,5 @@
 // From attributes to output extents and pads: one case per rule, with the numbers worked out by hand.
+#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -8,6 +9,8 @@
 
 #include "geometry.h"
 #include "reference/descriptor.h"
+#include "reference/layer.h"
+#include "reference/random_problem.h"
 
 namespace convtranspose {
 namespace {
@@ -85,10 +88,46 @@ TEST_P(Attributes, Resolve) {
     EXPECT_EQ(out, c.out);
     EXPECT_EQ(pad_begin, c.pad_begin);
     EXPECT_EQ(pad_end, c.pad_end);
+
+    // The tests' own reading, which every y is compared by.
+    Shape derived_out, derived_pad_begin;
+    for (const test::Axis &axis : test::layer_of(problem).axes) {
+        derived_out.push_back(axis.out);
+        derived_pad_begin.push_back(axis.pad_begin);
+    }
+    EXPECT_EQ(derived_out, c.out);
+    EXPECT_EQ(derived_pad_begin, c.pad_begin);
 }
 
 INSTANTIATE_TEST_SUITE_P(Geometry, Attributes, testing::ValuesIn(kCases),
                          [](const testing::TestParamInfo<Case> &c) { return std::string(c.param.name); });
+
+// Whatever the attributes are, what the library makes of them is what the tests' own reading does, up to the library's limits.
+TEST(Resolve, AgreesWithTheReferenceOnAnyAttributes) {
+    test::Random random(1);
+    int valid = 0;
+    for (int i = 0; i < 20000; ++i) {
+        const Problem problem = test::any_problem(&random);
+        SCOPED_TRACE(test::describe(problem));
+        Geometry geometry;
+        const Status status = resolve(detail::view(problem), &geometry);
+        test::Layer layer;
+        std::string reason;
+        if (!test::derive(problem, &layer, &reason)) {
+            ASSERT_FALSE(status) << reason;
+            continue;
+        }
+        if (status.code() == CONVT_OVERFLOW) continue; // the limits of errors_test.cpp
+        ASSERT_TRUE(status) << status.message();
+        ASSERT_EQ(geometry.y_shape, layer.y_shape);
+        for (std::size_t axis = 0; axis < layer.axes.size(); ++axis) {
+            ASSERT_EQ(geometry.axes[axis].out, layer.axes[axis].out);
+            ASSERT_EQ(geometry.axes[axis].pad_begin, layer.axes[axis].pad_begin);
+        }
+        ++valid;
+    }
+    EXPECT_GT(valid, 4000);
+}
 
 TEST(Resolve, FillsEverything) {
     const Problem problem = test::parse_problem("bf16 nchw n5 g2 ic6 oc8 i3x4 k3x2 s6x3 d4x2 op5x0 bias");

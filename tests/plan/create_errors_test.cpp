@@ -7,6 +7,7 @@
 
 #include "plan/counting_allocator.h"
 #include "reference/descriptor.h"
+#include "reference/layer.h"
 #include "reference/reference.h"
 
 namespace convtranspose::test {
@@ -161,7 +162,7 @@ TEST(InferShape, EqualsThePlan) {
         Shape y_shape;
         const Status status = infer_shape(problem, &y_shape);
         ASSERT_TRUE(status) << status.message();
-        EXPECT_EQ(y_shape, geometry_of(problem).y_shape);
+        EXPECT_EQ(y_shape, layer_of(problem).y_shape);
     }
 }
 

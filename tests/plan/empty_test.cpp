@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/layer.h"
 #include "reference/reference.h"
 
 namespace convtranspose::test {
@@ -43,7 +44,7 @@ class Empty : public testing::TestWithParam<Case> {};
 
 TEST_P(Empty, IsBiasOrZero) {
     Problem problem = parse_problem(GetParam().problem);
-    EXPECT_EQ(geometry_of(problem).y_shape, GetParam().y_shape);
+    EXPECT_EQ(layer_of(problem).y_shape, GetParam().y_shape);
     const Inputs inputs = draw(problem, 1);
     for (const int threads : {1, 3}) {
         Options options{};

@@ -9,6 +9,7 @@
 #include "plan/counting_allocator.h"
 #include "plan/other_layers.h"
 #include "reference/descriptor.h"
+#include "reference/layer.h"
 #include "reference/reference.h"
 
 namespace convtranspose::test {
@@ -69,7 +70,7 @@ TEST_P(Reshape, EqualsAFreshPlan) {
         status = plan.reshape(to.x_shape, &reshaped);
         ASSERT_TRUE(status) << status.message();
         EXPECT_EQ(reshaped.x_shape(), to.x_shape);
-        EXPECT_EQ(reshaped.y_shape(), geometry_of(to).y_shape);
+        EXPECT_EQ(reshaped.y_shape(), layer_of(to).y_shape);
         EXPECT_EQ(reshaped.macs(), count_macs(geometry_of(to)));
 
         Inputs first = draw(from, 8);

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/layer.h"
 #include "reference/reference.h"
 
 namespace convtranspose::test {
@@ -14,8 +15,7 @@ namespace {
 
 // The arguments of a run, all right at first: x (2, 3, 4, 5), w (3, 6, 3, 3), b (6), y (2, 6, 9, 11).
 struct Arguments {
-    explicit Arguments(const Problem &problem)
-        : inputs(draw(problem, 1)), y(problem.dtype, geometry_of(problem).y_shape) {
+    explicit Arguments(const Problem &problem) : inputs(draw(problem, 1)), y(problem.dtype, layer_of(problem).y_shape) {
         for (std::int64_t i = 0; i < y.size(); ++i) y.set(i, -77);
         x_view = inputs.x.view();
         w_view = inputs.w.view();

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "geometry.h"
 #include "reference/built_types.h"
+#include "reference/layer.h"
+#include "reference/reference.h"
 
 namespace convtranspose::test {
 
@@ -80,11 +81,91 @@ Problem propose(Random *random) {
 Problem random_problem(Random *random) {
     for (;;) {
         Problem problem = propose(random);
-        Geometry geometry;
-        if (!resolve(detail::view(problem), &geometry)) continue; // more is cropped than there is
-        if (count_macs(geometry) > kMaxMacs || element_count(geometry.y_shape) > 300000) continue;
+        Layer layer;
+        std::string reason;
+        if (!derive(problem, &layer, &reason)) continue; // more is cropped than there is
+        if (count_macs(geometry_of(problem)) > kMaxMacs || element_count(layer.y_shape) > 300000) continue;
         return problem;
     }
+}
+
+std::int64_t any_integer(Random *random) {
+    const std::uint64_t high = std::uint64_t{1} << random->integer(0, 63);
+    const std::uint64_t near = high + static_cast<std::uint64_t>(random->integer(-2, 2));
+    const std::uint64_t value = chance(random, 2) ? near : random->bits() & (high - 1);
+    return static_cast<std::int64_t>(chance(random, 8) ? 0 - value : value);
+}
+
+Problem far_problem(Random *random) {
+    for (;;) {
+        Problem problem = propose(random);
+        Attributes &a = problem.attributes;
+        const std::size_t axes = problem.w_shape.size() - 2;
+        a.auto_pad = std::nullopt;
+        a.output_shape = std::nullopt;
+        a.pads = std::nullopt;
+        Shape strides, dilations, begins, ends, sizes;
+        for (std::size_t i = 0; i < axes; ++i) {
+            const std::int64_t kernel = problem.w_shape[2 + i];
+            const std::int64_t in = problem.x_shape[(problem.layout == CONVT_CHANNELS_FIRST ? 2 : 1) + i];
+            const auto step = [random](std::int64_t count) { // so that `count` of them stay below 2^59
+                const std::int64_t most = (std::int64_t{1} << 59) / std::max<std::int64_t>(count, 1);
+                return chance(random, 2) ? random->integer(1, 4)
+                                         : std::clamp<std::int64_t>(any_integer(random), 1, most);
+            };
+            strides.push_back(step(in));
+            dilations.push_back(chance(random, 4) ? strides.back() : step(kernel));
+            if (dilations.back() > (std::int64_t{1} << 59) / kernel) dilations.back() = 1;
+            const std::int64_t natural = strides.back() * (in - 1) + dilations.back() * (kernel - 1) + 1;
+            // A few positions around one that an input and an element of the kernel share.
+            const std::int64_t meeting =
+                strides.back() * random->integer(0, in - 1) + dilations.back() * random->integer(0, kernel - 1);
+            const std::int64_t size = random->integer(1, std::min<std::int64_t>(natural, axes > 2 ? 5 : 20));
+            begins.push_back(std::clamp<std::int64_t>(meeting - random->integer(0, size - 1), 0, natural - size));
+            ends.push_back(natural - size - begins.back());
+            sizes.push_back(size);
+        }
+        a.strides = strides;
+        a.dilations = dilations;
+        a.output_padding = std::nullopt;
+        if (chance(random, 3)) {
+            a.output_shape = sizes;
+            if (chance(random, 2)) a.auto_pad = random->pick<std::string>({"SAME_UPPER", "SAME_LOWER", "VALID"});
+        } else {
+            a.pads = begins;
+            a.pads->insert(a.pads->end(), ends.begin(), ends.end());
+        }
+        Layer layer;
+        std::string reason;
+        if (derive(problem, &layer, &reason) && count_macs(geometry_of(problem)) <= kMaxMacs / 4 &&
+            element_count(problem.x_shape) <= 20000 && element_count(problem.w_shape) <= 20000) {
+            return problem;
+        }
+    }
+}
+
+Problem any_problem(Random *random) {
+    Problem problem = propose(random);
+    Attributes &a = problem.attributes;
+    const auto spoil = [random](Ints *list) {
+        if (!*list) return;
+        for (std::int64_t &value : **list) {
+            if (chance(random, 3)) value = any_integer(random);
+        }
+        if (chance(random, 30)) (*list)->push_back(1);
+        if (chance(random, 30) && !(*list)->empty()) (*list)->pop_back();
+    };
+    for (Ints *list : {&a.strides, &a.dilations, &a.output_padding, &a.output_shape, &a.pads}) {
+        if (chance(random, 3)) spoil(list);
+    }
+    if (chance(random, 20)) a.group = any_integer(random);
+    if (chance(random, 20)) a.auto_pad = "SAME";
+    if (chance(random, 20)) {
+        Shape &shape = chance(random, 2) ? problem.x_shape : problem.w_shape;
+        shape[static_cast<std::size_t>(random->integer(0, static_cast<std::int64_t>(shape.size()) - 1))] =
+            any_integer(random);
+    }
+    return problem;
 }
 
 } // namespace convtranspose::test

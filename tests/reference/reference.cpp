@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reference/descriptor.h"
+#include "reference/layer.h"
 #include "reference/quantized.h"
 
 namespace convtranspose::test {
@@ -33,23 +34,32 @@ Format format_of(convt_dtype dtype) {
     throw std::invalid_argument("unknown type");
 }
 
-// Calls f(index) for every index of the box, last axis fastest.
-template<typename F>
-void for_each_index(const Shape &extents, const F &f) {
-    Shape index(extents.size(), 0);
-    for (std::int64_t left = element_count(extents); left > 0; --left) {
-        f(index);
-        for (std::size_t axis = extents.size(); axis-- > 0;) {
-            if (++index[axis] < extents[axis]) break;
-            index[axis] = 0;
-        }
-    }
-}
+// An input and an output position, flat, which an element of the kernel joins.
+struct Pair {
+    std::int64_t from, to;
+};
 
-std::int64_t flat(const Shape &extents, const Shape &index) {
-    std::int64_t position = 0;
-    for (std::size_t axis = 0; axis < extents.size(); ++axis) position = position * extents[axis] + index[axis];
-    return position;
+// Those that kernel element k joins, k counted over all axes. Each axis lengthens what the axes before it have, so that a kernel
+// element which nothing meets ends at once, whatever the attributes are.
+std::vector<Pair> pairs_of(const Layer &layer, std::int64_t k) {
+    Shape elements(layer.axes.size());
+    for (std::size_t axis = elements.size(); axis-- > 0;) {
+        elements[axis] = k % layer.axes[axis].kernel;
+        k /= layer.axes[axis].kernel;
+    }
+    std::vector<Pair> pairs = {{0, 0}};
+    for (std::size_t axis = 0; axis < elements.size(); ++axis) {
+        const Axis &a = layer.axes[axis];
+        std::vector<Pair> longer;
+        for (const Pair &pair : pairs) {
+            for (std::int64_t i = 0; i < a.in; ++i) {
+                const std::int64_t o = i * a.stride + elements[axis] * a.dilation - a.pad_begin;
+                if (o >= 0 && o < a.out) longer.push_back({pair.from * a.in + i, pair.to * a.out + o});
+            }
+        }
+        pairs = std::move(longer);
+    }
+    return pairs;
 }
 
 // Elements of a dense tensor by batch, channel and flat spatial position, in either layout.
@@ -80,18 +90,17 @@ bool is_exact_in_double(const Inputs &inputs) {
 }
 
 template<typename T>
-Expected scatter(const Geometry &geometry, const Inputs &inputs, bool sums_in_f16) {
-    Shape in, out, kernel;
-    for (const AxisGeometry &axis : geometry.axes) {
-        in.push_back(axis.in);
-        out.push_back(axis.out);
-        kernel.push_back(axis.kernel);
+Expected scatter(const Problem &problem, const Inputs &inputs, bool sums_in_f16) {
+    const Layer layer = layer_of(problem);
+    std::int64_t in_positions = 1, out_positions = 1, kernel_size = 1;
+    for (const Axis &axis : layer.axes) {
+        in_positions *= axis.in;
+        out_positions *= axis.out;
+        kernel_size *= axis.kernel;
     }
-    const bool first = geometry.layout == CONVT_CHANNELS_FIRST;
-    const Indexer x_at{first, geometry.in_channels, element_count(in)};
-    const Indexer y_at{first, geometry.out_channels, element_count(out)};
-    const std::int64_t ic_per_group = geometry.in_channels_per_group(),
-                       oc_per_group = geometry.out_channels_per_group();
+    const Indexer x_at{layer.channels_first, layer.in_channels, in_positions};
+    const Indexer y_at{layer.channels_first, layer.out_channels, out_positions};
+    const std::int64_t ic_per_group = layer.in_per_group(), oc_per_group = layer.out_per_group();
 
     bool integers = true;
     const auto values_of = [&integers](const Tensor &tensor) {
@@ -105,28 +114,19 @@ Expected scatter(const Geometry &geometry, const Inputs &inputs, bool sums_in_f1
     const std::vector<T> x = values_of(inputs.x), w = values_of(inputs.w);
     const std::vector<T> b = inputs.b ? values_of(*inputs.b) : std::vector<T>();
 
-    const std::size_t size = static_cast<std::size_t>(element_count(geometry.y_shape));
+    const std::size_t size = static_cast<std::size_t>(element_count(layer.y_shape));
     std::vector<T> y(size, 0), magnitude(size, 0);
     std::vector<std::int64_t> taps(static_cast<std::size_t>(y_at.positions), 0); // that meet at an output position
 
-    Shape o(geometry.axes.size());
-    for_each_index(kernel, [&](const Shape &k) {
-        std::vector<std::pair<std::int64_t, std::int64_t>> pairs; // input and output positions that k joins
-        for_each_index(in, [&](const Shape &i) {
-            for (std::size_t axis = 0; axis < i.size(); ++axis) {
-                const AxisGeometry &a = geometry.axes[axis];
-                o[axis] = i[axis] * a.stride + k[axis] * a.dilation - a.pad_begin;
-                if (o[axis] < 0 || o[axis] >= a.out) return;
-            }
-            pairs.emplace_back(flat(in, i), flat(out, o));
-            ++taps[static_cast<std::size_t>(pairs.back().second)];
-        });
-        for (std::int64_t n = 0; n < geometry.batch; ++n) {
-            for (std::int64_t ic = 0; ic < geometry.in_channels; ++ic) {
+    for (std::int64_t k = 0; k < kernel_size; ++k) {
+        const std::vector<Pair> pairs = pairs_of(layer, k);
+        if (pairs.empty()) continue;
+        for (const Pair &pair : pairs) ++taps[static_cast<std::size_t>(pair.to)];
+        for (std::int64_t n = 0; n < layer.batch; ++n) {
+            for (std::int64_t ic = 0; ic < layer.in_channels; ++ic) {
                 for (std::int64_t m = 0; m < oc_per_group; ++m) {
                     const std::int64_t oc = ic / ic_per_group * oc_per_group + m;
-                    const T weight =
-                        w[static_cast<std::size_t>((ic * oc_per_group + m) * element_count(kernel) + flat(kernel, k))];
+                    const T weight = w[static_cast<std::size_t>((ic * oc_per_group + m) * kernel_size + k)];
                     for (const auto &[from, to] : pairs) {
                         const T product = x[static_cast<std::size_t>(x_at(n, ic, from))] * weight;
                         const std::size_t at = static_cast<std::size_t>(y_at(n, oc, to));
@@ -136,20 +136,20 @@ Expected scatter(const Geometry &geometry, const Inputs &inputs, bool sums_in_f1
                 }
             }
         }
-    });
+    }
 
     Expected expected;
-    expected.dtype = geometry.dtype;
-    expected.shape = geometry.y_shape;
+    expected.dtype = problem.dtype;
+    expected.shape = layer.y_shape;
     expected.value.resize(size);
     expected.tolerance.resize(size);
-    const Format format = format_of(geometry.dtype);
-    const T u_sum = std::ldexp(T(1), sums_in_f16 ? -11 : geometry.dtype == CONVT_F64 ? -53 : -24);
+    const Format format = format_of(problem.dtype);
+    const T u_sum = std::ldexp(T(1), sums_in_f16 ? -11 : problem.dtype == CONVT_F64 ? -53 : -24);
     const T least_of_sums = sums_in_f16 ? std::ldexp(T(1), -25) : 0;
     const T u_y = std::ldexp(T(1), -format.significand_bits), least_of_y = std::ldexp(T(1), format.least_exponent);
     const T most_exact = std::ldexp(T(1), format.significand_bits);
-    for (std::int64_t n = 0; n < geometry.batch; ++n) {
-        for (std::int64_t oc = 0; oc < geometry.out_channels; ++oc) {
+    for (std::int64_t n = 0; n < layer.batch; ++n) {
+        for (std::int64_t oc = 0; oc < layer.out_channels; ++oc) {
             const T bias = b.empty() ? 0 : b[static_cast<std::size_t>(oc)];
             for (std::int64_t position = 0; position < y_at.positions; ++position) {
                 const std::size_t at = static_cast<std::size_t>(y_at(n, oc, position));
@@ -177,10 +177,9 @@ Geometry geometry_of(const Problem &problem) {
 
 Expected reference(const Problem &problem, const Inputs &inputs, bool sums_in_f16) {
     if (is_quantized(problem.dtype)) return quantized_reference(problem, inputs);
-    const Geometry geometry = geometry_of(problem);
-    return geometry.dtype == CONVT_F64 && !is_exact_in_double(inputs)
-               ? scatter<long double>(geometry, inputs, sums_in_f16)
-               : scatter<double>(geometry, inputs, sums_in_f16);
+    return problem.dtype == CONVT_F64 && !is_exact_in_double(inputs)
+               ? scatter<long double>(problem, inputs, sums_in_f16)
+               : scatter<double>(problem, inputs, sums_in_f16);
 }
 
 ::testing::AssertionResult agrees(const Tensor &y, const Expected &expected) {

@@ -7,11 +7,13 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/layer.h"
 #include "reference/random_problem.h"
 #include "reference/tensor.h"
 
@@ -142,6 +144,49 @@ TEST(Reference, GroupsChannelsLastAndPads) {
     EXPECT_EQ(expected.shape, (Shape{1, 2, 4}));
     EXPECT_EQ(expected.value, (std::vector<double>{1 * 2 + 2 * 1, 1 * 4 + 2 * 3, 10 * 6 + 20 * 5, 10 * 8 + 20 * 7, //
                                                    2 * 2, 2 * 4, 20 * 6, 20 * 8}));
+}
+
+// By hand: dilation and pads of any size, of which the middle of the kernel alone meets x, or every element one of y.
+TEST(Reference, DilationsOfAnySize) {
+    for (const int bits : {5, 31, 32, 33, 61}) {
+        const std::int64_t far = std::int64_t{1} << bits;
+        Problem problem = parse_problem("f32 nchw n1 g1 ic1 oc1 i4 k3");
+        problem.attributes.dilations = Shape{far};
+        problem.attributes.pads = Shape{far, far};
+        Inputs inputs = draw(problem, 1);
+        for (std::int64_t i = 0; i < 4; ++i) inputs.x.set(i, static_cast<double>(i + 1));
+        inputs.w.set(0, 10), inputs.w.set(1, 1), inputs.w.set(2, 100);
+        const Expected expected = reference(problem, inputs);
+        EXPECT_EQ(expected.shape, (Shape{1, 1, 4}));
+        EXPECT_EQ(expected.value, (std::vector<double>{1, 2, 3, 4})) << bits;
+
+        // A stride that is as large: input 1 by element 0 and input 0 by element 2 meet at the first position, none at the next.
+        problem.attributes.strides = Shape{far / 4};
+        problem.attributes.dilations = Shape{far / 8};
+        problem.attributes.pads = Shape{far / 4, far / 2 + far / 4 - 1};
+        EXPECT_EQ(reference(problem, inputs).value, (std::vector<double>{2 * 10 + 1 * 100, 0})) << bits;
+    }
+}
+
+TEST(Layer, SizesThatLeave64BitsAreRefused) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+    Problem problem = parse_problem("f32 nchw n1 g1 ic1 oc1 i3 k3 p0_0 s1 d1");
+    Layer layer;
+    std::string reason;
+    EXPECT_TRUE(derive(problem, &layer, &reason)) << reason;
+    for (Ints *list : {&problem.attributes.strides, &problem.attributes.dilations}) {
+        for (const std::int64_t value : {kMost, kMost / 2 + 1, std::int64_t{0}, std::int64_t{-1}}) {
+            const Ints before = *list;
+            *list = Shape{value};
+            EXPECT_FALSE(derive(problem, &layer, &reason)) << value;
+            *list = before;
+        }
+    }
+    problem.attributes.pads = Shape{kMost, kMost};
+    EXPECT_FALSE(derive(problem, &layer, &reason));
+    problem.attributes.pads = std::nullopt;
+    problem.attributes.output_shape = Shape{std::numeric_limits<std::int64_t>::min()};
+    EXPECT_FALSE(derive(problem, &layer, &reason));
 }
 
 TEST(Reference, ComparisonNoticesWhatIsWrong) {
