@@ -1,6 +1,8 @@
 #include "conformance/cases.h"
 
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -30,14 +32,30 @@ std::vector<T> list_of(const Json &values) {
     return values.is_array() ? values.get<std::vector<T>>() : std::vector<T>{values.get<T>()};
 }
 
+double number_of(const Json &value) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return value == "inf"    ? infinity
+           : value == "-inf" ? -infinity
+           : value == "nan"  ? std::numeric_limits<double>::quiet_NaN()
+                             : value.get<double>();
+}
+
+// Of zip files, over one byte more.
+std::uint32_t next_crc32(std::uint32_t crc, unsigned char byte) {
+    crc ^= byte;
+    for (int bit = 0; bit < 8; ++bit) crc = crc & 1u ? crc >> 1 ^ 0xedb88320u : crc >> 1;
+    return crc;
+}
+
 } // namespace
 
 void PrintTo(const Case &c, std::ostream *stream) { *stream << c.json.dump(); }
 
-std::vector<Case> load_cases() {
+std::vector<Case> load_cases(const std::string &name) {
     // Not a std::ifstream, which C++ libraries without a file system lack.
-    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(CONVTRANSPOSE_CASES, "rb"), std::fclose);
-    if (!file) throw std::runtime_error("cannot open " CONVTRANSPOSE_CASES);
+    const std::string path = CONVTRANSPOSE_CASES + name;
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+    if (!file) throw std::runtime_error("cannot open " + path);
     std::vector<Case> cases;
     const Json all = Json::parse(file.get());
     for (const Json &c : all.at("cases")) {
@@ -113,6 +131,36 @@ Tensor channels_last(const Tensor &tensor) {
     return result;
 }
 
+::testing::AssertionResult is_as_listed(const Json &c, const Tensor &y, bool channels_last) {
+    const Shape shape = y_shape_of(c, channels_last);
+    if (y.shape() != shape) {
+        return ::testing::AssertionFailure() << "y has shape " << ::testing::PrintToString(y.shape()) << ", listed is "
+                                             << ::testing::PrintToString(shape);
+    }
+    const std::int64_t channels = c.at("y_shape").at(1), batch = shape[0];
+    const std::int64_t positions = batch * channels > 0 ? y.size() / (batch * channels) : 0;
+    const std::size_t bytes = convt_dtype_size(y.dtype());
+    const Json &listed = c.at("y");
+    std::uint32_t crc = ~0u;
+    for (std::int64_t i = 0; i < y.size(); ++i) { // in the order of the file
+        const std::int64_t n = i / (channels * positions), channel = i / positions % channels, p = i % positions;
+        const double value = y.get(channels_last ? (n * positions + p) * channels + channel : i);
+        if (listed.is_array()) {
+            const double expected = number_of(listed.at(static_cast<std::size_t>(i)));
+            if (value == expected || (std::isnan(value) && std::isnan(expected))) continue;
+            return ::testing::AssertionFailure() << "element " << i << " is " << value << ", listed is " << expected;
+        }
+        std::array<unsigned char, 8> memory = {};
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        store(y.dtype(), memory.data(), 0, std::isnan(value) ? nan : value + 0.0); // one NaN and one zero
+        for (std::size_t b = 0; b < bytes; ++b) crc = next_crc32(crc, memory[b]);
+    }
+    if (listed.is_object() && ~crc != listed.at("crc32").get<std::uint32_t>()) {
+        return ::testing::AssertionFailure() << "y has the CRC-32 " << ~crc << ", listed is " << listed.at("crc32");
+    }
+    return ::testing::AssertionSuccess();
+}
+
 void fill(const Json &literal, Tensor *tensor) {
     if (literal.is_array() && static_cast<std::int64_t>(literal.size()) != tensor->size()) {
         throw std::runtime_error("a literal of the wrong size");
@@ -146,12 +194,7 @@ Inputs inputs_of(const Json &c, const Problem &problem) {
     for (const Json &poke : c.value("poke", Json::array())) {
         const std::string name = poke.at(0);
         Tensor &tensor = name == "X" ? inputs.x : name == "W" ? inputs.w : inputs.b.value();
-        const Json &value = poke.at(2);
-        const double infinity = std::numeric_limits<double>::infinity();
-        tensor.set(poke.at(1), value == "inf"    ? infinity
-                               : value == "-inf" ? -infinity
-                               : value == "nan"  ? std::nan("")
-                                                 : value.get<double>());
+        tensor.set(poke.at(1), number_of(poke.at(2)));
     }
     return inputs;
 }

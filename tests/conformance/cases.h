@@ -1,4 +1,4 @@
-// The cases of cases.json as problems and inputs.
+// The cases of cases.json, reports.json and huge.json as problems and inputs.
 #ifndef CONVTRANSPOSE_TESTS_CONFORMANCE_CASES_H_
 #define CONVTRANSPOSE_TESTS_CONFORMANCE_CASES_H_
 
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "convtranspose/convtranspose.hpp"
@@ -22,13 +23,18 @@ struct Case {
 
 void PrintTo(const Case &c, std::ostream *stream);
 
-std::vector<Case> load_cases(); // those whose type is built
+// Those whose type is built.
+std::vector<Case> load_cases(const std::string &file = "cases.json");
 inline bool expects_error(const Json &c) { return c.value("expect", "ok") == "error"; }
 
 Problem problem_of(const Json &c);
 Inputs inputs_of(const Json &c, const Problem &problem); // channels first
 Shape y_shape_of(const Json &c, bool channels_last);
 void fill(const Json &literal, Tensor *tensor);
+
+// Whether y is what the file says, bit by bit but for the sign of zero and the patterns of NaN. y: as the case lays it out, or
+// channels last.
+::testing::AssertionResult is_as_listed(const Json &c, const Tensor &y, bool channels_last);
 
 // The same node with x and y the other way round.
 Problem channels_last(Problem problem);

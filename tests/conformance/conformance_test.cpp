@@ -1,5 +1,6 @@
-// The cases of cases.json through the public interface, in both layouts.
+// The cases of the files beside this one through the public interface, in both layouts.
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,13 +36,63 @@ TEST_P(Conformance, Case) {
         Tensor y;
         const Status status = run(problem, inputs, Options{}, &y);
         ASSERT_TRUE(status) << status.message();
-        EXPECT_EQ(y.shape(), y_shape_of(c, last));
+        EXPECT_TRUE(is_as_listed(c, y, last));
         EXPECT_TRUE(agrees(y, reference(problem, inputs)));
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Conformance, testing::ValuesIn(load_cases()),
                          [](const testing::TestParamInfo<Case> &c) { return c.param.name; });
+
+// All cases of a file on one ISA, in both layouts, by the definition and where Winograd's algorithm may be taken. Where they are
+// wrong the reference says which element.
+class OnIsa : public testing::TestWithParam<std::string> {
+  protected:
+    static void expect_all(const std::string &file) {
+        for (const Case &named : load_cases(file)) {
+            const Json &c = named.json;
+            const Problem first = problem_of(c);
+            for (const bool last : {false, true}) {
+                const Problem problem = last ? channels_last(first) : first;
+                SCOPED_TRACE(named.name + ": " + describe(problem));
+                Options options{};
+                options.isa = GetParam().c_str();
+                options.threads = 2;
+                if (expects_error(c)) {
+                    const Status status = status_of_error(c, problem, options);
+                    EXPECT_TRUE(status.code() == CONVT_INVALID_ARGUMENT || status.code() == CONVT_OVERFLOW)
+                        << status.message();
+                    continue;
+                }
+                Inputs inputs = inputs_of(c, first);
+                if (last) inputs.x = channels_last(inputs.x);
+                for (const int winograd : {0, 1}) {
+                    options.winograd = winograd;
+                    Tensor y;
+                    const Status status = run(problem, inputs, options, &y);
+                    EXPECT_TRUE(status) << status.message();
+                    if (!status) continue;
+                    const testing::AssertionResult right = is_as_listed(c, y, last);
+                    EXPECT_TRUE(right) << agrees(y, reference(problem, inputs)).message();
+                    if (problem.dtype != CONVT_F32 && problem.dtype != CONVT_F64) break; // others have no use for it
+                }
+            }
+        }
+    }
+};
+
+std::vector<std::string> isas() {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < convt_isa_count(); ++i) {
+        if (convt_isa_supported(i)) names.emplace_back(convt_isa_name(i));
+    }
+    return names;
+}
+
+TEST_P(OnIsa, Reports) { expect_all("reports.json"); }
+
+INSTANTIATE_TEST_SUITE_P(Isas, OnIsa, testing::ValuesIn(isas()),
+                         [](const testing::TestParamInfo<std::string> &c) { return c.param; });
 
 // Values that are published with the node's documentation: x = 0..8, w = 1, no attributes.
 TEST(Published, ConvTranspose) {
