@@ -41,6 +41,7 @@ using convtranspose::DevicePlan;
 using convtranspose::DeviceTable;
 using convtranspose::invalid;
 using convtranspose::isa_name;
+using convtranspose::overflow;
 using convtranspose::Strides;
 using convtranspose::to_string;
 
@@ -165,20 +166,17 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 
 Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
-    std::int64_t last = 0; // index of the last element
     if (std::count(shape.begin(), shape.end(), 0)) return Status();
+    std::int64_t span = 1; // from the first element to the last
     for (std::size_t i = 0; i < shape.size(); i++) {
         std::int64_t step = 0;
         if (shape[i] > 1 &&
-            (__builtin_mul_overflow(shape[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last))) {
-            last = std::numeric_limits<std::int64_t>::max();
-        }
-        if (last >= kMostElements) {
-            return Status(CONVT_OVERFLOW,
-                          concat(name, " spans more than 2^31 - 1 elements, which kernels cannot index"));
+            (__builtin_mul_overflow(shape[i] - 1, strides[i], &step) || __builtin_add_overflow(span, step, &span))) {
+            return overflow(name, " spans more than 2^63 elements, may span at most ", kMostElements);
         }
     }
-    return Status();
+    if (span <= kMostElements) return Status();
+    return overflow(name, " spans ", span, " elements, may span at most ", kMostElements);
 }
 
 // Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides

@@ -10,6 +10,7 @@
 
 #include "plan/counting_allocator.h"
 #include "reference/descriptor.h"
+#include "reference/layer.h"
 #include "reference/reference.h"
 
 namespace convtranspose::test {
@@ -30,6 +31,10 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 ic5 oc7 i9x9 k3x3 s2x2 p1x1_1x1 bias",
     "f32 nchw n1 ic5 oc7 i3x4x5 k3x3x3 s2x2x2",
     "f32 nchw n1 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1 bias",
+    "u8 nhwc n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias zx128",
+    "s8 nchw n2 ic6 oc3 i9x9 k3x3 s2x2 zw5",
+    "u8 nchw n1 g16 ic16 oc16 i9x9 k4x4 s2x2 p1x1_1x1 bias yf32",
+    "u8 nchw n1 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1 bias",
     "f32 nchw n0 ic3 oc2 i3x2 k2x2 bias",
     "f32 nchw n1 ic0 oc2 i3x2 k2x2 bias",
 };
@@ -59,7 +64,7 @@ class Memory : public testing::TestWithParam<std::tuple<std::string, bool>> {
 
 TEST_P(Memory, AllOfItComesFromTheHooksAndGoesBack) {
     CountingAllocator allocator;
-    Tensor y(problem.dtype, geometry_of(problem).y_shape);
+    Tensor y(problem.y_dtype.value_or(problem.dtype), layer_of(problem).y_shape);
     const Status status = plan_and_run(problem, inputs, allocator.options(), run_time_weights, &y);
     ASSERT_TRUE(status) << status.message();
     EXPECT_TRUE(agrees(y, reference(problem, inputs)));
@@ -80,8 +85,8 @@ TEST_P(Memory, EveryAllocationMayFail) {
         for (std::size_t i = 0;; ++i) {
             SCOPED_TRACE("allocation " + std::to_string(i) + " fails");
             ASSERT_LT(i, 1000u) << "so many allocations can hardly be meant";
-            Tensor y(problem.dtype, expected.shape);
-            for (std::int64_t k = 0; k < y.size(); ++k) y.set(k, -77);
+            Tensor y(expected.dtype, expected.shape);
+            for (std::int64_t k = 0; k < y.size(); ++k) y.set(k, 77);
             const Tensor sentinel = y;
             allocator.fail_at(i);
             const Status status = plan_and_run(problem, inputs, options, run_time_weights, &y);
@@ -109,7 +114,7 @@ TEST_P(Memory, APlanSurvivesARunThatFailed) {
     Status status =
         Plan::create(problem, allocator.options(), inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
     ASSERT_TRUE(status) << status.message();
-    Tensor y(problem.dtype, plan.y_shape());
+    Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
     allocator.fail_at(0);
     status = plan.run(inputs.x.data(), y.data());
     if (allocator.failed()) { // it may need none
@@ -139,7 +144,7 @@ TEST_P(Memory, WorkspaceOfTheCaller) {
 
     const Expected expected = reference(problem, inputs);
     for (int repetition = 0; repetition < 2; ++repetition) {
-        Tensor y(problem.dtype, plan.y_shape());
+        Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
         const std::size_t before = allocator.allocations();
         if (run_time_weights) {
             const ConstTensorView bias = inputs.b ? inputs.b->view() : ConstTensorView();
@@ -161,7 +166,7 @@ TEST_P(Memory, TheSecondRunAllocatesNothing) {
     Status status =
         Plan::create(problem, allocator.options(), inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
     ASSERT_TRUE(status) << status.message();
-    Tensor y(problem.dtype, plan.y_shape());
+    Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
     ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
     const std::size_t before = allocator.allocations();
     ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
@@ -196,7 +201,7 @@ TEST(MemoryOfReshape, EveryAllocationMayFail) {
             EXPECT_EQ(allocator.live_blocks(), before);
         }
         allocator.stop_failing();
-        Tensor y(problem.dtype, plan.y_shape());
+        Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
         ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
         EXPECT_TRUE(agrees(y, reference(problem, inputs)));
     }

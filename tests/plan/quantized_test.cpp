@@ -291,6 +291,37 @@ TEST(Quantized, EmptyInputsLeaveTheBias) {
     }
 }
 
+// Halves, of which every second sum has one here, go to the even neighbour, with any number of axes, on each ISA and by the
+// reference: beyond three axes sums are added up before they are rounded.
+TEST(Quantized, TiesAreRoundedToEven) {
+    for (const char *const line :
+         {"u8 nchw n1 ic2 oc3 i40 k2 s2 bias ws8 ys8", "u8 nhwc n1 ic2 oc20 i6x7 k2x2 s2x2 ws8 yu8",
+          "s8 nchw n1 ic1 oc2 i3x4x5 k2x2x2 s2x2x2 ws8 ys8",
+          "u8 nhwc n1 ic2 oc3 i3x2x3x4 k1x2x1x2 s1x1x2x1 bias ws8 ys8",
+          "s8 nchw n1 ic2 oc17 i2x2x3x3 k2x1x2x1 s1x1x1x1 ws8 yu8"}) {
+        Problem problem = parse_problem(line);
+        problem.quantization->x_scale = 1;
+        problem.quantization->w_scale = {1};
+        problem.quantization->y_scale = 2;
+        problem.quantization->y_zero_point = 0;
+        Inputs inputs = draw(problem, 1);
+        for (std::int64_t i = 0; i < inputs.x.size(); ++i) inputs.x.set(i, static_cast<double>(i * 7 % 10));
+        for (std::int64_t i = 0; i < inputs.w.size(); ++i) inputs.w.set(i, static_cast<double>(i * 5 % 7 - 2));
+        for (std::int64_t i = 0; inputs.b && i < inputs.b->size(); ++i) inputs.b->set(i, static_cast<double>(i - 20));
+        const Expected expected = quantized_reference(problem, inputs);
+        for (std::size_t isa = 0; isa <= convt_isa_count(); ++isa) {
+            if (isa < convt_isa_count() && !convt_isa_supported(isa)) continue;
+            Options options{};
+            if (isa < convt_isa_count()) options.isa = convt_isa_name(isa);
+            SCOPED_TRACE(describe(problem, 1, options));
+            Tensor y;
+            const Status status = run(problem, inputs, options, &y);
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_TRUE(agrees(y, expected));
+        }
+    }
+}
+
 TEST(Quantized, ManyAxes) {
     for (const char *line :
          {"u8 nhwc ic5 oc7 i9 k4 s2 p1_1 bias zx100", "s8 nchw ic5 oc7 i3x4x5 k3x2x3 s2x1x2 zx-100 pc",

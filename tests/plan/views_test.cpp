@@ -1,12 +1,12 @@
 // x and y as crops of larger tensors: nothing around them is read, and nothing around them is written.
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "plan/crop.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 
@@ -42,53 +42,6 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n2 ic32 oc32 i60x60 k3x3 s1x1 p1x1_1x1",
     "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
     "f32 nhwc n1 g2 ic64 oc48 i20x9x11 k2x2x2 s2x2x2 bias",
-};
-
-// A tensor that stands in a larger one, with `before` elements in front of and `after` behind it on each axis.
-class Crop {
-  public:
-    Crop(convt_dtype dtype, const Shape &shape, const Shape &before, const Shape &after) : shape_(shape) {
-        Shape parent = shape;
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) parent[axis] += before[axis] + after[axis];
-        parent_ = Tensor(dtype, parent); // all NaN
-        strides_.assign(shape.size(), 1);
-        for (std::size_t axis = shape.size() - 1; axis-- > 0;) strides_[axis] = strides_[axis + 1] * parent[axis + 1];
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) start_ += before[axis] * strides_[axis];
-    }
-
-    TensorView view() {
-        return {static_cast<char *>(parent_.data()) +
-                    static_cast<std::size_t>(start_) * convt_dtype_size(parent_.dtype()),
-                parent_.dtype(), shape_, strides_};
-    }
-
-    void put(const Tensor &dense) { copy(const_cast<Tensor *>(&dense), true); }
-    Tensor get() {
-        Tensor dense(parent_.dtype(), shape_);
-        copy(&dense, false);
-        return dense;
-    }
-    const Tensor &parent() const { return parent_; }
-
-  private:
-    void copy(Tensor *dense, bool into_parent) {
-        for (std::int64_t i = 0; i < dense->size(); ++i) {
-            std::int64_t at = start_, rest = i;
-            for (std::size_t axis = shape_.size(); axis-- > 0;) {
-                at += rest % shape_[axis] * strides_[axis];
-                rest /= shape_[axis];
-            }
-            if (into_parent) {
-                parent_.set(at, dense->get(i));
-            } else {
-                dense->set(i, parent_.get(at));
-            }
-        }
-    }
-
-    Tensor parent_;
-    Shape shape_, strides_;
-    std::int64_t start_ = 0;
 };
 
 class Views : public testing::TestWithParam<std::string> {

@@ -223,6 +223,81 @@ TEST(PostOps, AfterLayersOfEveryKind) {
     }
 }
 
+// Asked for by name, what computes a layer through others applies what follows once: a slope or a residual shows a second time,
+// which Relu does not.
+struct Method {
+    const char *name;
+    std::vector<std::string> problems;
+};
+
+const std::vector<Method> kMethods = {
+    {"residue_layers",
+     {"f32 nhwc n2 g1 ic40 oc2 i50 k70 s16 p7_5 bias", "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 p13_29",
+      "f16 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias", "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 os900 bias"}},
+    {"depth_to_space",
+     {"f32 nchw n2 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias", "f32 nhwc n2 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
+      "f32 nchw n3 g64 ic64 oc64 i22x6 k1x1 s6x6 op1x0 bias", "bf16 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
+      "f64 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias"}},
+    {"col2im",
+     {"f32 nchw n3 ic100 oc2 i6x9 k7x7 s1x1 p3x3_3x3 bias", "f32 nhwc n2 ic16 oc2 i8x8 k4x4 s2x2 p1x1_1x1",
+      "f32 nchw n1 ic96 oc2 i5000 k26 s3 p11_11 bias", "f32 nhwc n1 ic64 oc3 i97x40 k7x7 s1x1 p3x3_3x3 bias",
+      "f64 nchw n1 ic100 oc2 i6x9 k7x7 s1x1 p3x3_3x3 bias", "f16 nhwc n2 ic16 oc3 i9x12 k4x4 s2x2 p1x1_1x1 bias"}},
+    {"other_layout",
+     {"f32 nchw n2 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias", "f32 nhwc n3 g20 ic20 oc40 i37 k3 s3 bias",
+      "f64 nhwc n1 g8 ic8 oc16 i5x9 k3x3 s2x2 p1x1_1x1 bias"}},
+    {"images_as_row",
+     {"f32 nhwc n13 ic48 oc40 i4x4 k4x4 s2x2 p1x1_1x1 bias", "f16 nhwc n9 ic24 oc20 i4x4 k4x4 s2x2 p1x1_1x1 bias"}},
+    {"winograd",
+     {"f32 nhwc n2 ic16 oc33 i5x9 k3x3 s2x2 p1x1_1x1 op1x1 bias", "f32 nhwc n7 ic512 oc16 i6x6 k4x4 s2x2 p1x1_1x1",
+      "f64 nhwc n1 ic16 oc16 i40 k5 s2 p2_2 bias"}},
+};
+
+const std::vector<PostOps> kOnceOnly = {
+    {0, CONVT_LEAKY_RELU, 0.25f, 0}, {1, CONVT_NO_ACTIVATION, 0, 0}, {1, CONVT_LEAKY_RELU, -1.5f, 0}};
+
+TEST(PostOps, AfterEachMethodOnce) {
+    for (const Method &method : kMethods) {
+        for (const std::string &line : method.problems) {
+            const Problem problem = parse_problem(line);
+            const Inputs inputs = draw(problem, 3);
+            for (const int threads : {1, 3}) {
+                Options options{};
+                options.threads = threads;
+                options.variant = method.name;
+                options.winograd = 1;
+                for (const PostOps &p : kOnceOnly) expect_agreement(problem, p, inputs, options);
+            }
+        }
+    }
+}
+
+// Likewise after all that can compute a layer here, whatever its name.
+TEST(PostOps, AfterEachCandidateOnce) {
+    for (const char *const line :
+         {"f32 nchw n2 g1 ic20 oc24 i9x17 k4x4 s2x2 p1x1_1x1 bias",
+          "f32 nhwc n2 g1 ic20 oc24 i9x17 k4x4 s2x2 p1x1_1x1 bias",
+          "f32 nchw n1 g9 ic9 oc9 i9x17 k4x4 s2x2 p1x1_1x1 bias", "f32 nhwc n1 g33 ic33 oc33 i9x17 k4x4 s2x2 p1x1_1x1",
+          "f64 nchw n1 g1 ic5 oc3 i9x17 k3x3 s2x2 p1x1_1x1 bias",
+          "bf16 nhwc n1 g1 ic16 oc24 i9x17 k3x3 s2x2 p1x1_1x1 bias"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 4);
+        Plan chosen;
+        ASSERT_TRUE(Plan::create(problem, {}, nullptr, nullptr, &chosen));
+        std::size_t tried = 0;
+        for (std::size_t i = 0; i < convt_plan_candidate_count(chosen.get()); i++) {
+            Options options{};
+            options.variant = convt_plan_candidate(chosen.get(), i);
+            options.threads = i % 2 ? 1 : 3;
+            Plan plan;
+            const void *const b = inputs.b ? inputs.b->data() : nullptr;
+            if (!Plan::create(problem, options, inputs.w.data(), b, &plan)) continue; // a method that this is none for
+            expect_agreement(problem, kOnceOnly[i % kOnceOnly.size()], inputs, options);
+            tried++;
+        }
+        EXPECT_GT(tried, 2u) << line;
+    }
+}
+
 TEST(PostOps, AfterTheReference) {
     const Problem problem = parse_problem("f32 nhwc n2 g2 ic6 oc10 i6x7 k3x3 s2x2 p1x1_1x1 bias");
     Options options{};

@@ -1,0 +1,100 @@
+// Each way to compute a layer, asked for by name: batches that take several rounds of images, dense and with gaps between the
+// images.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "plan/crop.h"
+#include "reference/descriptor.h"
+#include "reference/effort.h"
+#include "reference/reference.h"
+
+namespace convtranspose::test {
+namespace {
+
+const std::vector<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im",
+                                           "other_layout",   "images_as_row",  "winograd"};
+
+// Images of which a few fit near the CPU at a time, numbers of them that rounds divide and do not; what each method is for.
+const std::vector<std::string> kBatches = {
+    "f32 nchw n18 ic8 oc8 i24x24 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n18 ic16 oc16 i20x20 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n7 ic16 oc24 i40x31 k3x3 s1x1 p1x1_1x1",
+    "f32 nhwc n70 ic24 oc20 i4x4 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n9 ic40 oc2 i30x28 k7x7 s1x1 p3x3_3x3 bias",
+    "f32 nhwc n9 ic20 oc3 i30x28 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n14 ic32 oc3 i17x17 k8x8 s4x4 p2x2_2x2 bias",
+    "f32 nchw n5 ic32 oc1 i300 k64 s16 p24_24",
+    "f32 nchw n6 g24 ic24 oc24 i40x40 k4x4 s2x2 p1x1_1x1 bias",
+    "f64 nhwc n10 ic16 oc16 i20x20 k4x4 s2x2 p1x1_1x1",
+    "f16 nchw n12 ic16 oc6 i20x20 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n12 ic16 oc16 i20x20 k3x3 s2x2 p1x1_1x1 op1x1",
+    "u8 nhwc n18 ic16 oc16 i20x20 k4x4 s2x2 p1x1_1x1 bias zx128",
+    "s8 nchw n6 g24 ic24 oc24 i40x40 k4x4 s2x2 p1x1_1x1 bias zy3",
+};
+
+// As a part of larger tensors whose images are further apart than they are long, by `gap` of what axis 1 counts.
+Crop with_gaps(convt_dtype dtype, const Shape &shape, std::int64_t gap) {
+    Shape none(shape.size(), 0), after(shape.size(), 0);
+    after[1] = gap;
+    return {dtype, shape, none, after};
+}
+
+class Algorithms : public testing::TestWithParam<std::string> {};
+
+TEST_P(Algorithms, BatchesOfSeveralRounds) {
+    std::size_t computed = 0;
+    for (const std::string &line : kBatches) {
+        const Problem problem = parse_problem(line);
+        // Integers: sums are exact by every method.
+        const Inputs inputs = draw(problem, 1, Values::integers);
+        const convt_dtype y_dtype = problem.y_dtype.value_or(problem.dtype);
+        Expected expected;
+        for (const int threads : {1, 3}) {
+            if (kOneIn > 1 && threads == 1) continue;
+            Options options{};
+            options.threads = threads;
+            options.winograd = 1;
+            if (!GetParam().empty()) options.variant = GetParam().c_str();
+            SCOPED_TRACE(describe(problem, 1, options));
+            Plan plan;
+            Status status =
+                Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+            if (status.code() == CONVT_UNSUPPORTED && options.variant) continue; // not for this layer
+            ASSERT_TRUE(status) << status.message();
+            ++computed;
+            if (expected.shape.empty()) expected = reference(problem, inputs);
+            Tensor y(y_dtype, plan.y_shape());
+            status = plan.run(inputs.x.data(), y.data());
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_TRUE(agrees(y, expected));
+
+            Crop x_gaps = with_gaps(problem.dtype, problem.x_shape, 3), y_gaps = with_gaps(y_dtype, plan.y_shape(), 2);
+            x_gaps.put(inputs.x);
+            status = plan.run(x_gaps.view(), y_gaps.view());
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_TRUE(agrees(y_gaps.get(), expected)) << "with gaps between images";
+            Crop untouched = with_gaps(y_dtype, plan.y_shape(), 2);
+            for (Crop *crop : {&y_gaps, &untouched}) crop->put(Tensor(y_dtype, plan.y_shape()));
+            EXPECT_TRUE(y_gaps.parent() == untouched.parent()) << "a gap was written";
+        }
+    }
+    EXPECT_GE(computed, 2u) << "too few layers can be computed so";
+}
+
+std::vector<std::string> names() {
+    std::vector<std::string> all = kMethods;
+    all.emplace_back(); // what is chosen
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, Algorithms, testing::ValuesIn(names()),
+                         [](const testing::TestParamInfo<std::string> &c) {
+                             return c.param.empty() ? std::string("chosen") : c.param;
+                         });
+
+} // namespace
+} // namespace convtranspose::test
