@@ -2,8 +2,11 @@
 #include "convtranspose/convtranspose.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <new>
@@ -17,6 +20,7 @@
 #include "geometry.h"
 #include "kernel_tables.h"
 #include "layer_plan.h"
+#include "once.h"
 #include "shape.h"
 #include "threads.h"
 
@@ -35,43 +39,65 @@ struct convt_plan {
 
 namespace {
 
+using convtranspose::attempt;
 using convtranspose::concat;
 using convtranspose::dense_strides;
 using convtranspose::DevicePlan;
 using convtranspose::DeviceTable;
 using convtranspose::invalid;
 using convtranspose::isa_name;
+using convtranspose::Once;
 using convtranspose::overflow;
+using convtranspose::raw;
 using convtranspose::Strides;
 using convtranspose::to_string;
 
-CONVTRANSPOSE_THREAD_LOCAL std::string last_error;
-CONVTRANSPOSE_THREAD_LOCAL const char *last_literal = ""; // instead of last_error where there was no memory for one
+// Memory that needs no allocation and no destructor: reporting a failure cannot fail. A longer message is cut off.
+CONVTRANSPOSE_THREAD_LOCAL char last_error[2048] = "";
 
-convt_status report(const Status &status) {
-    if (!status) {
-        last_literal = nullptr;
-        last_error = status.message();
-    }
-    return status.code();
+convt_status report(convt_status code, const char *begin, const char *end = "") {
+    if (code != CONVT_OK) std::snprintf(last_error, sizeof last_error, "%s%s", begin, end);
+    return code;
 }
+
+#ifdef __cpp_exceptions
+// In the handler of an exception.
+convt_status report_caught() {
+    try {
+        throw;
+    } catch (const std::bad_alloc &) {
+        return report(CONVT_OUT_OF_MEMORY, "out of memory");
+    } catch (const std::exception &e) {
+        return report(CONVT_INTERNAL, "an exception in a hook, or inside the library: ", e.what());
+    } catch (...) {
+        return report(CONVT_INTERNAL, "an exception of an unknown type, which a hook threw");
+    }
+}
+#else
+convt_status report_caught() { return CONVT_INTERNAL; }
+#endif
 
 // Runs body() and turns what it throws into a status: nothing may leave a C function but by return.
 template<typename Body>
 convt_status guarded(const Body &body) noexcept {
-#ifndef __cpp_exceptions
-    return report(body()); // what would be thrown ends the program
-#else
-    try {
-        return report(body());
-    } catch (const std::bad_alloc &) {
-        last_literal = "out of memory";
-        return CONVT_OUT_OF_MEMORY;
-    } catch (const std::exception &) {
-        last_literal = "an exception inside the library";
-        return CONVT_INTERNAL;
-    }
-#endif
+    convt_status code = CONVT_INTERNAL;
+    attempt(
+        [&] {
+            const Status status = body();
+            code = report(status.code(), status.message().c_str());
+        },
+        [&] { code = report_caught(); });
+    return code;
+}
+
+// What body() returns, or where that needs memory that is not to be had, `otherwise`.
+template<typename T, typename Body>
+T guarded_or(T otherwise, const Body &body) noexcept {
+    guarded([&] {
+        otherwise = body();
+        return Status();
+    });
+    return otherwise;
 }
 
 bool built_in(Isa isa) {
@@ -81,18 +107,28 @@ bool built_in(Isa isa) {
     return false;
 }
 
-const std::vector<Isa> &isas_built_in() {
-    static const std::vector<Isa> isas = [] {
-        std::vector<Isa> list;
-        std::copy_if(std::begin(convtranspose::kIsas), std::end(convtranspose::kIsas), std::back_inserter(list),
-                     built_in);
-        return list;
-    }();
-    return isas;
+struct IsasBuiltIn {
+    std::array<Isa, std::size(convtranspose::kIsas)> list = {};
+    std::size_t count = 0;
+
+    const Isa *begin() const { return list.data(); }
+    const Isa *end() const { return begin() + count; }
+};
+
+const IsasBuiltIn &isas_built_in() {
+    static Once<IsasBuiltIn> isas;
+    return isas.get([] {
+        IsasBuiltIn built;
+        for (const Isa isa : convtranspose::kIsas) {
+            if (built_in(isa)) built.list[built.count++] = isa;
+        }
+        return built;
+    });
 }
 
 const std::vector<const char *> &variant_names() {
-    static const std::vector<const char *> names = [] {
+    static Once<std::vector<const char *>> names;
+    return names.get([] {
         std::vector<const char *> list;
         for (std::size_t i = 0; i < convtranspose::variant_count(); i++) {
             const char *name = convtranspose::variant_at(i).name;
@@ -100,8 +136,7 @@ const std::vector<const char *> &variant_names() {
             if (std::none_of(list.begin(), list.end(), same)) list.push_back(name);
         }
         return list;
-    }();
-    return names;
+    });
 }
 
 // Whether there is a way to compute of that name.
@@ -179,12 +214,25 @@ Status check_spread(const char *name, const Shape &shape, const std::int64_t *st
     return overflow(name, " spans ", span, " elements, may span at most ", kMostElements);
 }
 
+const char *dtype_name(int dtype) {
+    switch (dtype) {
+    case CONVT_F16: return "f16";
+    case CONVT_BF16: return "bf16";
+    case CONVT_F32: return "f32";
+    case CONVT_F64: return "f64";
+    case CONVT_U8: return "u8";
+    case CONVT_S8: return "s8";
+    case CONVT_S32: return "s32";
+    default: return "unknown";
+    }
+}
+
 // Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides
 // holds its strides.
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
                     Strides *strides) {
-    if (t.dtype != dtype) {
-        return invalid(name, " has type ", convt_dtype_name(t.dtype), ", the plan has ", convt_dtype_name(dtype));
+    if (raw(t.dtype) != dtype) {
+        return invalid(name, " has type ", dtype_name(raw(t.dtype)), ", the plan has ", convt_dtype_name(dtype));
     }
     if (t.rank != shape.size()) return invalid(name, " has rank ", t.rank, ", needs ", shape.size());
     if (!t.shape) return invalid(name, " has no shape");
@@ -355,39 +403,42 @@ Status run_checked(const Plan &p, const convt_arguments &arguments) {
 Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
     const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
     if (!plan || !x || !y) return invalid("plan, x and y must not be null");
-    if (plan->device) return run_checked(*plan->device, arguments);
-    for (const convt_tensor *t : {x, w, b, residual, y}) {
-        if (t && t->memory != CONVT_HOST_MEMORY)
-            return invalid("a tensor is in device memory, the plan is for the CPU");
+    for (const auto &[name, t] : {std::pair("x", x), {"w", w}, {"b", b}, {"residual", residual}, {"y", y}}) {
+        if (!t || raw(t->memory) == CONVT_HOST_MEMORY) continue;
+        if (raw(t->memory) != CONVT_DEVICE_MEMORY) {
+            return invalid(name, " has memory = ", raw(t->memory), ", which is not a convt_memory");
+        }
+        if (!plan->device) return invalid(name, " is in device memory, the plan is for the CPU");
     }
+    if (plan->device) return run_checked(*plan->device, arguments);
     if (stream) return invalid("stream is given, but the plan is for the CPU");
     return run_checked(*plan->plan, arguments);
+}
+
+const std::vector<const char *> &able(const convt_plan &plan) {
+    return plan.device ? plan.device->able() : plan.plan->able();
 }
 
 const Geometry &geometry_of(const convt_plan *plan) {
     return plan->device ? plan->device->geometry() : plan->plan->geometry();
 }
 
-// Kinds of devices whose component is linked.
-const std::vector<const char *> &device_kinds() {
-    static const std::vector<const char *> kinds = [] {
-        std::vector<const char *> list;
-        for (const char *kind : {"cuda", "opencl"}) {
-            if (convtranspose::find_device_table(kind)) list.push_back(kind);
-        }
-        return list;
-    }();
-    return kinds;
+// Number i of the kinds of devices whose component is linked. Null past the last.
+const char *device_kind(std::size_t i) {
+    for (const char *kind : {"cuda", "opencl"}) {
+        if (convtranspose::find_device_table(kind) && i-- == 0) return kind;
+    }
+    return nullptr;
 }
 
 } // namespace
 
 extern "C" {
 
-const char *convt_last_error(void) { return last_literal ? last_literal : last_error.c_str(); }
+const char *convt_last_error(void) { return last_error; }
 
 const char *convt_status_name(convt_status status) {
-    switch (status) {
+    switch (raw(status)) {
     case CONVT_OK: return "ok";
     case CONVT_INVALID_ARGUMENT: return "invalid argument";
     case CONVT_UNSUPPORTED: return "unsupported";
@@ -395,25 +446,14 @@ const char *convt_status_name(convt_status status) {
     case CONVT_OUT_OF_MEMORY: return "out of memory";
     case CONVT_INTERNAL: return "internal error";
     case CONVT_DEVICE_ERROR: return "device error";
+    default: return "unknown";
     }
-    return "unknown";
 }
 
-const char *convt_dtype_name(convt_dtype dtype) {
-    switch (dtype) {
-    case CONVT_F16: return "f16";
-    case CONVT_BF16: return "bf16";
-    case CONVT_F32: return "f32";
-    case CONVT_F64: return "f64";
-    case CONVT_U8: return "u8";
-    case CONVT_S8: return "s8";
-    case CONVT_S32: return "s32";
-    }
-    return "unknown";
-}
+const char *convt_dtype_name(convt_dtype dtype) { return dtype_name(raw(dtype)); }
 
 size_t convt_dtype_size(convt_dtype dtype) {
-    switch (dtype) {
+    switch (raw(dtype)) {
     case CONVT_F16:
     case CONVT_BF16: return 2;
     case CONVT_F32: return 4;
@@ -421,8 +461,8 @@ size_t convt_dtype_size(convt_dtype dtype) {
     case CONVT_U8:
     case CONVT_S8: return 1;
     case CONVT_S32: return 4;
+    default: return 0;
     }
-    return 0;
 }
 
 convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank) {
@@ -556,20 +596,20 @@ const char *convt_plan_variant(const convt_plan *plan) {
 }
 const char *convt_plan_problem(const convt_plan *plan) {
     if (!plan) return "";
-    return plan->device ? plan->device->key().c_str() : plan->plan->key().c_str();
+    return guarded_or("", [&] { return (plan->device ? plan->device->key() : plan->plan->key()).c_str(); });
 }
 size_t convt_plan_candidate_count(const convt_plan *plan) {
     if (!plan) return 0;
-    return plan->device ? plan->device->able().size() : plan->plan->able().size();
+    return guarded_or(size_t{0}, [&] { return able(*plan).size(); });
 }
 const char *convt_plan_candidate(const convt_plan *plan, size_t i) {
-    if (!plan) return nullptr;
-    const std::vector<const char *> &able = plan->device ? plan->device->able() : plan->plan->able();
-    return i < able.size() ? able[i] : nullptr;
+    if (i >= convt_plan_candidate_count(plan)) return nullptr;
+    return able(*plan)[i];
 }
 size_t convt_plan_kernel_count(const convt_plan *plan) {
     if (!plan) return 0;
-    return plan->device ? 1 : plan->plan->kernels().size();
+    if (plan->device) return 1;
+    return guarded_or(size_t{0}, [&] { return plan->plan->kernels().size(); });
 }
 const char *convt_plan_kernel(const convt_plan *plan, size_t i) {
     if (i >= convt_plan_kernel_count(plan)) return nullptr;
@@ -584,17 +624,17 @@ const char *convt_plan_device(const convt_plan *plan) {
     return plan->device ? plan->device->table().kind : "cpu";
 }
 const char *convt_plan_explain(const convt_plan *plan) {
-    const char *text = "";
-    if (!plan) return text;
-    guarded([&] {
-        text = plan->device ? plan->device->explanation().c_str() : plan->plan->explanation().c_str();
-        return Status();
-    });
-    return text;
+    if (!plan) return "";
+    return guarded_or("",
+                      [&] { return (plan->device ? plan->device->explanation() : plan->plan->explanation()).c_str(); });
 }
 
-size_t convt_device_kind_count(void) { return device_kinds().size(); }
-const char *convt_device_kind_name(size_t i) { return i < device_kinds().size() ? device_kinds()[i] : nullptr; }
+size_t convt_device_kind_count(void) {
+    size_t count = 0;
+    while (device_kind(count)) count++;
+    return count;
+}
+const char *convt_device_kind_name(size_t i) { return device_kind(i); }
 
 size_t convt_device_count(const char *kind) {
     size_t count = 0;
@@ -635,23 +675,27 @@ convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tun
 
 void convt_tuning_destroy(convt_tuning *tuning) { delete tuning; }
 
-const char *convt_cpu_name(void) { return convtranspose::cpu_name(); }
+const char *convt_cpu_name(void) { return guarded_or("", convtranspose::cpu_name); }
 const char *convt_kernels_version(void) { return convtranspose::kernels_version(); }
 
 convt_status convt_add_kernels(const convt_kernels *kernels) {
     return guarded([&] { return convtranspose::add_kernels(kernels); });
 }
 
-size_t convt_isa_count(void) { return isas_built_in().size(); }
-
-const char *convt_isa_name(size_t i) {
-    return i < isas_built_in().size() ? convtranspose::isa_name(isas_built_in()[i]) : nullptr;
+size_t convt_isa_count(void) {
+    return guarded_or(size_t{0}, [] { return isas_built_in().count; });
 }
 
-int convt_isa_supported(size_t i) { return i < isas_built_in().size() && isa_supported(isas_built_in()[i]); }
+const char *convt_isa_name(size_t i) { return i < convt_isa_count() ? isa_name(isas_built_in().list[i]) : nullptr; }
 
-size_t convt_variant_count(void) { return variant_names().size(); }
+int convt_isa_supported(size_t i) {
+    return i < convt_isa_count() && guarded_or(false, [&] { return isa_supported(isas_built_in().list[i]); });
+}
 
-const char *convt_variant_name(size_t i) { return i < variant_names().size() ? variant_names()[i] : nullptr; }
+size_t convt_variant_count(void) {
+    return guarded_or(size_t{0}, [] { return variant_names().size(); });
+}
+
+const char *convt_variant_name(size_t i) { return i < convt_variant_count() ? variant_names()[i] : nullptr; }
 
 } // extern "C"

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "error.h"
+#include "once.h"
 #include "tuning.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -64,8 +65,8 @@ std::string read_cpu_name() {
 } // namespace
 
 const char *cpu_name() {
-    static const std::string name = read_cpu_name();
-    return name.c_str();
+    static Once<std::string> name;
+    return name.get(read_cpu_name).c_str();
 }
 
 } // namespace convtranspose

@@ -356,10 +356,12 @@ void DepthToSpace::fill_with_bias(const RunTensors &t) const {
             if (i == 1 && !last) channel = at;
         }
         char *const target = static_cast<char *>(t.y) + to * size;
-        const char *const value = bias_.data() + channel * size;
         if (bias_.empty()) {
             std::memset(target, 0, static_cast<std::size_t>(run * size));
-        } else if (channels > 1) {
+            return;
+        }
+        const char *const value = bias_.data() + channel * size;
+        if (channels > 1) {
             repeat(target, run * size, value, channels * size);
         } else if (size == 2) {
             fill<std::uint16_t>(target, run, value);

@@ -11,9 +11,14 @@
 
 namespace convtranspose {
 
+// A stream that throws where there is no memory. Others leave the rest of the text out.
+struct TextStream : std::ostringstream {
+    TextStream() { exceptions(badbit); }
+};
+
 template<typename... Parts>
 std::string concat(const Parts &...parts) {
-    std::ostringstream stream;
+    TextStream stream;
     (stream << ... << parts);
     return stream.str();
 }
@@ -23,11 +28,25 @@ inline std::string element(const char *name, std::size_t i) { return concat(name
 
 // "(1, 3, 224, 224)"
 inline std::string to_string(const Shape &shape) {
-    std::ostringstream stream;
+    TextStream stream;
     stream << "(";
     for (std::size_t i = 0; i < shape.size(); ++i) stream << (i ? ", " : "") << shape[i];
     stream << ")";
     return stream.str();
+}
+
+// Runs body(), and caught() inside the handler of what it throws. Builds without exceptions end where something would be thrown.
+template<typename Body, typename Caught>
+void attempt(const Body &body, [[maybe_unused]] const Caught &caught) {
+#ifdef __cpp_exceptions
+    try {
+        body();
+    } catch (...) {
+        caught();
+    }
+#else
+    body();
+#endif
 }
 
 template<typename... Parts>

@@ -49,8 +49,9 @@ double elements(const Shape &shape) { return static_cast<double>(volume(shape));
 // "0.25", or "0.25 .. 0.5 (64 output channels)".
 template<typename T>
 std::string range(const std::vector<T> &values) {
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    if (values.empty()) return "none (0 output channels)";
     if (values.size() == 1) return concat(values[0]);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
     return concat(*least, " .. ", *most, " (", values.size(), " output channels)");
 }
 
@@ -132,7 +133,7 @@ std::string reading_of_x(const Core &core) {
 std::string explain(const LayerPlan &plan) {
     const Geometry &g = plan.geometry();
     const auto size = [](convt_dtype dtype) { return static_cast<double>(convt_dtype_size(dtype)); };
-    std::ostringstream out;
+    TextStream out;
     out << (g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ") << convt_dtype_name(g.dtype);
     if (g.quantized()) out << " x, " << convt_dtype_name(g.w_dtype) << " w, " << convt_dtype_name(g.y_dtype) << " y";
     out << ", " << (g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first") << ", group " << g.group

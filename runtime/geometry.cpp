@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -21,15 +20,6 @@ constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 // Strides, dilations and pads stay below this, and so does the natural size: the sum of two of them, a residue and an
 // extent then fits in 64 bits wherever geometry is computed.
 constexpr std::int64_t kMaxAttribute = std::int64_t{1} << 61;
-
-// C may hand over any int as an enumerator, but to load one that the enumeration does not have is undefined in C++.
-template<typename Enum>
-int raw(const Enum &value) {
-    static_assert(sizeof(Enum) == sizeof(int));
-    int result = 0;
-    std::memcpy(&result, &value, sizeof result);
-    return result;
-}
 
 bool given(const convt_ints &list) { return list.data != nullptr; }
 
@@ -334,7 +324,7 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
 }
 
 Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
-    switch (p.activation) {
+    switch (const int activation = raw(p.activation)) {
     case CONVT_NO_ACTIVATION:
     case CONVT_RELU:
     case CONVT_SIGMOID:
@@ -345,7 +335,7 @@ Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
     case CONVT_CLIP:
         if (p.alpha <= p.beta) break;
         return invalid("post_ops.alpha = ", p.alpha, " must be at most post_ops.beta = ", p.beta);
-    default: return invalid("post_ops.activation = ", static_cast<int>(p.activation), " is not a convt_activation");
+    default: return invalid("post_ops.activation = ", activation, " is not a convt_activation");
     }
     const bool any = p.adds_residual || p.activation != CONVT_NO_ACTIVATION;
     if (any && (geometry->y_dtype == CONVT_U8 || geometry->y_dtype == CONVT_S8)) {

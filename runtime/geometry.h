@@ -4,11 +4,21 @@
 #define CONVTRANSPOSE_RUNTIME_GEOMETRY_H_
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "convtranspose/convtranspose.hpp"
 
 namespace convtranspose {
+
+// C may hand over any int as an enumerator, but to load one that the enumeration does not have is undefined in C++.
+template<typename Enum>
+int raw(const Enum &value) {
+    static_assert(sizeof(Enum) == sizeof(int));
+    int result = 0;
+    std::memcpy(&result, &value, sizeof result);
+    return result;
+}
 
 // The taps of one residue of one axis. Output positions o = stride*q + residue meet kernel elements
 // kernel_begin + t*kernel_step, t = 0..count-1, and there read input positions q + offset + t*offset_step

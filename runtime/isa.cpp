@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "once.h"
 #include "variant.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -176,51 +177,40 @@ bool supported(Isa isa) {
 bool supported(Isa isa) { return isa == Isa::kWasmSimd128; }
 #endif
 
+// The CPU's answers, which are asked for once: in a virtual machine each CPUID leaves it, which takes longer than all else of
+// planning a small layer.
+struct Cpu {
+    std::uint64_t isas = 0;
+    bool is_intel = false, multiplies_in_halves = false;
+    std::int64_t second_level_cache_bytes = 0;
+};
+
+Cpu ask() {
+    Cpu c;
+    // The features are those that cmake/variants.cmake compiles each ISA for.
+    for (const Isa isa : kIsas) c.isas |= std::uint64_t{supported(isa)} << static_cast<int>(isa);
+#if defined(__x86_64__) || defined(_M_X64)
+    constexpr unsigned int kGenu = 0x756e6547, kAuth = 0x68747541; // the begins of GenuineIntel and AuthenticAMD
+    constexpr unsigned int kFamilyOfZen4 = 25;   // Zen 3's too, which has no such vectors; Zen 5's is 26
+    constexpr unsigned int kCaches = 0x80000006; // a leaf that both vendors have
+    const unsigned int vendor = cpuid(0).b, id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
+    c.is_intel = vendor == kGenu;
+    c.multiplies_in_halves = vendor == kAuth && family == kFamilyOfZen4;
+    c.second_level_cache_bytes = std::int64_t{cpuid(kCaches).c >> 16} << 10;
+#endif
+    return c;
+}
+
+const Cpu &cpu() {
+    static Once<Cpu> asked;
+    return asked.get(ask);
+}
+
 } // namespace
 
-// The features are those that cmake/variants.cmake compiles each ISA for. Asked once: in a virtual machine each CPUID leaves it,
-// which takes longer than all else of planning a small layer.
-bool isa_supported(Isa isa) {
-    static const std::uint64_t known = [] {
-        std::uint64_t bits = 0;
-        for (const Isa each : kIsas) bits |= std::uint64_t{supported(each)} << static_cast<int>(each);
-        return bits;
-    }();
-    return known >> static_cast<int>(isa) & 1;
-}
-
-bool is_intel() {
-#if defined(__x86_64__) || defined(_M_X64)
-    constexpr unsigned int kGenu = 0x756e6547; // of GenuineIntel
-    static const bool is = cpuid(0).b == kGenu;
-    return is;
-#else
-    return false;
-#endif
-}
-
-bool multiplies_in_halves() {
-#if defined(__x86_64__) || defined(_M_X64)
-    constexpr unsigned int kAuth = 0x68747541; // of AuthenticAMD
-    constexpr unsigned int kOfZen4 = 25;       // and of Zen 3, which has no such vectors; Zen 5 is of 26
-    static const bool does = [] {
-        const unsigned int id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
-        return cpuid(0).b == kAuth && family == kOfZen4;
-    }();
-    return does;
-#else
-    return false;
-#endif
-}
-
-std::int64_t second_level_cache_bytes() {
-#if defined(__x86_64__) || defined(_M_X64)
-    constexpr unsigned int kCaches = 0x80000006; // of either vendor
-    static const std::int64_t bytes = std::int64_t{cpuid(kCaches).c >> 16} << 10;
-    return bytes;
-#else
-    return 0;
-#endif
-}
+bool isa_supported(Isa isa) { return cpu().isas >> static_cast<int>(isa) & 1; }
+bool is_intel() { return cpu().is_intel; }
+bool multiplies_in_halves() { return cpu().multiplies_in_halves; }
+std::int64_t second_level_cache_bytes() { return cpu().second_level_cache_bytes; }
 
 } // namespace convtranspose

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "error.h"
+#include "once.h"
 #include "threads.h"
 
 namespace convtranspose {
@@ -40,8 +41,8 @@ struct Tables {
 };
 
 Tables &tables() {
-    static Tables all;
-    return all;
+    static Once<Tables> all;
+    return all.get([] { return Tables(); });
 }
 
 } // namespace

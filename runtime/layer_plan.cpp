@@ -62,7 +62,7 @@ bool LayerPlan::weights_at_run_time() const { return method_ ? method_->weights_
 const Core &LayerPlan::core() const { return method_ ? method_->first().core() : core_; }
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(settings) {
+    : geometry_(geometry), settings_(settings), workspaces_(settings.allocator) {
     leading_ = geometry.axes.size() > 3 ? geometry.axes.size() - 3 : 0;
     core_geometry_ = geometry;
     core_geometry_.axes.erase(core_geometry_.axes.begin(),
@@ -400,6 +400,8 @@ bool LayerPlan::has_packed_otherwise() const {
 void LayerPlan::list() const {
     std::call_once(listed_, [this] {
         key_ = tuning_key(geometry_);
+        able_.clear(); // of what a call left that ran out of memory
+        kernels_.clear();
         const auto add = [this](const char *name) {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
             if (std::none_of(kernels_.begin(), kernels_.end(), same)) kernels_.push_back(name);

@@ -13,7 +13,6 @@
 #include "geometry.h"
 #include "parallel.h"
 #include "shape.h"
-#include "threads.h"
 #include "tuning.h"
 
 namespace convtranspose {
@@ -119,7 +118,6 @@ class LayerPlan {
                  void *epilogue) const;
     const Core &core_for(const RunTensors &tensors) const;
     void finish_whole(const RunTensors &tensors) const;
-    void give_back(Block workspace) const; // that it was run in
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
 
     // The problem with its leading axes, those beyond the innermost three, taken off.
@@ -156,8 +154,7 @@ class LayerPlan {
     // of a row cannot do: they then write here.
     std::uint64_t dense_y_bytes_ = 0;
 
-    mutable Mutex mutex_;
-    mutable std::vector<Block> free_workspaces_;
+    mutable SpareBlocks workspaces_;
 };
 
 // What was planned and why, as text for a person.

@@ -57,14 +57,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
 
     Block block;
     if (!workspace && workspace_bytes_) {
-        {
-            const std::lock_guard<Mutex> lock(mutex_);
-            if (!free_workspaces_.empty()) {
-                block = std::move(free_workspaces_.back());
-                free_workspaces_.pop_back();
-            }
-        }
-        if (!block) block = Block(settings_.allocator, workspace_bytes_);
+        block = workspaces_.take(workspace_bytes_);
         if (!block) {
             return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", workspace_bytes_, " bytes of workspace"));
         }
@@ -73,7 +66,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (method_) {
         Status status = method_->run(t, static_cast<char *>(workspace));
         if (status && post_ops_.run) finish_whole(t);
-        give_back(std::move(block));
+        workspaces_.put(std::move(block));
         return status;
     }
     char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
@@ -116,14 +109,8 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     } else {
         core->run(operands, settings_.parallel);
     }
-    give_back(std::move(block));
+    workspaces_.put(std::move(block));
     return Status();
-}
-
-void LayerPlan::give_back(Block workspace) const {
-    if (!workspace) return;
-    const std::lock_guard<Mutex> lock(mutex_);
-    free_workspaces_.push_back(std::move(workspace));
 }
 
 // What follows a layer whose cores do not compute y piece by piece.

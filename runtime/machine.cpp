@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "once.h"
 #include "variant.h"
 
 namespace convtranspose {
@@ -131,7 +132,8 @@ Machine made_for_this() {
 } // namespace
 
 const Machine &machine() {
-    static const Machine made = [] {
+    static Once<Machine> made;
+    return made.get([] {
         Machine m = made_for_this();
         // Of 2 MiB 768 KiB, of 1 MiB 384, of 512 KiB 192: there, of 512 to 256 channels 2x2 stride 2, 1.07 to 1.16 times as fast as by
         // strips of 384 KiB, of 1024 for few rows 1.5 times.
@@ -139,8 +141,7 @@ const Machine &machine() {
         if (const std::int64_t bytes = second_level_cache_bytes())
             m.near_strip = std::clamp(bytes / 8 * 3, kLeast, kMost);
         return m;
-    }();
-    return made;
+    });
 }
 
 Margins margins(Isa isa) {

@@ -11,15 +11,15 @@
 
 namespace convtranspose {
 
-const std::vector<MethodKind> &methods() {
-    static const std::vector<MethodKind> all = {
+const std::array<MethodKind, 6> &methods() {
+    static constexpr std::array<MethodKind, 6> all = {{
         {"residue_layers", false, false, ResidueLayers::create},
         {"depth_to_space", false, false, DepthToSpace::create},
         {"col2im", true, false, Col2im::create},
         {"other_layout", false, false, OtherLayout::create},
         {"images_as_row", false, false, ImagesAsRow::create},
         {"winograd", false, true, Winograd::create},
-    };
+    }};
     return all;
 }
 

@@ -3,12 +3,13 @@
 #ifndef CONVTRANSPOSE_RUNTIME_METHOD_H_
 #define CONVTRANSPOSE_RUNTIME_METHOD_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layer_plan.h"
@@ -48,16 +49,11 @@ inline bool are_enough_for_each(std::int64_t tasks, std::int64_t threads) {
 // As Parallel::for_each_by. Returns what failed, if anything did: what is left is then not begun.
 template<typename Task>
 Status run_by(const Parallel &parallel, int workers, std::size_t count, const Task &task) {
-    Mutex mutex;
     Status failure;
     std::atomic<bool> failed{false};
     parallel.for_each_by(workers, count, [&](std::size_t i, std::size_t worker) {
         if (failed) return;
-        if (Status status = task(i, worker); !status) {
-            const std::lock_guard<Mutex> lock(mutex);
-            failure = status;
-            failed = true;
-        }
+        if (Status status = task(i, worker); !status && !failed.exchange(true)) failure = std::move(status);
     });
     return failure;
 }
@@ -85,7 +81,7 @@ struct MethodKind {
 bool rounds_otherwise(const std::string &name);
 
 // In the order in which they are tried: each has to be estimated to take less than those before it.
-const std::vector<MethodKind> &methods();
+const std::array<MethodKind, 6> &methods();
 
 } // namespace convtranspose
 

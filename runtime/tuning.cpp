@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "kernel_tables.h"
+#include "once.h"
 
 namespace convtranspose {
 
@@ -180,7 +181,8 @@ struct FromEnvironment {
 
 // Those of `tuning`, or if that is null of the environment.
 const Tuning &given_or_environment(const Tuning *tuning, std::string *why) {
-    static const FromEnvironment environment;
+    static Once<FromEnvironment> once;
+    const FromEnvironment &environment = once.get([] { return FromEnvironment(); });
     if (tuning) return *tuning;
     *why = environment.why;
     return environment.tuning;
@@ -212,7 +214,7 @@ const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry,
 }
 
 std::string tuning_key(const Geometry &g) {
-    std::ostringstream key;
+    TextStream key;
     key << convt_dtype_name(g.dtype) << (g.layout == CONVT_CHANNELS_LAST ? " nhwc" : " nchw") << " n" << g.batch << " g"
         << g.group << " ic" << g.in_channels << " oc" << g.out_channels;
     const auto list = [&](const char *name, const auto &value) {

@@ -49,3 +49,83 @@ int rejects_zero_initialised_problem(void) {
     return convt_plan_create(&problem, NULL, NULL, NULL, &plan) == CONVT_INVALID_ARGUMENT && plan == NULL &&
            strlen(convt_last_error()) > 0;
 }
+
+static int refused(convt_status status, const char *said) {
+    return status == CONVT_INVALID_ARGUMENT && strstr(convt_last_error(), said) != NULL;
+}
+
+const char *rejects_unknown_enumerators(void) {
+    static const int64_t x_shape[] = {1, 1, 2}, w_shape[] = {1, 1, 3}, y_shape[] = {1, 1, 4};
+    static float x_data[2], w_data[3], y_data[4];
+    const int unknown = 1000;
+    convt_plan *plan = NULL;
+
+    convt_problem problem;
+    memset(&problem, 0, sizeof problem);
+    problem.opset = 22;
+    problem.dtype = CONVT_F32;
+    problem.attributes.group = 1;
+    problem.x_shape.data = x_shape;
+    problem.w_shape.data = w_shape;
+    problem.x_shape.size = problem.w_shape.size = 3;
+    const convt_tensor x = {x_data, CONVT_F32, x_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor w = {w_data, CONVT_F32, w_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor y = {y_data, CONVT_F32, y_shape, NULL, 3, CONVT_HOST_MEMORY};
+
+    convt_problem of_problem = problem;
+    memcpy(&of_problem.dtype, &unknown, sizeof unknown);
+    if (!refused(convt_plan_create(&of_problem, &w, NULL, NULL, &plan), "dtype = 1000")) return "dtype";
+    of_problem = problem;
+    memcpy(&of_problem.layout, &unknown, sizeof unknown);
+    if (!refused(convt_plan_create(&of_problem, &w, NULL, NULL, &plan), "layout = 1000")) return "layout";
+    of_problem = problem;
+    memcpy(&of_problem.post_ops.activation, &unknown, sizeof unknown);
+    if (!refused(convt_plan_create(&of_problem, &w, NULL, NULL, &plan), "post_ops.activation = 1000"))
+        return "activation";
+    convt_tensor of_tensor = w;
+    memcpy(&of_tensor.dtype, &unknown, sizeof unknown);
+    if (!refused(convt_plan_create(&problem, &of_tensor, NULL, NULL, &plan), "w has type unknown")) return "w.dtype";
+
+    if (convt_plan_create(&problem, &w, NULL, NULL, &plan) != CONVT_OK) return convt_last_error();
+    const char *let_through = NULL;
+    of_tensor = x;
+    memcpy(&of_tensor.dtype, &unknown, sizeof unknown);
+    if (!refused(convt_plan_run(plan, &of_tensor, NULL, NULL, &y, NULL), "x has type unknown")) let_through = "x.dtype";
+    of_tensor = x;
+    memcpy(&of_tensor.memory, &unknown, sizeof unknown);
+    if (!refused(convt_plan_run(plan, &of_tensor, NULL, NULL, &y, NULL), "x has memory = 1000"))
+        let_through = "x.memory";
+    of_tensor = y;
+    memcpy(&of_tensor.memory, &unknown, sizeof unknown);
+    if (!refused(convt_plan_run(plan, &x, NULL, NULL, &of_tensor, NULL), "y has memory = 1000"))
+        let_through = "y.memory";
+    if (strcmp(convt_status_name((convt_status)unknown), "unknown") != 0) let_through = "convt_status_name";
+    if (strcmp(convt_dtype_name((convt_dtype)unknown), "unknown") != 0) let_through = "convt_dtype_name";
+    if (convt_dtype_size((convt_dtype)unknown) != 0) let_through = "convt_dtype_size";
+    convt_plan_destroy(plan);
+    return let_through;
+}
+
+int explains_no_output_channels(void) {
+    static const int64_t x_shape[] = {1, 3, 5, 5}, w_shape[] = {3, 0, 2, 2};
+    static const float scale = 1;
+    static const int32_t zero_point = 0;
+    convt_plan *plan = NULL;
+    convt_problem problem;
+    memset(&problem, 0, sizeof problem);
+    problem.opset = 22;
+    problem.dtype = CONVT_U8;
+    problem.attributes.group = 1;
+    problem.x_shape.data = x_shape;
+    problem.w_shape.data = w_shape;
+    problem.x_shape.size = problem.w_shape.size = 4;
+    problem.quantization.x_scale = problem.quantization.y_scale = 1;
+    problem.quantization.w_scale = &scale;           /* lists of none: */
+    problem.quantization.w_zero_point = &zero_point; /* one for each of 0 output channels */
+
+    const convt_tensor w = {NULL, CONVT_U8, w_shape, NULL, 4, CONVT_HOST_MEMORY};
+    if (convt_plan_create(&problem, &w, NULL, NULL, &plan) != CONVT_OK) return 0;
+    const int explained = strstr(convt_plan_explain(plan), "w_scale none (0 output channels)") != NULL;
+    convt_plan_destroy(plan);
+    return explained;
+}

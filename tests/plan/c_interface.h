@@ -14,6 +14,12 @@ const char *run_by_hand(float *y, size_t count);
 /* Whether a problem that is all zeros is refused with a message. */
 int rejects_zero_initialised_problem(void);
 
+/* Returns NULL if integers that are no enumerators are refused wherever an enumerator is expected, or where one was let through. */
+const char *rejects_unknown_enumerators(void);
+
+/* Whether a quantized plan of no output channels, whose lists of scales and zero points are empty, has an explanation. */
+int explains_no_output_channels(void);
+
 #ifdef __cplusplus
 }
 #endif

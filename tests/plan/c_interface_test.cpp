@@ -15,4 +15,11 @@ TEST(CInterface, RunsFromC) {
 
 TEST(CInterface, ReportsErrorsToC) { EXPECT_TRUE(rejects_zero_initialised_problem()); }
 
+TEST(CInterface, RefusesIntegersThatAreNoEnumerators) {
+    const char *let_through = rejects_unknown_enumerators();
+    EXPECT_EQ(let_through, nullptr) << let_through;
+}
+
+TEST(CInterface, ExplainsAPlanOfNoOutputChannels) { EXPECT_TRUE(explains_no_output_channels()); }
+
 } // namespace

@@ -52,6 +52,7 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n1 g1 ic96 oc2 i3x5x4 k5x4x3 s3x2x2 p1x1x1_1x0x1 bias",
     "f32 nchw n2 g4 ic128 oc8 i5x6 k8x8 s8x8 bias",
     "f32 nchw n1 g1 ic64 oc4 i8x8 k3x3 s6x6 bias",
+    "f32 nchw n1 g1 ic64 oc4 i8x8 k3x3 s6x6", // gaps of zeros
     "f32 nhwc n1 g1 ic64 oc4 i8x8 k3x7 s6x4 p1x1_2x0 bias",
     "f32 nhwc n2 g1 ic20 oc24 i9x17 k4x5 s2x2 p1x1_1x2 bias",
     "f32 nchw n3 g64 ic64 oc64 i22x6 k1x1 s6x6 op1x0 bias", // one input channel, one residue
