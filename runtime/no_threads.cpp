@@ -1,13 +1,9 @@
-// Instead of parallel.cpp, for systems without threads: what is not the caller's own runs one task after the other.
-#include "parallel.h"
+// Instead of pool.cpp, for systems without threads: one task after the other.
+#include "pool.h"
 
 namespace convtranspose {
 
-void Parallel::run(std::size_t count, convt_task task, void *context) const {
-    if (hook) {
-        hook(user, count, task, context);
-        return;
-    }
+void run_on_own_threads(std::size_t count, std::size_t, convt_task task, void *context) {
     for (std::size_t i = 0; i < count; i++) task(context, i);
 }
 

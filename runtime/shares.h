@@ -3,15 +3,16 @@
 #ifndef CONVTRANSPOSE_RUNTIME_SHARES_H_
 #define CONVTRANSPOSE_RUNTIME_SHARES_H_
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
-#include <memory>
 
 namespace convtranspose {
 
 class Shares {
   public:
-    Shares(std::size_t tasks, std::size_t workers) : count_(workers), shares_(new Share[workers]) {
+    Shares(std::size_t tasks, std::size_t workers) : count_(std::min(workers, kMost)) {
         for (std::size_t s = 0; s < count_; s++) {
             shares_[s].next.store(begin_of(tasks, s), std::memory_order_relaxed);
             shares_[s].end = begin_of(tasks, s + 1);
@@ -36,10 +37,13 @@ class Shares {
     }
 
   private:
+    // More workers than that have shares in common, so that no memory needs to be allocated.
+    static constexpr std::size_t kMost = 64;
+
     // Each on a line of the cache of its own.
     struct alignas(64) Share {
-        std::atomic<std::size_t> next{0};
-        std::size_t end = 0;
+        std::atomic<std::size_t> next;
+        std::size_t end;
     };
 
     // No product: tasks * share may not fit.
@@ -48,7 +52,7 @@ class Shares {
     }
 
     const std::size_t count_;
-    const std::unique_ptr<Share[]> shares_;
+    std::array<Share, kMost> shares_;
 };
 
 } // namespace convtranspose

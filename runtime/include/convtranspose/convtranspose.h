@@ -149,7 +149,12 @@ typedef struct convt_tensor {
     convt_memory memory; /* of x, y and the residual; all else comes in host memory */
 } convt_tensor;
 
-/* Runs task(task_context, i) for each i in 0..count-1, in any order, on any threads, and returns when all have ended. */
+/* Runs task(task_context, i) for each i in 0..count-1, in any order, on any threads, and returns when all have ended. Tasks do
+ * not throw.
+ *
+ * What this hook or one of those below throws does not leave the library: the call fails with CONVT_OUT_OF_MEMORY for a
+ * std::bad_alloc and with CONVT_INTERNAL for anything else, y then holds anything, and the plan can be run again. No task may be
+ * running any more when this one throws. What deallocate throws is dropped. */
 typedef void (*convt_task)(void *task_context, size_t i);
 typedef void (*convt_parallel_for)(void *user, size_t count, convt_task task, void *task_context);
 
@@ -175,11 +180,22 @@ typedef struct convt_device {
     int falls_back;
 } convt_device;
 
-/* Zero-initialise for the defaults. Everything that is pointed to by `variant`, `isa` and `device.name` is only read during the
+/* The library's own threads. They are started when a run first needs them, are shared by all plans, and wait for work until the
+ * process ends; a run wakes those that it can use, and no others. With the calling thread there are no more than the CPUs that the
+ * process may use when the first of them is started: those of the thread's affinity (Linux; elsewhere all), fewer where a control
+ * group grants less time. A plan of more threads than that is still divided for as many, and computed by those that there are.
+ * More can be had by parallel_for. Where a thread cannot be started, or all are busy with other runs, a run does with fewer.
+ * They round as the calling thread does, and treat subnormals alike.
+ *
+ * A forked child makes threads of its own when it first needs them, even if other threads were running plans as it was forked.
+ * The process may end while plans run. A shared library that holds this code stays in memory once it has started threads, and
+ * may be closed (dlclose) and opened again.
+ *
+ * Options: zero-initialise for the defaults. Everything that is pointed to by `variant`, `isa` and `device.name` is only read during the
  * call; the hooks must outlive the plan and its reshapes. */
 typedef struct convt_options {
-    int threads;                     /* 0: one. Results are bitwise the same for any number. */
-    convt_parallel_for parallel_for; /* NULL: the library's own threads, started when first needed */
+    int threads;                     /* at most 4096; 0: one. Results are bitwise the same for any number. */
+    convt_parallel_for parallel_for; /* NULL: the library's own threads */
     void *parallel_user;
     convt_allocate allocate; /* NULL (then deallocate too): the C library's */
     convt_deallocate deallocate;
@@ -230,7 +246,7 @@ CONVT_API void convt_plan_destroy(convt_plan *plan); /* NULL is allowed */
 
 /* Computes y. w and b: NULL if they were given to convt_plan_create, required (b if the problem has a bias) if not.
  * workspace: at least convt_plan_workspace_bytes(plan) bytes aligned to 64, for this run alone; NULL: the plan allocates
- * one when it has none free, and keeps it for its next runs. */
+ * one when it has none free, and keeps it, as one of at most 32, for its next runs. */
 CONVT_API convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
                                       const convt_tensor *b, const convt_tensor *y, void *workspace);
 
@@ -254,7 +270,8 @@ typedef struct convt_arguments {
 
 CONVT_API convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *arguments);
 
-/* What was planned. Strings live as long as the plan. Of NULL: 0, NULL for a shape, "" for a string. */
+/* What was planned. Strings live as long as the plan. Of NULL: 0, NULL for a shape, "" for a string. The same where a list or
+ * text that is made when it is first asked for has no memory: convt_last_error() then says so, and it may be asked for again. */
 CONVT_API size_t convt_plan_workspace_bytes(const convt_plan *plan);
 CONVT_API size_t convt_plan_packed_bytes(const convt_plan *plan);    /* packed weights and bias */
 CONVT_API size_t convt_plan_rank(const convt_plan *plan);            /* of x and y, N and C included */
@@ -294,7 +311,8 @@ CONVT_API const char *convt_kernels_version(void);         /* of the kernels bui
 typedef struct convt_kernels convt_kernels;
 CONVT_API convt_status convt_add_kernels(const convt_kernels *kernels);
 
-/* ISAs built in, best first, and whether this CPU runs them. Names: "amx", "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod",
+/* ISAs built in, best first, and whether this CPU runs them; without memory for the list, which is made when first asked for,
+ * none: convt_last_error() then says so. Names: "amx", "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod",
  * "neon_fp16", "neon". Floats have no use for dot products of integers: asked for avx512_vnni or neon_dotprod, they run, and say that they
  * run, on avx512 or neon. amx (Linux) has kernels of bf16 and of 8-bit integers, whose use the process is given leave to when a
  * plan first asks for the CPU; bf16 numbers below 2^-126, subnormals, count as zeros there. */
@@ -309,7 +327,7 @@ CONVT_API const char *convt_device_kind_name(size_t i);
 CONVT_API size_t convt_device_count(const char *kind);
 CONVT_API const char *convt_device_description(const char *kind, size_t index); /* NULL: there is no such device */
 
-/* Variants built in, in table order. */
+/* Variants built in, in table order; without memory for the list likewise none. */
 CONVT_API size_t convt_variant_count(void);
 CONVT_API const char *convt_variant_name(size_t i);
 
