@@ -134,7 +134,9 @@ function(_convtranspose_kernel component name isa generator)
     elseif(DEFINED target_f16_${isa} AND name MATCHES "${with_f16_${isa}}")
         set(target ${target_f16_${isa}})
     endif()
-    if(generator STREQUAL post_ops)
+    # Strict: NaNs and sums whose order matters; a product of integer sums and its addend are rounded one after the other
+    # everywhere, whether or not the ISA could multiply and add at once.
+    if(generator STREQUAL post_ops OR name MATCHES "_i(8|16)_f32")
         string(APPEND target -strict_float)
     endif()
     string(APPEND target -no_runtime-no_asserts-no_bounds_query)
@@ -211,7 +213,6 @@ function(convtranspose_post_ops)
                     if(residual)
                         string(APPEND name _residual)
                     endif()
-                    # Strict, for NaNs, and for sums whose order matters.
                     set(parameters activation=${activation} y_type=${halide_dtype_${dtype}} adds_residual=${residual})
                     _convtranspose_kernel(${component} ${name} ${isa} post_ops ${parameters})
                     set(function convt_${name}_${isa})

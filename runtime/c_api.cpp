@@ -17,6 +17,7 @@
 
 #include "device/device_plan.h"
 #include "error.h"
+#include "float_mode.h"
 #include "geometry.h"
 #include "kernel_tables.h"
 #include "layer_plan.h"
@@ -77,9 +78,10 @@ convt_status report_caught() {
 convt_status report_caught() { return CONVT_INTERNAL; }
 #endif
 
-// Runs body() and turns what it throws into a status: nothing may leave a C function but by return.
+// Runs body(), rounding to nearest, and turns what it throws into a status: nothing may leave a C function but by return.
 template<typename Body>
 convt_status guarded(const Body &body) noexcept {
+    const convtranspose::FloatMode::Scope nearest(convtranspose::FloatMode::of_this_thread().to_nearest());
     convt_status code = CONVT_INTERNAL;
     attempt(
         [&] {

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "convtranspose/convtranspose.h"
+#include "float_mode.h"
 #include "shares.h"
 
 namespace convtranspose {
@@ -21,8 +22,13 @@ struct Parallel {
             for (std::size_t i = 0; i < count; i++) body(i);
             return;
         }
-        const auto task = [](void *context, std::size_t i) { (*static_cast<const Body *>(context))(i); };
-        run(count, task, const_cast<Body *>(&body));
+        // Other threads compute as the caller's does.
+        const auto as_the_caller = [&body, mode = FloatMode::of_this_thread()](std::size_t i) {
+            const FloatMode::Scope scope(mode);
+            body(i);
+        };
+        const auto task = [](void *context, std::size_t i) { (*static_cast<decltype(&as_the_caller)>(context))(i); };
+        run(count, task, const_cast<void *>(static_cast<const void *>(&as_the_caller)));
     }
 
     // body(i, worker) for i in 0..count-1, each once: by one worker in this order; by several, each on a thread, in any, each

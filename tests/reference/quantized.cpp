@@ -134,12 +134,10 @@ Expected quantized_reference(const Problem &problem, const Inputs &inputs) {
         const float sum = static_cast<float>(expected.value[i]); // exact integers up to here
         const float scale = q.x_scale * of_channel(q.w_scale, m);
         if (real) {
-            const double b = inputs.b ? inputs.b->get(m) : 0,
-                         product = static_cast<double>(expected.value[i]) * static_cast<double>(scale);
-            const double y = std::clamp(product + b, static_cast<double>(least_real), static_cast<double>(most_real));
-            expected.value[i] = y;
-            expected.tolerance[i] =
-                std::ldexp(std::fabs(product) + std::fabs(product + b), -23) + std::ldexp(std::fabs(product), -24);
+            const volatile float product = sum * scale; // volatile: rounded before it is added to
+            const float b = inputs.b ? static_cast<float>(inputs.b->get(m)) : 0;
+            expected.value[i] = std::clamp(product + b, least_real, most_real);
+            expected.tolerance[i] = 0;
             continue;
         }
         const float product = sum * (scale / q.y_scale);

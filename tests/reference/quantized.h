@@ -28,9 +28,8 @@ QuantizedAs quantized_as(const Problem &problem);
 // Any types, zero points in the middle, at the ends and between, per channel or not.
 QuantizedAs random_quantized_as(convt_dtype x, Random *random);
 
-// y by the definition: exact sums, then factors and their product with the sum in f32 as convtranspose.h says. Exact where
-// y is of 8 bits. An f32 y is acc * factor + b with two roundings, or one where they are fused, each of at most 2^-24 of
-// what is rounded: tolerance 2^-23 * (|acc * factor| + |y|), and that of rounding the sum to f32, 2^-24 * |acc * factor|.
+// y by the definition: exact sums, then factors, their product with the sum and what is added to it in f32, each rounded, as
+// convtranspose.h says. There is no tolerance.
 Expected quantized_reference(const Problem &problem, const Inputs &inputs);
 
 } // namespace convtranspose::test

@@ -18,7 +18,14 @@
  *               acc = sum (x - x_zero_point) * (w - w_zero_point) + b           over all taps and input channels
  *               y   = saturate(round(acc * (x_scale * w_scale / y_scale)) + y_zero_point)
  *               y   = acc * (x_scale * w_scale) + b                             f32 y, whose acc is without b
- *           The factors are computed in f32, acc * factor is rounded to f32, then to the nearest integer, ties to even.
+ *           The factors are computed in f32, acc * factor is rounded to f32, then to the nearest integer, ties to even. With
+ *           an f32 y, acc and acc * factor are each rounded to f32 before b is added, and the sum once more: y has the same
+ *           bits on every ISA. (Kernels for devices may round acc * factor + b once.)
+ *
+ * Rounding. Whatever mode the calling thread has, everything is computed rounding to nearest, ties to even, on its own threads
+ *           and on those of a pool; the thread has its mode back when the call returns. Whether subnormal numbers count as zero
+ *           (FTZ and DAZ of x86, FZ of ARM) is the calling thread's choice, which the other threads of a run take over; vectors
+ *           of 32-bit ARM always take them for zero.
  */
 #ifndef CONVTRANSPOSE_CONVTRANSPOSE_H_
 #define CONVTRANSPOSE_CONVTRANSPOSE_H_
