@@ -23,7 +23,7 @@ TEST_P(Conformance, Case) {
         const Problem problem = last ? channels_last(first) : first;
 
         if (expects_error(c)) {
-            const Status status = status_of_error(c, problem, Options{});
+            const Status status = status_of_error(c, problem, options_of_the_run());
             EXPECT_NE(status.code(), CONVT_OK);
             EXPECT_NE(status.code(), CONVT_INTERNAL) << status.message();
             EXPECT_NE(status.message(), "");
@@ -34,7 +34,7 @@ TEST_P(Conformance, Case) {
         Inputs inputs = inputs_of(c, first);
         if (last) inputs.x = channels_last(inputs.x);
         Tensor y;
-        const Status status = run(problem, inputs, Options{}, &y);
+        const Status status = run(problem, inputs, options_of_the_run(), &y);
         ASSERT_TRUE(status) << status.message();
         EXPECT_TRUE(is_as_listed(c, y, last));
         EXPECT_TRUE(agrees(y, reference(problem, inputs)));
@@ -102,7 +102,7 @@ TEST(Published, ConvTranspose) {
     fill(Json::parse("{\"arange\": true}"), &inputs.x);
     fill(Json::parse("{\"fill\": 1}"), &inputs.w);
     Tensor y;
-    const Status status = run(problem, inputs, Options{}, &y);
+    const Status status = run(problem, inputs, options_of_the_run(), &y);
     ASSERT_TRUE(status) << status.message();
     const std::vector<double> expected = {0,  1,  3, 3,  2,  3,  8,  15, 12, 7,  9,  21, 36,
                                           27, 15, 9, 20, 33, 24, 13, 6,  13, 21, 15, 8};
@@ -117,7 +117,7 @@ TEST(Published, ConvTransposePads) {
     fill(Json::parse("{\"arange\": true}"), &inputs.x);
     fill(Json::parse("{\"fill\": 1}"), &inputs.w);
     Tensor y;
-    const Status status = run(problem, inputs, Options{}, &y);
+    const Status status = run(problem, inputs, options_of_the_run(), &y);
     ASSERT_TRUE(status) << status.message();
     const std::vector<double> expected = {1, 1, 3, 1, 1, 3, 7, 4, 9, 7, 4, 9, 7, 4, 9, 13, 7, 15, 13, 7, 15};
     ASSERT_EQ(y.shape(), (Shape{1, 2, 7, 3}));

@@ -1,6 +1,7 @@
 // Hundreds of problems by chance, with whatever is chosen for them.
 //
 //     CONVTRANSPOSE_TEST_SEED=n         other problems (default 1)
+//     CONVTRANSPOSE_TEST_ISA=name       kernels of this ISA
 //     CONVTRANSPOSE_TEST_PROBLEM=line   this problem instead of all others: the line that a failure prints
 #include <cstdint>
 #include <cstdlib>
@@ -37,7 +38,7 @@ TEST_P(RandomProblems, Agree) {
         Problem problem = random_problem(&random);
         if (const char *line = std::getenv("CONVTRANSPOSE_TEST_PROBLEM")) problem = parse_problem(line);
         const std::uint64_t value_seed = random.bits() % 1000000;
-        Options options{};
+        Options options = options_of_the_run();
         options.threads = static_cast<int>(random.integer(1, 4));
         expect_agreement(problem, value_seed, i % 3 ? Values::uniform : Values::integers, options);
     }
@@ -56,10 +57,11 @@ TEST_P(RandomProblems, AgreeAfterReshape) {
         other.x_shape[problem.layout == CONVT_CHANNELS_FIRST ? other.x_shape.size() - 1 : other.x_shape.size() - 2] +=
             1;
         const std::uint64_t value_seed = random.bits() % 1000000;
-        SCOPED_TRACE(describe(problem, value_seed, Options{}));
+        SCOPED_TRACE(describe(problem, value_seed, options_of_the_run()));
         const Inputs inputs = draw(problem, value_seed);
         Plan from, to;
-        Status status = Plan::create(other, Options{}, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &from);
+        Status status =
+            Plan::create(other, options_of_the_run(), inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &from);
         ASSERT_TRUE(status) << status.message();
         status = from.reshape(problem.x_shape, &to);
         ASSERT_TRUE(status) << status.message();
@@ -83,7 +85,7 @@ TEST_P(RandomProblems, QuantizedAgree) {
         if (const char *line = std::getenv("CONVTRANSPOSE_TEST_PROBLEM")) problem = parse_problem(line);
         if (!is_quantized(problem.dtype)) return;
         const std::uint64_t value_seed = random.bits() % 1000000;
-        Options options{};
+        Options options = options_of_the_run();
         options.threads = static_cast<int>(random.integer(1, 4));
         SCOPED_TRACE(describe(problem, value_seed, options));
         const Inputs inputs = draw(problem, value_seed);

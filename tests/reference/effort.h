@@ -2,6 +2,9 @@
 #ifndef CONVTRANSPOSE_TESTS_REFERENCE_EFFORT_H_
 #define CONVTRANSPOSE_TESTS_REFERENCE_EFFORT_H_
 
+#include <cstddef>
+#include <cstdlib>
+
 namespace convtranspose::test {
 
 // Emulated, everything takes ten times as long: then of many problems every fourth is tried, in turn, once each kernel has
@@ -11,6 +14,12 @@ inline constexpr int kOneIn = 4;
 #else
 inline constexpr int kOneIn = 1;
 #endif
+
+// Kernels whose instructions are emulated one by one ask for less at run time: CONVTRANSPOSE_TEST_ONE_IN.
+inline std::size_t one_in() {
+    const char *const text = std::getenv("CONVTRANSPOSE_TEST_ONE_IN");
+    return text ? std::strtoul(text, nullptr, 10) : static_cast<std::size_t>(kOneIn);
+}
 
 } // namespace convtranspose::test
 

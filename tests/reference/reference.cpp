@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -226,6 +227,12 @@ Status run(const Problem &problem, const Inputs &inputs, const Options &options,
     if (!status) return status;
     *y = Tensor(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
     return plan.run(inputs.x.data(), y->data());
+}
+
+Options options_of_the_run() {
+    Options options{};
+    options.isa = std::getenv("CONVTRANSPOSE_TEST_ISA");
+    return options;
 }
 
 void expect_agreement(const Problem &problem, std::uint64_t seed, Values values, const Options &options) {

@@ -41,6 +41,9 @@ Expected reference(const Problem &problem, const Inputs &inputs, bool sums_in_f1
 // Plans with constant weights and runs. y: its shape is set.
 Status run(const Problem &problem, const Inputs &inputs, const Options &options, Tensor *y);
 
+// Options of a test that leaves the choice of a kernel to the library: with the ISA of CONVTRANSPOSE_TEST_ISA, if that is set.
+Options options_of_the_run();
+
 // The test of most tests: draws, runs, and compares with the reference.
 void expect_agreement(const Problem &problem, std::uint64_t seed, Values values = Values::uniform,
                       const Options &options = Options{});
