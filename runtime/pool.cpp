@@ -176,7 +176,7 @@ std::size_t Pool::started() const {
 
 namespace {
 
-std::atomic<Pool *> process_pool{nullptr};
+std::atomic<Pool *> process_pool{nullptr}, abandoned_pool{nullptr};
 
 // A forked child has none of its parent's helpers, and no use for locks that other threads may have held: it leaves the pool as
 // it is and makes one of its own. Before there are threads, this module is made to stay in memory, as their code is in it.
@@ -188,7 +188,9 @@ bool prepare_process() {
     GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
                        reinterpret_cast<LPCWSTR>(&process_pool), &module);
 #elif defined(__unix__) || defined(__APPLE__)
-    const auto in_child = [] { process_pool.store(nullptr, std::memory_order_release); };
+    const auto in_child = [] {
+        if (Pool *const parents = process_pool.exchange(nullptr)) abandoned_pool = parents;
+    };
     if (pthread_atfork(nullptr, nullptr, in_child) != 0) return false;
     Dl_info module = {};
     // A program, which stays anyway, is not opened.
@@ -202,7 +204,7 @@ bool prepare_process() {
 Pool *pool_of_process() {
     Pool *pool = process_pool.load(std::memory_order_acquire);
     if (pool || !prepare_process()) return pool;
-    auto *const made = new (std::nothrow) Pool(usable_cpus() - 1);
+    auto *const made = new (std::nothrow) Pool(usable_cpus() - 1, abandoned_pool);
     if (!made || process_pool.compare_exchange_strong(pool, made, std::memory_order_acq_rel)) return made;
     delete made;
     return pool;

@@ -27,7 +27,8 @@ std::size_t usable_cpus();
 //  5. No pool or helper is ever destroyed: helpers wait for work until the process ends.
 class Pool {
   public:
-    explicit Pool(std::size_t most) : most_(most) {} // helpers, which are started when they are first needed
+    // most: helpers, which are started when they are first needed. abandoned: see below.
+    explicit Pool(std::size_t most, const Pool *abandoned = nullptr) : most_(most), abandoned_(abandoned) {}
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
 
@@ -42,8 +43,9 @@ class Pool {
     bool start_one();
 
     const std::size_t most_;
-    mutable std::mutex mutex_; // of all below
-    Helper *idle_ = nullptr;   // a list; the first of them worked last
+    const Pool *const abandoned_; // the parent's, of a process that was forked: kept so that it counts as no leak
+    mutable std::mutex mutex_;    // of all below
+    Helper *idle_ = nullptr;      // a list; the first of them worked last
     std::size_t started_ = 0;
     std::size_t jobs_until_next_try_ = 0; // to start a thread, where one could not be started
 };
