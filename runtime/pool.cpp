@@ -1,7 +1,6 @@
 #include "pool.h"
 
 #include <atomic>
-#include <cfenv>
 #include <chrono>
 #include <condition_variable>
 #include <new>
@@ -40,9 +39,7 @@ bool spin(Clock::time_point deadline, const Condition &condition) {
 
 struct Job {
     Job(std::size_t count, std::size_t workers, convt_task task_, void *context_)
-        : shares(count, workers), task(task_), context(context_) {
-        std::fegetenv(&environment);
-    }
+        : shares(count, workers), task(task_), context(context_) {}
 
     void work(std::size_t worker) {
         shares.work(worker, [this](std::size_t i) { task(context, i); });
@@ -51,7 +48,6 @@ struct Job {
     Shares shares;
     const convt_task task;
     void *const context;
-    std::fenv_t environment; // the caller's rounding and subnormals, which helpers take over
 };
 
 } // namespace
@@ -91,7 +87,6 @@ class Pool::Helper {
                 std::unique_lock<std::mutex> lock(mutex_);
                 changed_.wait(lock, accepts);
             }
-            std::fesetenv(&job_->environment);
             job_->work(worker_);
             {
                 const std::lock_guard<std::mutex> lock(mutex_);

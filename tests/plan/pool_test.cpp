@@ -1,9 +1,8 @@
-// The library's own threads: whom a job wakes, what helpers see, and that callers may share them.
+// The library's own threads: whom a job wakes, and that callers may share them.
 #include "pool.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cfenv>
 #include <cstddef>
 #include <set>
 #include <thread>
@@ -124,25 +123,6 @@ TEST(Pool, RunsWithoutMemoryForThreads) {
     for (int repetition = 0; repetition < 2000; ++repetition) run(&pool, runs.size(), 4, [](std::size_t) {});
     EXPECT_EQ(pool.started(), 3u) << "later there is memory again";
 }
-
-#ifdef FE_UPWARD
-TEST(Pool, HelpersRoundAsTheirCallerDoes) {
-    Pool &pool = pool_of(1);
-    run(&pool, 2, 2, [](std::size_t) {}); // its thread is started while numbers are rounded to nearest
-    for (const int mode : {FE_UPWARD, FE_TONEAREST}) {
-        std::vector<int> modes(2, -1);
-        std::atomic<int> arrived{0};
-        ASSERT_EQ(std::fesetround(mode), 0);
-        run(&pool, 2, 2, [&](std::size_t i) {
-            modes[i] = std::fegetround();
-            ++arrived;
-            while (arrived < 2) std::this_thread::yield();
-        });
-        std::fesetround(FE_TONEAREST);
-        EXPECT_EQ(modes, std::vector<int>(2, mode));
-    }
-}
-#endif
 
 #if defined(__linux__)
 TEST(UsableCpus, AreThoseOfTheAffinity) {

@@ -192,7 +192,6 @@ typedef struct convt_device {
  * process may use when the first of them is started: those of the thread's affinity (Linux; elsewhere all), fewer where a control
  * group grants less time. A plan of more threads than that is still divided for as many, and computed by those that there are.
  * More can be had by parallel_for. Where a thread cannot be started, or all are busy with other runs, a run does with fewer.
- * They round as the calling thread does, and treat subnormals alike.
  *
  * A forked child makes threads of its own when it first needs them, even if other threads were running plans as it was forked.
  * The process may end while plans run. A shared library that holds this code stays in memory once it has started threads, and
