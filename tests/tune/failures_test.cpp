@@ -119,11 +119,22 @@ TEST_F(Failures, ToBeRight) {
 }
 
 TEST_F(Failures, OfAllOfThem) {
-    generators({"exit 1"});
+    generators({"echo this will not do >&2; exit 1"});
     const std::vector<json> lines = search("3");
-    ASSERT_EQ(outcome_.status, 0) << outcome_;
+    EXPECT_EQ(outcome_.status, 1) << outcome_;
     EXPECT_EQ(made(lines), 0u) << outcome_;
-    EXPECT_NE(outcome_.out.find("geometric mean"), std::string::npos) << outcome_;
+    EXPECT_NE(outcome_.err.find("kernels that were made could be compiled and run; the first: "), std::string::npos)
+        << outcome_;
+    EXPECT_NE(outcome_.err.find("ended with status 1: this will not do"), std::string::npos) << outcome_;
+    EXPECT_EQ(outcome_.out.find("geometric mean"), std::string::npos) << outcome_;
+    EXPECT_EQ(read_text(folder_.path() / "out" / "tuning.jsonl"), "") << outcome_;
+}
+
+TEST_F(Failures, OfTheCompiler) {
+    const Outcome outcome = convtranspose({"tune", kLayer, "--output", (folder_.path() / "out").string(), "--search",
+                                           "schedule", "--budget", "3", "--compiler", "/nonexistent/c++"});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("the first: cannot run /nonexistent/c++"), std::string::npos) << outcome;
 }
 
 TEST_F(Failures, OfTheWorker) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 
 #include "base64.h"
 #include "error.h"
@@ -39,23 +40,30 @@ json Arena::ask(const json &question, double seconds) {
     try {
         answer = json::parse(worker_->ask(question.dump(), seconds));
     } catch (const json::exception &e) {
-        worker_.reset(); // it is no worker, or confused
+        restart(); // it is no worker, or confused
         throw Error(std::string("it gave an answer that is none: ") + e.what());
     } catch (const Error &) {
-        worker_.reset();
+        restart();
         throw;
     }
     if (answer.contains("error")) throw Refused(answer["error"].get<std::string>());
     return answer;
 }
 
+void Arena::restart() {
+    worker_.reset();
+    tried_.clear();
+}
+
 void Arena::start() {
     worker_ = toolbox_.start_worker();
     try {
-        layer_ = ask(question_, 10 * timeout_); // weights are packed, and the peak is measured
+        json said = ask(question_, 10 * timeout_); // weights are packed, and the peak is measured
         for (const char *const key : {"cpu", "package", "kernels", "isa", "problem", "variant", "candidates"}) {
-            if (!layer_.contains(key)) throw Error(std::string("it gave an answer that is none: it has no ") + key);
+            if (!said.contains(key)) throw Error(std::string("it gave an answer that is none: it has no ") + key);
         }
+        // Whoever holds what layer() returned must not lose it because a candidate took a worker along.
+        if (layer_.is_null()) layer_ = std::move(said);
     } catch (const Refused &) {
         throw;
     } catch (const Error &e) {
@@ -76,7 +84,7 @@ std::string Arena::add(const std::string &shared_object, const json &rows) {
         if (added_.size() >= kMostTables) {
             // The oldest leave: they are compiled again where they are to be measured again.
             added_.erase(added_.begin(), added_.begin() + kMostTables / 2);
-            worker_.reset();
+            restart();
         }
         if (!worker_) start();
         load(kernels);
@@ -97,29 +105,70 @@ json Arena::kernels(const std::string &name) {
     return ask({{"do", "kernels"}, {"variant", name}}, timeout_).at("kernels");
 }
 
-std::vector<Measured> Arena::measure(const std::vector<std::string> &names, double seconds) {
-    std::vector<Measured> all;
-    if (names.empty()) return all;
+Measured Arena::try_out(const std::string &name, double patience) {
     try {
         if (!worker_) start();
-        const double patience = timeout_ + 20 * seconds * static_cast<double>(names.size());
-        const json answer = ask({{"do", "time"}, {"variants", names}, {"seconds", seconds}}, patience);
-        for (const json &result : answer.at("results")) {
-            Measured measured;
-            measured.name = result.at("variant").get<std::string>();
-            measured.ms = result.value("ms", 0.0);
-            measured.error = result.value("error", "");
-            all.push_back(measured);
+        const json answer = ask({{"do", "try"}, {"variant", name}}, std::min(patience, timeout_));
+        if (!answer.contains("ms") || !answer["ms"].is_number()) {
+            throw Error("it gave an answer that is none: it has no ms");
         }
+        tried_.insert(name);
+        return {name, answer["ms"].get<double>(), ""};
     } catch (const Error &e) {
-        if (names.size() == 1) return {{names.front(), 0, e.what()}};
-        // Some one of them took the worker along: each half on its own, until it is alone.
-        const auto middle = names.begin() + static_cast<std::ptrdiff_t>(names.size() / 2);
-        for (const auto &half : {std::vector<std::string>(names.begin(), middle), {middle, names.end()}}) {
-            const std::vector<Measured> part = measure(half, seconds);
-            all.insert(all.end(), part.begin(), part.end());
+        return {name, 0, e.what()};
+    }
+}
+
+std::vector<Measured> Arena::time(const std::vector<std::string> &names, double seconds) {
+    if (names.empty()) return {};
+    tried_.clear();
+    const double patience = timeout_ + 20 * seconds * static_cast<double>(names.size());
+    const json answer = ask({{"do", "time"}, {"variants", names}, {"seconds", seconds}}, patience);
+    std::vector<Measured> all;
+    try {
+        for (const json &result : answer.at("results")) {
+            all.push_back({result.at("variant").get<std::string>(), result.value("ms", 0.0),
+                           result.value("error", std::string())});
+        }
+    } catch (const json::exception &e) {
+        throw Error(std::string("it gave an answer that is none: ") + e.what());
+    }
+    bool same = all.size() == names.size();
+    for (std::size_t i = 0; same && i < all.size(); i++) same = all[i].name == names[i];
+    if (!same) throw Error("it gave an answer that is none: the results are of other candidates");
+    return all;
+}
+
+std::vector<Measured> Arena::measure(const std::vector<std::string> &names, double seconds) {
+    std::map<std::string, Measured> results;
+    std::vector<std::string> ready;
+    // Where one takes the worker along, the next worker has to try the others again.
+    do {
+        ready.clear();
+        for (const std::string &name : names) {
+            if (!results.count(name) && !tried_.count(name)) {
+                Measured tried = try_out(name, timeout_);
+                if (!tried.error.empty()) results[name] = std::move(tried);
+            }
+            if (!results.count(name)) ready.push_back(name);
+        }
+    } while (std::any_of(ready.begin(), ready.end(), [this](const std::string &name) { return !tried_.count(name); }));
+    try {
+        for (Measured &measured : time(ready, seconds)) results[measured.name] = std::move(measured);
+    } catch (const Error &e) {
+        if (ready.size() == 1) {
+            results[ready.front()] = {ready.front(), 0, e.what()};
+        } else {
+            // Some one of them, whose first run was fine: each half on its own, until it is alone.
+            const auto middle = ready.begin() + static_cast<std::ptrdiff_t>(ready.size() / 2);
+            for (const auto &half : {std::vector<std::string>(ready.begin(), middle), {middle, ready.end()}}) {
+                for (Measured &measured : measure(half, seconds)) results[measured.name] = std::move(measured);
+            }
         }
     }
+    std::vector<Measured> all;
+    all.reserve(names.size());
+    for (const std::string &name : names) all.push_back(results[name]);
     return all;
 }
 

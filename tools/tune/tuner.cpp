@@ -19,6 +19,9 @@ constexpr double kFirstLook = 0.01;                       // seconds that a cand
 constexpr double kGain = 0.98;                            // less than that is noise: the default choice stays
 constexpr double kLeastShare = 0.15;                      // of the budget: what is left for the last comparisons
 constexpr std::size_t kFinalists = 6;
+// A candidate whose first run takes so many times as long as the best first run is measured no further, and one that takes longer
+// than that to be planned and checked, by so many seconds, is ended.
+constexpr double kHopeless = 10, kGrace = 1;
 
 bool said(const std::string &log, const std::string &words) {
     std::ifstream file(log);
@@ -47,6 +50,10 @@ Tuner::Tuner(const TuneOptions &options, const Toolbox &toolbox, Arena *arena, J
         if (!same) continue;
         const auto name = line.at("name").get<std::string>();
         results_[name] = {line.value("ratio", 0.0), line.value("ms", 0.0)};
+        if (!line.contains("generator")) continue;
+        made_++;
+        ran_ = ran_ || line.contains("ms");
+        if (first_error_.empty()) first_error_ = line.value("error", "");
     }
 }
 
@@ -54,6 +61,10 @@ double Tuner::left() const { return begin_ + budget_ - now(); }
 
 void Tuner::note(const Candidate &candidate, const Result &result, double default_ms, const std::string &error) {
     results_[candidate.name] = result;
+    if (!candidate.generator.empty()) {
+        made_++;
+        if (!error.empty() && first_error_.empty()) first_error_ = error;
+    }
     const json &layer = arena_->layer();
     json line = {{"problem", layer.at("problem")},   {"cpu", layer.at("cpu")},    {"isa", layer.at("isa")},
                  {"threads", options_.plan.threads}, {"search", options_.search}, {"name", candidate.name},
@@ -72,17 +83,40 @@ void Tuner::note(const Candidate &candidate, const Result &result, double defaul
     log_->add(line);
 }
 
-// Beside the default choice, whose time is that of the moment.
-void Tuner::measure(const std::vector<Candidate> &candidates, double seconds) {
+// Beside the default choice, whose time is that of the moment. Only as long as the budget lasts: what is left then is not tried.
+void Tuner::measure(const std::vector<Candidate> &candidates, double seconds, double until) {
+    const double begin = now();
+    const Measured first = arena_->try_out(default_, options_.timeout);
+    if (!first.error.empty()) throw Error("the default choice: " + first.error);
+    const double patience = kGrace + kHopeless * (now() - begin);
+    if (best_first_ms_ == 0) best_first_ms_ = first.ms;
     std::vector<std::string> names = {default_};
-    for (const Candidate &c : candidates) names.push_back(c.name);
+    std::vector<const Candidate *> tried;
+    for (const Candidate &c : candidates) {
+        if (left() < until && &c != &candidates.front()) break;
+        const Measured one = arena_->try_out(c.name, patience);
+        if (!one.error.empty()) {
+            note(c, {}, 0, one.error);
+            continue;
+        }
+        ran_ = ran_ || !c.generator.empty();
+        if (one.ms > kHopeless * best_first_ms_) {
+            note(c, {}, 0,
+                 "far too slow: its first run took " + std::to_string(one.ms) + " ms, the best one " +
+                     std::to_string(best_first_ms_));
+            continue;
+        }
+        best_first_ms_ = std::min(best_first_ms_, one.ms);
+        tried.push_back(&c);
+        names.push_back(c.name);
+    }
     const std::vector<Measured> measured = arena_->measure(names, seconds);
     const double default_ms = measured.front().ms;
     if (default_ms == 0) throw Error("the default choice: " + measured.front().error);
     default_ms_ = default_ms_ == 0 ? default_ms : std::min(default_ms_, default_ms);
-    for (std::size_t i = 0; i < candidates.size(); i++) {
+    for (std::size_t i = 0; i < tried.size(); i++) {
         const Measured &m = measured[i + 1];
-        note(candidates[i], {m.ms > 0 ? m.ms / default_ms : 0, m.ms}, default_ms, m.error);
+        note(*tried[i], {m.ms > 0 ? m.ms / default_ms : 0, m.ms}, default_ms, m.error);
     }
     const std::vector<std::string> best = fastest(1);
     if (watch_ && *watch_)
@@ -104,7 +138,7 @@ std::vector<std::string> Tuner::fastest(std::size_t most) const {
 void Tuner::select(double until) {
     std::vector<Candidate> group;
     const auto finish_group = [&] {
-        if (!group.empty()) measure(group, kFirstLook);
+        if (!group.empty()) measure(group, kFirstLook, until);
         group.clear();
     };
     for (const json &name : arena_->layer().at("candidates")) {
@@ -197,10 +231,10 @@ void Tuner::search(double until) {
         group.push_back(c);
         if (group.size() < 2 * static_cast<std::size_t>(toolbox_.jobs()) && &c != &space.back()) continue;
         if (left() < until) return;
-        measure(make(group), 2 * kFirstLook);
+        measure(make(group), 2 * kFirstLook, until);
         group.clear();
     }
-    if (!group.empty() && left() >= until) measure(make(group), 2 * kFirstLook);
+    if (!group.empty() && left() >= until) measure(make(group), 2 * kFirstLook, until);
 }
 
 json Tuner::tune(const Watch &watch) {
@@ -208,12 +242,16 @@ json Tuner::tune(const Watch &watch) {
     const double reserve = kLeastShare * budget_;
     select(options_.search == "select" ? reserve : 0.8 * budget_);
     if (options_.search != "select") search(reserve);
+    if (made_ > 0 && !ran_) {
+        throw Error("none of the " + std::to_string(made_) +
+                    " kernels that were made could be compiled and run; the first: " + first_error_);
+    }
 
     // The fastest again, for longer each time, and fewer. What is measured last decides.
     double seconds = std::min(4 * kFirstLook, budget_ / 100);
     std::string winner = default_;
     double ratio = 1;
-    for (std::size_t most = kFinalists; most > 0; most /= 2, seconds *= 3) {
+    for (std::size_t most = kFinalists; most > 0 && (most == kFinalists || left() > 0); most /= 2, seconds *= 3) {
         std::vector<Candidate> finalists;
         for (const std::string &name : fastest(most)) {
             const auto found = known_.find(name);
@@ -225,7 +263,7 @@ json Tuner::tune(const Watch &watch) {
             }
         }
         if (finalists.empty()) break;
-        measure(finalists, seconds);
+        measure(finalists, seconds, 0);
         // Those that were not measured now are out.
         for (auto &[name, result] : results_) {
             const auto is_it = [&n = name](const Candidate &c) { return c.name == n; };
@@ -236,7 +274,7 @@ json Tuner::tune(const Watch &watch) {
         if (results_[name].ratio >= kGain) continue;
         // Of many the luckiest looks best: so once more, by a worker of its own.
         arena_->restart();
-        measure({known_[name]}, std::max(seconds, 10 * kFirstLook));
+        measure({known_[name]}, std::max(seconds, 10 * kFirstLook), 0);
         if (results_[name].ratio == 0 || results_[name].ratio >= kGain) continue;
         winner = name;
         ratio = results_[name].ratio;

@@ -47,7 +47,7 @@ class Tuner {
 
     double left() const; // seconds of the budget
     void note(const Candidate &candidate, const Result &result, double default_ms, const std::string &error);
-    void measure(const std::vector<Candidate> &candidates, double seconds);
+    void measure(const std::vector<Candidate> &candidates, double seconds, double until);
     void select(double until);
     void search(double until);
     std::vector<Candidate> make(const std::vector<Candidate> &candidates);
@@ -62,7 +62,10 @@ class Tuner {
     Journal *log_;
     double begin_, budget_;
     std::string default_;
-    double default_ms_ = 0; // the least so far
+    double default_ms_ = 0, best_first_ms_ = 0; // the least so far
+    std::size_t made_ = 0;                      // kernels that are not built in, failed ones too
+    bool ran_ = false;                          // one of those did
+    std::string first_error_;                   // of those
     std::map<std::string, Candidate> known_;
     std::map<std::string, Result> results_;
     std::set<std::string> loaded_, compiled_; // names, and names of objects

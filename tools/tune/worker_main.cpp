@@ -5,8 +5,9 @@
 //         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": ..., "problem": ..., "variant": the default choice,
 //             "candidates": [...], "macs": ..., "peak_gflops": ...}
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
+//     {"do": "try", "variant": name}  -> {"ms": its first run}: it is planned, run once and checked, and kept to be timed
 //     {"do": "time", "variants": [names], "seconds": of each}
-//         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}
+//         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}; none is kept any longer
 //     {"do": "space", "search": "schedule" or "auto"}  -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
 //         what could be made for the layer; several may share an object
 //     {"do": "kernels", "variant": name}  -> {"kernels": names of all variants that run then}
@@ -20,6 +21,8 @@
 #include <cstdlib>
 #include <deque>
 #include <iostream>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -47,6 +50,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMostReferenceMacs = 2e8; // that the reference, which is slow, is waited for
+constexpr double kFar = 3;                 // times as slow as the best: one sample is enough of such a variant
 
 double now() {
     using namespace std::chrono;
@@ -129,7 +133,7 @@ struct Contest {
     std::unique_ptr<Tensor> expected_;
 };
 
-// One variant under test.
+// One variant under test. It has run once, and was right, when it is made.
 class Contender {
   public:
     Contender(Contest *contest, const std::string &variant)
@@ -144,12 +148,14 @@ class Contender {
             arguments_.y = y_there_.emplace(session, y_.view()).mutable_view();
             arguments_.stream = session->stream();
         }
-        run(); // and again, as a second run may find what the first left
+        first_ = sample();
+        check();
+    }
+
+    // Before the first sample that counts: a second run may find what the first left.
+    void prepare() {
         run();
-        if (y_there_) y_there_->download(&y_);
-        // Each of the two may be off by the tolerance, which grows with the terms.
-        const Comparison same = compare(y_, contest->expected(), nullptr, 2 * contest->layer.terms + 4);
-        if (!same.passed) throw Error("wrong results: " + same.detail);
+        check();
         batch_ = std::max<std::size_t>(1, static_cast<std::size_t>(200e-6 / std::max(sample(), 1e-7)));
         best_ = kNever;
     }
@@ -170,12 +176,20 @@ class Contender {
         return seconds;
     }
 
+    double first() const { return first_; } // seconds
     double best() const { return best_; }
 
   private:
     static constexpr double kNever = 1e300;
 
     void run() { throw_unless(plan_.run(arguments_)); }
+
+    void check() {
+        if (y_there_) y_there_->download(&y_);
+        // Each of the two may be off by the tolerance, which grows with the terms.
+        const Comparison same = compare(y_, contest_->expected(), nullptr, 2 * contest_->layer.terms + 4);
+        if (!same.passed) throw Error("wrong results: " + same.detail);
+    }
 
     Contest *contest_;
     Plan plan_;
@@ -184,7 +198,7 @@ class Contender {
     std::optional<DeviceTensor> x_there_, y_there_;
     Arguments arguments_;
     std::size_t batch_ = 1;
-    double best_ = kNever;
+    double first_ = 0, best_ = kNever;
 };
 
 class Worker {
@@ -193,6 +207,7 @@ class Worker {
         const auto what = job.at("do").get<std::string>();
         if (what == "plan") return plan(job);
         if (what == "load") return load(job);
+        if (what == "try") return try_out(job);
         if (what == "time") return time(job);
         if (what == "kernels") return kernels(job);
         if (what == "space") return space(job.value("search", "schedule"));
@@ -201,6 +216,7 @@ class Worker {
 
   private:
     json plan(const json &job) {
+        kept_.clear();
         contest_ = std::make_unique<Contest>(job);
         const Plan plan = contest_->plan("");
         std::vector<std::string> candidates;
@@ -338,27 +354,46 @@ class Worker {
         return library;
     }
 
+    json try_out(const json &job) {
+        if (!contest_) throw Error("nothing is planned yet");
+        const auto variant = job.at("variant").get<std::string>();
+        auto contender = std::make_unique<Contender>(contest_.get(), variant);
+        const double first = contender->first();
+        kept_[variant] = std::move(contender);
+        return {{"ms", first * 1e3}};
+    }
+
     json time(const json &job) {
         if (!contest_) throw Error("nothing is planned yet");
+        const std::map<std::string, std::unique_ptr<Contender>> kept = std::move(kept_);
+        kept_.clear();
         json results = json::array();
-        std::vector<std::unique_ptr<Contender>> contenders;
+        std::vector<Contender *> contenders;
         for (const json &variant : job.at("variants")) {
-            results.push_back({{"variant", variant}});
-            contenders.emplace_back();
+            const auto name = variant.get<std::string>();
+            results.push_back({{"variant", name}});
+            contenders.push_back(nullptr);
             try {
-                contenders.back() = std::make_unique<Contender>(contest_.get(), variant.get<std::string>());
+                if (!kept.count(name)) throw Error("it was not tried");
+                kept.at(name)->prepare();
+                contenders.back() = kept.at(name).get();
             } catch (const std::exception &e) {
                 results.back()["error"] = e.what();
             }
         }
         // In turns, so that what slows the machine for a while slows all.
         const double seconds = job.at("seconds").get<double>();
+        double least = std::numeric_limits<double>::infinity();
         for (double spent = 0; spent < seconds;) {
             double longest = 0;
-            for (const auto &contender : contenders) {
-                if (contender) longest = std::max(longest, contender->sample());
+            for (Contender *const contender : contenders) {
+                if (!contender || (spent > 0 && contender->best() > kFar * least)) continue;
+                longest = std::max(longest, contender->sample());
             }
             if (longest == 0) break; // none is left
+            for (const Contender *const contender : contenders) {
+                if (contender) least = std::min(least, contender->best());
+            }
             spent += longest;
         }
         for (std::size_t i = 0; i < contenders.size(); i++) {
@@ -368,7 +403,8 @@ class Worker {
     }
 
     std::unique_ptr<Contest> contest_;
-    std::deque<Loaded> loaded_; // which the library points to
+    std::map<std::string, std::unique_ptr<Contender>> kept_; // which are of the contest
+    std::deque<Loaded> loaded_;                              // which the library points to
 };
 
 int work() {
