@@ -1,7 +1,10 @@
 #include "problem_line.h"
 
+#include <charconv>
+#include <climits>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace convtranspose {
@@ -20,18 +23,28 @@ Shape split(const std::string &text) {
     Shape values;
     std::istringstream stream(text);
     for (std::string part; std::getline(stream, part, 'x');) {
-        std::size_t used = 0;
-        values.push_back(std::stoll(part, &used));
-        if (used != part.size()) throw std::invalid_argument(part);
+        std::int64_t value = 0;
+        const char *const end = part.data() + part.size();
+        const std::from_chars_result result = std::from_chars(part.data(), end, value);
+        if (result.ec == std::errc::result_out_of_range) throw std::invalid_argument("exceeds 64 bits");
+        if (result.ec != std::errc() || result.ptr != end)
+            throw std::invalid_argument("must be integers with x between");
+        values.push_back(value);
     }
-    if (values.empty()) throw std::invalid_argument(text);
+    if (values.empty()) throw std::invalid_argument("must be integers with x between");
     return values;
 }
 
 std::int64_t single(const std::string &text) {
     const Shape values = split(text);
-    if (values.size() != 1) throw std::invalid_argument(text);
+    if (values.size() != 1) throw std::invalid_argument("must be one integer");
     return values[0];
+}
+
+int version(const std::string &text) {
+    const std::int64_t value = single(text);
+    if (value < 1 || value > INT_MAX) throw std::invalid_argument("must be 1 .. 2147483647");
+    return static_cast<int>(value);
 }
 
 Shape spatial(const Problem &problem) {
@@ -122,19 +135,18 @@ Problem problem_of_line(const std::string &line, const std::function<bool(const 
             } else if (starts("d")) {
                 a.dilations = split(rest(1));
             } else if (starts("v")) {
-                problem.opset = static_cast<int>(single(rest(1)));
+                problem.opset = version(rest(1));
             } else if (starts("p")) {
                 const std::size_t bar = token.find('_');
-                if (bar == std::string::npos) throw std::invalid_argument(token);
+                if (bar == std::string::npos) throw std::invalid_argument("must be begins_ends");
                 a.pads = split(token.substr(1, bar - 1));
                 const Shape ends = split(rest(bar + 1));
                 a.pads->insert(a.pads->end(), ends.begin(), ends.end());
             } else {
-                throw std::invalid_argument(token);
+                throw std::invalid_argument("is no part of a layer");
             }
-        } catch (const std::logic_error &) { // also what std::stoll throws
-            throw std::invalid_argument(std::string("\"").append(token).append("\" in the problem \"").append(line) +
-                                        '"');
+        } catch (const std::logic_error &e) {
+            throw std::invalid_argument("\"" + token + "\" in the problem \"" + line + "\" " + e.what());
         }
     }
     if (in.empty() || kernel.size() != in.size()) {

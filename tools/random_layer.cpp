@@ -47,6 +47,11 @@ Quantization random_quantization(const Problem &problem, double terms, std::mt19
     return q;
 }
 
+const Problem &valid(const Problem &problem) {
+    require_valid(problem);
+    return problem;
+}
+
 double terms_of(const Problem &problem) {
     const std::size_t weights = element_count(problem.w_shape);
     if (!weights || problem.w_shape.size() < 2) return 1;
@@ -55,7 +60,14 @@ double terms_of(const Problem &problem) {
 
 } // namespace
 
-RandomLayer::RandomLayer(const Problem &p) : problem(p), terms(terms_of(p)), generator(20220) {
+void require_valid(const Problem &problem) {
+    Problem checked = problem;
+    checked.quantization.reset(); // which comes with each run, as weights do
+    Plan plan;
+    throw_unless(Plan::create(checked, {}, nullptr, nullptr, &plan));
+}
+
+RandomLayer::RandomLayer(const Problem &p) : problem(valid(p)), terms(terms_of(p)), generator(20220) {
     const bool quantized = is_integer(problem.dtype);
     if (quantized && problem.w_shape.size() > 1) problem.quantization = random_quantization(problem, terms, &generator);
     w = random_tensor(problem.w_dtype.value_or(problem.dtype), problem.w_shape, 3.0 / std::sqrt(terms), &generator);

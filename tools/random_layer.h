@@ -10,6 +10,9 @@ namespace convtranspose::tools {
 
 inline bool is_integer(convt_dtype dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
 
+// Throws Rejected or Error, as planning would, for a problem that breaks a rule. To be asked before memory is taken for its tensors.
+void require_valid(const Problem &problem);
+
 // Uniform values, of weights scaled so that y is of order 1 whatever the number of terms, which f16 needs; 8-bit integers over
 // their whole range, with scales that fill the range of y. The same each time.
 struct RandomLayer {
