@@ -21,14 +21,14 @@ from table import geometric_mean
 
 import onnx
 
-CANDIDATE = re.compile(r"\s+(\*?)\s*(\S+)\s+([0-9.]+(?:e[+-]\d+)?)")
+CANDIDATE = re.compile(r"\s+(\*?)\s*(\S+)\s+([0-9.]+(?:e[+-]\d+)?)(?:,.*)?")
 BEHIND = 1.1
 ROUNDS = 3
 
 
 def candidates(tool, options, model):
     """(estimated cycles, name, whether it is the choice) of those that can compute the layer, as `explain` lists them."""
-    text = subprocess.run([tool, "explain", *options, model], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([tool, "explain", "--all", *options, model], capture_output=True, text=True, check=True).stdout
     listed = text.split("candidates, by estimated cycles:", 1)[1].splitlines()
     found = [match for line in listed if (match := CANDIDATE.fullmatch(line))]
     return sorted((float(cycles), name, bool(chosen)) for chosen, name, cycles in (match.groups() for match in found))

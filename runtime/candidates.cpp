@@ -20,19 +20,22 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
         c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
         c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) &&
                         !leaves_x(variant, problem, problem.strip_axis());
-        const double copying = c.copies_x ? cost_of_copy(variant, problem, c.copies_ends) : 0;
-        c.cost = cost(variant, problem, nullptr) + copying;
+        c.copying = c.copies_x ? cost_of_copy(variant, problem, c.copies_ends) : 0;
+        c.cost = cost(variant, problem, nullptr) + c.copying;
         const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
         NarrowerTiles tiles;
         if (rest != 0) tiles = narrower_tiles(variant);
         if (const Variant *const narrower = tiles.holding(rest)) {
-            const double with = cost(variant, problem, narrower) + copying;
+            const double with = cost(variant, problem, narrower) + c.copying;
             c.narrower_ends = with < c.cost;
             c.cost = std::min(c.cost, with);
         }
         if (c.copies_x && in_place && copies_row_ends(variant, problem)) {
             c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
-            c.cost -= copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
+            const double spared =
+                c.copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
+            c.cost -= spared;
+            c.copying -= spared;
         }
         if (c.copies_ends && pays_in_place(variant, problem)) {
             const double not_copied =

@@ -14,7 +14,7 @@ namespace convtranspose {
 struct Candidate {
     const Variant *variant = nullptr;
     Refusal refusal;
-    double cost = 0; // estimated cycles on one thread
+    double cost = 0, copying = 0; // estimated cycles on one thread; and those of them that copy x
     bool copies_x = false;
     bool copies_ends = false;   // but strips of x that no tap leaves are read in place
     Columns in_place;           // if any, of these x is read in place though it is copied for the others

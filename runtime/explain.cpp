@@ -128,6 +128,43 @@ std::string reading_of_x(const Core &core) {
     return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
 }
 
+// What can compute the layer, by estimate; then the rest, by what stands against it.
+void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
+    struct Able {
+        const char *name;
+        double cost, copying; // cycles; the latter of the former
+        bool chosen;
+    };
+    std::vector<Able> able;
+    std::vector<std::pair<std::string, std::string>> refusals; // and names
+    for (const MethodEstimate &m : plan.estimates()) able.push_back({m.name, m.cost, 0, m.name == plan.method()});
+    const Variant &chosen = plan.core().variant();
+    for (const Candidate &c : plan.candidates()) {
+        const Variant &v = *c.variant;
+        if (v.dtype != chosen.dtype || is_float(v.arithmetic) == plan.geometry().quantized()) continue;
+        if (!c.refusal.text) {
+            able.push_back({v.name, c.cost, c.copying, &v == &chosen && !plan.method()});
+            continue;
+        }
+        const std::string why = to_string(c.refusal);
+        const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
+        if (same != refusals.end()) {
+            same->second.append(", ").append(v.name);
+        } else {
+            refusals.emplace_back(why, v.name);
+        }
+    }
+    std::stable_sort(able.begin(), able.end(), [](const Able &a, const Able &b) { return a.cost < b.cost; });
+    char text[128];
+    for (const Able &a : able) {
+        std::snprintf(text, sizeof text, "  %c %-32s %.3g", a.chosen ? '*' : ' ', a.name, a.cost);
+        *out << text;
+        std::snprintf(text, sizeof text, ", %.3g of them to copy x", a.copying);
+        *out << (a.copying > 0 ? text : "") << "\n";
+    }
+    for (const auto &[why, names] : refusals) *out << "  no: " << why << ": " << names << "\n";
+}
+
 } // namespace
 
 std::string explain(const LayerPlan &plan) {
@@ -159,32 +196,13 @@ std::string explain(const LayerPlan &plan) {
         << plan.settings().parallel.threads << "; isa " << isa_name(plan.core().variant().isa) << "\n";
 
     const Variant *chosen = &plan.core().variant();
-    std::vector<const Candidate *> able, unable;
-    for (const Candidate &c : plan.candidates()) {
-        const bool floats = is_float(c.variant->arithmetic);
-        if (c.variant->dtype != chosen->dtype || floats == g.quantized()) continue;
-        (!c.refusal.text ? able : unable).push_back(&c);
-    }
-    std::sort(able.begin(), able.end(), [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
         << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
         << "  x is " << reading_of_x(plan.core()) << "\n"
         << (plan.core().row_end() ? concat("  rows end in a tile of ", plan.core().row_end()->name, "\n")
                                   : std::string())
         << "candidates, by estimated cycles:\n";
-    for (const MethodEstimate &m : plan.estimates()) {
-        std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", m.name == plan.method() ? '*' : ' ', m.name, m.cost);
-        out << text;
-    }
-    for (const Candidate *c : able) {
-        std::snprintf(text, sizeof text, "  %c %-32s %.3g\n", c->variant == chosen && !plan.method() ? '*' : ' ',
-                      c->variant->name, c->cost);
-        out << text;
-    }
-    for (const Candidate *c : unable) {
-        std::snprintf(text, sizeof text, "    %-32s ", c->variant->name);
-        out << text << "no: " << to_string(c->refusal) << "\n";
-    }
+    explain_candidates(plan, &out);
     return out.str();
 }
 

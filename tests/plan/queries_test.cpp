@@ -71,7 +71,7 @@ TEST(Queries, EstimatesArePositive) {
             const void *const b = inputs.b ? inputs.b->data() : nullptr;
             ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), b, &plan));
             const std::string text = plan.explain();
-            // "  * NAME CYCLES", the star for the choice; of candidates that cannot there are no cycles.
+            // "  * NAME CYCLES", the star for the choice, then what they are for; "  no: WHY: NAMES" of those that cannot.
             const std::size_t list = text.find("candidates, by estimated cycles:\n");
             ASSERT_NE(list, std::string::npos) << text;
             std::istringstream lines(text.substr(list));
@@ -81,7 +81,7 @@ TEST(Queries, EstimatesArePositive) {
                 std::istringstream words(each);
                 std::string name;
                 double cycles = 0;
-                if (!(words >> name >> cycles) || !(words >> std::ws).eof()) continue;
+                if (!(words >> name >> cycles) || name == "no:") continue;
                 EXPECT_GT(cycles, 0) << line << " on " << convt_isa_name(isa) << ": " << name;
                 found++;
             }
