@@ -15,6 +15,7 @@
 #include "device_session.h"
 #include "error.h"
 #include "fma_peak.h"
+#include "input_shape.h"
 #include "job.h"
 #include "layer.h"
 #include "random_layer.h"
@@ -185,15 +186,16 @@ void print_json(const std::vector<Measurement> &measurements) {
 }
 
 void print_text(const std::vector<Measurement> &measurements) {
-    std::vector<std::vector<std::string>> rows = {{"name", "type", "x", "y", "variant", "isa", "threads", "best ms",
-                                                   "median ms", "GFLOP/s", "peak %", "workspace", "plan ms"}};
+    std::vector<std::vector<std::string>> rows = {{"name", "node", "type", "x", "y", "variant", "isa", "threads",
+                                                   "best ms", "median ms", "GFLOP/s", "peak %", "workspace",
+                                                   "plan ms"}};
     for (const Measurement &m : measurements) {
-        rows.push_back({m.name, convt_dtype_name(m.dtype), to_string(m.x_shape), to_string(m.y_shape), m.variant, m.isa,
-                        std::to_string(m.threads), format("%.4f", m.best * 1e3), format("%.4f", m.median * 1e3),
-                        format("%.1f", m.gflops()), format("%.1f", m.peak_percent()),
+        rows.push_back({m.name, m.node, convt_dtype_name(m.dtype), to_string(m.x_shape), to_string(m.y_shape),
+                        m.variant, m.isa, std::to_string(m.threads), format("%.4f", m.best * 1e3),
+                        format("%.4f", m.median * 1e3), format("%.1f", m.gflops()), format("%.1f", m.peak_percent()),
                         bytes_to_string(m.workspace_bytes), format("%.3f", m.plan * 1e3)});
     }
-    print_table(std::cout, rows, {6, 7, 8, 9, 10, 11, 12});
+    print_table(std::cout, rows, {7, 8, 9, 10, 11, 12, 13});
     std::map<double, std::string> peaks;
     for (const Measurement &m : measurements) {
         if (std::isnan(m.peak_gflops)) continue;
@@ -211,6 +213,7 @@ void print_text(const std::vector<Measurement> &measurements) {
 
 int bench_command(const BenchOptions &options) {
     const std::vector<Job> jobs = jobs_from(options.paths);
+    const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
     std::vector<Measurement> measurements;
     int failed = 0;
     Progress progress(jobs.size(), true); // the table comes at the end
@@ -222,13 +225,17 @@ int bench_command(const BenchOptions &options) {
     for (const Job &job : jobs) {
         progress.step(job.name);
         try {
-            const Model model(job.model());
+            Model model(job.model());
+            for (const std::string &note : model.infer_shapes(shapes)) report("note", job, note);
             model.require_nodes();
             bool any_known = false;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {
                     const Layer layer = layer_of(model, i, options.layout);
                     any_known = true;
+                    if (!layer.node.floats_because.empty()) {
+                        report("note", job, layer.node.label + " is a layer of floats: " + layer.node.floats_because);
+                    }
                     Measurement m = measure(layer, options);
                     m.file = job.path.string();
                     m.name = job.name;
@@ -237,12 +244,12 @@ int bench_command(const BenchOptions &options) {
                     report("note", job, model.label(i) + " skipped: " + e.what());
                 } catch (const std::exception &e) {
                     any_known = true;
-                    report("error", job, model.label(i) + ": " + e.what());
+                    report("error", job, message_of(e, model.label(i)));
                 }
             }
-            if (!any_known) throw Error("no such node has known shapes (ONNX shape inference may find them)");
+            if (!any_known) throw Error("no such node has known shapes");
         } catch (const std::exception &e) {
-            report("error", job, e.what());
+            report("error", job, message_of(e));
         }
     }
     progress.clear();
@@ -251,6 +258,7 @@ int bench_command(const BenchOptions &options) {
     } else if (!measurements.empty()) {
         print_text(measurements);
     }
+    require_all_used(shapes);
     return failed == 0 ? kSuccess : kFailure;
 }
 

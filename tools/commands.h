@@ -40,8 +40,10 @@ struct RunOptions {
 
 struct ExplainOptions {
     std::vector<std::string> paths;
-    std::optional<convt_layout> layout; // none: as the operator has it
-    bool size = false;                  // of the kernels, instead
+    std::optional<convt_layout> layout;    // none: as the operator has it
+    bool size = false;                     // of the kernels, instead
+    bool all = false;                      // candidates and refusals
+    std::vector<std::string> input_shapes; // NAME=1x3x224x224
     PlanOptions plan;
 };
 
@@ -51,6 +53,7 @@ struct BenchOptions {
     double min_time = 0.5;              // seconds per node
     PostOps post_ops = {};              // added to every node
     bool json = false;
+    std::vector<std::string> input_shapes; // NAME=1x3x224x224
     PlanOptions plan;
 };
 

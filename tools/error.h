@@ -2,7 +2,9 @@
 #ifndef CONVTRANSPOSE_TOOLS_ERROR_H_
 #define CONVTRANSPOSE_TOOLS_ERROR_H_
 
+#include <new>
 #include <stdexcept>
+#include <string>
 
 #include "convtranspose/convtranspose.hpp"
 
@@ -28,8 +30,14 @@ class UsageError : public std::runtime_error {
 
 inline void throw_unless(const Status &status) {
     if (status) return;
-    if (status.code() == CONVT_INVALID_ARGUMENT || status.code() == CONVT_OVERFLOW) throw Rejected(status.message());
+    if (status.code() == CONVT_INVALID_ARGUMENT) throw Rejected(status.message());
     throw Error(status.message());
+}
+
+// For the user: what went wrong with what has that label, which many messages begin with.
+inline std::string message_of(const std::exception &e, const std::string &label = "") {
+    const std::string message = dynamic_cast<const std::bad_alloc *>(&e) ? "out of memory" : e.what();
+    return label.empty() || message.rfind(label, 0) == 0 ? message : label + ": " + message;
 }
 
 } // namespace convtranspose::tools

@@ -2,11 +2,13 @@
 #include <exception>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "commands.h"
 #include "error.h"
+#include "input_shape.h"
 #include "job.h"
 #include "layer.h"
 #include "node_quantization.h"
@@ -17,7 +19,41 @@ namespace convtranspose::tools {
 
 namespace {
 
-// Of --size, the selection of kernels is told instead.
+constexpr std::size_t kNearest = 10, kNames = 2;
+
+// "  no: WHY: a, b, c, d" -> "  no: WHY: a, b and 2 more".
+std::string with_few_names(const std::string &refusal) {
+    std::size_t end = refusal.rfind(": ");
+    for (std::size_t name = 0; name < kNames && end != std::string::npos; name++) end = refusal.find(", ", end + 1);
+    if (end == std::string::npos) return refusal;
+    std::size_t more = 0;
+    for (std::size_t at = end; at != std::string::npos; at = refusal.find(", ", at + 1)) more++;
+    return refusal.substr(0, end) + " and " + std::to_string(more) + " more";
+}
+
+// The plan's own words, but for candidates that are neither chosen nor among the nearest, and most names in refusals.
+std::string shortened(const std::string &whole) {
+    constexpr const char *kHeading = "candidates, by estimated cycles:", *kRefusal = "  no: ";
+    std::istringstream stream(whole);
+    std::string text;
+    std::size_t listed = 0, left_out = 0;
+    bool in_list = false;
+    for (std::string line; std::getline(stream, line);) {
+        const bool refusal = in_list && line.rfind(kRefusal, 0) == 0;
+        if (in_list && !refusal && listed++ >= kNearest && line.rfind("  *", 0) != 0) {
+            left_out++;
+            continue;
+        }
+        if (refusal && left_out > 0) text += "    and " + std::to_string(left_out) + " more (--all lists them)\n";
+        if (refusal) left_out = 0;
+        text += (refusal ? with_few_names(line) : line) + "\n";
+        in_list = in_list || line == kHeading; // which is the last part of the text
+    }
+    if (left_out > 0) text += "    and " + std::to_string(left_out) + " more (--all lists them)\n";
+    return text;
+}
+
+// With --size only the selection of kernels is noted.
 std::string explain(const Layer &layer, const Model &model, const ExplainOptions &options, Selection *selection) {
     Problem problem = layer.problem;
     const Node &node = layer.node;
@@ -26,8 +62,10 @@ std::string explain(const Layer &layer, const Model &model, const ExplainOptions
     std::vector<std::string> wanted = {node.w};
     if (!node.b.empty()) wanted.push_back(node.b);
     if (node.quantized) {
-        wanted.insert(wanted.end(), {node.x_scale, node.x_zero_point, node.w_scale, node.w_zero_point, node.y_scale,
-                                     node.y_zero_point});
+        for (const std::string &name :
+             {node.x_scale, node.x_zero_point, node.w_scale, node.w_zero_point, node.y_scale, node.y_zero_point}) {
+            if (!name.empty()) wanted.push_back(name);
+        }
     }
     for (const std::string &name : wanted) {
         if (model.is_constant(name)) constants.emplace(name, model.constant(name));
@@ -45,11 +83,13 @@ std::string explain(const Layer &layer, const Model &model, const ExplainOptions
     throw_unless(Plan::create(problem, options.plan.view(), data(node.w), data(node.b), &plan));
     selection->add(plan.variant());
     if (options.size) return "";
-    std::string text = node.label + ": " + convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) +
-                       ", x " + to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) +
-                       (constant ? " (constant)" : " (run-time)") +
-                       (problem.b_shape ? ", b " + to_string(*problem.b_shape) : "") + ", y " +
-                       to_string(plan.y_shape()) + "\n" + plan.explain();
+    std::string text =
+        node.label + ": " + (node.between() ? "DequantizeLinear -> ConvTranspose -> QuantizeLinear, " : "") +
+        convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) + ", x " +
+        to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) + (constant ? " (constant)" : " (run-time)") +
+        (problem.b_shape ? ", b " + to_string(*problem.b_shape) : "") + ", y " + to_string(plan.y_shape()) + "\n" +
+        (node.floats_because.empty() ? "" : "a layer of floats: " + node.floats_because + "\n") +
+        (options.all ? std::string(plan.explain()) : shortened(plan.explain()));
     if (text.back() != '\n') text += '\n';
     return text;
 }
@@ -63,13 +103,17 @@ int explain_command(const ExplainOptions &options) {
         return kSuccess;
     }
     const std::vector<Job> jobs = jobs_from(options.paths);
+    const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
     Selection selection;
     int printed = 0, failed = 0;
     for (const Job &job : jobs) {
         try {
-            const Model model(job.model());
+            Model model(job.model());
+            for (const std::string &note : model.infer_shapes(shapes)) {
+                std::fprintf(stderr, "note: %s: %s\n", job.name.c_str(), note.c_str());
+            }
             model.require_nodes();
-            const int printed_before = printed;
+            const int printed_before = printed, failed_before = failed;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {
                     const std::string text = explain(layer_of(model, i, options.layout), model, options, &selection);
@@ -79,17 +123,20 @@ int explain_command(const ExplainOptions &options) {
                 } catch (const UnknownShape &e) {
                     std::fprintf(stderr, "note: %s: %s skipped: %s\n", job.name.c_str(), model.label(i).c_str(),
                                  e.what());
+                } catch (const std::exception &e) {
+                    std::fflush(stdout);
+                    std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), message_of(e, model.label(i)).c_str());
+                    failed++;
                 }
             }
-            if (printed == printed_before) {
-                throw Error("no such node has known shapes (ONNX shape inference may find them)");
-            }
+            if (printed == printed_before && failed == failed_before) throw Error("no such node has known shapes");
         } catch (const std::exception &e) {
             std::fflush(stdout);
-            std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), e.what());
+            std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), message_of(e).c_str());
             failed++;
         }
     }
+    require_all_used(shapes);
     if (options.size && printed > 0) std::printf("%s", size_report(selection).c_str());
     return failed == 0 ? kSuccess : kFailure;
 }

@@ -11,17 +11,19 @@ namespace convtranspose::tools {
 namespace {
 
 Shape known_shape(const Model &model, const std::string &value) {
+    model.require_supported(value);
     const ValueType type = model.type_of(value);
-    if (type.is_known()) return *type.shape;
+    if (type.shape && std::find(type.shape->begin(), type.shape->end(), -1) == type.shape->end()) return *type.shape;
     throw UnknownShape("the shape of its input '" + value + "' is not known" +
-                       (type.shape ? " (" + to_string(*type.shape) + ", -1: unknown)" : ""));
+                       (type.shape ? " (" + type.text() + ")" : "") + ": " + model.shape_options(value) + " tells it" +
+                       (type.shape ? ", with a number for each <>" : ""));
 }
 
 } // namespace
 
 Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> layout) {
     Layer layer;
-    layer.node = model.node(i);
+    layer.node = model.with_neighbours(model.node(i));
     const Node &node = layer.node;
     Problem &problem = layer.problem;
     problem.opset = node.opset;
@@ -32,7 +34,9 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
     if (!node.b.empty()) problem.b_shape = known_shape(model, node.b);
 
     const auto dtype_of = [&](const std::string &value, const std::string &what) {
-        const int type = model.type_of(value).data_type;
+        int type = model.type_of(value).data_type;
+        if (type == 0 && value == node.x && !node.quantized)
+            type = model.type_of(node.w).data_type; // which must be alike
         if (type == 0) throw UnknownShape("the type of its input '" + value + "' is not known");
         return dtype_from_onnx(type, node.label + ": " + what);
     };
@@ -41,7 +45,7 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
     require_operand_type(node, x, problem.dtype);
     if (node.quantized) {
         problem.w_dtype = dtype_of(node.w, "w");
-        problem.y_dtype = dtype_of(node.y_zero_point, "y_zero_point");
+        problem.y_dtype = dtype_of(node.y_zero_point.empty() ? node.y : node.y_zero_point, "y_zero_point");
         require_operand_type(node, "w", *problem.w_dtype);
         require_operand_type(node, "y_zero_point, whose type is that of y,", *problem.y_dtype);
         if (!node.b.empty()) require_bias_type(node, dtype_of(node.b, "B"));

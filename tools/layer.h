@@ -10,6 +10,7 @@
 
 namespace convtranspose::tools {
 
+// Its message says which --input-shape would tell.
 class UnknownShape : public Error {
   public:
     using Error::Error;

@@ -44,8 +44,10 @@ anything else went wrong (a missing file, a valid model that is not supported).
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 constexpr const char *kBenchHelp = R"(
-Measures every ConvTranspose and QLinearConvTranspose node of the models whose shapes are known: weights, bias,
-scales and zero points constant, random data, x, y and the workspace allocated beforehand. GFLOP/s (Gop/s of
+Measures every ConvTranspose and QLinearConvTranspose node of the models, in If, Loop, Scan and functions too,
+whose shapes ONNX's shape inference finds: --input-shape tells what the model leaves open. A ConvTranspose between
+DequantizeLinear and QuantizeLinear is measured as the quantized layer that it is. Weights, bias,
+scales and zero points are constant, random data, x, y and the workspace allocated beforehand. GFLOP/s (Gop/s of
 integers) count the multiply-adds of the definition (cropped ones left out), two operations each, at the best
 time; peak % is their share of the multiply-add peak of as many threads with the same ISA, measured in the same
 process: of floats of the type, or of 8-bit integers (16-bit ones where there is no VNNI).
@@ -53,16 +55,18 @@ process: of floats of the type, or of 8-bit integers (16-bit ones where there is
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 constexpr const char *kExplainHelp = R"(
-Prints the plan of every ConvTranspose and QLinearConvTranspose node whose shapes the model tells: extents, taps,
-candidates, choice and why. Where weights, bias, scales and zero points are all constant they are planned with;
+Prints the plan of every ConvTranspose and QLinearConvTranspose node, in If, Loop, Scan and functions too, whose
+shapes ONNX's shape inference finds (--input-shape tells what the model leaves open): extents, taps, the ten nearest
+candidates with their estimated costs, choice and why, and what the others are refused for (--all: all candidates).
+A ConvTranspose between DequantizeLinear and QuantizeLinear is the quantized layer that it is. Where weights, bias, scales and zero points are all constant they are planned with;
 else the plan is one that takes them with each run.
 
 --size prints what the kernels cost instead, in bytes of code: all that are built in, or with models what a
 build for these layers needs, as planned here.)";
 
 constexpr const char *kTuneHelp = R"(
-Each PATH is a model, whose ConvTranspose and QLinearConvTranspose nodes of known shapes are tuned, or a layer as
-a line, "f32 nchw n1 g1 ic64 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias" (tools/problem_line.h).
+Each PATH is a model, whose ConvTranspose and QLinearConvTranspose nodes are tuned where ONNX's shape inference
+finds their shapes (--input-shape tells what the model leaves open), or a layer as a line, "f32 nchw n1 g1 ic64 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias" (tools/problem_line.h).
 
 --search select times the kernels that are built in: seconds, and nothing else is needed. schedule makes kernels
 for each layer, with its shape built in, by the generators and a linker. auto makes them by Halide's own
@@ -95,6 +99,15 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
 
 CLI::Option *add_paths(CLI::App *command, std::vector<std::string> *paths, const char *description) {
     return command->add_option("PATH", *paths, description)->required();
+}
+
+void add_input_shapes(CLI::App *command, std::vector<std::string> *shapes) {
+    command
+        ->add_option(
+            "--input-shape", *shapes,
+            "Shape of a graph input, or of another value that no shape is known of, in place of what the model says")
+        ->allow_extra_args(false) // models may follow
+        ->type_name("NAME=1x3x224x224");
 }
 
 void add_layout(CLI::App *command, std::optional<convt_layout> *layout) {
@@ -147,6 +160,8 @@ int run_main(int argc, char **argv) {
     CLI::App *const explain_app = app.add_subcommand("explain", "Print how models would be computed, and why so");
     add_paths(explain_app, &explain.paths, "Models, or folders with a model.onnx")->required(false);
     explain_app->add_flag("--size", explain.size, "Print the bytes that kernels take");
+    explain_app->add_flag("--all", explain.all, "List all candidates and refusals");
+    add_input_shapes(explain_app, &explain.input_shapes);
     add_layout(explain_app, &explain.layout);
     add_plan_options(explain_app, &explain.plan);
     explain_app->footer(kExplainHelp);
@@ -158,6 +173,7 @@ int run_main(int argc, char **argv) {
         ->check(CLI::Range(0.0, 3600.0))
         ->capture_default_str();
     bench_app->add_flag("--json", bench.json, "Print a JSON array instead of a table");
+    add_input_shapes(bench_app, &bench.input_shapes);
     add_layout(bench_app, &bench.layout);
     add_post_ops(bench_app, &bench.post_ops);
     add_plan_options(bench_app, &bench.plan);
@@ -185,8 +201,7 @@ int run_main(int argc, char **argv) {
     tune_app
         ->add_option("--rows", tune.rows, "Write a file for each layer that gained, for schedules/tuned of the sources")
         ->type_name("DIR");
-    tune_app->add_option("--input-shape", tune.input_shapes, "Shape of a value that the model does not tell")
-        ->type_name("NAME=1x3x224x224");
+    add_input_shapes(tune_app, &tune.input_shapes);
     tune_app->add_option("--package", tune.package, "The library for the device, built or installed; default: this one")
         ->type_name("DIR");
     tune_app->add_option("--runner", tune.runner, "Command that runs programs of the device")->type_name("CMD");

@@ -7,6 +7,8 @@ namespace convtranspose::tools {
 
 namespace {
 
+constexpr int kBf16Opset = 22;
+
 bool is_8_bit(convt_dtype dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
 
 void require_type(const Node &node, const char *input, const Tensor &tensor, convt_dtype dtype,
@@ -14,6 +16,16 @@ void require_type(const Node &node, const char *input, const Tensor &tensor, con
     if (tensor.dtype == dtype) return;
     throw Rejected(node.label + ": " + input + " is " + convt_dtype_name(tensor.dtype) + ", must be " +
                    convt_dtype_name(dtype) + why);
+}
+
+// One for each output channel, of as many groups, where those of one group are given.
+template<typename T>
+void repeat_for_groups(const Node &node, const Tensor &w, std::vector<T> *values) {
+    const std::int64_t group = node.attributes.group;
+    const auto given = static_cast<std::int64_t>(values->size());
+    if (!node.between() || given < 2 || w.shape.size() < 2 || w.shape[1] != given || group > w.shape[0]) return;
+    const std::vector<T> one = *values;
+    for (std::int64_t g = 1; g < group; g++) values->insert(values->end(), one.begin(), one.end());
 }
 
 // A number, given as a scalar or as a list of one.
@@ -39,6 +51,10 @@ std::vector<T> list(const Node &node, const char *input, const Tensor &tensor) {
 
 void require_operand_type(const Node &node, const std::string &what, convt_dtype dtype) {
     const bool taken = node.quantized ? is_8_bit(dtype) : !is_8_bit(dtype) && dtype != CONVT_S32;
+    if (dtype == CONVT_BF16 && taken && node.opset < kBf16Opset) {
+        throw Rejected(node.label + ": " + what + " is bf16, which the operator takes from opset " +
+                       std::to_string(kBf16Opset) + " on; the model imports opset " + std::to_string(node.opset));
+    }
     if (taken) return;
     throw Rejected(node.label + ": " + what + " is " + convt_dtype_name(dtype) + "; the operator takes " +
                    (node.quantized ? "u8 and s8" : "f16, bf16, f32 and f64"));
@@ -51,21 +67,33 @@ void require_bias_type(const Node &node, convt_dtype dtype) {
 
 Quantization quantization_of(const Node &node, const std::function<const Tensor &(const std::string &)> &value) {
     const Tensor &x_scale = value(node.x_scale), &w_scale = value(node.w_scale), &y_scale = value(node.y_scale);
-    const Tensor &x_zero = value(node.x_zero_point), &w_zero = value(node.w_zero_point),
-                 &y_zero = value(node.y_zero_point);
     require_type(node, "x_scale", x_scale, CONVT_F32, "");
     require_type(node, "w_scale", w_scale, CONVT_F32, "");
     require_type(node, "y_scale", y_scale, CONVT_F32, "");
-    require_type(node, "x_zero_point", x_zero, value(node.x).dtype, ", the type of x");
-    require_type(node, "w_zero_point", w_zero, value(node.w).dtype, ", the type of w");
-    require_operand_type(node, "y_zero_point, whose type is that of y,", y_zero.dtype);
     Quantization q;
     q.x_scale = static_cast<float>(number(node, "x_scale", x_scale));
-    q.x_zero_point = static_cast<std::int32_t>(number(node, "x_zero_point", x_zero));
     q.w_scale = list<float>(node, "w_scale", w_scale);
-    q.w_zero_point = list<std::int32_t>(node, "w_zero_point", w_zero);
     q.y_scale = static_cast<float>(number(node, "y_scale", y_scale));
-    q.y_zero_point = static_cast<std::int32_t>(number(node, "y_zero_point", y_zero));
+    repeat_for_groups(node, value(node.w), &q.w_scale);
+    q.x_zero_point = 0;
+    q.w_zero_point = {0};
+    q.y_zero_point = 0;
+    if (!node.x_zero_point.empty()) {
+        const Tensor &zero = value(node.x_zero_point);
+        require_type(node, "x_zero_point", zero, value(node.x).dtype, ", the type of x");
+        q.x_zero_point = static_cast<std::int32_t>(number(node, "x_zero_point", zero));
+    }
+    if (!node.w_zero_point.empty()) {
+        const Tensor &zero = value(node.w_zero_point);
+        require_type(node, "w_zero_point", zero, value(node.w).dtype, ", the type of w");
+        q.w_zero_point = list<std::int32_t>(node, "w_zero_point", zero);
+        repeat_for_groups(node, value(node.w), &q.w_zero_point);
+    }
+    if (!node.y_zero_point.empty()) {
+        const Tensor &zero = value(node.y_zero_point);
+        require_operand_type(node, "y_zero_point, whose type is that of y,", zero.dtype);
+        q.y_zero_point = static_cast<std::int32_t>(number(node, "y_zero_point", zero));
+    }
     return q;
 }
 

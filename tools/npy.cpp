@@ -50,8 +50,8 @@ convt_dtype dtype_of(const std::string &literal, const std::string &file) {
     if (descr.substr(1, 3) == "|u1") return CONVT_U8;
     if (descr.substr(1, 3) == "|i1") return CONVT_S8;
     if (descr == "'<i4'") return CONVT_S32;
-    throw Rejected("'" + file + "' has the NumPy type " + literal.substr(0, literal.find(',')) +
-                   "; taken are float16, bfloat16, float32, float64, uint8, int8 and int32, little-endian");
+    throw Error("'" + file + "' has the NumPy type " + literal.substr(0, literal.find(',')) +
+                "; taken are float16, bfloat16, float32, float64, uint8, int8 and int32, little-endian");
 }
 
 } // namespace

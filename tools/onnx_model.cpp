@@ -8,7 +8,9 @@
 
 #include "error.h"
 #include "files.h"
+#include "onnx_nodes.h"
 #include "onnx_tensor.h"
+#include "shape_inference.h"
 #include "text.h"
 
 namespace convtranspose::tools {
@@ -17,18 +19,17 @@ namespace {
 
 using onnx::AttributeProto;
 
-bool is_default_domain(const std::string &domain) { return domain.empty() || domain == "ai.onnx"; }
-
-bool is_op(const onnx::NodeProto &node, const char *op_type) {
-    return is_default_domain(node.domain()) && node.op_type() == op_type;
-}
-
 // The domain of ONNX Runtime's channels-last operators.
 constexpr const char *kQuantizedDomain = "com.ms.internal.nhwc";
 constexpr const char *kQuantizedOp = "QLinearConvTranspose";
 
 bool is_quantized(const onnx::NodeProto &node) {
     return node.domain() == kQuantizedDomain && node.op_type() == kQuantizedOp;
+}
+
+// Whose output is a constant where all inputs are: what exporters put between weights and a layer.
+bool keeps_constants(const onnx::NodeProto &node) {
+    return is_op(node, "Identity") || is_op(node, "Cast") || is_op(node, "DequantizeLinear");
 }
 
 bool is_ours(const onnx::NodeProto &node) { return is_op(node, "ConvTranspose") || is_quantized(node); }
@@ -91,7 +92,9 @@ ValueType type_of_info(const onnx::ValueInfoProto &info) {
     if (info.type().tensor_type().has_shape()) {
         Shape shape;
         for (const onnx::TensorShapeProto::Dimension &dim : info.type().tensor_type().shape().dim()) {
-            shape.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? dim.dim_value() : -1);
+            const bool known = dim.has_dim_value() && dim.dim_value() >= 0;
+            shape.push_back(known ? dim.dim_value() : -1);
+            type.symbols.push_back(known ? "" : dim.dim_param());
         }
         type.shape = shape;
     }
@@ -117,47 +120,191 @@ bool ValueType::is_known() const {
     return data_type != 0 && shape && std::find(shape->begin(), shape->end(), -1) == shape->end();
 }
 
+std::string ValueType::text() const {
+    if (!shape) return "<?>";
+    std::string text;
+    for (std::size_t d = 0; d < shape->size(); d++) {
+        if (d > 0) text += "x";
+        const std::string symbol = d < symbols.size() && !symbols[d].empty() ? symbols[d] : "?";
+        text += (*shape)[d] >= 0 ? std::to_string((*shape)[d]) : "<" + symbol + ">";
+    }
+    return text.empty() ? "scalar" : text;
+}
+
 Model::Model(const std::filesystem::path &file) : folder_(file.parent_path()) {
     const std::string bytes = read_file(file);
     if (bytes.size() > INT_MAX) throw Error("'" + file.string() + "' exceeds the 2 GiB of a protobuf message");
     if (!proto_.ParseFromArray(bytes.data(), int(bytes.size())) || !proto_.has_graph()) {
         throw Error("'" + file.string() + "' is not an ONNX model");
     }
+    index();
+}
 
-    const onnx::GraphProto &graph = proto_.graph();
-    for (const onnx::ValueInfoProto &info : graph.value_info()) types_[info.name()] = type_of_info(info);
-    for (const onnx::ValueInfoProto &info : graph.output()) types_[info.name()] = type_of_info(info);
-    for (const onnx::ValueInfoProto &info : graph.input()) types_[info.name()] = type_of_info(info);
-    for (const onnx::TensorProto &tensor : graph.initializer()) constants_[tensor.name()] = &tensor;
-    for (const onnx::NodeProto &node : graph.node()) {
-        if (is_op(node, "Constant")) add_constant_node(node);
-        if (is_ours(node)) convs_.push_back(&node);
+std::vector<std::string> Model::infer_shapes(const std::vector<InputShape> &shapes) {
+    std::vector<std::string> notes = tools::infer_shapes(&proto_, shapes);
+    index();
+    for (const onnx::FunctionProto &function : proto_.functions()) {
+        if (std::none_of(function.node().begin(), function.node().end(), is_ours)) continue;
+        notes.push_back("the nodes of function '" + function.name() +
+                        "' are skipped: it could not be inlined, for it imports other opsets than the model");
     }
-    for (const auto &[name, tensor] : constants_) types_[name] = {tensor->data_type(), shape_of(*tensor)};
-    for (const onnx::ValueInfoProto &info : graph.input()) {
-        if (!is_constant(info.name())) inputs_.push_back(info.name());
+    return notes;
+}
+
+void Model::index() {
+    scopes_.clear();
+    prefixes_.clear();
+    convs_.clear();
+    inputs_.clear();
+    inputs_with_initializers_.clear();
+    values_.clear();
+    list_constants_.clear();
+    index_graph(proto_.graph(), 0, "", "");
+    for (const onnx::ValueInfoProto &info : proto_.graph().input()) {
+        const Value &value = values_.at(info.name());
+        (value.tensor || value.sparse ? inputs_with_initializers_ : inputs_).push_back(info.name());
     }
 }
 
-void Model::add_constant_node(const onnx::NodeProto &node) {
-    if (node.output_size() != 1) return;
-    const std::string &name = node.output(0);
+Model::Value &Model::define(const std::string &name, std::size_t scope, const std::string &by) {
+    const auto [entry, is_new] = scopes_[scope].names.emplace(name, by);
+    if (!is_new) {
+        throw Rejected("value '" + scopes_[scope].prefix + name + "' is defined twice, by " + entry->second +
+                       " and by " + by + "; names of a graph must be unique");
+    }
+    Value &value = values_[scopes_[scope].prefix + name];
+    value.scope = scope;
+    return value;
+}
+
+void Model::index_graph(const onnx::GraphProto &graph, std::size_t outer, const std::string &prefix,
+                        const std::string &description) {
+    const std::size_t scope = scopes_.size();
+    scopes_.push_back({outer, prefix, description, {}});
+    for (const onnx::ValueInfoProto &info : graph.input())
+        define(info.name(), scope, "a graph input").type = type_of_info(info);
+    // An initializer may be the default of a graph input.
+    std::set<std::string> initialized;
+    const auto initialize = [&](const std::string &name) -> Value & {
+        const auto input = scopes_[scope].names.find(name);
+        const bool of_input = input != scopes_[scope].names.end() && input->second == "a graph input";
+        if (!of_input || !initialized.insert(name).second) return define(name, scope, "an initializer");
+        return values_[prefix + name];
+    };
+    for (const onnx::TensorProto &tensor : graph.initializer()) {
+        Value &value = initialize(tensor.name());
+        value.tensor = &tensor;
+        value.constant_steps = 0;
+        value.type = {tensor.data_type(), shape_of(tensor), {}};
+    }
+    for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer()) {
+        Value &value = initialize(tensor.values().name());
+        value.sparse = true;
+        value.type = {tensor.values().data_type(), Shape(tensor.dims().begin(), tensor.dims().end()), {}};
+    }
+    for (const onnx::NodeProto &node : graph.node()) {
+        for (const std::string &output : node.output()) {
+            if (!output.empty()) define(output, scope, label_of(node)).producer = &node;
+        }
+    }
+    for (const auto *const list : {&graph.value_info(), &graph.output()}) {
+        for (const onnx::ValueInfoProto &info : *list) {
+            Value &value = values_[resolve(info.name(), scope)];
+            if (list == &graph.output()) value.graph_output = true;
+            const bool is_input = scopes_[scope].names.count(info.name()) && !value.producer;
+            if (!is_input && info.has_type() && !value.tensor) value.type = type_of_info(info);
+        }
+    }
+    for (int i = 0; i < graph.node_size(); i++) index_node(graph.node(i), scope, i);
+}
+
+void Model::index_node(const onnx::NodeProto &node, std::size_t scope, int position) {
+    if (is_ours(node)) convs_.push_back({&node, scope});
+    for (const std::string &input : inputs_of(node, scope)) {
+        if (!input.empty()) values_[input].consumers.push_back({&node, scope});
+    }
+    if (node.output_size() == 1 && !node.output(0).empty()) {
+        Value &value = values_[resolve(node.output(0), scope)];
+        if (is_op(node, "Constant")) add_constant_node(node, &value);
+        if (keeps_constants(node)) value.constant_steps = steps_to_constants(node, scope);
+    }
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+        const auto add = [&](const onnx::GraphProto &graph, const std::string &name) {
+            std::string prefix = scopes_[scope].prefix + (node.name().empty() ? node.op_type() : node.name());
+            if (node.name().empty() || !prefixes_.insert(prefix + "." + name).second)
+                prefix += "#" + std::to_string(position);
+            index_graph(graph, scope, prefix + "." + name + "/", name + " of " + label_of(node));
+        };
+        if (attribute.has_g()) add(attribute.g(), attribute.name());
+        for (int i = 0; i < attribute.graphs_size(); i++) {
+            add(attribute.graphs(i), attribute.name() + std::to_string(i));
+        }
+    }
+}
+
+int Model::steps_to_constants(const onnx::NodeProto &node, std::size_t scope) const {
+    int steps = -1;
+    for (const std::string &input : inputs_of(node, scope)) {
+        if (input.empty()) continue;
+        const Value *const value = find(input);
+        if (!value || value->constant_steps < 0 || value->constant_steps >= kMostSteps) return -1;
+        steps = std::max(steps, value->constant_steps + 1);
+    }
+    return steps;
+}
+
+std::string Model::resolve(const std::string &name, std::size_t scope) const {
+    for (std::size_t s = scope;; s = scopes_[s].outer) {
+        if (scopes_[s].names.count(name)) return scopes_[s].prefix + name;
+        if (s == 0) return scopes_[scope].prefix + name;
+    }
+}
+
+std::vector<std::string> Model::inputs_of(const onnx::NodeProto &node, std::size_t scope) const {
+    std::vector<std::string> inputs;
+    for (const std::string &input : node.input()) inputs.push_back(input.empty() ? "" : resolve(input, scope));
+    return inputs;
+}
+
+const Model::Value *Model::find(const std::string &key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? nullptr : &found->second;
+}
+
+const onnx::NodeProto *Model::producer(std::string key, const char *op_type, std::vector<std::string> *inputs) const {
+    for (int step = 0; step < kMostSteps; step++) {
+        const Value *const value = find(key);
+        if (!value || !value->producer) return nullptr;
+        *inputs = inputs_of(*value->producer, value->scope);
+        if (is_op(*value->producer, op_type)) return value->producer;
+        if (!is_op(*value->producer, "Identity") || inputs->empty()) return nullptr;
+        key = inputs->front();
+    }
+    return nullptr;
+}
+
+void Model::add_constant_node(const onnx::NodeProto &node, Value *value) {
     for (const AttributeProto &attribute : node.attribute()) {
         if (attribute.name() == "value" && attribute.has_t()) {
-            constants_[name] = &attribute.t();
+            value->tensor = &attribute.t();
         } else if (attribute.name() == "value_floats") {
-            onnx::TensorProto &list = list_constants_[name];
+            onnx::TensorProto &list = list_constants_[&node];
             list.set_data_type(onnx::TensorProto::FLOAT);
             list.add_dims(attribute.floats_size());
             *list.mutable_float_data() = attribute.floats();
-            constants_[name] = &list;
+            value->tensor = &list;
         } else if (attribute.name() == "value_float") {
-            onnx::TensorProto &scalar = list_constants_[name];
+            onnx::TensorProto &scalar = list_constants_[&node];
             scalar.set_data_type(onnx::TensorProto::FLOAT);
             scalar.add_float_data(attribute.f());
-            constants_[name] = &scalar;
+            value->tensor = &scalar;
+        } else if (attribute.name() == "sparse_value") {
+            value->sparse = true;
         }
     }
+    if (!value->tensor) return;
+    value->constant_steps = 0;
+    value->type = {value->tensor->data_type(), shape_of(*value->tensor), {}};
 }
 
 int Model::opset(const std::string &domain) const {
@@ -174,16 +321,18 @@ int Model::opset(const std::string &domain) const {
 }
 
 std::string Model::label(std::size_t i) const {
-    const std::string &op = convs_[i]->op_type();
-    if (!convs_[i]->name().empty()) return op + " '" + convs_[i]->name() + "'";
-    return convs_.size() == 1 ? op : op + " #" + std::to_string(i + 1);
+    const onnx::NodeProto &node = *convs_[i].node;
+    std::string label = label_of(node);
+    if (node.name().empty() && convs_.size() > 1) label += " #" + std::to_string(i + 1);
+    const std::string &description = scopes_[convs_[i].scope].description;
+    return description.empty() ? label : label + " in " + description;
 }
 
 Node Model::node(std::size_t i) const {
-    const onnx::NodeProto &proto = *convs_[i];
+    const onnx::NodeProto &proto = *convs_[i].node;
     Node node;
     node.label = label(i);
-    node.quantized = is_quantized(proto);
+    node.quantized = node.channels_last = is_quantized(proto);
     node.opset = opset(proto.domain());
     node.attributes = read_attributes(proto, node.label);
     using Input = std::pair<const char *, std::string *>;
@@ -197,8 +346,9 @@ Node Model::node(std::size_t i) const {
                                                                             {"y_zero_point", &node.y_zero_point}}
                                                        : std::vector<Input>{{"X", &node.x}, {"W", &node.w}};
     const int most = int(required.size()) + 1;
-    for (int k = 0; k < most && k < proto.input_size(); k++) {
-        *(k + 1 < most ? required[std::size_t(k)].second : &node.b) = proto.input(k);
+    const std::vector<std::string> inputs = inputs_of(proto, convs_[i].scope);
+    for (std::size_t k = 0; k < inputs.size() && k <= required.size(); k++) {
+        *(k < required.size() ? required[k].second : &node.b) = inputs[k];
     }
     for (const auto &[name, value] : required) {
         if (value->empty()) throw Rejected(node.label + ": required input " + name + " is missing");
@@ -210,7 +360,7 @@ Node Model::node(std::size_t i) const {
     if (proto.output_size() != 1 || proto.output(0).empty()) {
         throw Rejected(node.label + " has " + std::to_string(proto.output_size()) + " outputs, must have 1");
     }
-    node.y = proto.output(0);
+    node.y = resolve(proto.output(0), convs_[i].scope);
     return node;
 }
 
@@ -241,24 +391,54 @@ Node Model::only_node() const {
     }
     Node only = node(0);
     if (graph.output_size() != 1 || graph.output(0).name() != only.y) {
-        throw Rejected(
+        const std::string message =
             "the graph must have one output, '" + only.y + "' of " + only.label + "; it has " +
-            (graph.output_size() == 1 ? "'" + graph.output(0).name() + "'" : std::to_string(graph.output_size())));
+            (graph.output_size() == 1 ? "'" + graph.output(0).name() + "'" : std::to_string(graph.output_size()));
+        // Others are fine for ONNX, if they are values of the graph.
+        const bool valid = graph.output_size() > 0 &&
+                           std::all_of(graph.output().begin(), graph.output().end(), [this](const auto &output) {
+                               return scopes_[0].names.count(output.name()) != 0;
+                           });
+        if (valid) throw Error(message + ", which is not supported");
+        throw Rejected(message);
     }
     return only;
 }
 
-Tensor Model::constant(const std::string &value) const {
-    const auto found = constants_.find(value);
-    if (found == constants_.end()) throw Rejected("value '" + value + "' is not a constant");
-    return tensor_from_proto(*found->second, folder_);
+bool Model::is_constant(const std::string &value) const {
+    const Value *const found = find(value);
+    return found && found->constant_steps >= 0;
 }
 
-void Model::set_shape(const std::string &value, const Shape &shape) { types_[value].shape = shape; }
+Tensor Model::constant(const std::string &value) const {
+    if (!is_constant(value)) throw Rejected("value '" + value + "' is not a constant");
+    return evaluate(value);
+}
+
+void Model::require_supported(const std::string &value) const {
+    const Value *const found = find(value);
+    if (!found || !found->sparse) return;
+    throw Error("value '" + value +
+                "' is a sparse initializer or constant, which is not supported: store it as a dense one");
+}
 
 ValueType Model::type_of(const std::string &value) const {
-    const auto found = types_.find(value);
-    return found == types_.end() ? ValueType() : found->second;
+    const Value *const found = find(value);
+    return found ? found->type : ValueType();
+}
+
+std::string Model::shape_options(const std::string &value) const {
+    std::string options;
+    for (const std::string &input : inputs_) {
+        const ValueType type = type_of(input);
+        if (!type.shape || std::find(type.shape->begin(), type.shape->end(), -1) != type.shape->end()) {
+            options += " --input-shape " + input + "=" + (type.shape ? type.text() : "1x3x224x224");
+        }
+    }
+    if (!options.empty()) return options.substr(1);
+    const Value *const found = find(value);
+    const std::string name = found ? value.substr(scopes_[found->scope].prefix.size()) : value;
+    return "--input-shape " + name + "=" + (type_of(value).shape ? type_of(value).text() : "1x64x32x32");
 }
 
 } // namespace convtranspose::tools

@@ -6,32 +6,41 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "input_shape.h"
 #include "onnx-ml.pb.h"
 #include "tensor.h"
 
 namespace convtranspose::tools {
 
 // A ConvTranspose or QLinearConvTranspose node: its attributes, checked to be the operator's and of the right types,
-// and its values' names.
+// and its values' names. Or a ConvTranspose between DequantizeLinear and QuantizeLinear, as the quantized layer that they are.
 struct Node {
-    std::string label;      // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
-    bool quantized = false; // QLinearConvTranspose, which is channels last
+    std::string label;          // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
+    bool quantized = false;     // its tensors are of integers
+    bool channels_last = false; // QLinearConvTranspose
+    std::string floats_because; // not empty: it has a DequantizeLinear in front, but is a layer of floats, and why
     int opset = 0;
     Attributes attributes;
     std::string x, w, b, y; // b is empty where there is no bias
-    std::string x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point; // quantized only
+    // Quantized only. Between DequantizeLinear and QuantizeLinear zero points may be empty, which are 0 then, and scales of w may
+    // be those of one group.
+    std::string x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point;
 
-    convt_layout layout() const { return quantized ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST; }
+    bool between() const { return quantized && !channels_last; } // DequantizeLinear and QuantizeLinear
+    convt_layout layout() const { return channels_last ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST; }
 };
 
 // What a model says about a value without being run.
 struct ValueType {
-    int data_type = 0;          // of TensorProto; 0: unknown
-    std::optional<Shape> shape; // an extent of -1 is unknown
+    int data_type = 0;                // of TensorProto; 0: unknown
+    std::optional<Shape> shape;       // an extent of -1 is unknown
+    std::vector<std::string> symbols; // the names of unknown extents; empty for those without a name
     bool is_known() const;
+    std::string text() const; // "1x3x<height>x<?>"
 };
 
 class Model {
@@ -40,38 +49,84 @@ class Model {
     Model(const Model &) = delete;
     Model &operator=(const Model &) = delete;
 
+    // Asks ONNX for the types and shapes of all values, and replaces calls of the model's functions by their nodes. Returns notes
+    // for the user.
+    std::vector<std::string> infer_shapes(const std::vector<InputShape> &shapes);
+
     // Throws Rejected unless the model is one node of the two operators, Constant nodes beside it allowed, computing
     // the one graph output.
     Node only_node() const;
 
-    // Throws Error where the main graph has no node of the two operators.
+    // Throws Error where the model has no node of the two operators.
     void require_nodes() const;
 
-    // The nodes of the two operators in the main graph, as yet unchecked, and the check of one.
+    // The nodes of the two operators, in the main graph and in those of If, Loop and Scan, as yet unchecked, and the check of one.
     std::size_t node_count() const { return convs_.size(); }
     Node node(std::size_t i) const;
     std::string label(std::size_t i) const;
 
-    // Graph inputs that are not initializers, in graph order: what has to be fed.
-    const std::vector<std::string> &inputs() const { return inputs_; }
+    // The node as the quantized layer that it is with the nodes around it, if it is one.
+    Node with_neighbours(const Node &node) const;
 
-    bool is_constant(const std::string &value) const { return constants_.count(value) != 0; }
+    // Graph inputs that are not initializers, in graph order: what has to be fed. And those that are.
+    const std::vector<std::string> &inputs() const { return inputs_; }
+    const std::vector<std::string> &inputs_with_initializers() const { return inputs_with_initializers_; }
+
+    // Initializers, Constant nodes, and what Identity, Cast and DequantizeLinear make of those.
+    bool is_constant(const std::string &value) const;
     Tensor constant(const std::string &value) const;
+    // Throws Error, and says what to do, for a constant of a kind that is not supported.
+    void require_supported(const std::string &value) const;
     ValueType type_of(const std::string &value) const;
-    void set_shape(const std::string &value, const Shape &shape); // for one that the model does not tell
+    // The --input-shape options that would tell an unknown shape.
+    std::string shape_options(const std::string &value) const;
 
   private:
-    void add_constant_node(const onnx::NodeProto &node);
+    static constexpr int kMostSteps = 100; // nodes in a row that are looked behind
+    struct Place {                         // of a node
+        const onnx::NodeProto *node;
+        std::size_t scope;
+    };
+    struct Scope {
+        std::size_t outer;                        // itself: the main graph
+        std::string prefix, description;          // empty: the main graph
+        std::map<std::string, std::string> names; // that are defined in it, and by what
+    };
+    struct Value {
+        ValueType type;
+        const onnx::TensorProto *tensor = nullptr; // initializer or Constant
+        const onnx::NodeProto *producer = nullptr; // else
+        std::size_t scope = 0;                     // of the producer
+        bool sparse = false, graph_output = false;
+        int constant_steps = -1; // nodes between it and constants; -1: it is no constant
+        std::vector<Place> consumers;
+    };
+
+    void index();
+    void index_graph(const onnx::GraphProto &graph, std::size_t outer, const std::string &prefix,
+                     const std::string &description);
+    void index_node(const onnx::NodeProto &node, std::size_t scope, int position);
+    int steps_to_constants(const onnx::NodeProto &node, std::size_t scope) const;
+    Value &define(const std::string &name, std::size_t scope, const std::string &by);
+    std::string resolve(const std::string &name, std::size_t scope) const; // the key of the value
+    std::vector<std::string> inputs_of(const onnx::NodeProto &node, std::size_t scope) const;
+    const Value *find(const std::string &key) const;
+    // The node that computes it and its inputs, behind any Identity; null: none of that type.
+    const onnx::NodeProto *producer(std::string key, const char *op_type, std::vector<std::string> *inputs) const;
+    Tensor evaluate(const std::string &key) const;
+    void add_constant_node(const onnx::NodeProto &node, Value *value);
     void refuse_other_domains() const;
     int opset(const std::string &domain) const;
 
     std::filesystem::path folder_;
     onnx::ModelProto proto_;
-    std::vector<const onnx::NodeProto *> convs_;
-    std::vector<std::string> inputs_;
-    std::map<std::string, const onnx::TensorProto *> constants_;
-    std::map<std::string, onnx::TensorProto> list_constants_; // Constant nodes that give a list in place of a tensor
-    std::map<std::string, ValueType> types_;
+    std::vector<Scope> scopes_; // the main graph first
+    std::set<std::string> prefixes_;
+    std::vector<Place> convs_;
+    std::vector<std::string> inputs_, inputs_with_initializers_;
+    std::map<std::string, Value> values_; // by prefix of the scope and name
+    std::map<const onnx::NodeProto *, onnx::TensorProto>
+        list_constants_; // Constant nodes that give a list in place of a tensor
 };
 
 } // namespace convtranspose::tools

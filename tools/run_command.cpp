@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -24,6 +25,23 @@ namespace fs = std::filesystem;
 namespace convtranspose::tools {
 
 namespace {
+
+// Whether an extent of y would exceed what ONNX can say, as opposed to what the library takes.
+bool exceeds_64_bits(const Problem &problem) {
+    const Attributes &a = problem.attributes;
+    const auto at = [](const Ints &list, std::size_t i, std::int64_t by_default) {
+        return static_cast<double>(list && i < list->size() ? (*list)[i] : by_default);
+    };
+    const std::size_t first = problem.layout == CONVT_CHANNELS_LAST ? 1 : 2;
+    for (std::size_t i = 0; i + 2 < problem.w_shape.size() && i + first < problem.x_shape.size(); i++) {
+        const double in = static_cast<double>(problem.x_shape[i + first]),
+                     kernel = static_cast<double>(problem.w_shape[i + 2]);
+        const double out =
+            (in - 1) * at(a.strides, i, 1) + (kernel - 1) * at(a.dilations, i, 1) + at(a.output_padding, i, 0);
+        if (std::fabs(out) >= 0x1p63) return true;
+    }
+    return false;
+}
 
 // A model and its plan. Constant weights are packed once for all data sets; weights that are graph inputs go in with
 // each run.
@@ -67,8 +85,16 @@ void Session::load_inputs(const DataSet &set) {
                     std::to_string(names.size()));
     }
     if (set.inputs.size() > names.size()) {
+        std::string initialized;
+        for (const std::string &name : model_.inputs_with_initializers()) {
+            initialized += (initialized.empty() ? "'" : ", '") + name + "'";
+        }
         throw Error("there are " + std::to_string(set.inputs.size()) + " input files, the model takes " +
-                    std::to_string(names.size()));
+                    std::to_string(names.size()) +
+                    (initialized.empty()
+                         ? ""
+                         : ": graph inputs that have initializers (" + initialized +
+                               ") are constants here, so leave their files out or drop the initializers"));
     }
     fed_.clear();
     for (std::size_t i = 0; i < names.size(); i++) {
@@ -92,6 +118,7 @@ void Session::load_inputs(const DataSet &set) {
 const Tensor &Session::value(const std::string &name) {
     const auto fed = fed_.find(name);
     if (fed != fed_.end()) return fed->second;
+    model_.require_supported(name);
     if (!model_.is_constant(name)) {
         throw Rejected(node_.label + ": its input '" + name +
                        "' is not an input, initializer or Constant of the graph");
@@ -121,8 +148,10 @@ void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool 
     problem.w_shape = w.shape;
     if (b) problem.b_shape = b->shape;
     Plan plan;
-    throw_unless(Plan::create(problem, options_.view(), constant_weights ? w.data.data() : nullptr,
-                              constant_weights && b ? b->data.data() : nullptr, &plan));
+    const Status status = Plan::create(problem, options_.view(), constant_weights ? w.data.data() : nullptr,
+                                       constant_weights && b ? b->data.data() : nullptr, &plan);
+    if (status.code() == CONVT_OVERFLOW && exceeds_64_bits(problem)) throw Rejected(status.message());
+    throw_unless(status);
     plan_ = std::move(plan);
     planned_x_ = x.dtype;
     planned_y_ = y_dtype_;

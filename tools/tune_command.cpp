@@ -12,9 +12,11 @@
 
 #include "commands.h"
 #include "error.h"
+#include "input_shape.h"
 #include "job.h"
 #include "layer.h"
 #include "problem_line.h"
+#include "random_layer.h"
 #include "text.h"
 #include "tune/arena.h"
 #include "tune/emit.h"
@@ -43,36 +45,6 @@ void require_identifier(const std::string &name) {
     if (!is_one) throw UsageError("--emit-name: '" + name + "' is no C identifier");
 }
 
-struct InputShape {
-    std::string name;
-    Shape shape;
-};
-
-std::vector<InputShape> input_shapes(const std::vector<std::string> &arguments) {
-    std::vector<InputShape> shapes;
-    for (const std::string &argument : arguments) {
-        const std::size_t equals = argument.rfind('=');
-        InputShape input;
-        input.name = argument.substr(0, equals);
-        std::string rest = equals == std::string::npos ? "" : argument.substr(equals + 1);
-        while (!rest.empty()) {
-            std::size_t used = 0;
-            try {
-                input.shape.push_back(std::stoll(rest, &used));
-            } catch (const std::logic_error &) {
-                used = 0;
-            }
-            if (!used || (used < rest.size() && rest[used] != 'x')) break;
-            rest.erase(0, used + (used < rest.size()));
-        }
-        if (!rest.empty() || input.shape.empty()) {
-            throw UsageError("--input-shape " + argument + " is not NAME=1x3x224x224");
-        }
-        shapes.push_back(input);
-    }
-    return shapes;
-}
-
 void add(const std::string &line, const std::string &name, std::vector<Work> *all) {
     for (Work &work : *all) {
         if (work.line != line) continue;
@@ -85,7 +57,7 @@ void add(const std::string &line, const std::string &name, std::vector<Work> *al
 // The layers that the paths name, each once. Throws UsageError for a path that is neither a file nor a layer.
 std::vector<Work> all_work(const TuneOptions &options, int *failed) {
     std::vector<Work> all;
-    const std::vector<InputShape> shapes = input_shapes(options.input_shapes);
+    const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
     for (const std::string &path : options.paths) {
         if (!fs::exists(path)) {
             try {
@@ -99,23 +71,35 @@ std::vector<Work> all_work(const TuneOptions &options, int *failed) {
         for (const Job &job : jobs_from({path})) {
             try {
                 Model model(job.model());
-                for (const InputShape &input : shapes) model.set_shape(input.name, input.shape);
+                for (const std::string &note : model.infer_shapes(shapes)) {
+                    std::fprintf(stderr, "note: %s: %s\n", job.name.c_str(), note.c_str());
+                }
                 model.require_nodes();
                 for (std::size_t i = 0; i < model.node_count(); i++) {
                     try {
-                        add(to_line(layer_of(model, i, options.layout).problem), job.name + ": " + model.label(i),
-                            &all);
+                        const Layer layer = layer_of(model, i, options.layout);
+                        require_valid(layer.problem);
+                        if (!layer.node.floats_because.empty()) {
+                            std::fprintf(stderr, "note: %s: %s is a layer of floats: %s\n", job.name.c_str(),
+                                         layer.node.label.c_str(), layer.node.floats_because.c_str());
+                        }
+                        add(to_line(layer.problem), job.name + ": " + model.label(i), &all);
                     } catch (const UnknownShape &e) {
-                        std::fprintf(stderr, "note: %s: %s skipped: %s (--input-shape can tell)\n", job.name.c_str(),
-                                     model.label(i).c_str(), e.what());
+                        std::fprintf(stderr, "note: %s: %s skipped: %s\n", job.name.c_str(), model.label(i).c_str(),
+                                     e.what());
+                    } catch (const std::exception &e) {
+                        std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(),
+                                     message_of(e, model.label(i)).c_str());
+                        ++*failed;
                     }
                 }
             } catch (const std::exception &e) {
-                std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), e.what());
+                std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), message_of(e).c_str());
                 ++*failed;
             }
         }
     }
+    require_all_used(shapes);
     return all;
 }
 
@@ -194,7 +178,7 @@ int tune_command(const TuneOptions &options) {
             }
         } catch (const std::exception &e) {
             progress.clear();
-            std::fprintf(stderr, "error: %s: %s\n", name.c_str(), e.what());
+            std::fprintf(stderr, "error: %s: %s\n", name.c_str(), message_of(e).c_str());
             failed++;
         }
     }

@@ -67,7 +67,7 @@ TEST_F(Bench, PrintsATable) {
     const Outcome outcome = convtranspose({"bench", "--min-time", "0", "--layout", "nhwc", file("layer.onnx")});
     EXPECT_EQ(outcome.status, 0) << outcome;
     EXPECT_EQ(outcome.out.rfind("name ", 0), 0u) << outcome;
-    EXPECT_NE(outcome.out.find("\nlayer  f32   1x2x3x2  1x4x6x3 "), std::string::npos) << outcome;
+    EXPECT_NE(outcome.out.find("\nlayer  ConvTranspose  f32   1x2x3x2  1x4x6x3 "), std::string::npos) << outcome;
     EXPECT_NE(outcome.out.find("multiply-add peak: "), std::string::npos) << outcome;
     EXPECT_EQ(outcome.err, "") << "no progress unless a terminal shows it";
 }

@@ -59,7 +59,11 @@ std::vector<BrokenModel> broken_models() {
         {"no_node", "it has no nodes", [](M m) { m->mutable_graph()->clear_node(); }},
         {"other_node", "it has Relu", [](M m) { node(m)->set_op_type("Relu"); }},
         {"two_nodes", "it has 2 ConvTranspose",
-         [](M m) { *m->mutable_graph()->add_node() = onnx::NodeProto(*node(m)); }},
+         [](M m) {
+             const onnx::NodeProto first = *node(m);
+             *m->mutable_graph()->add_node() = first;
+             m->mutable_graph()->mutable_node(1)->set_output(0, "Z");
+         }},
         {"more_nodes", "it has ConvTranspose, Relu", [](M m) { m->mutable_graph()->add_node()->set_op_type("Relu"); }},
         {"quantized_of_onnx", "QLinearConvTranspose of domain '' is not supported",
          [](M m) { node(m)->set_op_type("QLinearConvTranspose"); }},
@@ -72,6 +76,11 @@ std::vector<BrokenModel> broken_models() {
         {"no_opset", "no opset_import", [](M m) { m->clear_opset_import(); }},
         {"opset_0", "opset_import has version 0", [](M m) { m->mutable_opset_import(0)->set_version(0); }},
         {"opset_huge", "opset_import has version", [](M m) { m->mutable_opset_import(0)->set_version(INT64_MAX); }},
+        {"same_output", "value 'Y' is defined twice",
+         [](M m) {
+             const onnx::NodeProto first = *node(m);
+             *m->mutable_graph()->add_node() = first;
+         }},
         {"no_output", "one output", [](M m) { m->mutable_graph()->clear_output(); }},
         {"other_output", "it has 'Z'", [](M m) { m->mutable_graph()->mutable_output(0)->set_name("Z"); }},
         {"output_type", "graph output 'Y' is declared DOUBLE",

@@ -117,5 +117,61 @@ TEST(Explain, ReportsRejectedModels) {
     EXPECT_NE(outcome.err.find("output_padding"), std::string::npos) << outcome;
 }
 
+TEST(Explain, OneBadModelAmongGoodOnesIsAFailure) {
+    const TemporaryFolder folder;
+    const std::string good = (folder.path() / "good.onnx").string(), bad = (folder.path() / "bad.onnx").string(),
+                      last = (folder.path() / "last.onnx").string();
+    write(good, model());
+    write(last, model());
+    onnx::ModelProto m = model();
+    add_ints(m.mutable_graph()->mutable_node(0), "output_padding", {7, 7});
+    write(bad, m);
+    const Outcome outcome = convtranspose({"explain", good, bad, last});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.out.find("good: ConvTranspose: f32"), std::string::npos) << outcome;
+    EXPECT_NE(outcome.out.find("last: ConvTranspose: f32"), std::string::npos) << outcome;
+    EXPECT_NE(outcome.err.find("error: bad: ConvTranspose: output_padding"), std::string::npos) << outcome;
+    EXPECT_EQ(convtranspose({"explain", good, last}).status, 0);
+}
+
+std::size_t lines_with(const std::string &text, const std::string &begin) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find("\n" + begin, at)) != std::string::npos; at++) found++;
+    return found;
+}
+
+TEST(Explain, ListsTheNearestCandidatesAndWhatOthersAreRefusedFor) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    write(file, model());
+    std::size_t kernels = 0; // of the type and the ISA, which are those that are listed
+    const Outcome whole = convtranspose({"explain", "--all", file});
+    ASSERT_EQ(whole.status, 0) << whole;
+    const std::string heading = "candidates, by estimated cycles:\n";
+    const std::string list = whole.out.substr(whole.out.find(heading) + heading.size() - 1);
+    const std::size_t able = lines_with(list, "    ") + lines_with(list, "  * ");
+    EXPECT_EQ(lines_with(list, "  * "), 1u) << whole;
+    EXPECT_GT(able, 11u) << whole;
+    EXPECT_NE(list.find("\n  no: y is channels first: channels_f32_channels_"), std::string::npos) << whole;
+    EXPECT_EQ(list.find(" more"), std::string::npos) << whole;
+    for (std::size_t at = list.find("\n  no: "); (at = list.find("f32_", at)) != std::string::npos; at++) kernels++;
+
+    const Outcome nearest = convtranspose({"explain", file});
+    ASSERT_EQ(nearest.status, 0) << nearest;
+    const std::string shown = nearest.out.substr(nearest.out.find(heading) + heading.size() - 1);
+    EXPECT_EQ(shown.compare(0, shown.find("\n    and "), list, 0, shown.find("\n    and ")), 0)
+        << "the same, but fewer";
+    EXPECT_NE(shown.find("\n    and " + std::to_string(able - 10) + " more (--all lists them)\n"), std::string::npos)
+        << nearest;
+    // Each refusal tells of how many kernels it is.
+    std::size_t named = 0;
+    for (std::size_t at = shown.find("\n  no: "); (at = shown.find("f32_", at)) != std::string::npos; at++) named++;
+    for (std::size_t at = shown.find("\n  no: "); (at = shown.find(" and ", at)) != std::string::npos; at++) {
+        named += std::stoul(shown.substr(at + 5));
+    }
+    EXPECT_EQ(named, kernels) << nearest << whole;
+    EXPECT_EQ(lines_with(shown, "  no: "), lines_with(list, "  no: "));
+}
+
 } // namespace
 } // namespace convtranspose::test

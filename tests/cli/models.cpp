@@ -97,14 +97,16 @@ Values values_of(const onnx::TensorProto &proto) {
     return values;
 }
 
-std::string npy(const std::string &descr, const Dims &dims, const std::string &data) {
+std::string npy(const std::string &descr, const Dims &dims, const std::string &data, int version) {
     std::string shape;
     for (const std::int64_t dim : dims) shape += std::to_string(dim) + ", ";
     std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (" + shape + "), }";
-    header.resize((header.size() + 10) / 64 * 64 + 53, ' ');
+    const std::size_t bytes_of_size = version == 1 ? 2 : 4, in_front = 8 + bytes_of_size;
+    header.resize((header.size() + in_front) / 64 * 64 + 63 - in_front, ' ');
     header += '\n';
-    const char size[] = {char(header.size() & 0xff), char(header.size() >> 8)};
-    return std::string("\x93NUMPY\x01", 7) + '\0' + std::string(size, 2) + header + data;
+    std::string size;
+    for (std::size_t i = 0; i < bytes_of_size; i++) size += char(header.size() >> 8 * i & 0xff);
+    return std::string("\x93NUMPY") + char(version) + '\0' + size + header + data;
 }
 
 Values expected(const Values &x, const Values &w, const Values *b) {

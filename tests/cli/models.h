@@ -28,7 +28,7 @@ enum class Storage { raw, typed };
 
 onnx::TensorProto tensor(const std::string &name, int data_type, const Values &values, Storage storage = Storage::raw);
 Values values_of(const onnx::TensorProto &proto); // of raw data
-std::string npy(const std::string &descr, const Dims &dims, const std::string &data);
+std::string npy(const std::string &descr, const Dims &dims, const std::string &data, int version = 1);
 
 // The layer that the tests use, computed by the definition in doubles: 2-D, stride 2, everything else by default. The
 // values are small integers, so that every type holds all results exactly.

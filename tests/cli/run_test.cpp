@@ -169,7 +169,7 @@ TEST_F(Run, TakesAModelFileAndTensorFiles) {
     expect_output(outcome, "layer", with_bias_);
 }
 
-TEST_F(Run, TakesEveryNpyType) {
+TEST_F(Run, TakesEveryNpyTypeAndVersion) {
     const std::vector<std::pair<std::string, int>> types = {{"<f2", onnx::TensorProto::FLOAT16},
                                                             {"<V2", onnx::TensorProto::BFLOAT16},
                                                             {"<f4", onnx::TensorProto::FLOAT},
@@ -178,8 +178,10 @@ TEST_F(Run, TakesEveryNpyType) {
         ModelOptions options;
         options.data_type = type;
         write(in("layer.onnx"), model(options));
-        write_text(in("x.npy"), npy(descr, kX.dims, tensor("", type, kX).raw_data()));
-        expect_output(run({in("layer.onnx").string(), in("x.npy").string()}), "layer", with_bias_, type);
+        for (const int version : {1, 2, 3}) {
+            write_text(in("x.npy"), npy(descr, kX.dims, tensor("", type, kX).raw_data(), version));
+            expect_output(run({in("layer.onnx").string(), in("x.npy").string()}), "layer", with_bias_, type);
+        }
     }
 }
 

@@ -123,6 +123,41 @@ TEST_F(Verify, AModelThatMustBeRejectedPassesIfItIs) {
     expect(true, "rejected");
 }
 
+TEST_F(Verify, AModelThatMustBeRejectedMayHaveSeveralDataSets) {
+    onnx::ModelProto m = model();
+    add_ints(m.mutable_graph()->mutable_node(0), "dilations", {0, 1});
+    write_test(layer(), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    write(layer() / "test_data_set_1" / "input_0.pb", tensor("X", onnx::TensorProto::FLOAT, kX));
+    expect(true, "rejected");
+    // One result that is expected says that the model is right.
+    write(layer() / "test_data_set_1" / "output_0.pb", tensor("Y", onnx::TensorProto::FLOAT, right_));
+    expect(false, "dilations");
+    fs::remove(layer() / "test_data_set_1" / "output_0.pb");
+    write(layer() / "test_data_set_0" / "output_0.pb", tensor("Y", onnx::TensorProto::FLOAT, right_));
+    expect(false, "dilations");
+}
+
+TEST_F(Verify, WhatIsNotSupportedIsNoBrokenRule) {
+    // y of 1 x 3 x 2147483650 x 6: too long for the library, but not for ONNX.
+    onnx::ModelProto m = model();
+    m.mutable_graph()->mutable_node(0)->clear_attribute();
+    add_ints(m.mutable_graph()->mutable_node(0), "strides", {2147483648, 2});
+    m.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+    write_test(layer(), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect(false, "exceeds 2147483647");
+    // No tensor of ONNX is as long as this.
+    m.mutable_graph()->mutable_node(0)->clear_attribute();
+    add_ints(m.mutable_graph()->mutable_node(0), "dilations", {int64_t{1} << 62, 1});
+    add_ints(m.mutable_graph()->mutable_node(0), "strides", {int64_t{1} << 62, 1});
+    write(layer() / "model.onnx", m);
+    expect(true, "rejected");
+    // Outputs beside that of the node are fine for ONNX.
+    m = model();
+    add_value(m.mutable_graph()->mutable_output(), "X", onnx::TensorProto::FLOAT, &kX.dims);
+    write(layer() / "model.onnx", m);
+    expect(false, "which is not supported");
+}
+
 TEST_F(Verify, AModelThatMustBeRejectedFailsIfItIsComputed) {
     write_test(layer(), model(), {tensor("X", onnx::TensorProto::FLOAT, kX)});
     expect(false, "must be rejected");

@@ -62,6 +62,14 @@ TEST_F(Tune, ANetworkGivesARecordForEachOfItsLayers) {
     }
 }
 
+TEST_F(Tune, InputsMayBeOfAnotherShape) {
+    const Outcome outcome = tune({kNetworks + "/small_unet.onnx", "--input-shape", "x=2x3x32x32"});
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    const std::vector<json> records = lines_of(file("out/tuning.jsonl"));
+    ASSERT_EQ(records.size(), 4u) << outcome;
+    EXPECT_EQ(records[0].at("problem"), "f32 nchw n2 g1 ic64 oc32 i4x4 k2x2 s2x2 p0x0_0x0 op0x0 d1x1 bias") << outcome;
+}
+
 TEST_F(Tune, TheEnvironmentVariableNamesRecordsThatPlansUse) {
     ASSERT_EQ(tune({kNetworks + "/small_unet.onnx"}).status, 0);
     const auto explain = [&] { return convtranspose({"explain", kNetworks + "/small_unet.onnx"}); };

@@ -1,0 +1,26 @@
+// --input-shape NAME=1x3x224x224: shapes that models leave open, or that shall be others.
+#ifndef CONVTRANSPOSE_TOOLS_INPUT_SHAPE_H_
+#define CONVTRANSPOSE_TOOLS_INPUT_SHAPE_H_
+
+#include <string>
+#include <vector>
+
+#include "convtranspose/convtranspose.hpp"
+
+namespace convtranspose::tools {
+
+struct InputShape {
+    std::string name;
+    Shape shape;
+    mutable bool used = false; // a model had a value of this name
+};
+
+// Throws UsageError.
+std::vector<InputShape> input_shapes_from(const std::vector<std::string> &arguments);
+
+// Throws Error for a shape whose name no model has.
+void require_all_used(const std::vector<InputShape> &shapes);
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_INPUT_SHAPE_H_

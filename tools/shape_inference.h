@@ -1,0 +1,20 @@
+// What ONNX itself says of a model's values, without running it.
+#ifndef CONVTRANSPOSE_TOOLS_SHAPE_INFERENCE_H_
+#define CONVTRANSPOSE_TOOLS_SHAPE_INFERENCE_H_
+
+#include <string>
+#include <vector>
+
+#include "input_shape.h"
+#include "onnx-ml.pb.h"
+
+namespace convtranspose::tools {
+
+// Replaces calls of the model's own functions by their nodes, then adds types and shapes to the value_info of its graphs, by ONNX's
+// inliner and shape inference. Shapes that are given replace what the model says; what that contradicts is inferred anew.
+// Returns notes for the user: what could not be done, and why.
+std::vector<std::string> infer_shapes(onnx::ModelProto *model, const std::vector<InputShape> &shapes);
+
+} // namespace convtranspose::tools
+
+#endif // CONVTRANSPOSE_TOOLS_SHAPE_INFERENCE_H_
