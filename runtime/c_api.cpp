@@ -181,6 +181,13 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
     settings->winograd = o.winograd != 0;
     settings->tuning = o.tuning ? &o.tuning->records : nullptr;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
+    if (isas_built_in().count == 0) {
+        return Status(
+            CONVT_UNSUPPORTED,
+            "no kernels are linked into this program: libconvtranspose_float.a or _quantized.a must come before "
+            "libconvtranspose_absent.a, or be asked for by the linker's -u convt_float_kernels or "
+            "-u convt_quantized_kernels");
+    }
     if (o.variant) {
         settings->variant = o.variant;
         if (!names_something(settings->variant)) {

@@ -234,9 +234,10 @@ class Emitter {
             members.push_back((objects / (function + ".o")).string());
         }
         for (const std::string component : {"float", "quantized"}) {
-            const std::string text = table(component);
-            if (text.empty()) continue;
+            const auto is_its = [&](const auto &entry) { return entry.second.component == component; };
+            if (std::none_of(kernels_.begin(), kernels_.end(), is_its)) continue;
             components_.push_back(component);
+            const std::string text = table(component);
             const fs::path source = objects / (component + ".cpp");
             write(source, text);
             Task task;
@@ -278,7 +279,6 @@ class Emitter {
             in_front += kernel.in_front;
             rows[kernel.kind] += "    " + kernel.row + "\n";
         }
-        if (rows.empty()) return "";
         std::string records;
         for (const TunedLayer &layer : layers_) {
             const convt_dtype dtype = problem_of_line(layer.record.at("problem").get<std::string>()).dtype;
@@ -305,11 +305,22 @@ class Emitter {
                declarations + "}\n\nnamespace convtranspose {\nnamespace {\n" + in_front +
                list("variant", "Variant", "kVariants") + list("copy", "CopyVariant", "kCopies") +
                list("post_ops", "PostOpsVariant", "kPostOps") + list("col2im", "Col2imVariant", "kCol2im") +
-               "const char kRecords[] =\n" + (records.empty() ? "\"\"" : records) +
-               "    ;\n} // namespace\n\nconst KernelTable convt_" + component + "_kernels = {" +
+               "const char kRecords[] =\n" + (records.empty() ? "\"\"" : records) + "    ;\n} // namespace\n\n" +
+               marks(component) + "const KernelTable convt_" + component + "_kernels = {" +
                quoted(stamp.at("kernels").get<std::string>()) + ",\n    " + entry("variant", "kVariants") + ",\n    " +
                entry("copy", "kCopies") + ",\n    " + entry("post_ops", "kPostOps") + ",\n    " +
                entry("col2im", "kCol2im") + ",\n    nullptr, 0,\n    kRecords};\n\n} // namespace convtranspose\n";
+    }
+
+    // A linker takes the first table of a component and leaves out others without a word. So each library has a symbol of its own
+    // that programs ask for, beside one of the same name in all, by which a second library is a second definition.
+    std::string marks(const std::string &component) const {
+        if (component != components_.front()) return "";
+        std::string text = "extern \"C\" {\n";
+        for (const std::string &symbol : {name_ + "_kernels", std::string("convt_link_one_emitted_library_only")}) {
+            text += "extern const char " + symbol + ";\nconst char " + symbol + " = 0;\n";
+        }
+        return text + "}\n\n";
     }
 
     void copy_package() const {
@@ -373,11 +384,9 @@ class Emitter {
     }
 
     std::string config() const {
-        std::string asks;
-        for (const std::string &component : components_) {
-            asks += (asks.empty() ? "" : ";") + std::string("LINKER:-u,$<$<PLATFORM_ID:Darwin>:_>convt_") + component +
-                    "_kernels";
-        }
+        const std::string ask = "LINKER:-u,$<$<PLATFORM_ID:Darwin>:_>";
+        std::string asks = ask + name_ + "_kernels";
+        for (const std::string &component : components_) asks += ";" + ask + "convt_" + component + "_kernels";
         return filled(kConfig, {{"@NAME@", name_}, {"@ASKS@", asks}});
     }
 
