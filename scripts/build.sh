@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Configures if needed, and builds what is out of date: scripts/build.sh [PRESET] [NINJA OPTION OR TARGET...]
 # PRESET is one of CMakePresets.json: release (the default, in build/), asan-ubsan (in build-asan/), or, by the
-# generators of release, which must have been built, linux-aarch64 (in build-aarch64/), linux-armv7 or wasm32-wasi.
+# generators of release, which must have been built, linux-aarch64 (in build-aarch64/), linux-armv7 or wasm32-wasi; each of
+# these with -part has kernels of some types, and the tests of kernels alone.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -13,16 +14,16 @@ shift || true
 case $preset in
 release) folder=build ;;
 asan-ubsan) folder=build-asan ;;
-linux-aarch64)
-    folder=build-aarch64
+linux-aarch64 | linux-aarch64-part)
+    folder=build-${preset#linux-}
     need_packages g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     ;;
-linux-armv7)
-    folder=build-armv7
+linux-armv7 | linux-armv7-part)
+    folder=build-${preset#linux-}
     need_packages g++-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user
     ;;
-wasm32-wasi) folder=build-wasm32-wasi ;;
-*) die "no preset '$preset': release, asan-ubsan, linux-aarch64, linux-armv7 or wasm32-wasi" ;;
+wasm32-wasi | wasm32-wasi-part) folder=build-$preset ;;
+*) die "no preset '$preset': release, asan-ubsan, linux-aarch64, linux-armv7 or wasm32-wasi, these three with -part too" ;;
 esac
 [[ -f $venv/.complete ]] || die "run scripts/setup.sh first"
 

@@ -83,12 +83,12 @@ need_packages() {
     logged apt-install "apt-get install ${missing[*]}" "${apt[@]}" install --no-install-recommends -y "${missing[@]}"
 }
 
-# configure_devices: has build/ make the kernels for devices too, from now on.
+# configure_devices [DEVICES]: has build/ make the kernels for devices too, from now on; opencl;cuda unless it is told opencl.
 configure_devices() {
+    local devices=${1:-opencl;cuda}
     [[ -f $root/build/build.ninja ]] || logged configure-release "cmake --preset release" "$venv/bin/cmake" --preset release
-    grep -q '^CONVTRANSPOSE_DEVICES:STRING=opencl;cuda$' "$root/build/CMakeCache.txt" ||
-        logged configure-devices "kernels for OpenCL and CUDA" \
-            "$venv/bin/cmake" "$root/build" -D 'CONVTRANSPOSE_DEVICES=opencl;cuda'
+    grep -qE "^CONVTRANSPOSE_DEVICES:STRING=($devices|opencl;cuda)\$" "$root/build/CMakeCache.txt" ||
+        logged configure-devices "kernels for $devices" "$venv/bin/cmake" "$root/build" -D "CONVTRANSPOSE_DEVICES=$devices"
 }
 
 # make_environment FOLDER REQUIREMENTS: a Python environment with exactly those packages; nothing if it is there.

@@ -37,7 +37,7 @@ for file in "${files[@]}"; do
     case $file in
     *.cpp) sources+=("$file") units+=("$PWD/${file#"$PWD/"}") ;;
     *.h | *.hpp) sources+=("$file") ;;
-    *.sh | .ci/run) shells+=("$file") ;;
+    *.sh | .ci/*) shells+=("$file") ;;
     esac
 done
 

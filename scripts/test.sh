@@ -1,28 +1,36 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs the tests, on this machine and as 64-bit ARM under qemu:
-# scripts/test.sh [--preset PRESET | --sanitize | --devices] [CTEST OPTION...]
-#   --preset linux-aarch64  only those under qemu;  --preset release: only those on this machine
-#   --preset linux-armv7    as 32-bit ARM under qemu;  --preset wasm32-wasi: as WebAssembly, in wasmtime
+# Sets up, builds and runs the tests: on this machine (each ISA of x86 that its CPU runs, AMX in software, OpenCL by PoCL on the
+# CPU), and those of kernels, of some types, as 64-bit and 32-bit ARM under qemu and as WebAssembly in wasmtime:
+# scripts/test.sh [--all | --preset PRESET | --sanitize | --devices] [CTEST OPTION...]
+#   --all                   all types and all tests on each of those, and what ptxas makes of kernels for CUDA
+#   --preset release        only those on this machine;  --preset linux-aarch64, linux-armv7, wasm32-wasi: all types and all
+#                           tests there;  --preset linux-aarch64-part and so on: what is run there without any option
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
 #   --devices               kernels for GPUs: OpenCL's by PoCL on this CPU, CUDA's by ptxas, and on a GPU where there is one
 #   -L geometry             (as every other option) is passed on to ctest: only the tests with that label, on this machine
 #                           unless a preset is named
+# What a CPU or a GPU that is not there would run is skipped, and ctest lists it. What this script has set up must run.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help_if_asked "$@"
 cd "$root"
 
-presets=(release linux-aarch64)
-devices=0
-if (($#)); then presets=(release); fi
+presets=(release linux-aarch64-part linux-armv7-part wasm32-wasi-part)
+devices=
+if (($#)); then presets=(release); else devices=opencl; fi
 case ${1:-} in
+--all)
+    presets=(release linux-aarch64 linux-armv7 wasm32-wasi)
+    devices='opencl;cuda'
+    shift
+    ;;
 --sanitize)
     presets=(asan-ubsan)
     shift
     ;;
 --devices)
-    devices=1
+    devices='opencl;cuda'
     shift
     set -- -L 'opencl|cuda' "$@"
     ;;
@@ -32,26 +40,27 @@ case ${1:-} in
     ;;
 esac
 scripts/setup.sh
-if ((devices)); then
-    # What runs OpenCL on this CPU. Without it those tests skip, as those for CUDA do without a GPU or ptxas.
-    (need_packages pocl-opencl-icd) || say "no pocl-opencl-icd: the tests of kernels for OpenCL will skip"
-    if ! cmp -s requirements-gpu.txt build/venv/.requirements-gpu; then
-        if logged pip-gpu "pip install -r requirements-gpu.txt" \
-            "$venv/bin/python" -m pip install --no-input --no-deps --upgrade --target build/venv/site-packages \
-            -r requirements-gpu.txt; then
+if [[ $devices ]]; then
+    # PoCL is the driver; programs find it through the loader.
+    need_packages pocl-opencl-icd ocl-icd-libopencl1
+    export CONVTRANSPOSE_TEST_DEVICES=opencl # whose tests fail without a device
+    if [[ $devices == *cuda* ]]; then
+        export CONVTRANSPOSE_TEST_DEVICES='opencl ptxas'
+        if ! cmp -s requirements-gpu.txt build/venv/.requirements-gpu; then
+            logged pip-gpu "pip install -r requirements-gpu.txt" \
+                "$venv/bin/python" -m pip install --no-input --no-deps --upgrade --target build/venv/site-packages \
+                -r requirements-gpu.txt
             cp requirements-gpu.txt build/venv/.requirements-gpu
-        else
-            say "no ptxas: the test of kernels for CUDA will skip"
         fi
     fi
-    configure_devices
+    configure_devices "$devices"
 fi
 status=0
 for preset in "${presets[@]}"; do
     if [[ $preset == linux-* || $preset == wasm32-* ]]; then scripts/build.sh release; fi # whose generators it takes
     scripts/build.sh "$preset"
-    # Or why tests will skip.
-    if ((devices)); then "$root/build/bin/convtranspose" targets | sed -n '/^devices of/,/^variants/{/^variants/!p}'; fi
+    # Which ISAs and devices there are.
+    if [[ $preset == release ]]; then "$root/build/bin/convtranspose" targets | sed '/^variants/,$d'; fi
     say "running the tests ($preset)"
     "$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "$@" || status=1
 done

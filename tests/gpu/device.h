@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_TESTS_GPU_DEVICE_H_
 #define CONVTRANSPOSE_TESTS_GPU_DEVICE_H_
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ inline std::string why_no_device(const std::string &kind) {
     return convt_last_error();
 }
 
+// Whether CONVTRANSPOSE_TEST_DEVICES, a list with spaces, has the kind: somebody has set up what such a device needs.
+inline bool must_have_device(const std::string &kind) {
+    const char *const list = std::getenv("CONVTRANSPOSE_TEST_DEVICES");
+    return list && (" " + std::string(list) + " ").find(" " + kind + " ") != std::string::npos;
+}
+
 // kind must live as long as the options.
 inline Options on_device(const std::string &kind) {
     Options options{};
@@ -33,10 +40,13 @@ inline Options on_device(const std::string &kind) {
 
 } // namespace convtranspose::test
 
+// Skips a test where there is no such device, but for a kind that CONVTRANSPOSE_TEST_DEVICES says there is one of.
 #define CONVTRANSPOSE_NEEDS_DEVICE(kind)                                                                               \
     do {                                                                                                               \
         const std::string why_not = ::convtranspose::test::why_no_device(kind);                                        \
-        if (!why_not.empty()) GTEST_SKIP() << why_not;                                                                 \
+        if (why_not.empty()) break;                                                                                    \
+        if (::convtranspose::test::must_have_device(kind)) FAIL() << why_not;                                          \
+        GTEST_SKIP() << why_not;                                                                                       \
     } while (false)
 
 #endif // CONVTRANSPOSE_TESTS_GPU_DEVICE_H_
