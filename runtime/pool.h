@@ -16,6 +16,10 @@ void run_on_own_threads(std::size_t count, std::size_t workers, convt_task task,
 // How many CPUs the process may use: those of the calling thread's affinity, fewer if its control group grants less time.
 std::size_t usable_cpus();
 
+// CPUs' worth of time that control groups grant the process (Linux); 0: there is no limit. root: what paths begin with, "" but in
+// tests.
+double granted_cpus(const char *root);
+
 #ifndef CONVTRANSPOSE_NO_THREADS
 // Threads that help callers with their jobs. The rules by which it is right:
 //  1. A helper is in the list of idle ones, or belongs to the one caller who took it from there and who puts it back.

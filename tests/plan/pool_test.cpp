@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
 #if defined(__linux__)
 #include <sched.h>
+#include <unistd.h>
 #endif
 
 #include <gtest/gtest.h>
@@ -139,6 +143,55 @@ TEST(UsableCpus, AreThoseOfTheAffinity) {
         ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
         EXPECT_EQ(usable_cpus(), 1u);
     }).join();
+}
+#endif
+
+#if defined(__linux__)
+// Files of control groups, under a folder of the test's own.
+class GrantedCpus : public testing::Test {
+  protected:
+    GrantedCpus() { std::filesystem::remove_all(root_); }
+    ~GrantedCpus() override { std::filesystem::remove_all(root_); }
+
+    void write(const std::string &path, const std::string &text) const {
+        std::filesystem::create_directories((root_ + path).substr(0, (root_ + path).rfind('/')));
+        std::ofstream(root_ + path) << text << "\n";
+    }
+    double granted() const { return granted_cpus(root_.c_str()); }
+
+  private:
+    const std::string root_ = testing::TempDir() + "convtranspose_cgroup_" + std::to_string(getpid());
+};
+
+TEST_F(GrantedCpus, AreUnlimitedWithoutControlGroups) { EXPECT_EQ(granted(), 0); }
+
+TEST_F(GrantedCpus, AreTheLeastOfTheUnifiedHierarchy) {
+    write("/proc/self/cgroup", "0::/a/b");
+    EXPECT_EQ(granted(), 0);
+    write("/sys/fs/cgroup/a/b/cpu.max", "max 100000");
+    EXPECT_EQ(granted(), 0);
+    write("/sys/fs/cgroup/a/cpu.max", "250000 100000");
+    EXPECT_EQ(granted(), 2.5);
+    write("/sys/fs/cgroup/a/b/cpu.max", "300000 100000");
+    EXPECT_EQ(granted(), 2.5);
+    write("/sys/fs/cgroup/a/b/cpu.max", "50000 100000");
+    EXPECT_EQ(granted(), 0.5);
+}
+
+TEST_F(GrantedCpus, AreThoseOfTheRootThatAContainerSees) {
+    write("/proc/self/cgroup", "0::/of/the/host");
+    write("/sys/fs/cgroup/cpu.max", "150000 100000");
+    EXPECT_EQ(granted(), 1.5);
+}
+
+TEST_F(GrantedCpus, AreTheLeastOfTheFirstVersion) {
+    write("/proc/self/cgroup", "9:memory:/m\n4:cpu,cpuacct:/a/b\n0::/");
+    write("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "-1");
+    write("/sys/fs/cgroup/cpu/a/b/cpu.cfs_period_us", "100000");
+    EXPECT_EQ(granted(), 0);
+    write("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "400000");
+    write("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "200000");
+    EXPECT_EQ(granted(), 2);
 }
 #endif
 
