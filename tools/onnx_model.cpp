@@ -229,17 +229,22 @@ void Model::index_node(const onnx::NodeProto &node, std::size_t scope, int posit
         if (keeps_constants(node)) value.constant_steps = steps_to_constants(node, scope);
     }
     for (const onnx::AttributeProto &attribute : node.attribute()) {
-        const auto add = [&](const onnx::GraphProto &graph, const std::string &name) {
-            std::string prefix = scopes_[scope].prefix + (node.name().empty() ? node.op_type() : node.name());
-            if (node.name().empty() || !prefixes_.insert(prefix + "." + name).second)
-                prefix += "#" + std::to_string(position);
-            index_graph(graph, scope, prefix + "." + name + "/", name + " of " + label_of(node));
-        };
-        if (attribute.has_g()) add(attribute.g(), attribute.name());
+        if (attribute.has_g()) index_subgraph(attribute.g(), node, attribute.name(), scope, position);
         for (int i = 0; i < attribute.graphs_size(); i++) {
-            add(attribute.graphs(i), attribute.name() + std::to_string(i));
+            index_subgraph(attribute.graphs(i), node, attribute.name() + std::to_string(i), scope, position);
         }
     }
+}
+
+// Names of nodes need not be unique, nor given: then the place in the graph tells them apart.
+void Model::index_subgraph(const onnx::GraphProto &graph, const onnx::NodeProto &node, const std::string &attribute,
+                           std::size_t scope, int position) {
+    const std::string of = scopes_[scope].prefix + (node.name().empty() ? node.op_type() : node.name());
+    std::string prefix = of + "." + attribute + "/";
+    if (node.name().empty() || !prefixes_.insert(prefix).second) {
+        prefix = of + "#" + std::to_string(position) + "." + attribute + "/";
+    }
+    index_graph(graph, scope, prefix, attribute + " of " + label_of(node));
 }
 
 int Model::steps_to_constants(const onnx::NodeProto &node, std::size_t scope) const {

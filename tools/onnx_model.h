@@ -106,6 +106,8 @@ class Model {
     void index_graph(const onnx::GraphProto &graph, std::size_t outer, const std::string &prefix,
                      const std::string &description);
     void index_node(const onnx::NodeProto &node, std::size_t scope, int position);
+    void index_subgraph(const onnx::GraphProto &graph, const onnx::NodeProto &node, const std::string &attribute,
+                        std::size_t scope, int position);
     int steps_to_constants(const onnx::NodeProto &node, std::size_t scope) const;
     Value &define(const std::string &name, std::size_t scope, const std::string &by);
     std::string resolve(const std::string &name, std::size_t scope) const; // the key of the value

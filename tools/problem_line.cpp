@@ -146,7 +146,12 @@ Problem problem_of_line(const std::string &line, const std::function<bool(const 
                 throw std::invalid_argument("is no part of a layer");
             }
         } catch (const std::logic_error &e) {
-            throw std::invalid_argument("\"" + token + "\" in the problem \"" + line + "\" " + e.what());
+            throw std::invalid_argument(std::string("\"")
+                                            .append(token)
+                                            .append("\" in the problem \"")
+                                            .append(line)
+                                            .append("\" ")
+                                            .append(e.what()));
         }
     }
     if (in.empty() || kernel.size() != in.size()) {
