@@ -10,6 +10,7 @@
 
 #include "device/device_plan.h"
 #include "gpu/device.h"
+#include "gpu/device_reference.h"
 #include "plan/counting_allocator.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
@@ -111,7 +112,7 @@ TEST_P(DeviceBackends, AllocateOnlyInTheFirstRun) {
             for (int again = 0; again < 3; ++again) ASSERT_TRUE(plan->run(tensors));
             EXPECT_EQ(watched.allocations, on_device);
             EXPECT_EQ(host.allocations(), on_host);
-            EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+            EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
         }
         EXPECT_EQ(watched.live, 0u) << "leaked";
     }
@@ -144,7 +145,7 @@ TEST_P(DeviceBackends, SayThatMemoryIsShort) {
                         status = plan->run(tensors); // there is memory again
                     }
                     EXPECT_TRUE(status) << status.message();
-                    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+                    EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
                     done = watched.until_failure >= 0; // it was not reached
                 }
                 watched.until_failure = -1;
@@ -193,7 +194,7 @@ TEST_P(DeviceBackends, AgreeWithTheChoicesOfALargeDevice) {
         Tensor y(problem.dtype, plan->geometry().y_shape), again = y;
         ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &y)));
         ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &again)));
-        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
         EXPECT_TRUE(again == y) << "a second run gives other bits";
     }
     EXPECT_TRUE(in_parts);

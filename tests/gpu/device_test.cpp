@@ -13,6 +13,7 @@
 
 #include "device/device_table.h"
 #include "gpu/device.h"
+#include "gpu/device_reference.h"
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
 #include "reference/random_problem.h"
@@ -79,7 +80,7 @@ TEST_P(DeviceVariants, Agree) {
             Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape()), again = y;
             status = plan.run(inputs.x.data(), y.data());
             ASSERT_TRUE(status) << status.message();
-            ASSERT_TRUE(agrees(y, reference(problem, inputs)));
+            ASSERT_TRUE(agrees(y, device_reference(problem, inputs)));
             status = plan.run(inputs.x.data(), again.data());
             ASSERT_TRUE(status) << status.message();
             ASSERT_TRUE(again == y) << "a second run gives other bits";
@@ -107,7 +108,7 @@ TEST_P(DeviceCombines, Agree) {
     Problem problem = parse_problem(dtype + (in_parts ? " nchw n1 ic600 oc20 i3x3 k3x3 s2x2 p1x1_1x1 bias"
                                                       : " nhwc n2 ic5 oc6 i3x5 k4x4 s2x2 p1x1_1x1 bias"));
     const Inputs inputs = draw(problem, 41);
-    Expected y_expected = reference(problem, inputs);
+    Expected y_expected = device_reference(problem, inputs);
     for (double &value : y_expected.value) value = std::max(value, 0.0);
     problem.post_ops.activation = CONVT_RELU;
     const std::string variant = "tiled_" + dtype + "_parts_64x64";

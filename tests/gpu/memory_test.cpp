@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/device.h"
+#include "gpu/device_reference.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 
@@ -99,7 +100,7 @@ TEST(DeviceMemory, IsUsedInPlace_opencl) {
                                         void *, void *)>(cl, "clEnqueueReadBuffer")(
                       queue, y_memory, 1, 0, 4 * static_cast<std::size_t>(y.size()), y.data(), 0, nullptr, nullptr),
                   0);
-        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
         release(x_memory);
         release(y_memory);
     }
@@ -142,7 +143,7 @@ TEST(DeviceMemory, IsUsedInPlace_cuda) {
     ASSERT_EQ(find<int (*)(void *, std::uint64_t, std::size_t)>(cuda, "cuMemcpyDtoH_v2")(
                   y.data(), y_memory, 4 * static_cast<std::size_t>(y.size())),
               0);
-    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
     find<int (*)(std::uint64_t)>(cuda, "cuMemFree_v2")(x_memory);
     find<int (*)(std::uint64_t)>(cuda, "cuMemFree_v2")(y_memory);
     find<int (*)(void *)>(cuda, "cuStreamDestroy_v2")(stream);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/device.h"
+#include "gpu/device_reference.h"
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
 #include "reference/random_problem.h"
@@ -41,7 +42,7 @@ TEST_P(DevicePlans, AgreeOnRandomProblems) {
         Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
         status = plan.run(inputs.x.data(), y.data());
         ASSERT_TRUE(status) << status.message();
-        ASSERT_TRUE(agrees(y, reference(problem, inputs))) << plan.explain();
+        ASSERT_TRUE(agrees(y, device_reference(problem, inputs))) << plan.explain();
     }
     EXPECT_GT(on_the_device, 90);
 }
@@ -68,7 +69,7 @@ TEST_P(DevicePlans, SumInParts) {
         Tensor y(problem.dtype, plan.y_shape());
         status = plan.run(inputs.x.data(), y.data());
         ASSERT_TRUE(status) << status.message();
-        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
     }
 }
 
@@ -134,7 +135,7 @@ TEST_P(DevicePlans, InfiniteWeightsReachWhatTheyShould) {
         status =
             constant ? plan.run(inputs.x.data(), y.data()) : plan.run(inputs.x.view(), inputs.w.view(), &b, y.view());
         ASSERT_TRUE(status) << status.message();
-        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
     }
 }
 
@@ -154,7 +155,7 @@ TEST_P(DevicePlans, ReshapeKeepsTheWeights) {
     Tensor y(problem.dtype, reshaped.y_shape());
     status = reshaped.run(others.x.data(), y.data());
     ASSERT_TRUE(status) << status.message();
-    EXPECT_TRUE(agrees(y, reference(problem, others)));
+    EXPECT_TRUE(agrees(y, device_reference(problem, others)));
 }
 
 TEST_P(DevicePlans, TakeCrops) {
@@ -178,7 +179,7 @@ TEST_P(DevicePlans, TakeCrops) {
             ASSERT_TRUE(std::isnan(y.get(i))) << "a gap was written to";
         }
     }
-    EXPECT_TRUE(agrees(dense, reference(problem, inputs)));
+    EXPECT_TRUE(agrees(dense, device_reference(problem, inputs)));
 }
 
 // What only the CPU computes.
@@ -207,7 +208,7 @@ TEST_P(DevicePlans, RefuseQuantizedLayersThatTheyCannotCompute) {
     Tensor y;
     status = run(deep, large, options, &y);
     ASSERT_TRUE(status) << status.message();
-    EXPECT_TRUE(agrees(y, reference(deep, large)));
+    EXPECT_TRUE(agrees(y, device_reference(deep, large)));
 }
 
 // Four products at a time where weights allow it; reshaped, and with another zero point of x, which the biases hold.
@@ -233,7 +234,7 @@ TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
         EXPECT_NE(plan.variant().find("dots"), std::string::npos);
         Tensor y(dtype, plan.y_shape());
         ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
-        EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+        EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
 
         problem.quantization->x_zero_point = dtype == CONVT_U8 ? 20 : 101;
         problem.x_shape = {3, 38, 4, 9};
@@ -250,7 +251,7 @@ TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
         arguments.quantization = problem.quantization;
         status = reshaped.run(arguments);
         ASSERT_TRUE(status) << status.message();
-        EXPECT_TRUE(agrees(again, reference(problem, others)));
+        EXPECT_TRUE(agrees(again, device_reference(problem, others)));
     }
 }
 
@@ -326,7 +327,7 @@ TEST_P(DevicePlans, SayWhyThereIsNoDevice) {
     EXPECT_EQ(plan.device(), "cpu");
     Tensor y;
     ASSERT_TRUE(run(problem, inputs, options, &y));
-    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+    EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
 }
 
 TEST(Devices, UnknownOnesAreRefused) {
