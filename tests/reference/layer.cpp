@@ -42,12 +42,12 @@ class Derivation {
 
     // Empty, or the rule that is broken.
     std::string run() {
-        if (const std::string broken = channels(); !broken.empty()) return broken;
-        if (const std::string broken = attributes(); !broken.empty()) return broken;
+        if (std::string broken = channels(); !broken.empty()) return broken;
+        if (std::string broken = attributes(); !broken.empty()) return broken;
         layer_.y_shape = {layer_.batch};
         if (layer_.channels_first) layer_.y_shape.push_back(layer_.out_channels);
         for (std::size_t i = 0; i < count_; ++i) {
-            if (const std::string broken = axis(i); !broken.empty()) return broken;
+            if (std::string broken = axis(i); !broken.empty()) return broken;
         }
         if (!layer_.channels_first) layer_.y_shape.push_back(layer_.out_channels);
         return "";
