@@ -59,11 +59,13 @@ Shape spatial(const Problem &problem) {
 std::string to_line(const Problem &problem) {
     const Attributes &a = problem.attributes;
     const bool first = problem.layout == CONVT_CHANNELS_FIRST;
+    // An invalid layer has a line too, so that this product may wrap.
+    const auto out_channels = static_cast<std::int64_t>(static_cast<std::uint64_t>(problem.w_shape.at(1)) *
+                                                        static_cast<std::uint64_t>(a.group));
     std::ostringstream line;
     line << convt_dtype_name(problem.dtype) << (first ? " nchw" : " nhwc") << " n" << problem.x_shape.front() << " g"
-         << a.group << " ic" << (first ? problem.x_shape.at(1) : problem.x_shape.back()) << " oc"
-         << problem.w_shape.at(1) * a.group << " i" << join(spatial(problem)) << " k"
-         << join(Shape(problem.w_shape.begin() + 2, problem.w_shape.end()));
+         << a.group << " ic" << (first ? problem.x_shape.at(1) : problem.x_shape.back()) << " oc" << out_channels
+         << " i" << join(spatial(problem)) << " k" << join(Shape(problem.w_shape.begin() + 2, problem.w_shape.end()));
     if (a.strides) line << " s" << join(*a.strides);
     if (a.pads) {
         const auto middle = a.pads->begin() + static_cast<std::ptrdiff_t>(a.pads->size() / 2);
