@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests: on this machine (each ISA of x86 that its CPU runs, AMX in software, OpenCL by PoCL on the
 # CPU), and those of kernels, of some types, as 64-bit and 32-bit ARM under qemu and as WebAssembly in wasmtime:
-# scripts/test.sh [--all | --preset PRESET | --sanitize | --devices] [CTEST OPTION...]
+# scripts/test.sh [--all | --preset PRESET | --sanitize [thread] | --devices] [CTEST OPTION...]
 #   --all                   all types and all tests on each of those, and what ptxas makes of kernels for CUDA
 #   --preset release        only those on this machine;  --preset linux-aarch64, linux-armv7, wasm32-wasi: all types and all
 #                           tests there;  --preset linux-aarch64-part and so on: what is run there without any option
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
+#   --sanitize thread       what may be done at once, with the thread sanitizer and the kernels of build/, which it builds first
 #   --devices               kernels for GPUs: OpenCL's by PoCL on this CPU, CUDA's by ptxas, and on a GPU where there is one
 #   -L geometry             (as every other option) is passed on to ctest: only the tests with that label, on this machine
 #                           unless a preset is named
@@ -18,6 +19,7 @@ cd "$root"
 
 presets=(release linux-aarch64-part linux-armv7-part wasm32-wasi-part)
 devices=
+tsan=0
 if (($#)); then presets=(release); else devices=opencl; fi
 case ${1:-} in
 --all)
@@ -28,6 +30,12 @@ case ${1:-} in
 --sanitize)
     presets=(asan-ubsan)
     shift
+    if [[ ${1:-} == thread ]]; then
+        shift
+        presets=(release)
+        tsan=1
+        set -- -L '^tsan$' "$@"
+    fi
     ;;
 --devices)
     devices='opencl;cuda'
@@ -54,6 +62,10 @@ if [[ $devices ]]; then
         fi
     fi
     configure_devices "$devices"
+fi
+if ((tsan)); then
+    scripts/build.sh release
+    "$venv/bin/cmake" -D CONVTRANSPOSE_TSAN=ON build >/dev/null # from now on among all tests
 fi
 status=0
 for preset in "${presets[@]}"; do
