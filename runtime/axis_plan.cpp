@@ -2,53 +2,156 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "division.h"
+
 namespace convtranspose {
+
+namespace {
+
+// A table has a row for every residue up to so many. Of more, those without taps that lie side by side, so many or more,
+// share rows: strides of 10^8 are valid, and so few of their residues have taps.
+constexpr std::int64_t kMostRows = 4096, kSharedRows = 1024;
+
+// A tap of one residue.
+struct Tap {
+    std::int64_t residue, offset;
+    std::int32_t place; // of its element among the packed ones
+};
+
+// Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on the pads,
+// the order does not.
+std::vector<std::int64_t> order_elements(const AxisGeometry &g, std::int64_t weight_stride) {
+    // Elements `period` apart meet the same residue.
+    const std::int64_t period = weight_stride / std::gcd(weight_stride, g.dilation),
+                       firsts = std::min(period, g.kernel);
+    std::vector<std::int64_t> first(static_cast<std::size_t>(firsts));
+    std::iota(first.begin(), first.end(), std::int64_t{0});
+    std::sort(first.begin(), first.end(), [&](std::int64_t a, std::int64_t b) {
+        return a * g.dilation % weight_stride < b * g.dilation % weight_stride;
+    });
+    std::vector<std::int64_t> elements;
+    elements.reserve(static_cast<std::size_t>(g.kernel));
+    for (const std::int64_t k : first) {
+        for (std::int64_t at = k + (g.kernel - 1 - k) / period * period; at >= 0; at -= period) elements.push_back(at);
+    }
+    return elements;
+}
+
+// The taps of all residues that some output position meets inside x, by residue and by rising offset.
+std::vector<Tap> reached_taps(const AxisPlan &p) {
+    const AxisGeometry &g = p.geometry;
+    std::vector<Tap> taps;
+    for (std::size_t place = 0; place < p.elements.size(); place++) {
+        // Element k of position 0 of x lands here.
+        const std::int64_t lands = p.elements[place] * g.dilation - g.pad_begin,
+                           residue = lands - floor_div(lands, g.stride) * g.stride;
+        if (residue >= g.out) continue;
+        const std::int64_t offset = (residue - lands) / g.stride, positions = ceil_div(g.out - residue, g.stride);
+        if (offset < g.in && -offset < positions) taps.push_back({residue, offset, static_cast<std::int32_t>(place)});
+    }
+    std::sort(taps.begin(), taps.end(), [](const Tap &a, const Tap &b) {
+        return a.residue != b.residue ? a.residue < b.residue : a.offset < b.offset;
+    });
+    return taps;
+}
+
+} // namespace
+
+std::vector<std::int32_t> AxisPlan::row_for_each() const {
+    if (has_row_for_each()) return table;
+    std::vector<std::int32_t> all;
+    for (const ResidueRun &run : runs) {
+        const auto first = table.begin() + static_cast<std::ptrdiff_t>(kTapColumns * run.row);
+        all.insert(all.end(), first, first + static_cast<std::ptrdiff_t>(kTapColumns * run.count));
+    }
+    return all;
+}
+
+bool AxisPlan::fits_kernels() const {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    return step <= kMost && q_extent() + high <= kMost && low >= -kMost;
+}
 
 AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues) {
     AxisPlan p;
     p.geometry = geometry;
-    p.step = geometry.offset_step;
     p.residues = all_residues ? geometry.stride : std::min(geometry.stride, geometry.out);
-    // Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on
-    // the pads, the order does not.
-    const auto kernel = static_cast<std::size_t>(geometry.kernel);
-    p.elements.resize(kernel);
-    std::iota(p.elements.begin(), p.elements.end(), std::int64_t{0});
-    std::sort(p.elements.begin(), p.elements.end(), [&](std::int64_t a, std::int64_t b) {
-        const std::int64_t class_a = a * geometry.dilation % weight_stride,
-                           class_b = b * geometry.dilation % weight_stride;
-        return class_a != class_b ? class_a < class_b : a > b;
-    });
-    std::vector<std::int32_t> position(kernel);
-    for (std::size_t i = 0; i < kernel; i++)
-        position[static_cast<std::size_t>(p.elements[i])] = static_cast<std::int32_t>(i);
+    p.elements = order_elements(geometry, weight_stride);
+    const std::vector<Tap> taps = reached_taps(p);
 
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> classes;
-    p.table.reserve(static_cast<std::size_t>(kTapColumns * p.residues));
-    std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
-    for (std::int64_t r = 0; r < p.residues; r++) {
-        const Taps taps = taps_of(geometry, r);
-        const std::int64_t offset = taps.count ? taps.offset : 0;
-        const TapClass own{taps.count ? position[static_cast<std::size_t>(taps.kernel_begin)] : 0,
-                           static_cast<std::int32_t>(taps.count)};
+    const auto add_row = [&](std::int32_t offset, const TapClass &own) {
         const auto [found, is_new] =
             classes.try_emplace({own.first, own.count}, static_cast<std::int32_t>(p.classes.size()));
         if (is_new) p.classes.push_back(own);
-        p.table.insert(p.table.end(), {static_cast<std::int32_t>(offset), own.count, own.first, found->second});
-        if (taps.count) {
-            const std::int64_t end = offset + (taps.count - 1) * geometry.offset_step + 1;
-            p.low = p.max_count ? std::min(p.low, offset) : offset;
-            p.high = p.max_count ? std::max(p.high, end) : end;
+        p.table.insert(p.table.end(), {offset, own.count, own.first, found->second});
+    };
+    // Residues from `more` on have one position less. With a row for each, those without outputs have one too.
+    const std::int64_t more = geometry.out % geometry.stride, with_outputs = std::min(geometry.stride, geometry.out);
+    const auto add_run = [&](std::int64_t first, std::int64_t count, std::int64_t row, bool has_taps) {
+        const std::int64_t split = std::clamp(more, first, first + count), end = std::min(first + count, with_outputs);
+        for (const auto &[from, to] : {std::pair(first, split), std::pair(split, end)}) {
+            if (from >= to) continue;
+            const std::int64_t q_extent = (geometry.out - from + geometry.stride - 1) / geometry.stride;
+            p.runs.push_back({from, to - from, row + (has_taps ? from - first : 0), q_extent, has_taps});
         }
-        p.max_count = std::max(p.max_count, static_cast<std::int32_t>(taps.count));
+    };
+    const auto add_empty_rows = [&](std::int64_t count) {
+        for (std::int64_t i = 0; i < count; i++) add_row(0, TapClass());
+    };
+    const bool each = p.residues <= kMostRows;
+    const std::int64_t shared_rows = each ? 0 : kSharedRows;
+    add_empty_rows(shared_rows);
+
+    std::int64_t next = 0, run_first = 0, run_row = p.rows(); // the residue after the last row, and the run under way
+    // Rows up to a residue; those of a long gap are shared.
+    const auto fill_up_to = [&](std::int64_t residue) {
+        if (each || residue - next < kSharedRows) {
+            add_empty_rows(residue - next);
+        } else {
+            if (next > run_first) add_run(run_first, next - run_first, run_row, true);
+            for (std::int64_t r = next; r < residue; r += kSharedRows)
+                add_run(r, std::min(kSharedRows, residue - r), 0, false);
+            run_first = residue;
+            run_row = p.rows();
+        }
+        next = residue;
+    };
+    std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
+    const std::int64_t q_extent = p.q_extent();
+    double inside = 0;
+    for (std::size_t i = 0; i < taps.size();) {
+        std::size_t end = i;
+        for (; end < taps.size() && taps[end].residue == taps[i].residue; end++) {
+            const std::int64_t begin = std::clamp<std::int64_t>(-taps[end].offset, 0, q_extent);
+            inside += static_cast<double>(std::clamp(geometry.in - taps[end].offset, begin, q_extent) - begin);
+        }
+        const std::int64_t offset = taps[i].offset, count = static_cast<std::int64_t>(end - i);
+        fill_up_to(taps[i].residue);
+        add_row(static_cast<std::int32_t>(offset), {taps[i].place, static_cast<std::int32_t>(count)});
+        next++;
+        p.low = p.max_count ? std::min(p.low, offset) : offset;
+        p.high = p.max_count ? std::max(p.high, taps[end - 1].offset + 1) : taps[end - 1].offset + 1;
+        p.max_count = std::max(p.max_count, static_cast<std::int32_t>(count));
         shared_begin = std::max(shared_begin, offset);
-        shared_end = std::min(shared_end, offset + taps.count);
+        shared_end = std::min(shared_end, offset + count);
+        i = end;
     }
-    if (geometry.offset_step == 1 && shared_begin < shared_end) {
+    const bool all_have_taps =
+        next == p.residues && p.rows() == p.residues && p.classes.size() > 0 &&
+        std::none_of(p.classes.begin(), p.classes.end(), [](const TapClass &c) { return c.count == 0; });
+    fill_up_to(p.residues);
+    if (next > run_first) add_run(run_first, next - run_first, run_row, true);
+    p.taps = static_cast<double>(taps.size());
+    p.taps_inside = q_extent > 0 ? inside / static_cast<double>(q_extent) : 0;
+    if (p.max_count > 1 || geometry.offset_step <= std::numeric_limits<std::int32_t>::max())
+        p.step = geometry.offset_step;
+    if (geometry.offset_step == 1 && all_have_taps && shared_begin < shared_end) {
         p.shared_first = static_cast<std::int32_t>(shared_begin);
         p.shared_count = static_cast<std::int32_t>(shared_end - shared_begin);
     }
@@ -58,26 +161,34 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 void pair_taps(AxisPlan *plan) {
     const AxisGeometry &g = plan->geometry;
     std::vector<std::int64_t> pairs;
-    std::vector<std::int32_t> tap_of(
-        plan->elements.size()); // the new tap that an element at a place of the old order is in
+    // Of an element at a place of the old order: the new tap that it is in, and whether it is the second one there.
+    std::vector<std::int32_t> tap_of(plan->elements.size());
+    std::vector<bool> is_second(plan->elements.size());
     for (std::size_t begin = 0, end = 0; begin < plan->elements.size(); begin = end) {
         const auto meets = [&](std::size_t i) { return plan->elements[i] * g.dilation % g.stride; };
         for (end = begin; end < plan->elements.size() && meets(end) == meets(begin); end++) {
             tap_of[end] = static_cast<std::int32_t>((pairs.size() + (end - begin)) / 2);
+            is_second[end] = (end - begin) % 2 != 0;
         }
         pairs.insert(pairs.end(), plan->elements.begin() + static_cast<std::ptrdiff_t>(begin),
                      plan->elements.begin() + static_cast<std::ptrdiff_t>(end));
         if (pairs.size() % 2) pairs.push_back(-1);
     }
-    for (std::int64_t r = 0; r < plan->residues; r++) {
+    plan->max_count = 0;
+    for (std::int64_t r = 0; r < plan->rows(); r++) {
         std::int32_t *const row = plan->table.data() + kTapColumns * r;
         if (row[1] == 0) continue;
-        row[1] = (row[1] + 1) / 2;
-        row[2] = tap_of[static_cast<std::size_t>(row[2])];
+        // The first tap's partner reads one step before it, outside of x, if no position meets it inside.
+        const auto first = static_cast<std::size_t>(row[2]);
+        const std::int64_t before = is_second[first] ? 1 : 0, offset = row[0] - before * g.offset_step;
+        plan->low = std::min(plan->low, offset);
+        row[0] = static_cast<std::int32_t>(offset);
+        row[1] = static_cast<std::int32_t>((row[1] + before + 1) / 2);
+        row[2] = tap_of[first];
+        plan->max_count = std::max(plan->max_count, row[1]);
     }
     plan->elements = std::move(pairs);
-    plan->max_count = (plan->max_count + 1) / 2;
-    plan->step *= 2;
+    plan->step = 2 * g.offset_step;
     plan->paired = true;
 }
 

@@ -160,11 +160,9 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
         call(table_buffer(tables_[0], 0, w.stride), {along_w.extent, 0}, along_w.begin);
         return;
     }
-    const Boxes boxes =
-        boxes_of(axes_[0], false, strip_axis_ == 0 ? q_begin : 0, strip_axis_ == 0 ? q_end : axes_[0].q_extent());
-    for (std::size_t i = 0; i < boxes.count; i++) {
-        const Box &box = boxes.box[i];
-        if (box.q_end <= box.q_begin) continue;
+    for (const ResidueRun &run : axes_[0].runs) {
+        const Box box = box_of(run, strip_axis_ == 0 ? q_begin : 0, strip_axis_ == 0 ? q_end : axes_[0].q_extent());
+        if (!box.any()) continue;
         call(table_buffer(tables_[0], box.first, box.count), {box.q_end - box.q_begin, box.count},
              along_w.begin + box.first);
     }

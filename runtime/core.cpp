@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core_parts.h"
+#include "division.h"
 #include "kernel_tables.h"
 #include "x_access.h"
 
@@ -51,31 +52,7 @@ namespace {
 // So many times as many tasks as are wanted, that one thread has one more than another tells.
 constexpr std::int64_t kMostUneven = 4;
 
-// Makes two boxes of one: of half of its residues each.
-void part_residues(Boxes *boxes) {
-    Box &first = boxes->box[0], &second = boxes->box[1];
-    if (boxes->count != 1 || first.count < 2) return;
-    second = first;
-    first.count /= 2;
-    second.first += first.count;
-    second.count -= first.count;
-    boxes->count = 2;
-}
-
 } // namespace
-
-Boxes boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int64_t q_end) {
-    const AxisGeometry &g = axis.geometry;
-    Boxes boxes;
-    if (whole) {
-        boxes.box[boxes.count++] = {0, g.stride, q_begin, q_end};
-        return boxes;
-    }
-    const std::int64_t more = g.out % g.stride, positions = g.out / g.stride;
-    if (more) boxes.box[boxes.count++] = {0, more, q_begin, std::min(q_end, positions + 1)};
-    if (positions > q_begin) boxes.box[boxes.count++] = {more, g.stride - more, q_begin, std::min(q_end, positions)};
-    return boxes;
-}
 
 Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
     : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x), copies_ends_(choice.copies_ends),
@@ -99,6 +76,11 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     copy_ = transposes() ? find_copy(v.isa, CopyOrder::kTransposed, v.arithmetic, x_bits, 1)
                          : find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(x_block()));
     plan_strips(threads);
+    if (is_float(v.arithmetic)) return;
+    const EpilogueLayout epilogue = epilogue_of(packed_, axes_);
+    const std::int64_t biases =
+        capped_product({epilogue.classes[0], epilogue.classes[1], epilogue.classes[2], epilogue.biases});
+    if (biases > kMostElements) overflow_ = too_large("its biases are # elements, a kernel counts up to #", biases);
 }
 
 std::uint64_t Core::weight_bytes() const {
@@ -277,23 +259,24 @@ void Core::compute_strip(const StripParts &rows, const Operands &o, const Parall
     // one with a tile more.
     const std::int64_t channel_parts = group_parts * tile_parts;
     const bool by_positions = positions_first || ceil_div(q_end - q_begin, tile) % parallel.threads == 0;
-    const auto boxes_of_part = [&](std::int64_t part) {
-        const auto [from, to] = positions_of_part(part);
-        std::array<Boxes, 3> boxes;
-        for (int a = 0; a < 3; a++) {
-            const bool strip_axis = a == strip_axis_;
-            boxes[a] = boxes_of(axes_[a], whole_[a], strip_axis ? from : 0, strip_axis ? to : axes_[a].q_extent());
-        }
-        if (in_halves) part_residues(&boxes[1]);
-        return boxes;
+    // Boxes that an axis has in each part, some of them empty.
+    std::array<std::size_t, 3> boxes;
+    for (std::size_t a = 0; a < 3; a++) boxes[a] = whole_[a] ? 1 : axes_[a].runs.size();
+    const bool halves = in_halves && boxes[1] == 1 && axes_[1].runs.front().count > 1;
+    if (halves) boxes[1] = 2;
+    const auto box_of_part = [&](std::size_t a, std::size_t i, std::int64_t from, std::int64_t to) {
+        const bool strip_axis = static_cast<int>(a) == strip_axis_;
+        const std::int64_t begin = strip_axis ? from : 0, end = strip_axis ? to : axes_[a].q_extent();
+        if (whole_[a]) return Box{0, axes_[a].geometry.stride, 0, begin, end};
+        if (a != 1 || !halves) return box_of(axes_[a].runs[i], begin, end);
+        ResidueRun half = axes_[a].runs.front();
+        const std::int64_t first = half.count / 2;
+        half.count = i ? half.count - first : first;
+        half.first += i ? first : 0;
+        half.row += i && half.has_taps ? first : 0;
+        return box_of(half, begin, end);
     };
-    // A part has as many boxes as the first one, or fewer: at the end of an axis all residues may have the same.
-    std::array<std::size_t, 3> most = {};
-    for (std::int64_t part = 0; part < q_parts; part++) {
-        const std::array<Boxes, 3> boxes = boxes_of_part(part);
-        for (std::size_t a = 0; a < 3; a++) most[a] = std::max(most[a], boxes[a].count);
-    }
-    const std::size_t per_part = most[0] * most[1] * most[2];
+    const std::size_t per_part = boxes[0] * boxes[1] * boxes[2];
     // What follows wants all boxes of a part: between them lie no gaps.
     const std::size_t per_task = o.post_ops ? per_part : 1;
     const auto tasks = static_cast<std::size_t>(q_parts * channel_parts) * (per_part / per_task);
@@ -303,7 +286,6 @@ void Core::compute_strip(const StripParts &rows, const Operands &o, const Parall
         const std::int64_t channels_part = by_positions ? rest % channel_parts : rest / q_parts,
                            part = by_positions ? rest / channel_parts : rest % q_parts;
         const std::int64_t tp = channels_part % tile_parts, gp = channels_part / tile_parts;
-        const std::array<Boxes, 3> boxes = boxes_of_part(part);
         Call c;
         std::tie(c.q_begin, c.q_end) = positions_of_part(part);
         c.group_begin = group_tiles * gp / group_parts * packed_.group_tile;
@@ -311,10 +293,9 @@ void Core::compute_strip(const StripParts &rows, const Operands &o, const Parall
         c.oc_tile_begin = packed_.tiles() * tp / tile_parts;
         c.oc_tile_end = packed_.tiles() * (tp + 1) / tile_parts;
         for (std::size_t b = first % per_part; b < first % per_part + per_task; b++) {
-            const std::size_t bw = b % most[0], bh = b / most[0] % most[1], bd = b / most[0] / most[1];
-            if (bw >= boxes[0].count || bh >= boxes[1].count || bd >= boxes[2].count) continue;
-            c.box = {boxes[0].box[bw], boxes[1].box[bh], boxes[2].box[bd]};
-            call(rows, c, o);
+            const std::size_t at[3] = {b % boxes[0], b / boxes[0] % boxes[1], b / boxes[0] / boxes[1]};
+            for (std::size_t a = 0; a < 3; a++) c.box[a] = box_of_part(a, at[a], c.q_begin, c.q_end);
+            if (c.box[0].any() && c.box[1].any() && c.box[2].any()) call(rows, c, o);
         }
         if (o.post_ops) finish(s, c, o);
     });

@@ -41,7 +41,8 @@ class Core {
     bool copies_ends() const { return copies_ends_; }        // then that is but of strips that taps leave
     bool copies_row_ends() const { return in_place_.any(); } // or for the columns at the ends of rows alone
     std::int64_t strip_count() const;
-    const Variant *row_end() const { // what computes the ends of rows; null: the variant
+    const Refusal &overflow() const { return overflow_; } // why it must not run, or nothing
+    const Variant *row_end() const {                      // what computes the ends of rows; null: the variant
         return narrower_.holding(axes_[0].q_extent() % variant_->tile_q);
     }
 
@@ -126,6 +127,7 @@ class Core {
     std::int64_t images_ = 1;     // images copied and computed at a time
     int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all share each strip
     std::uint64_t copy_bytes_ = 0;
+    Refusal overflow_;
 };
 
 } // namespace convtranspose

@@ -9,9 +9,9 @@ namespace convtranspose {
 namespace {
 
 // Halide takes any number of int32 of a table: (residue, column), one row after the other.
-Buffer<2> table_buffer(const AxisPlan &axis, std::int64_t first_residue) {
-    Buffer<2> b(axis.table.data() + kTapColumns * first_residue, halide_type_t(halide_type_int, 32));
-    b.set(0, 0, axis.residues - first_residue, kTapColumns);
+Buffer<2> table_buffer(const AxisPlan &axis, const Box &box) {
+    Buffer<2> b(axis.table.data() + kTapColumns * box.row, halide_type_t(halide_type_int, 32));
+    b.set(0, 0, axis.rows() - box.row, kTapColumns);
     b.set(1, 0, kTapColumns, 1);
     return b;
 }
@@ -33,7 +33,8 @@ void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands 
     const std::int64_t block = packed_.block;
     const int blocked = block > 1 ? 1 : 0; // dimensions in front
 
-    // q counts from 0 in a call: x moves instead.
+    // q counts from 0 in a call: x moves instead. Its first position is one that the call reads, as kernels multiply that by strides
+    // in 32 bits.
     Buffer<7> x(s.x + c.group_begin * s.group_stride * x_size, x_type);
     if (blocked) x.set(0, 0, x_block(), 1);
     for (int a = 0; a < 3; a++) {
@@ -45,8 +46,14 @@ void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands 
             begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
             end = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, end);
         }
+        const AxisPlan &axis = axes_[a];
+        const Box &box = c.box[a];
+        const std::int64_t tile = a == 0 ? v.tile_q : a == 1 ? v.tile_qh : 1; // the last one may begin before the box
+        if (axis.low != axis.high)
+            begin = std::clamp(std::min(box.q_begin, box.q_end - tile) + axis.low - s.x_min[a], begin,
+                               std::max(begin, end));
         x.raw.host += begin * s.strides.axes[a] * x_size;
-        x.set(blocked + a, s.x_min[a] + begin - c.box[a].q_begin, end - begin, s.strides.axes[a]);
+        x.set(blocked + a, s.x_min[a] + begin - box.q_begin, end - begin, s.strides.axes[a]);
     }
     x.set(blocked + 3, 0, x_blocks(), s.strides.c);
     x.set(blocked + 4, 0, read_groups, s.group_stride);
@@ -111,8 +118,8 @@ void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands 
     out.raw.dimensions = dim;
     out.raw.host = static_cast<std::uint8_t *>(o.y) + y_offset * y_size;
 
-    Buffer<2> taps_w = table_buffer(axes_[0], c.box[0].first), taps_h = table_buffer(axes_[1], c.box[1].first),
-              taps_d = table_buffer(axes_[2], c.box[2].first);
+    Buffer<2> taps_w = table_buffer(axes_[0], c.box[0]), taps_h = table_buffer(axes_[1], c.box[1]),
+              taps_d = table_buffer(axes_[2], c.box[2]);
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
     v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
           axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,

@@ -49,7 +49,7 @@ void Core::locate_copy(Strip *s, char *copy) const {
 
 // Without those past the last row.
 std::int64_t Core::copied_elements(const Strip &s) const {
-    return s.images * copied_row(s) * s.x_extent[1] * s.x_extent[2] * copied_column();
+    return capped_product({s.images, copied_row(s), s.x_extent[1], s.x_extent[2], copied_column()});
 }
 
 // What one call of a copy kernel copies, and where it begins, in elements.

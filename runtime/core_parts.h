@@ -4,6 +4,7 @@
 
 #include <HalideRuntime.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -26,8 +27,10 @@ struct Buffer {
     }
 
     void set(int d, std::int64_t min, std::int64_t extent, std::int64_t stride) {
+        // The stride of a single position may be any number, and is of no use.
+        const bool fits = stride == static_cast<std::int32_t>(stride);
         dims[d] = halide_dimension_t(static_cast<std::int32_t>(min), static_cast<std::int32_t>(extent),
-                                     static_cast<std::int32_t>(stride));
+                                     fits ? static_cast<std::int32_t>(stride) : 0);
     }
 };
 
@@ -82,15 +85,16 @@ struct Core::StripParts {
 // axis with built-in stride has all residues, and positions past the end of y that are not stored.
 struct Box {
     std::int64_t first = 0, count = 1;
+    std::int64_t row = 0; // of the table of taps: of the first residue
     std::int64_t q_begin = 0, q_end = 0;
+
+    bool any() const { return q_begin < q_end; }
 };
 
-// y has out % stride residues of one position more than the rest: at most two boxes.
-struct Boxes {
-    std::array<Box, 2> box;
-    std::size_t count = 0;
-};
-Boxes boxes_of(const AxisPlan &axis, bool whole, std::int64_t q_begin, std::int64_t q_end);
+// A run of the axis, at positions q_begin..q_end-1 as far as it has them.
+inline Box box_of(const ResidueRun &run, std::int64_t q_begin, std::int64_t q_end) {
+    return {run.first, run.count, run.row, q_begin, std::min(q_end, run.q_extent)};
+}
 
 // One call of the pipeline.
 struct Core::Call {

@@ -9,14 +9,11 @@ bool CoreProblem::reads_outside(std::size_t axis) const {
     const AxisPlan &a = plan[axis];
     if (a.low == a.high) return false;
     if (a.low < 0) return true;
-    // The last position differs by residue, so look at each.
-    for (std::int64_t r = 0; r < a.residues; r++) {
-        const std::int64_t positions = (a.geometry.out - r + a.geometry.stride - 1) / a.geometry.stride;
-        const std::int32_t *const row = a.table.data() + kTapColumns * r;
-        const std::int64_t offset = row[0], count = row[1];
-        if (count && positions - 1 + offset + (count - 1) * a.geometry.offset_step >= a.geometry.in) return true;
-    }
-    return false;
+    bool leaves = false;
+    a.for_each_with_taps([&](const ResidueRun &run, std::int64_t, const std::int32_t *row) {
+        leaves = leaves || run.q_extent - 1 + row[0] + (row[1] - 1) * a.step >= a.geometry.in;
+    });
+    return leaves;
 }
 
 bool CoreProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
@@ -25,10 +22,10 @@ std::size_t CoreProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 
 
 namespace {
 
-// With one input position the stride matters to nobody. One that no two kernel elements share a residue of makes every
-// output position a residue of its own, with one tap or none, so that nothing is computed from the zeros around x.
+// With one input position the stride matters to nobody. One as long as y makes every output position a residue of its own, with
+// one tap or none, so that nothing is computed from the zeros around x.
 AxisGeometry single_position(AxisGeometry a) {
-    a.stride = a.out + a.pad_begin + (a.kernel - 1) * a.dilation + 1;
+    a.stride = a.out;
     const std::int64_t divisor = std::gcd(a.stride, a.dilation);
     a.kernel_step = -(a.stride / divisor);
     a.offset_step = a.dilation / divisor;

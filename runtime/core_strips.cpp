@@ -58,16 +58,16 @@ void Core::plan_strips(int threads) {
     // Bytes of the copy of one image.
     const std::int64_t size = operand_size(v), channels = copied_column(), positions = q[strip_axis_];
     const Strip whole = strip(1, 0, positions);
-    const std::int64_t image_bytes =
-        std::max<std::int64_t>(whole.x_extent[0] * whole.x_extent[1] * whole.x_extent[2] * channels * size, 1);
+    const std::int64_t image_bytes = std::max<std::int64_t>(
+        capped_product({whole.x_extent[0], whole.x_extent[1], whole.x_extent[2], channels, size}), 1);
     if (v.family != Family::kReference) {
         const std::int64_t weights_bytes = packed_.weights() * size;
         const std::int64_t near =
             std::clamp(weights_bytes, std::min(kLeastStripBytes, machine().near_strip), machine().near_strip);
         const std::int64_t residues =
-            (v.stride_w ? 1 : axes_[0].residues) * (v.stride_h ? 1 : axes_[1].residues) * axes_[2].residues;
-        const std::int64_t near_bytes = ceil_div(image_bytes, near) * weights_bytes,
-                           far_bytes = weights_bytes + packed_.tiles() * residues * image_bytes;
+            capped_product({v.stride_w ? 1 : axes_[0].residues, v.stride_h ? 1 : axes_[1].residues, axes_[2].residues});
+        const std::int64_t near_bytes = capped_product({ceil_div(image_bytes, near), weights_bytes}),
+                           far_bytes = weights_bytes + capped_product({packed_.tiles(), residues, image_bytes});
         const bool is_near = kFarMore * near_bytes <= far_bytes;
         const std::int64_t strip_bytes = is_near ? near : std::clamp(weights_bytes, kLeastStripBytes, kMostStripBytes);
         // Never less than a tile and one, so that the residues with one position less fill a tile too.
@@ -87,7 +87,7 @@ void Core::plan_strips(int threads) {
         const std::int64_t y_bytes = y_volume * static_cast<std::int64_t>(convt_dtype_size(v.dtype));
         const bool meets_in_y = v.family == Family::kChannels && v.store == Store::kChannels &&
                                 packed_.tiles() * residues > 1 && weights_bytes <= kSharedWeightsBytes &&
-                                packed_.ic * packed_.taps_volume() <= kFewSteps * residues &&
+                                packed_.ic * packed_.taps_volume() / kFewSteps < residues &&
                                 y_bytes * batch > kPieceBytes;
         // Strips that an image makes of so many bytes of either.
         const auto strips_of = [&](std::int64_t of_x, std::int64_t of_y) {
@@ -154,9 +154,11 @@ void Core::plan_strips(int threads) {
         most = std::max(most, elements);
     }
     // Tiles are read whole: past the last column of the last row there must be memory.
-    const std::int64_t column = copies_channels_inside() ? channels : x_block();
-    copy_bytes_ =
-        static_cast<std::uint64_t>(ceil_div((most + (v.tile_q + v.lanes) * column) * size, kCacheLine) * kCacheLine);
+    const std::int64_t column = copies_channels_inside() ? channels : x_block(),
+                       elements = most + (v.tile_q + v.lanes) * column;
+    if (elements > kMostElements)
+        overflow_ = too_large("its copy of x has # elements, a kernel counts up to #", elements);
+    copy_bytes_ = static_cast<std::uint64_t>(ceil_div(capped_product({elements, size}), kCacheLine) * kCacheLine);
 }
 
 // Where the i-th strip of an image begins: they are of as many whole tiles each as can be, and the last has the rest, or is it.

@@ -12,21 +12,6 @@ namespace convtranspose {
 
 namespace {
 
-// Of all residues, without taps that leave x: of all positions on average.
-double taps_inside(const AxisPlan &a) {
-    const auto positions = static_cast<double>(a.q_extent());
-    double inside = 0;
-    for (std::int64_t r = 0; r < a.residues; r++) {
-        const std::int32_t *const row = a.table.data() + kTapColumns * r;
-        for (std::int64_t t = 0; t < row[1]; t++) {
-            const std::int64_t offset = row[0] + t * a.step;
-            const std::int64_t begin = std::clamp<std::int64_t>(-offset, 0, a.q_extent());
-            inside += static_cast<double>(std::clamp(a.geometry.in - offset, begin, a.q_extent()) - begin);
-        }
-    }
-    return positions > 0 ? inside / positions : 0;
-}
-
 double cost_of_reference(const CostTerms &t) {
     return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
            (t.residues * 10 + t.taps * (5 + t.ic * 5));
@@ -53,7 +38,7 @@ double cycles_per_load(double vector_bytes) { return vector_bytes < 64 ? 0 : mac
 CostTerms::CostTerms(const Variant &variant, const CoreProblem &problem)
     : v(variant), p(problem), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]), d(problem.plan[2]) {
     for (std::size_t a = 0; a < 3; a++) {
-        taps *= skips_outside(v, a) ? taps_inside(p.plan[a]) : tap_count(p.plan[a]);
+        taps *= skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
         residues *= static_cast<double>(p.plan[a].residues);
     }
     // A pair of 16-bit products is added by an instruction of its own without VNNI, on other ports in part.

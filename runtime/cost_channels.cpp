@@ -27,15 +27,19 @@ double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
     if (v.isa > Isa::kAmx || v.store != Store::kChannels || block_of(v) > 1 || v.tile_q < kFelt || unrolls_taps(v))
         return 0;
     const std::int64_t most = v.tile_q <= kMostTwo ? 2 : 1;
+    // Taps of n whose distance a + t * step is at least `least`, for t = from .. n - 1.
+    const auto at_least = [&](std::int64_t a, std::int64_t from, std::int64_t n, std::int64_t least) {
+        return std::max<std::int64_t>(n - std::max(from, ceil_div(least - a, w.step)), 0);
+    };
     double positions = 0;
-    for (std::int64_t r = 0; r < w.residues; r++) {
-        const std::int32_t *const row = w.table.data() + kTapColumns * r;
-        for (std::int64_t t = 0; t < row[1]; t++) {
-            const std::int64_t begin = first + row[0] + t * w.step, left = -begin,
-                               right = begin + v.tile_q - w.geometry.in;
-            positions += static_cast<double>(std::clamp<std::int64_t>(left > 0 ? left : right, 0, most));
+    w.for_each_with_taps([&](const ResidueRun &, std::int64_t, const std::int32_t *row) {
+        const std::int64_t begin = first + row[0], n = row[1], end = begin + v.tile_q - w.geometry.in;
+        const std::int64_t before = n - at_least(begin, 0, n, 0); // taps that read before x
+        for (std::int64_t least = 1; least <= most; least++) {
+            const std::int64_t left = n - at_least(begin, 0, n, 1 - least);
+            positions += static_cast<double>(left + at_least(end, before, n, least));
         }
-    }
+    });
     return positions;
 }
 
@@ -156,7 +160,7 @@ double CostOfChannels::tile(const Variant &tile) const {
 // Of a tile whose row begins there. Of 8x8 images (4x4 stride 2), where it would be 1.067, it is 1.04.
 double CostOfChannels::saved(const Variant &tile, double first) const {
     const double positions = left_out(tile, t_.w, static_cast<std::int64_t>(first) * v_.tile_q);
-    return positions > 0 ? 0.65 * t_.ic * t_.taps / tap_count(t_.w) * positions * k_step(tile) / tile.tile_q : 0;
+    return positions > 0 ? 0.65 * t_.ic * t_.taps / t_.w.taps * positions * k_step(tile) / tile.tile_q : 0;
 }
 
 double CostOfChannels::operator()(const Variant *narrower) const {

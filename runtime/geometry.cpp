@@ -358,6 +358,7 @@ AxisGeometry pointwise_axis(std::int64_t extent) {
 }
 
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
+    if (residue >= axis.out) return Taps();
     // k * dilation = residue + pad_begin (mod stride), divided by the gcd, has one solution modulo `period`.
     const std::int64_t target = residue + axis.pad_begin;
     const std::int64_t common = std::gcd(axis.stride, axis.dilation);
@@ -367,11 +368,15 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
         multiply_mod(target / common % period, inverse_mod(axis.dilation / common, period), period);
     if (first >= axis.kernel) return Taps();
 
-    Taps taps;
-    taps.count = (axis.kernel - 1 - first) / period + 1;
-    taps.kernel_begin = first + (taps.count - 1) * period; // the largest, for it reads the first input position
-    taps.offset = (target - taps.kernel_begin * axis.dilation) / axis.stride; // exact
-    return taps;
+    const std::int64_t positions = ceil_div(axis.out - residue, axis.stride);
+    const std::int64_t all = (axis.kernel - 1 - first) / period + 1;
+    const std::int64_t largest = first + (all - 1) * period; // for it reads the first input position
+    const std::int64_t offset = (target - largest * axis.dilation) / axis.stride; // exact
+    // Those that some position q in 0..positions-1 meets inside x.
+    const std::int64_t begin = std::max<std::int64_t>(0, ceil_div(1 - positions - offset, axis.offset_step));
+    const std::int64_t end = std::min(all, floor_div(axis.in - 1 - offset, axis.offset_step) + 1);
+    if (begin >= end) return Taps();
+    return {largest - begin * period, offset + begin * axis.offset_step, end - begin};
 }
 
 Status resolve(const convt_problem &problem, Geometry *geometry) {

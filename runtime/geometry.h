@@ -22,7 +22,8 @@ int raw(const Enum &value) {
 
 // The taps of one residue of one axis. Output positions o = stride*q + residue meet kernel elements
 // kernel_begin + t*kernel_step, t = 0..count-1, and there read input positions q + offset + t*offset_step
-// where those lie inside the input; elsewhere the tap contributes nothing.
+// where those lie inside the input; elsewhere the tap contributes nothing. Taps that no position of the output meets inside the
+// input are left out.
 // Ordered by rising input position, so kernel_step < 0 < offset_step (both of AxisGeometry). count may be 0.
 struct Taps {
     std::int64_t kernel_begin = 0;

@@ -119,37 +119,24 @@ Status LayerPlan::choose(const Packed *packed) {
         problem_.fits_int32 = packed->facts.fits_int32;
     }
     candidates_ = convtranspose::candidates(problem_, settings_.isa);
-    std::string refusal;
-    bool built = !names_a_variant();
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
         // The reference of floats reads any packing of its operands.
         const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
                                v.arithmetic == packed->layout.arithmetic;
-        if (!c.refusal.text && packed_otherwise && !reads_any) {
-            c.refusal = {kPackedOtherwise};
-        }
-        if (settings_.variant == v.name) {
-            built = true;
-            refusal =
-                concat("variant ", v.name, " on ", isa_name(v.isa), " cannot run this problem: ", to_string(c.refusal));
-        }
-    }
-    if (!built) {
-        return Status(CONVT_UNSUPPORTED,
-                      concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
+        if (!c.refusal.text && packed_otherwise && !reads_any) c.refusal = {kPackedOtherwise};
     }
     std::string note;
-    const Candidate *const recorded = tuned(&note);
-    const Candidate *const best = recorded ? recorded : cheapest(candidates_);
-    if (!best && !names_a_variant()) {
-        return Status(CONVT_UNSUPPORTED,
-                      concat("no kernel of ", isa_name(settings_.isa), " for ",
-                             geometry_.quantized() ? "quantized layers" : convt_dtype_name(geometry_.dtype),
-                             " is built in"));
+    const Candidate *recorded = nullptr, *best = nullptr;
+    for (;;) {
+        recorded = tuned(&note);
+        best = recorded ? recorded : cheapest(candidates_);
+        if (!best) return refused();
+        core_ = Core(problem_, *best, settings_.parallel.threads, packed && packed->block ? &packed->layout : nullptr);
+        if (!core_.overflow().text) break;
+        candidates_[static_cast<std::size_t>(best - candidates_.data())].refusal = core_.overflow();
     }
-    if (!best) return Status(CONVT_UNSUPPORTED, refusal);
     reason_ = names_a_variant() ? "asked for by name"
               : recorded        ? note
               : best->variant->family == Family::kReference
@@ -157,24 +144,42 @@ Status LayerPlan::choose(const Packed *packed) {
                   : concat("least estimated cost; ", family_rule(best->variant->family));
     if (!recorded && !note.empty()) reason_ += concat(" (", note, ")");
     cost_ = best->cost;
-    core_ = Core(problem_, *best, settings_.parallel.threads, packed && packed->block ? &packed->layout : nullptr);
     return Status();
 }
 
-void LayerPlan::plan_fallbacks() {
+// Why no candidate can.
+Status LayerPlan::refused() const {
+    for (const Candidate &c : candidates_) {
+        const Refusal &r = c.refusal;
+        if (names_a_variant() ? settings_.variant != c.variant->name : !r.is_overflow) continue;
+        return Status(r.is_overflow ? CONVT_OVERFLOW : CONVT_UNSUPPORTED,
+                      concat("variant ", c.variant->name, " on ", isa_name(c.variant->isa),
+                             " cannot run this problem: ", to_string(r)));
+    }
+    if (names_a_variant()) {
+        return Status(CONVT_UNSUPPORTED,
+                      concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
+    }
+    return Status(CONVT_UNSUPPORTED,
+                  concat("no kernel of ", isa_name(settings_.isa), " for ",
+                         geometry_.quantized() ? "quantized layers" : convt_dtype_name(geometry_.dtype),
+                         " is built in"));
+}
+
+Status LayerPlan::plan_fallbacks() {
     fallbacks_.clear();
     const Variant &chosen = core_.variant();
-    if (!weights_at_run_time() || chosen.family == Family::kReference) return;
+    if (!weights_at_run_time() || chosen.family == Family::kReference) return Status();
     const int threads = settings_.parallel.threads;
     if (!geometry_.quantized()) {
-        if (!problem_.reads_outside()) return;
+        if (!problem_.reads_outside()) return Status();
         for (const Candidate &c : candidates_) {
             const bool reads_it = c.variant->arithmetic == chosen.arithmetic;
             if (!c.refusal.text && c.variant->family == Family::kReference && reads_it) {
                 fallbacks_.emplace_back(problem_, c, threads, &core_.packed_layout());
             }
         }
-        return;
+        return Status();
     }
     CoreProblem problem = problem_;
     for (const bool fits_int32 : {true, false}) {
@@ -186,8 +191,15 @@ void LayerPlan::plan_fallbacks() {
         for (const Candidate &c : list) {
             if (!c.refusal.text && (!best || c.cost < best->cost)) best = &c;
         }
+        if (!best) return refused();
         fallbacks_.emplace_back(problem, *best, threads);
+        if (const Refusal &r = fallbacks_.back().overflow(); r.text) {
+            return Status(CONVT_OVERFLOW,
+                          concat("variant ", best->variant->name,
+                                 ", for weights of some runs, cannot run this problem: ", to_string(r)));
+        }
     }
+    return Status();
 }
 
 Status LayerPlan::finish_planning() {
@@ -203,7 +215,7 @@ Status LayerPlan::finish_planning() {
         workspace_bytes_ = method_->workspace_bytes();
         return fits_in_memory(workspace_bytes_);
     }
-    plan_fallbacks();
+    if (Status status = plan_fallbacks(); !status) return status;
     std::uint64_t core_bytes = core_.workspace_bytes(), core_packed = core_.packed_bytes(),
                   core_epilogue = core_.epilogue_bytes();
     for (const Core &core : fallbacks_) {
@@ -254,7 +266,8 @@ Status LayerPlan::plan_method(const void *w, const void *b) {
     if (wanted.empty() && record_ && (is_method(record_->variant) || core_.variant().name == record_->variant)) {
         wanted = record_->variant;
     }
-    MethodRequest request = {geometry_, settings_, w, b, core_.variant().arithmetic, cost_};
+    MethodRequest request = {
+        geometry_, settings_, w, b, quantization_ ? &*quantization_ : nullptr, core_.variant().arithmetic, cost_};
     request.settings.variant.clear(); // what is asked for is of this one
     if (!wanted.empty()) request.most = std::numeric_limits<double>::infinity();
     for (const MethodKind &kind : methods()) {
@@ -425,11 +438,16 @@ void LayerPlan::list() const {
         std::stable_sort(able.begin(), able.end(),
                          [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
         for (const Candidate *const c : able) able_.push_back(c->variant->name);
-        if (weights_at_run_time() || geometry_.quantized()) return;
+        if (weights_at_run_time()) return;
         // The chosen one in front, the others behind the best kernel.
         std::vector<const char *> others;
         for (const MethodKind &kind : methods()) {
-            if (kind.name != method_name_ && (settings_.winograd || !kind.rounds_otherwise))
+            // Those that are no estimate's may still do if they are asked for; with integers only such do as have one.
+            const bool has_estimate = std::any_of(estimates_.begin(), estimates_.end(), [&](const MethodEstimate &e) {
+                return std::strcmp(e.name, kind.name) == 0;
+            });
+            const bool may = has_estimate || (estimates_.empty() && !geometry_.quantized());
+            if (may && kind.name != method_name_ && (settings_.winograd || !kind.rounds_otherwise))
                 others.push_back(kind.name);
         }
         able_.insert(able_.begin() + (able_.empty() ? 0 : 1), others.begin(), others.end());

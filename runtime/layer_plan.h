@@ -100,7 +100,8 @@ class LayerPlan {
 
     Status choose(const Packed *packed);
     Status finish_planning();
-    void plan_fallbacks();
+    Status refused() const;
+    Status plan_fallbacks();
     const Candidate *cheapest(const std::vector<Candidate> &candidates) const;
     const Candidate *tuned(std::string *note) const;
     Status plan_method(const void *w, const void *b);

@@ -6,13 +6,15 @@
 #include "depth_to_space.h"
 #include "images_as_row.h"
 #include "other_layout.h"
+#include "output_parts.h"
 #include "residue_layers.h"
 #include "winograd.h"
 
 namespace convtranspose {
 
-const std::array<MethodKind, 6> &methods() {
-    static constexpr std::array<MethodKind, 6> all = {{
+const std::array<MethodKind, 7> &methods() {
+    static constexpr std::array<MethodKind, 7> all = {{
+        {"output_parts", false, false, OutputParts::create},
         {"residue_layers", false, false, ResidueLayers::create},
         {"depth_to_space", false, false, DepthToSpace::create},
         {"col2im", true, false, Col2im::create},

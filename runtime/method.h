@@ -62,8 +62,9 @@ struct MethodRequest {
     const Geometry &geometry;
     PlanSettings settings; // of the layers
     const void *w, *b;     // w: null if it arrives with each run. b: null likewise, or if there is none
-    Arithmetic arithmetic; // of the kernel that would compute it otherwise
-    double most;           // estimated cycles that the method must stay below
+    const QuantizationValues *quantization; // null likewise, or if the problem is not quantized
+    Arithmetic arithmetic;                  // of the kernel that would compute it otherwise
+    double most;                            // estimated cycles that the method must stay below
 };
 
 struct MadeMethod {
@@ -81,7 +82,7 @@ struct MethodKind {
 bool rounds_otherwise(const std::string &name);
 
 // In the order in which they are tried: each has to be estimated to take less than those before it.
-const std::array<MethodKind, 6> &methods();
+const std::array<MethodKind, 7> &methods();
 
 } // namespace convtranspose
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 
+#include "division.h"
 #include "packed_weights.h"
 
 namespace convtranspose {
@@ -36,7 +37,7 @@ Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreP
         const BuiltInAxis &a = b.axes[i];
         const AxisPlan &plan = p.plan[i];
         if (a.out && a.out != plan.geometry.out) return {kOuts[i], a.out, plan.geometry.out};
-        for (std::int64_t r = 0; a.count && r < plan.residues; r++) {
+        for (std::int64_t r = 0; a.count && r < plan.rows(); r++) {
             const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + 1)];
             if (count != a.count) return {kCounts[i], a.count, count};
         }
@@ -58,7 +59,20 @@ Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreP
     return {};
 }
 
+// Elements of the weights as the variant packs them.
+std::int64_t packed_weights(const Variant &v, const CoreProblem &p) {
+    const PackedLayout packing = packing_of(v);
+    const auto whole = [](std::int64_t count, std::int64_t part) { return ceil_div(count, part) * part; };
+    const auto taps = [&](std::size_t a) { return static_cast<std::int64_t>(p.plan[a].elements.size()); };
+    const std::int64_t group = p.geometry.group;
+    return capped_product({packing.oc_tile ? group : whole(group, packing.group_tile),
+                           packing.oc_tile ? whole(p.oc(), packing.oc_tile) : 1,
+                           whole(p.ic(), packing.block * packing.blocks_at_once), taps(0), taps(1), taps(2)});
+}
+
 } // namespace
+
+Refusal too_large(const char *text, std::int64_t elements) { return {text, elements, kMostElements, true}; }
 
 Refusal refusal(const Variant &v, const CoreProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
@@ -68,6 +82,14 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     if (v.dtype != p.y_dtype) return {"computes another type"};
     if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
     if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
+    if (const std::int64_t weights = packed_weights(v, p); weights > kMostElements) {
+        return too_large("its packed weights have # elements, a kernel counts up to #", weights);
+    }
+    for (const AxisPlan &axis : p.plan) {
+        if (!axis.fits_kernels()) {
+            return too_large("positions of x reach up to #, a kernel counts up to #", axis.q_extent() + axis.high);
+        }
+    }
     if (v.family == Family::kReference) return {};
     if (!p.fits_int32) return {"sums may not fit in 32 bits"};
     if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8)

@@ -14,8 +14,12 @@ namespace convtranspose {
 struct Refusal {
     const char *text = nullptr; // # stands for the numbers, in order; null: it can
     std::int64_t first = 0, second = 0;
+    bool is_overflow = false; // it could, were numbers of more bits
 };
 std::string to_string(const Refusal &refusal);
+
+// Something that a kernel reads or writes has more elements than it can count.
+Refusal too_large(const char *text, std::int64_t elements);
 
 // What stands against the variant, or nothing.
 Refusal refusal(const Variant &variant, const CoreProblem &problem);

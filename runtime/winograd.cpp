@@ -78,8 +78,11 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
     axis.stride = geometry.stride;
     std::vector<std::vector<Entry>> of_residues;
     std::vector<Entry> all;
+    // All taps, whether or not a position meets them inside x: the packed weights serve every input size.
+    AxisGeometry endless = geometry;
+    endless.in = endless.out = std::int64_t{1} << 40;
     for (std::int64_t r = 0; r < geometry.stride; r++) {
-        const Taps taps = taps_of(geometry, r);
+        const Taps taps = taps_of(endless, r);
         Residue residue;
         residue.kernel_begin = taps.kernel_begin;
         residue.count = static_cast<int>(std::min<std::int64_t>(taps.count, kMostTaps + 1));

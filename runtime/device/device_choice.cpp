@@ -21,7 +21,7 @@ std::int64_t axis_product(const std::array<AxisPlan, 3> &axes, std::int64_t (*f)
 
 double terms_per_output(const std::array<AxisPlan, 3> &axes) { // on average over the residues
     double terms = 1;
-    for (const AxisPlan &a : axes) terms *= static_cast<double>(a.elements.size()) / static_cast<double>(a.residues);
+    for (const AxisPlan &a : axes) terms *= a.taps / static_cast<double>(a.residues);
     return terms;
 }
 
@@ -54,6 +54,9 @@ Refusal refusal(const DeviceVariant &v, const DeviceQuestion &q) {
     const std::int64_t tiles =
         each ? ceil_div(g.out_channels, v.tile_oc) : g.group * ceil_div(g.out_channels_per_group(), v.tile_oc);
     if (tiles > kMostBlocks) return {"# tiles of output channels, a grid has #", tiles, kMostBlocks};
+    for (const AxisPlan &axis : axes) {
+        if (!axis.fits_kernels()) return {"positions of x do not fit in 32 bits"};
+    }
     const std::int64_t residues = axis_product(axes, [](const AxisPlan &a) { return a.residues; });
     if (!each && residues > kMostBlocks) return {"# residues, a grid has #", residues, kMostBlocks};
     const std::int64_t positions =

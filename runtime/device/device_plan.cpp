@@ -188,7 +188,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     const DeviceVariant &v = *kernel->choice.variant;
     if (v.family == DeviceFamily::kEach) {
         for (std::size_t a = 0; a < 3; a++) {
-            const auto &table = axes[a].table;
+            const std::vector<std::int32_t> table = axes[a].row_for_each();
             Status status = upload_table(table.data(), table.size() * sizeof table[0], &kernel->taps[a]);
             if (!status) return status;
         }
@@ -196,7 +196,9 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     }
     std::vector<std::int32_t> elements;
     std::vector<std::array<std::int32_t, kPartColumns>> parts;
-    const auto row = [&](std::size_t a, std::int64_t residue) { return axes[a].table.data() + kTapColumns * residue; };
+    const std::array<std::vector<std::int32_t>, 3> tables = {axes[0].row_for_each(), axes[1].row_for_each(),
+                                                             axes[2].row_for_each()};
+    const auto row = [&](std::size_t a, std::int64_t residue) { return tables[a].data() + kTapColumns * residue; };
     const std::int64_t taps_w = kernel->layout.taps[0], taps_h = kernel->layout.taps[1];
     for (std::int64_t d = 0; d < axes[2].residues; d++) {
         for (std::int64_t h = 0; h < axes[1].residues; h++) {

@@ -65,12 +65,15 @@ std::vector<Meeting> by_taps(const AxisGeometry &axis) {
     return meetings;
 }
 
-// Every kernel element that meets a residue, with its input offset, by trying all of them.
+// Every kernel element that meets a residue inside x at some position, with its input offset, by trying all of them.
 std::vector<std::pair<std::int64_t, std::int64_t>> taps_by_trying(const AxisGeometry &axis, std::int64_t residue) {
     std::vector<std::pair<std::int64_t, std::int64_t>> taps;
     for (std::int64_t k = axis.kernel - 1; k >= 0; --k) { // rising input position
         const std::int64_t distance = residue + axis.pad_begin - k * axis.dilation;
-        if (distance % axis.stride == 0) taps.emplace_back(k, distance / axis.stride);
+        if (distance % axis.stride != 0) continue;
+        const std::int64_t offset = distance / axis.stride, last = (axis.out - 1 - residue) / axis.stride;
+        const bool is_met = residue < axis.out && offset < axis.in && last + offset >= 0;
+        if (is_met) taps.emplace_back(k, offset);
     }
     return taps;
 }
