@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -31,9 +32,21 @@ using convtranspose::LayerPlan;
 using convtranspose::Shape;
 using convtranspose::Status;
 
+namespace {
+
+struct KeptWeights {
+    convtranspose::Block w, b; // b: empty if there is none
+};
+
+} // namespace
+
 struct convt_plan {
+    Geometry geometry;
     std::unique_ptr<LayerPlan> plan; // or else:
     std::unique_ptr<convtranspose::DevicePlan> device;
+    std::vector<std::size_t> dimensions; // of x and y, that the plan is of: without unit axes on the CPU
+    // Where those are not all, and weights are constant: as they came, for an input size that has more along the other axes.
+    std::shared_ptr<const KeptWeights> kept;
     convtranspose::Problem problem; // what reshape resolves again
     double macs = 0;
 };
@@ -52,6 +65,7 @@ using convtranspose::overflow;
 using convtranspose::raw;
 using convtranspose::Strides;
 using convtranspose::to_string;
+using convtranspose::volume;
 
 // Memory that needs no allocation and no destructor: reporting a failure cannot fail. A longer message is cut off.
 CONVTRANSPOSE_THREAD_LOCAL char last_error[2048] = "";
@@ -335,11 +349,44 @@ Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
+// Plans on the CPU, of plan->geometry without its unit axes. w and b: null if they arrive with each run.
+Status plan_on_cpu(const convtranspose::PlanSettings &settings, const convtranspose::QuantizationValues *quantization,
+                   const void *w, const void *b, convt_plan *plan) {
+    const Geometry &g = plan->geometry;
+    plan->dimensions = without_unit_axes(g);
+    Status status = LayerPlan::create(with_dimensions(g, plan->dimensions), settings, quantization, w, b, &plan->plan);
+    if (!status || !w || plan->dimensions.size() == g.x_shape.size()) return status;
+    const auto copy = [&](const void *from, std::uint64_t bytes, convtranspose::Block *to) {
+        *to = convtranspose::Block(settings.allocator, bytes);
+        if (!*to) return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of weights"));
+        if (bytes) std::memcpy(to->data(), from, static_cast<std::size_t>(bytes));
+        return Status();
+    };
+    auto kept = std::make_shared<KeptWeights>();
+    status = copy(w, static_cast<std::uint64_t>(volume(g.w_shape)) * convt_dtype_size(g.w_dtype), &kept->w);
+    if (status && b) {
+        const auto channels = static_cast<std::uint64_t>(g.out_channels);
+        status = copy(b, channels * convt_dtype_size(g.b_dtype), &kept->b);
+    }
+    plan->kept = std::move(kept);
+    return status;
+}
+
+// Whether the axes that are not among the dimensions have one position each.
+bool others_are_units(const Geometry &g, const std::vector<std::size_t> &dimensions) {
+    const std::size_t first = g.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
+    for (std::size_t a = 0; a < g.axes.size(); a++) {
+        const bool is_there = std::find(dimensions.begin(), dimensions.end(), first + a) != dimensions.end();
+        if (!is_there && !is_unit(g.axes[a])) return false;
+    }
+    return true;
+}
+
 // A run's tensors, checked against what was planned, for either kind of plan.
 template<typename Plan>
-Status run_checked(const Plan &p, const convt_arguments &arguments) {
+Status run_checked(const convt_plan &plan, const Plan &p, const convt_arguments &arguments) {
     const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
-    const Geometry &g = p.geometry();
+    const Geometry &g = plan.geometry;
     convtranspose::RunTensors t;
     Strides strides;
     Status status = check_tensor("x", *x, g.dtype, g.x_shape, false, &t.x_strides);
@@ -390,6 +437,9 @@ Status run_checked(const Plan &p, const convt_arguments &arguments) {
     if (reinterpret_cast<std::uintptr_t>(workspace) % convtranspose::kAlignment != 0) {
         return invalid("workspace is not aligned to ", convtranspose::kAlignment, " bytes");
     }
+    for (Strides *const all : {&t.x_strides, &t.y_strides, &t.residual_strides}) {
+        if (all->size() > 0) *all = strides_of(*all, plan.dimensions);
+    }
     t.x = x->data;
     t.y = y->data;
     t.w = w ? w->data : nullptr;
@@ -419,17 +469,14 @@ Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
         }
         if (!plan->device) return invalid(name, " is in device memory, the plan is for the CPU");
     }
-    if (plan->device) return run_checked(*plan->device, arguments);
+    if (plan->device) return run_checked(*plan, *plan->device, arguments);
     if (stream) return invalid("stream is given, but the plan is for the CPU");
-    return run_checked(*plan->plan, arguments);
+    return run_checked(*plan, *plan->plan, arguments);
 }
 
 const std::vector<const char *> &able(const convt_plan &plan) {
     return plan.device ? plan.device->able() : plan.plan->able();
 }
-
-const Geometry &geometry_of(const convt_plan *plan) {
-    return plan->device ? plan->device->geometry() : plan->plan->geometry();
 }
 
 // Number i of the kinds of devices whose component is linked. Null past the last.
@@ -525,14 +572,16 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         auto made = std::make_unique<convt_plan>();
         made->problem = copy_of(*problem);
         made->macs = count_macs(g);
+        made->geometry = g;
+        made->dimensions.resize(g.x_shape.size());
+        std::iota(made->dimensions.begin(), made->dimensions.end(), std::size_t{0});
         if (device) {
             status = DevicePlan::create(g, *device, settings.allocator, quantized ? &quantization : nullptr, w_data,
                                         b ? b->data : nullptr, &made->device);
             if (status) *plan = made.release();
             if (status || !falls_back) return status;
         }
-        status = LayerPlan::create(g, settings, quantized ? &quantization : nullptr, w_data, b ? b->data : nullptr,
-                                   &made->plan);
+        status = plan_on_cpu(settings, quantized ? &quantization : nullptr, w_data, b ? b->data : nullptr, made.get());
         if (!status) return status;
         *plan = made.release();
         return Status();
@@ -554,7 +603,19 @@ convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, conv
         auto made = std::make_unique<convt_plan>();
         made->problem = std::move(problem);
         made->macs = count_macs(g);
-        status = plan->device ? plan->device->reshape(g, &made->device) : plan->plan->reshape(g, &made->plan);
+        made->geometry = g;
+        made->dimensions = plan->dimensions;
+        if (plan->device) {
+            status = plan->device->reshape(g, &made->device);
+        } else if (others_are_units(g, plan->dimensions)) {
+            made->kept = plan->kept;
+            status = plan->plan->reshape(with_dimensions(g, plan->dimensions), &made->plan);
+        } else {
+            const LayerPlan &p = *plan->plan;
+            const KeptWeights *const kept = plan->kept.get();
+            status = plan_on_cpu(p.settings(), p.quantization() ? &*p.quantization() : nullptr,
+                                 kept ? kept->w.data() : nullptr, kept ? kept->b.data() : nullptr, made.get());
+        }
         if (!status) return status;
         *reshaped = made.release();
         return Status();
@@ -589,11 +650,12 @@ size_t convt_plan_workspace_bytes(const convt_plan *plan) {
 }
 size_t convt_plan_packed_bytes(const convt_plan *plan) {
     if (!plan) return 0;
-    return plan->device ? plan->device->packed_bytes() : plan->plan->packed_bytes();
+    const std::size_t kept = plan->kept ? plan->kept->w.size() + plan->kept->b.size() : 0;
+    return plan->device ? plan->device->packed_bytes() : plan->plan->packed_bytes() + kept;
 }
-size_t convt_plan_rank(const convt_plan *plan) { return plan ? geometry_of(plan).x_shape.size() : 0; }
-const int64_t *convt_plan_x_shape(const convt_plan *plan) { return plan ? geometry_of(plan).x_shape.data() : nullptr; }
-const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan ? geometry_of(plan).y_shape.data() : nullptr; }
+size_t convt_plan_rank(const convt_plan *plan) { return plan ? plan->geometry.x_shape.size() : 0; }
+const int64_t *convt_plan_x_shape(const convt_plan *plan) { return plan ? plan->geometry.x_shape.data() : nullptr; }
+const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan ? plan->geometry.y_shape.data() : nullptr; }
 double convt_plan_macs(const convt_plan *plan) { return plan ? plan->macs : 0; }
 int convt_plan_threads(const convt_plan *plan) {
     if (!plan) return 0;

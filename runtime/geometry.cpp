@@ -395,6 +395,40 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
+std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {
+    const std::size_t rank = geometry.x_shape.size(), first = geometry.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
+    std::vector<std::size_t> left;
+    std::size_t axes = geometry.axes.size();
+    for (std::size_t i = rank; i-- > 0;) {
+        if (i >= first && i < first + geometry.axes.size() && axes > 1) {
+            if (is_unit(geometry.axes[i - first])) {
+                axes--;
+                continue;
+            }
+        }
+        left.push_back(i);
+    }
+    std::reverse(left.begin(), left.end());
+    return left;
+}
+
+Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t> &dimensions) {
+    const std::size_t axes = geometry.axes.size(), first = geometry.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
+    Geometry g = geometry;
+    g.axes.clear();
+    g.x_shape.clear();
+    g.y_shape.clear();
+    g.w_shape.resize(2);
+    for (const std::size_t i : dimensions) {
+        g.x_shape.push_back(geometry.x_shape[i]);
+        g.y_shape.push_back(geometry.y_shape[i]);
+        if (i < first || i >= first + axes) continue;
+        g.axes.push_back(geometry.axes[i - first]);
+        g.w_shape.push_back(geometry.w_shape[2 + i - first]);
+    }
+    return g;
+}
+
 double count_macs(const Geometry &geometry) {
     double macs = static_cast<double>(geometry.batch) * static_cast<double>(geometry.in_channels) *
                   static_cast<double>(geometry.out_channels_per_group());

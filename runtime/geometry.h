@@ -3,6 +3,7 @@
 #ifndef CONVTRANSPOSE_RUNTIME_GEOMETRY_H_
 #define CONVTRANSPOSE_RUNTIME_GEOMETRY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -84,6 +85,17 @@ struct Geometry {
 
 // Checks the problem against every rule of the operator and fills *geometry; on failure *geometry is untouched.
 Status resolve(const convt_problem &problem, Geometry *geometry);
+
+// Whether one element of x meets the only one of the kernel in the one output there is.
+inline bool is_unit(const AxisGeometry &axis) {
+    return axis.in == 1 && axis.kernel == 1 && axis.out == 1 && axis.pad_begin == 0;
+}
+
+// The dimensions of x and y without those of such axes, of which one stays if there are no others.
+std::vector<std::size_t> without_unit_axes(const Geometry &geometry);
+
+// The same layer, of whose x and y only those dimensions are left. Tensors are where they were.
+Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t> &dimensions);
 
 // Multiply-adds of the definition: per axis the number of (output position, tap) pairs that read inside the input,
 // multiplied over the axes, times N * C * M/group. A double, for it may exceed 2^63.

@@ -35,6 +35,14 @@ class Strides {
     std::vector<std::int64_t> many_;
 };
 
+// Those of some dimensions, in order.
+inline Strides strides_of(const Strides &all, const std::vector<std::size_t> &dimensions) {
+    if (dimensions.size() == all.size()) return all;
+    Strides some(dimensions.size());
+    for (std::size_t i = 0; i < dimensions.size(); i++) some[i] = all[dimensions[i]];
+    return some;
+}
+
 // Those of a dense tensor in C order; positive even where an extent is 0.
 inline Strides dense_strides(const Shape &shape) {
     Strides strides(shape.size());
