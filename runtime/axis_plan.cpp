@@ -74,7 +74,7 @@ std::vector<std::int32_t> AxisPlan::row_for_each() const {
 
 bool AxisPlan::fits_kernels() const {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    return step <= kMost && q_extent() + high <= kMost && low >= -kMost;
+    return step <= kMost && q_extent() + high - 1 <= kMost && low >= -kMost;
 }
 
 AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues) {

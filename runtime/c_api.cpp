@@ -477,7 +477,6 @@ Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
 const std::vector<const char *> &able(const convt_plan &plan) {
     return plan.device ? plan.device->able() : plan.plan->able();
 }
-}
 
 // Number i of the kinds of devices whose component is linked. Null past the last.
 const char *device_kind(std::size_t i) {

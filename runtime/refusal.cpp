@@ -87,7 +87,7 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
     }
     for (const AxisPlan &axis : p.plan) {
         if (!axis.fits_kernels()) {
-            return too_large("positions of x reach up to #, a kernel counts up to #", axis.q_extent() + axis.high);
+            return too_large("positions of x reach up to #, a kernel counts up to #", axis.q_extent() + axis.high - 1);
         }
     }
     if (v.family == Family::kReference) return {};
