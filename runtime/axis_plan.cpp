@@ -17,15 +17,15 @@ namespace {
 // share rows: strides of 10^8 are valid, and so few of their residues have taps.
 constexpr std::int64_t kMostRows = 4096, kSharedRows = 1024;
 
-// A tap of one residue.
-struct Tap {
-    std::int64_t residue, offset;
-    std::int32_t place; // of its element among the packed ones
+// Taps of one residue that are neighbours among the packed ones: of rising offsets, geometry.offset_step apart.
+struct TapRun {
+    std::int64_t residue, offset; // offset: of the first
+    std::int32_t place, count;    // place: of the first one's element
 };
 
 // Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on the pads,
 // the order does not.
-std::vector<std::int64_t> order_elements(const AxisGeometry &g, std::int64_t weight_stride) {
+std::vector<std::int32_t> order_elements(const AxisGeometry &g, std::int64_t weight_stride) {
     // Elements `period` apart meet the same residue.
     const std::int64_t period = weight_stride / std::gcd(weight_stride, g.dilation),
                        firsts = std::min(period, g.kernel);
@@ -34,29 +34,37 @@ std::vector<std::int64_t> order_elements(const AxisGeometry &g, std::int64_t wei
     std::sort(first.begin(), first.end(), [&](std::int64_t a, std::int64_t b) {
         return a * g.dilation % weight_stride < b * g.dilation % weight_stride;
     });
-    std::vector<std::int64_t> elements;
+    std::vector<std::int32_t> elements;
     elements.reserve(static_cast<std::size_t>(g.kernel));
     for (const std::int64_t k : first) {
-        for (std::int64_t at = k + (g.kernel - 1 - k) / period * period; at >= 0; at -= period) elements.push_back(at);
+        for (std::int64_t at = k + (g.kernel - 1 - k) / period * period; at >= 0; at -= period)
+            elements.push_back(static_cast<std::int32_t>(at));
     }
     return elements;
 }
 
-// The taps of all residues that some output position meets inside x, by residue and by rising offset.
-std::vector<Tap> reached_taps(const AxisPlan &p) {
+// The taps of all residues that some output position meets inside x, by residue. *inside: how many of each do so, in all.
+std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
     const AxisGeometry &g = p.geometry;
-    std::vector<Tap> taps;
-    for (std::size_t place = 0; place < p.elements.size(); place++) {
+    const std::int64_t q_extent = p.q_extent();
+    std::vector<TapRun> taps;
+    for (std::size_t i = 0; i < p.elements.size(); i++) {
         // Element k of position 0 of x lands here.
-        const std::int64_t lands = p.elements[place] * g.dilation - g.pad_begin,
+        const std::int64_t lands = p.elements[i] * g.dilation - g.pad_begin,
                            residue = lands - floor_div(lands, g.stride) * g.stride;
         if (residue >= g.out) continue;
         const std::int64_t offset = (residue - lands) / g.stride, positions = ceil_div(g.out - residue, g.stride);
-        if (offset < g.in && -offset < positions) taps.push_back({residue, offset, static_cast<std::int32_t>(place)});
+        if (offset >= g.in || -offset >= positions) continue;
+        const std::int64_t begin = std::clamp<std::int64_t>(-offset, 0, q_extent);
+        *inside += static_cast<double>(std::clamp(g.in - offset, begin, q_extent) - begin);
+        const auto place = static_cast<std::int32_t>(i);
+        if (!taps.empty() && taps.back().residue == residue && taps.back().place + taps.back().count == place) {
+            taps.back().count++;
+        } else {
+            taps.push_back({residue, offset, place, 1});
+        }
     }
-    std::sort(taps.begin(), taps.end(), [](const Tap &a, const Tap &b) {
-        return a.residue != b.residue ? a.residue < b.residue : a.offset < b.offset;
-    });
+    std::sort(taps.begin(), taps.end(), [](const TapRun &a, const TapRun &b) { return a.residue < b.residue; });
     return taps;
 }
 
@@ -82,7 +90,8 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     p.geometry = geometry;
     p.residues = all_residues ? geometry.stride : std::min(geometry.stride, geometry.out);
     p.elements = order_elements(geometry, weight_stride);
-    const std::vector<Tap> taps = reached_taps(p);
+    double inside = 0;
+    const std::vector<TapRun> reached = reached_taps(p, &inside);
 
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> classes;
     const auto add_row = [&](std::int32_t offset, const TapClass &own) {
@@ -123,32 +132,24 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
         next = residue;
     };
     std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
-    const std::int64_t q_extent = p.q_extent();
-    double inside = 0;
-    for (std::size_t i = 0; i < taps.size();) {
-        std::size_t end = i;
-        for (; end < taps.size() && taps[end].residue == taps[i].residue; end++) {
-            const std::int64_t begin = std::clamp<std::int64_t>(-taps[end].offset, 0, q_extent);
-            inside += static_cast<double>(std::clamp(geometry.in - taps[end].offset, begin, q_extent) - begin);
-        }
-        const std::int64_t offset = taps[i].offset, count = static_cast<std::int64_t>(end - i);
-        fill_up_to(taps[i].residue);
-        add_row(static_cast<std::int32_t>(offset), {taps[i].place, static_cast<std::int32_t>(count)});
+    for (const TapRun &taps : reached) {
+        fill_up_to(taps.residue);
+        add_row(static_cast<std::int32_t>(taps.offset), {taps.place, taps.count});
         next++;
-        p.low = p.max_count ? std::min(p.low, offset) : offset;
-        p.high = p.max_count ? std::max(p.high, taps[end - 1].offset + 1) : taps[end - 1].offset + 1;
-        p.max_count = std::max(p.max_count, static_cast<std::int32_t>(count));
-        shared_begin = std::max(shared_begin, offset);
-        shared_end = std::min(shared_end, offset + count);
-        i = end;
+        const std::int64_t end = taps.offset + (taps.count - 1) * geometry.offset_step + 1;
+        p.low = p.max_count ? std::min(p.low, taps.offset) : taps.offset;
+        p.high = p.max_count ? std::max(p.high, end) : end;
+        p.max_count = std::max(p.max_count, taps.count);
+        p.taps += taps.count;
+        shared_begin = std::max(shared_begin, taps.offset);
+        shared_end = std::min(shared_end, taps.offset + taps.count);
     }
     const bool all_have_taps =
         next == p.residues && p.rows() == p.residues && p.classes.size() > 0 &&
         std::none_of(p.classes.begin(), p.classes.end(), [](const TapClass &c) { return c.count == 0; });
     fill_up_to(p.residues);
     if (next > run_first) add_run(run_first, next - run_first, run_row, true);
-    p.taps = static_cast<double>(taps.size());
-    p.taps_inside = q_extent > 0 ? inside / static_cast<double>(q_extent) : 0;
+    p.taps_inside = inside / static_cast<double>(p.q_extent());
     if (p.max_count > 1 || geometry.offset_step <= std::numeric_limits<std::int32_t>::max())
         p.step = geometry.offset_step;
     if (geometry.offset_step == 1 && all_have_taps && shared_begin < shared_end) {
@@ -160,7 +161,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 
 void pair_taps(AxisPlan *plan) {
     const AxisGeometry &g = plan->geometry;
-    std::vector<std::int64_t> pairs;
+    std::vector<std::int32_t> pairs;
     // Of an element at a place of the old order: the new tap that it is in, and whether it is the second one there.
     std::vector<std::int32_t> tap_of(plan->elements.size());
     std::vector<bool> is_second(plan->elements.size());

@@ -34,7 +34,7 @@ struct AxisPlan {
     std::vector<std::int32_t> table;
     std::vector<ResidueRun> runs;       // all residues that have outputs, in rising order
     std::vector<TapClass> classes;      // what the classes of the table are
-    std::vector<std::int64_t> elements; // packed kernel axis: which element of w stands where
+    std::vector<std::int32_t> elements; // packed kernel axis: which element of w stands where
     std::int32_t max_count = 0;
     std::int64_t step = 1;                           // between the input positions of consecutive taps
     bool paired = false;                             // see pair_taps()
