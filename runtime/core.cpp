@@ -135,6 +135,20 @@ bool Core::copies_channels_inside() const {
     return copy_order_ == CopyOrder::kChannels || copy_order_ == CopyOrder::kToChannels;
 }
 
+// Kernels multiply positions by strides in 32 bits, also those before x that a call counts from (core_call.cpp).
+Refusal Core::overflow_of_strides(const TensorStrides &x) const {
+    if (copies_x_ && !copies_ends_ && !in_place_.any()) return {};
+    for (std::size_t a = 0; a < 3; a++) {
+        const AxisPlan &axis = axes_[a];
+        const std::int64_t tile = a == 0 ? variant_->tile_q : a == 1 ? variant_->tile_qh : 1;
+        const std::int64_t before = std::clamp<std::int64_t>(tile - 1 - axis.low, 0, axis.q_extent() - 1);
+        if (axis.geometry.in < 2 || before * x.axes[a] <= kMostElements) continue;
+        return too_large("taps reach # elements before x, whose strides are large; a kernel counts up to #",
+                         before * x.axes[a]);
+    }
+    return {};
+}
+
 void Core::run(const Operands &o, const Parallel &parallel) const {
     if (axes_[strip_axis_].q_extent() == 0) return;
     const auto count = static_cast<std::size_t>(strip_count());

@@ -41,8 +41,9 @@ class Core {
     bool copies_ends() const { return copies_ends_; }        // then that is but of strips that taps leave
     bool copies_row_ends() const { return in_place_.any(); } // or for the columns at the ends of rows alone
     std::int64_t strip_count() const;
-    const Refusal &overflow() const { return overflow_; } // why it must not run, or nothing
-    const Variant *row_end() const {                      // what computes the ends of rows; null: the variant
+    const Refusal &overflow() const { return overflow_; }      // why it must not run, or nothing
+    Refusal overflow_of_strides(const TensorStrides &x) const; // the same of an x with such strides
+    const Variant *row_end() const {                           // what computes the ends of rows; null: the variant
         return narrower_.holding(axes_[0].q_extent() % variant_->tile_q);
     }
 

@@ -166,20 +166,20 @@ Status LayerPlan::refused() const {
                          " is built in"));
 }
 
-Status LayerPlan::plan_fallbacks() {
+void LayerPlan::plan_fallbacks() {
     fallbacks_.clear();
     const Variant &chosen = core_.variant();
-    if (!weights_at_run_time() || chosen.family == Family::kReference) return Status();
+    if (!weights_at_run_time() || chosen.family == Family::kReference) return;
     const int threads = settings_.parallel.threads;
     if (!geometry_.quantized()) {
-        if (!problem_.reads_outside()) return Status();
+        if (!problem_.reads_outside()) return;
         for (const Candidate &c : candidates_) {
             const bool reads_it = c.variant->arithmetic == chosen.arithmetic;
             if (!c.refusal.text && c.variant->family == Family::kReference && reads_it) {
                 fallbacks_.emplace_back(problem_, c, threads, &core_.packed_layout());
             }
         }
-        return Status();
+        return;
     }
     CoreProblem problem = problem_;
     for (const bool fits_int32 : {true, false}) {
@@ -191,15 +191,9 @@ Status LayerPlan::plan_fallbacks() {
         for (const Candidate &c : list) {
             if (!c.refusal.text && (!best || c.cost < best->cost)) best = &c;
         }
-        if (!best) return refused();
-        fallbacks_.emplace_back(problem, *best, threads);
-        if (const Refusal &r = fallbacks_.back().overflow(); r.text) {
-            return Status(CONVT_OVERFLOW,
-                          concat("variant ", best->variant->name,
-                                 ", for weights of some runs, cannot run this problem: ", to_string(r)));
-        }
+        if (best) fallbacks_.emplace_back(problem, *best, threads);
+        if (best && fallbacks_.back().overflow().text) fallbacks_.pop_back(); // runs whose weights need it are refused
     }
-    return Status();
 }
 
 Status LayerPlan::finish_planning() {
@@ -215,7 +209,7 @@ Status LayerPlan::finish_planning() {
         workspace_bytes_ = method_->workspace_bytes();
         return fits_in_memory(workspace_bytes_);
     }
-    if (Status status = plan_fallbacks(); !status) return status;
+    plan_fallbacks();
     std::uint64_t core_bytes = core_.workspace_bytes(), core_packed = core_.packed_bytes(),
                   core_epilogue = core_.epilogue_bytes();
     for (const Core &core : fallbacks_) {

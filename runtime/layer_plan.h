@@ -101,7 +101,7 @@ class LayerPlan {
     Status choose(const Packed *packed);
     Status finish_planning();
     Status refused() const;
-    Status plan_fallbacks();
+    void plan_fallbacks();
     const Candidate *cheapest(const std::vector<Candidate> &candidates) const;
     const Candidate *tuned(std::string *note) const;
     Status plan_method(const void *w, const void *b);
@@ -117,7 +117,7 @@ class LayerPlan {
     bool pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const;
     void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,
                  void *epilogue) const;
-    const Core &core_for(const RunTensors &tensors) const;
+    const Core *core_for(const RunTensors &tensors) const;
     void finish_whole(const RunTensors &tensors) const;
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
 

@@ -40,16 +40,17 @@ double load(convt_dtype dtype, const void *p) {
 
 } // namespace
 
-// The core that the run's weights, if it has some, allow.
-const Core &LayerPlan::core_for(const RunTensors &t) const {
-    if (!weights_at_run_time() || !geometry_.quantized() || fallbacks_.empty()) return core_;
+// The core that the run's weights, if it has some, allow. Null: what they ask for overflows.
+const Core *LayerPlan::core_for(const RunTensors &t) const {
+    if (!weights_at_run_time() || !geometry_.quantized() || core_.variant().family == Family::kReference) return &core_;
     const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b);
     const auto allowed = [&](const Core &core) {
         if (core.variant().family == Family::kReference) return true;
         return core.variant().arithmetic == Arithmetic::kInt8 ? facts.fits_int8 && facts.fits_int32 : facts.fits_int32;
     };
-    if (allowed(core_)) return core_;
-    return *std::find_if(fallbacks_.begin(), fallbacks_.end(), allowed);
+    if (allowed(core_)) return &core_;
+    const auto found = std::find_if(fallbacks_.begin(), fallbacks_.end(), allowed);
+    return found == fallbacks_.end() ? nullptr : &*found;
 }
 
 Status LayerPlan::run(const RunTensors &t, void *workspace) const {
@@ -71,12 +72,22 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     }
     char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
                 *const core_workspace = run_epilogue + run_epilogue_bytes_;
-    const Core *core = &core_for(t);
+    const Core *core = core_for(t);
+    if (!core) {
+        workspaces_.put(std::move(block));
+        return Status(CONVT_OVERFLOW,
+                      "sums of these weights may not fit in 32 bits, and the kernel that sums in 64 cannot "
+                      "count the elements of so large a layer: make it smaller, or the weights");
+    }
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
 
     Core::Operands operands;
     operands.x = t.x;
     operands.x_strides = tensor_strides(core_geometry_, t.x_strides);
+    if (const Refusal refusal = core->overflow_of_strides(operands.x_strides); refusal.text) {
+        workspaces_.put(std::move(block));
+        return Status(CONVT_OVERFLOW, to_string(refusal));
+    }
     operands.y = t.y;
     operands.y_strides = tensor_strides(core_geometry_, t.y_strides);
     operands.workspace = core_workspace;

@@ -47,7 +47,7 @@ class Pool {
     bool start_one();
 
     const std::size_t most_;
-    const Pool *const abandoned_; // the parent's, of a process that was forked: kept so that it counts as no leak
+    [[maybe_unused]] const Pool *const abandoned_; // the parent's, of a process that was forked: kept so that it counts as no leak
     mutable std::mutex mutex_;    // of all below
     Helper *idle_ = nullptr;      // a list; the first of them worked last
     std::size_t started_ = 0;

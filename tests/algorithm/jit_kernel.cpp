@@ -53,8 +53,11 @@ int lanes_of(convt_dtype dtype) {
 }
 
 Variant compile(const JitKernel &kernel, convt_dtype dtype) {
-    const auto generator = Halide::Internal::GeneratorRegistry::create(
-        kernel.generator, Halide::GeneratorContext(Halide::get_jit_target_from_environment()));
+    Halide::Target target = Halide::get_jit_target_from_environment();
+    // As the build has it: a product of integer sums and its addend are rounded one after the other.
+    if (!is_float(kernel.arithmetic) && dtype == CONVT_F32) target.set_feature(Halide::Target::StrictFloat);
+    const auto generator =
+        Halide::Internal::GeneratorRegistry::create(kernel.generator, Halide::GeneratorContext(target));
     if (!generator) throw std::runtime_error(std::string("no generator ") + kernel.generator);
     const bool reads_x = kernel.family == Family::kReference;
     generator->set_generatorparam_value("x_type", halide_name(reads_x ? dtype : sum_dtype(dtype)));
