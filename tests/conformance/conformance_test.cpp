@@ -1,4 +1,9 @@
 // The cases of the files beside this one through the public interface, in both layouts.
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
+
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -43,6 +48,29 @@ TEST_P(Conformance, Case) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, Conformance, testing::ValuesIn(load_cases()),
                          [](const testing::TestParamInfo<Case> &c) { return c.param.name; });
+
+// While it lives, the process may have four gigabytes of addresses at most. Not with the address sanitizer, which has far more.
+class LimitedMemory {
+  public:
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+    LimitedMemory() {
+        getrlimit(RLIMIT_AS, &before_);
+        rlimit limit = before_;
+        limit.rlim_cur = std::min<rlim_t>(rlim_t{4000000000}, before_.rlim_max);
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    ~LimitedMemory() { setrlimit(RLIMIT_AS, &before_); }
+
+  private:
+    rlimit before_ = {};
+#else
+    LimitedMemory() {}
+    ~LimitedMemory() {}
+#endif
+  public:
+    LimitedMemory(const LimitedMemory &) = delete;
+    LimitedMemory &operator=(const LimitedMemory &) = delete;
+};
 
 // All cases of a file on one ISA, in both layouts, by the definition and where Winograd's algorithm may be taken. Where they are
 // wrong the reference says which element.
@@ -90,6 +118,12 @@ std::vector<std::string> isas() {
 }
 
 TEST_P(OnIsa, Reports) { expect_all("reports.json"); }
+
+// As few bytes and as little time as the tensors ask for, whatever dilations, pads and strides are.
+TEST_P(OnIsa, Huge) {
+    const LimitedMemory limit;
+    expect_all("huge.json");
+}
 
 INSTANTIATE_TEST_SUITE_P(Isas, OnIsa, testing::ValuesIn(isas()),
                          [](const testing::TestParamInfo<std::string> &c) { return c.param; });

@@ -3,6 +3,7 @@
 //     CONVTRANSPOSE_TEST_SEED=n         other problems (default 1)
 //     CONVTRANSPOSE_TEST_ISA=name       kernels of this ISA
 //     CONVTRANSPOSE_TEST_PROBLEM=line   this problem instead of all others: the line that a failure prints
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -45,6 +46,29 @@ TEST_P(RandomProblems, Agree) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomProblems, testing::Range(0, kTests));
+
+// Small tensors whose strides, dilations and pads are anything: what meets y is computed, and nothing else costs memory.
+TEST_P(RandomProblems, FarAgree) {
+    constexpr std::size_t kMostMemory = 64 << 20;
+    Random random(seed_of_the_run() * 4000 + static_cast<std::uint64_t>(GetParam()));
+    for (int i = 0; i < kProblemsPerTest; ++i) {
+        Problem problem = far_problem(&random);
+        if (i % 4 == 0) {
+            problem.dtype = random.pick<convt_dtype>({CONVT_U8, CONVT_S8});
+            quantize(&problem, random_quantized_as(problem.dtype, &random));
+        }
+        const std::uint64_t value_seed = random.bits() % 1000000;
+        Options options{};
+        options.threads = static_cast<int>(random.integer(1, 4));
+        expect_agreement(problem, value_seed, Values::integers, options);
+        SCOPED_TRACE(describe(problem, value_seed, options));
+        Plan plan;
+        const Status status = Plan::create(problem, options, nullptr, nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_LE(plan.workspace_bytes(), kMostMemory);
+        EXPECT_LE(plan.packed_bytes(), kMostMemory);
+    }
+}
 
 // The same weights with the plan, with the run, and in a plan for another size: three ways to the same y.
 TEST_P(RandomProblems, AgreeAfterReshape) {
