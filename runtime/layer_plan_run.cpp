@@ -131,20 +131,20 @@ void LayerPlan::finish_whole(const RunTensors &t) const {
     // As many axes at a time as a box has: the others are gone through one by one.
     const std::size_t others =
         shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;
-    const std::vector<std::int64_t> extents(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(others));
-    std::vector<std::int64_t> at(others, 0);
-    do {
-        std::int64_t y_offset = 0, residual_offset = 0;
-        const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
-        for (std::size_t i = 0; i < others; i++) {
-            y_offset += at[i] * t.y_strides[i];
-            residual_offset += at[i] * residual_stride(i);
+    const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
+    PostOpsBox box;
+    for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
+    std::int64_t boxes = 1;
+    for (std::size_t i = 0; i < others; i++) boxes *= shape[i];
+    for (std::int64_t index = 0; index < boxes; index++) {
+        std::int64_t y_offset = 0, residual_offset = 0, rest = index;
+        for (std::size_t i = others; i-- > 0; rest /= shape[i]) {
+            y_offset += rest % shape[i] * t.y_strides[i];
+            residual_offset += rest % shape[i] * residual_stride(i);
         }
-        PostOpsBox box;
-        for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
         run_post_ops(post_ops_, box, static_cast<char *>(t.y) + y_offset * size,
                      t.residual ? static_cast<const char *>(t.residual) + residual_offset * size : nullptr);
-    } while (next(extents, &at));
+    }
 }
 
 // Each position of the leading axes is the sum, over the taps of those, of a core's results. operands: those of the whole
@@ -176,15 +176,19 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
     operands.y = partial;
     operands.y_strides = tensor_strides(core_geometry_, dense_strides(inner));
 
+    // All book-keeping is made before anything of y is written: then nothing is left that can fail.
     std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
+    std::vector<std::int64_t> position(inner.size()), strides(t.y_strides.begin(), t.y_strides.end());
+    std::vector<Taps> taps(leading_);
     for (std::size_t a = 0; a < leading_; a++) out_extents.push_back(geometry_.axes[a].out);
+    strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(first_axis),
+                  strides.begin() + static_cast<std::ptrdiff_t>(first_axis + leading_));
     do {
-        std::vector<std::int64_t> position(inner.size(), 0);
+        std::fill(position.begin(), position.end(), 0);
         for (std::size_t i = 0; i < elements; i++) {
             total[i] = bias_in_sum ? bias_of(static_cast<std::size_t>(position[channel])) : 0;
             next(inner, &position);
         }
-        std::vector<Taps> taps(leading_);
         bool any = true;
         for (std::size_t a = 0; a < leading_; a++) {
             taps[a] = taps_of(geometry_.axes[a], at[a] % geometry_.axes[a].stride);
@@ -215,9 +219,6 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
         }
         std::int64_t y_offset = 0;
         for (std::size_t a = 0; a < leading_; a++) y_offset += at[a] * t.y_strides[first_axis + a];
-        std::vector<std::int64_t> strides(t.y_strides.begin(), t.y_strides.end());
-        strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(first_axis),
-                      strides.begin() + static_cast<std::ptrdiff_t>(first_axis + leading_));
         std::fill(position.begin(), position.end(), 0);
         for (std::size_t i = 0; i < elements; i++) {
             std::int64_t to = y_offset;
