@@ -162,7 +162,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 void pair_taps(AxisPlan *plan) {
     const AxisGeometry &g = plan->geometry;
     std::vector<std::int32_t> pairs;
-    // Of an element at a place of the old order: the new tap that it is in, and whether it is the second one there.
+    // For an element at a place of the old order, the new tap that it is in, and whether it is the second one there.
     std::vector<std::int32_t> tap_of(plan->elements.size());
     std::vector<bool> is_second(plan->elements.size());
     for (std::size_t begin = 0, end = 0; begin < plan->elements.size(); begin = end) {

@@ -106,7 +106,7 @@ convt_status guarded(const Body &body) noexcept {
     return code;
 }
 
-// What body() returns, or where that needs memory that is not to be had, `otherwise`.
+// Returns what body() returns, or `otherwise` where that needs memory that is not to be had.
 template<typename T, typename Body>
 T guarded_or(T otherwise, const Body &body) noexcept {
     guarded([&] {

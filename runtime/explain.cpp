@@ -128,7 +128,7 @@ std::string reading_of_x(const Core &core) {
     return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
 }
 
-// What can compute the layer, by estimate; then the rest, by what stands against it.
+// Lists the candidates that can compute the layer, by estimate; then the rest, by what stands against them.
 void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
     struct Able {
         const char *name;

@@ -13,7 +13,7 @@ namespace convtranspose {
 template<typename T>
 class Once {
   public:
-    // What make() returned first. If it throws, the next call tries again.
+    // Returns what make() returned first. If it throws, the next call tries again.
     template<typename Make>
     T &get(const Make &make) {
         T *value = value_.load(std::memory_order_acquire);

@@ -86,7 +86,7 @@ std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, doubl
     return cuts;
 }
 
-// What kernels of the layer write, for estimates.
+// The type that kernels of the layer write, for estimates.
 convt_dtype estimated_y(const Geometry &g) { return g.y_dtype == CONVT_S8 ? CONVT_U8 : g.y_dtype; }
 
 } // namespace

@@ -27,7 +27,7 @@ class OutputParts : public Method {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Of each axis of y, outermost first: where its parts begin, and its extent.
+    // Where the parts of each axis of y begin, outermost axis first, and at last the axis's extent.
     using Cuts = std::vector<std::vector<std::int64_t>>;
 
     struct Part {

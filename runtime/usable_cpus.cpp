@@ -28,7 +28,7 @@ bool read_line(const char *root, const char *folder, const char *path, const cha
     return read;
 }
 
-// The same of one folder.
+// Reads the quota of one folder.
 double granted(const char *root, const char *folder, const char *path) {
     char line[kLine];
     double quota = 0, period = 0;

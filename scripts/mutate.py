@@ -130,7 +130,7 @@ class Scratch:
         self.folder, self.build, self.jobs = folder, folder / "build", jobs
         if not (self.build / "build.ninja").exists():
             self.make()
-        # Of this repository, in case that it was left with a mistake, or the repository went on.
+        # The scratch copy follows this repository, in case it was left with a mistake, or the repository went on.
         for file in self.tracked():
             source, target = ROOT / file, folder / file
             if source.is_file() and (not target.exists() or source.read_bytes() != target.read_bytes()):

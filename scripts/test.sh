@@ -10,7 +10,7 @@
 #   --devices               kernels for GPUs: OpenCL's by PoCL on this CPU, CUDA's by ptxas, and on a GPU where there is one
 #   -L geometry             (as every other option) is passed on to ctest: only the tests with that label, on this machine
 #                           unless a preset is named
-# What a CPU or a GPU that is not there would run is skipped, and ctest lists it. What this script has set up must run.
+# Tests of a CPU or a GPU that is not there are skipped, and ctest lists them. Those of what this script has set up must run.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

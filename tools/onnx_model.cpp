@@ -27,7 +27,7 @@ bool is_quantized(const onnx::NodeProto &node) {
     return node.domain() == kQuantizedDomain && node.op_type() == kQuantizedOp;
 }
 
-// Whose output is a constant where all inputs are: what exporters put between weights and a layer.
+// Operators whose output is a constant where all inputs are: those that exporters put between weights and a layer.
 bool keeps_constants(const onnx::NodeProto &node) {
     return is_op(node, "Identity") || is_op(node, "Cast") || is_op(node, "DequantizeLinear");
 }

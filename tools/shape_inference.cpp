@@ -173,7 +173,7 @@ std::vector<std::string> infer_shapes(onnx::ModelProto *model, const std::vector
         }
     }
     if (changed) {
-        // What was inferred for other inputs would contradict what is inferred now.
+        // Shapes that were inferred for other inputs would contradict those that are inferred now.
         for_each_graph(graph, [](onnx::GraphProto *each) {
             each->clear_value_info();
             for (onnx::ValueInfoProto &output : *each->mutable_output()) {

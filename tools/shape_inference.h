@@ -1,4 +1,4 @@
-// What ONNX itself says of a model's values, without running it.
+// Shapes and types that ONNX itself infers for a model's values, without running it.
 #ifndef CONVTRANSPOSE_TOOLS_SHAPE_INFERENCE_H_
 #define CONVTRANSPOSE_TOOLS_SHAPE_INFERENCE_H_
 

@@ -40,7 +40,7 @@ double number_of(const Json &value) {
                              : value.get<double>();
 }
 
-// Of zip files, over one byte more.
+// Extends the checksum of zip files by one byte.
 std::uint32_t next_crc32(std::uint32_t crc, unsigned char byte) {
     crc ^= byte;
     for (int bit = 0; bit < 8; ++bit) crc = crc & 1u ? crc >> 1 ^ 0xedb88320u : crc >> 1;

@@ -13,7 +13,7 @@ inline std::string &context() {
     return text;
 }
 
-// What is being tried, for the message. With the environment variable CONVTRANSPOSE_FUZZ_PRINT it is printed at once, for faults
+// The problem that is being tried, for the message. With the environment variable CONVTRANSPOSE_FUZZ_PRINT it is printed at once, for faults
 // that the sanitizers report.
 inline void set_context(const std::string &text) {
     context() = text;

@@ -28,7 +28,7 @@ using test::Inputs;
 using test::Layer;
 using test::Tensor;
 
-// Of layers that are computed: so that the reference takes a moment.
+// Limits of layers that are computed, so that the reference takes a moment.
 constexpr double kMostElements = 1 << 14, kMostMacs = 3e5;
 constexpr std::size_t kMostMemory = 64 << 20; // for packed weights and workspaces of such layers
 
@@ -174,7 +174,7 @@ bool is_within_limits(const Problem &p, const Layer &layer) {
     return true;
 }
 
-// What follows the convolution, and how far it may be off.
+// Applies what follows the convolution, and widens the tolerance by how far that may be off.
 void follow(const PostOps &p, const Tensor &residual, Expected *expected) {
     const convt_dtype dtype = expected->dtype;
     const double computed = std::ldexp(1.0, dtype == CONVT_F64 ? -53 : -24);

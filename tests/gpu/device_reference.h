@@ -1,4 +1,4 @@
-// What tests compare the results of devices with.
+// The reference that tests compare the results of devices with.
 #ifndef CONVTRANSPOSE_TESTS_GPU_DEVICE_REFERENCE_H_
 #define CONVTRANSPOSE_TESTS_GPU_DEVICE_REFERENCE_H_
 
@@ -12,7 +12,7 @@
 
 namespace convtranspose::test {
 
-// What a device must compute. Compilers for devices may round acc * factor + b of an f32 y once, where CPUs round it twice:
+// Returns what a device must compute. Compilers for devices may round acc * factor + b of an f32 y once, where CPUs round it twice:
 // within 2^-24 of acc * factor, which is at most |y| + |b|, and the last bit of y.
 inline Expected device_reference(const Problem &problem, const Inputs &inputs) {
     Expected expected = reference(problem, inputs);

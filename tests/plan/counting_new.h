@@ -12,7 +12,7 @@ std::size_t live_news(); // blocks that have not been deleted
 // Only call number i from now on fails, counting from 0, whichever thread makes it.
 void fail_new_at(std::size_t i);
 
-// What became of it. Whoever calls the nothrow form can do without: a buffer to sort in, a thread that helps.
+// Tells what became of it. Whoever calls the nothrow form can do without: a buffer to sort in, a thread that helps.
 enum class Failure { kNotReached, kThrew, kReturnedNull };
 Failure stop_failing_news();
 

@@ -49,7 +49,7 @@ TEST(Limits, ElementsOfDenseTensors) {
         EXPECT_EQ(status.code(), CONVT_OVERFLOW);
         EXPECT_EQ(status.message().rfind("x spans 2147483648 elements", 0), 0u) << status.message();
     }
-    // Of y and of w alone.
+    // The same for y alone, and for w alone.
     Problem problem = parse_problem("u8 nchw n2 ic1 oc1 i3 k1 s1 wu8 yu8");
     problem.attributes.output_shape = Shape{(kMost + 1) / 2};
     Plan plan;
