@@ -14,10 +14,10 @@ namespace convtranspose {
 
 const std::array<MethodKind, 7> &methods() {
     static constexpr std::array<MethodKind, 7> all = {{
-        {"output_parts", false, false, OutputParts::create},
         {"residue_layers", false, false, ResidueLayers::create},
         {"depth_to_space", false, false, DepthToSpace::create},
         {"col2im", true, false, Col2im::create},
+        {"output_parts", false, false, OutputParts::create},
         {"other_layout", false, false, OtherLayout::create},
         {"images_as_row", false, false, ImagesAsRow::create},
         {"winograd", false, true, Winograd::create},

@@ -11,6 +11,7 @@
 #include "images_as_row.h"
 #include "kernel_tables.h"
 #include "machine.h"
+#include "output_parts.h"
 #include "residue_layers.h"
 #include "winograd.h"
 
@@ -217,7 +218,8 @@ double OtherLayout::cycles_of_layers() const {
     return of_blocks([&](std::int64_t i) {
         const Geometry g = inner(i);
         return std::min({least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa),
-                         ImagesAsRow::cost(g, settings_.isa), kOfWinograd * Winograd::cost(g, settings_)});
+                         ImagesAsRow::cost(g, settings_.isa), OutputParts::cost(g, settings_),
+                         kOfWinograd * Winograd::cost(g, settings_)});
     });
 }
 

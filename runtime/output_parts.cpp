@@ -13,10 +13,11 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::size_t kMostCuts = 32;  // of an axis that are considered
-constexpr std::size_t kMostParts = 64; // of a layer
-constexpr double kMostTaps = 1 << 16;  // of an axis, each of which is looked at
-constexpr double kGain = 0.85; // of the multiply-adds that are left, and of the estimate: estimates are not that exact
+constexpr std::size_t kMostCuts = 32;     // of an axis that are considered
+constexpr std::size_t kMostParts = 64;    // of a layer
+constexpr double kMostTaps = 1 << 16;     // of an axis, each of which is looked at
+constexpr double kLeft = 0.85;            // at most so much of the multiply-adds is left
+constexpr double kGain = 0.7;             // of the estimate: estimates are not that exact, least of small parts
 constexpr double kCyclesPerPart = 3000;   // of calls, and of copying what two parts both read
 constexpr std::int64_t kPositionsOfW = 4; // that a row of a part takes in any case: those of a small tile
 // Share of an axis's multiply-adds that a part must spare to be worth it.
@@ -107,7 +108,7 @@ std::vector<OutputParts::Cuts> OutputParts::proposals(const Geometry &geometry) 
         if (axis.taps > kMostTaps) return list;
         most *= axis.taps > 0 ? axis.taps_inside / axis.taps : 1;
     }
-    if (most > kGain) return list;
+    if (most > kLeft) return list;
     for (const bool of_w_alone : {true, false}) {
         for (const double share : kShares) {
             Cuts cuts(axes);
@@ -127,7 +128,7 @@ std::vector<OutputParts::Cuts> OutputParts::proposals(const Geometry &geometry) 
                 for (const std::int64_t q : at)
                     cuts[i].push_back(std::min(q * axis.geometry.stride, axis.geometry.out));
             }
-            if (parts > 1 && parts <= kMostParts && left <= kGain &&
+            if (parts > 1 && parts <= kMostParts && left <= kLeft &&
                 std::find(list.begin(), list.end(), cuts) == list.end())
                 list.push_back(std::move(cuts));
         }
@@ -201,11 +202,20 @@ Status OutputParts::plan_parts(const LayerPlan *from, const MethodRequest *reque
     return Status();
 }
 
+bool OutputParts::fits(const Geometry &g) {
+    return g.axes.size() <= 3 && volume(g.x_shape) > 0 && volume(g.y_shape) > 0 && !proposals(g).empty();
+}
+
+double OutputParts::cost(const Geometry &geometry, const PlanSettings &settings) {
+    double cycles = std::numeric_limits<double>::infinity();
+    if (fits(geometry)) OutputParts(geometry, settings).choose(&cycles);
+    const bool pays = cycles < kGain * least_cost(geometry, settings.isa);
+    return pays ? cycles : std::numeric_limits<double>::infinity();
+}
+
 Status OutputParts::create(const MethodRequest &request, MadeMethod *made) {
-    const Geometry &g = request.geometry;
-    const bool fits = g.axes.size() <= 3 && volume(g.x_shape) > 0 && volume(g.y_shape) > 0 && request.w;
-    if (!fits || proposals(g).empty()) return Status();
-    std::unique_ptr<OutputParts> own(new OutputParts(g, request.settings));
+    if (!fits(request.geometry)) return Status();
+    std::unique_ptr<OutputParts> own(new OutputParts(request.geometry, request.settings));
     own->choose(&made->cost);
     if (!(made->cost < kGain * request.most)) return Status();
     if (Status status = own->plan_parts(nullptr, &request); !status) return status;

@@ -17,6 +17,8 @@ namespace convtranspose {
 class OutputParts : public Method {
   public:
     static Status create(const MethodRequest &request, MadeMethod *made);
+    // Estimated cycles; infinite: not for this layer.
+    static double cost(const Geometry &geometry, const PlanSettings &settings);
 
     std::string summary() const override;
     const LayerPlan &first() const override { return *parts_.front().plan; }
@@ -38,6 +40,7 @@ class OutputParts : public Method {
     };
 
     OutputParts(const Geometry &geometry, const PlanSettings &settings);
+    static bool fits(const Geometry &geometry);
     static std::vector<Cuts> proposals(const Geometry &geometry);
     std::vector<Part> parts_of(const Cuts &cuts) const;
     void choose(double *cost);

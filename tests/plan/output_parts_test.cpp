@@ -37,7 +37,7 @@ Options in_parts(int threads = 1) {
 TEST(OutputParts, Agree) { expect_agreement_on_all_isas(kProblems, " parts, each of the taps", in_parts()); }
 
 TEST(OutputParts, AreChosenForDilatedLayers) {
-    for (const char *const line : {"f32 nchw n1 ic64 oc64 i32x32 k3x3 s1x1 d16x16 bias",
+    for (const char *const line : {"f32 nhwc n1 ic64 oc64 i32x32 k3x3 s1x1 d16x16 bias",
                                    "f32 nhwc n1 ic64 oc64 i60x60 k3x3 s1x1 p59x59_59x59 d59x59 bias"}) {
         const Problem problem = parse_problem(line);
         const Plan plan = plan_of(problem, draw(problem, 4));
