@@ -415,6 +415,7 @@ std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {
 Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t> &dimensions) {
     const std::size_t axes = geometry.axes.size(), first = geometry.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
     Geometry g = geometry;
+    if (dimensions.size() < geometry.x_shape.size()) g.given_x_shape = geometry.x_shape;
     g.axes.clear();
     g.x_shape.clear();
     g.y_shape.clear();

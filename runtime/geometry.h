@@ -71,6 +71,7 @@ struct Geometry {
     convt_post_ops post_ops = {};
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
+    Shape given_x_shape;             // with the axes that with_dimensions() left out; empty: it left out none
     // From one position of x to the next along the last axis, channels last, if it is not the size of all channels.
     std::int64_t x_column_bytes = 0;  // 0: it is
     std::int64_t x_part_of_bytes = 0; // of the tensor that x is a part of; 0: it is all

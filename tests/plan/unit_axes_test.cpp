@@ -34,6 +34,7 @@ TEST(UnitAxes, AreLeftOut) {
         const Plan plan = plan_of(with, draw(with, 3)), plain = plan_of(without, draw(without, 3));
         EXPECT_EQ(plan.variant(), plain.variant());
         EXPECT_EQ(plan.workspace_bytes(), plain.workspace_bytes());
+        EXPECT_NE(plan.explain().find(": axes of one position are left out"), std::string::npos);
         EXPECT_EQ(plan.y_shape().size(), with.x_shape.size());
         expect_agreement(with, 3);
     }
