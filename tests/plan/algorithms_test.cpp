@@ -15,7 +15,7 @@
 namespace convtranspose::test {
 namespace {
 
-const std::vector<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im",
+const std::vector<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im",  "output_parts",
                                            "other_layout",   "images_as_row",  "winograd"};
 
 // Images of which a few fit near the CPU at a time, numbers of them that rounds divide and do not; what each method is for.
@@ -29,6 +29,8 @@ const std::vector<std::string> kBatches = {
     "f32 nhwc n14 ic32 oc3 i17x17 k8x8 s4x4 p2x2_2x2 bias",
     "f32 nchw n5 ic32 oc1 i300 k64 s16 p24_24",
     "f32 nchw n6 g24 ic24 oc24 i40x40 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n9 ic24 oc20 i16x16 k3x3 s1x1 d12x12 bias",
+    "f32 nhwc n9 ic24 oc20 i16x16 k3x3 s1x1 d12x12 bias",
     "f64 nhwc n10 ic16 oc16 i20x20 k4x4 s2x2 p1x1_1x1",
     "f16 nchw n12 ic16 oc6 i20x20 k4x4 s2x2 p1x1_1x1 bias",
     "bf16 nhwc n12 ic16 oc16 i20x20 k3x3 s2x2 p1x1_1x1 op1x1",

@@ -84,7 +84,7 @@ TEST(EmptyTensors, APlanIsReshapedToNoImages) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 2);
         for (const char *const method :
-             {"", "residue_layers", "depth_to_space", "col2im", "other_layout", "images_as_row"}) {
+             {"", "residue_layers", "depth_to_space", "col2im", "output_parts", "other_layout", "images_as_row"}) {
             for (const int threads : {1, 2}) {
                 Options options{};
                 options.variant = *method ? method : nullptr;

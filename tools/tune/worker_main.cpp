@@ -25,7 +25,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -223,11 +222,11 @@ class Worker {
         for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++) {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
         }
-        // A layer that is planned as others has the way to do so in front.
-        static const std::set<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im", "other_layout",
-                                                       "images_as_row"};
-        const bool as_layers = kMethods.count(candidates.front()) > 0;
-        contest_->choice = as_layers ? candidates.front() : plan.variant();
+        // A layer that is planned as others has the way to do so in front, which is no kernel's name.
+        bool is_kernel = candidates.front() == plan.variant();
+        for (std::size_t i = 0; i < convt_variant_count() && !is_kernel; i++)
+            is_kernel = candidates.front() == convt_variant_name(i);
+        contest_->choice = is_kernel ? plan.variant() : candidates.front();
         const DeviceSession *const session = contest_->session.get();
         const convt_dtype dtype = contest_->layer.problem.dtype;
         return {{"cpu", session ? convt_device_description(contest_->device.c_str(), 0) : convt_cpu_name()},
