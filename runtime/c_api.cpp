@@ -291,7 +291,8 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
     return check_spread(name, shape, strides->data());
 }
 
-// Whether two elements of a tensor could share memory: sorted by stride, each axis must step over all before it.
+// Two elements of a tensor must not share memory. Whether they do is hard to say in general, and easy of what callers have:
+// sorted by stride, each axis must step over all that those before it span.
 Status check_no_overlap(const char *name, const Shape &shape, const Strides &strides) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < shape.size(); i++) {
@@ -302,8 +303,8 @@ Status check_no_overlap(const char *name, const Shape &shape, const Strides &str
     std::int64_t reach = 1;
     for (const std::size_t i : order) {
         if (strides[i] < reach) {
-            return invalid(name, " stride[", i, "] = ", strides[i], " must be at least ", reach, ": elements of ", name,
-                           " overlap");
+            return invalid(name, " stride[", i, "] = ", strides[i], " must be at least ", reach,
+                           ", the elements that axes of smaller strides span: elements of ", name, " might overlap");
         }
         reach = strides[i] * (shape[i] - 1) + reach;
     }

@@ -114,6 +114,12 @@ const std::vector<Case> kCases = {
          a->y_view.strides = {99, 99, 11, 1};
      },
      {"y", "99"}},
+    // Images in the gaps between channels: nothing overlaps, but that is more than the rule allows.
+    {"YBatchesBetweenChannels",
+     [](Arguments *a) {
+         a->y_view.strides = {297, 198, 11, 1};
+     },
+     {"y stride[0] = 297 must be at least 1089", "smaller strides"}},
     // weights and bias
     {"NoW", [](Arguments *a) { a->has_w = false; }, {"w"}},
     {"NoB", [](Arguments *a) { a->has_b = false; }, {"b"}},

@@ -146,7 +146,8 @@ typedef enum convt_memory { CONVT_HOST_MEMORY = 0, CONVT_DEVICE_MEMORY = 1 } con
 
 /* A tensor in the caller's memory. strides: one per axis in elements, NULL for dense C order. A crop of a larger tensor
  * is welcome: strides must be positive where the extent exceeds 1, the last axis must have stride 1 (of x and y; weights
- * and bias must be dense), and elements of y must not overlap. x and y must not overlap each other. */
+ * and bias must be dense), and elements of y must not overlap: in the order of their strides, each axis of y must step over all
+ * that those before it span. x and y must not overlap each other. */
 typedef struct convt_tensor {
     void *data; /* read only for x, w and b */
     convt_dtype dtype;
