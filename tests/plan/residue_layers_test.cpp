@@ -168,5 +168,17 @@ TEST(ResidueLayers, AreNotForLayersOfManyChannels) {
     EXPECT_FALSE(is_chosen(plan));
 }
 
+// Residues that lie together have taps that do not: with the layer's own dilation, further outside of x than x is long.
+TEST(ResidueLayers, DilatedTapsOfOnePosition) {
+    for (const char *const line : {"f32 nchw n1 g1 ic1 oc1 i1 k11 s3 p0_0 d2",
+                                   "f16 nchw n1 g1 ic1 oc1 i1x1x1 k12x1x1 s5x1x1 p2x0x0_0x0x0 d3x1x1"}) {
+        for (const char *const variant : {static_cast<const char *>(nullptr), "depth_to_space"}) {
+            Options options{};
+            options.variant = variant;
+            expect_agreement(parse_problem(line), 1, Values::uniform, options);
+        }
+    }
+}
+
 } // namespace
 } // namespace convtranspose::test
