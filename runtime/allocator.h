@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -76,6 +77,21 @@ class Block {
     void *data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+// A block for what is named, or the status that there is no memory for it.
+inline Status get_block(const Allocator &allocator, std::uint64_t size, const char *what, Block *block) {
+    *block = Block(allocator, size);
+    return *block ? Status() : out_of_memory(size, what);
+}
+
+// The same, of what is at `from`. Null: nothing, and no block.
+inline Status copy_block(const Allocator &allocator, const void *from, std::uint64_t size, const char *what,
+                         Block *block) {
+    if (!from) return Status();
+    Status status = get_block(allocator, size, what, block);
+    if (status) std::memcpy(block->data(), from, block->size());
+    return status;
+}
 
 // Blocks of one size and allocator that wait for their next use, from any thread. There is no lock, because a process that forks
 // while another thread holds one has a child in which nobody ever lets go of it.

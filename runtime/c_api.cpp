@@ -357,18 +357,9 @@ Status plan_on_cpu(const convtranspose::PlanSettings &settings, const convtransp
     plan->dimensions = without_unit_axes(g);
     Status status = LayerPlan::create(with_dimensions(g, plan->dimensions), settings, quantization, w, b, &plan->plan);
     if (!status || !w || plan->dimensions.size() == g.x_shape.size()) return status;
-    const auto copy = [&](const void *from, std::uint64_t bytes, convtranspose::Block *to) {
-        *to = convtranspose::Block(settings.allocator, bytes);
-        if (!*to) return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of weights"));
-        if (bytes) std::memcpy(to->data(), from, static_cast<std::size_t>(bytes));
-        return Status();
-    };
     auto kept = std::make_shared<KeptWeights>();
-    status = copy(w, static_cast<std::uint64_t>(volume(g.w_shape)) * convt_dtype_size(g.w_dtype), &kept->w);
-    if (status && b) {
-        const auto channels = static_cast<std::uint64_t>(g.out_channels);
-        status = copy(b, channels * convt_dtype_size(g.b_dtype), &kept->b);
-    }
+    status = copy_block(settings.allocator, w, g.w_bytes(), "weights", &kept->w);
+    if (status) status = copy_block(settings.allocator, b, g.b_bytes(), "biases", &kept->b);
     plan->kept = std::move(kept);
     return status;
 }

@@ -46,23 +46,35 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
     return c;
 }
 
-std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
-    std::vector<Candidate> list;
+namespace {
+
+template<typename F>
+void for_each_variant(Isa isa, const F &f) {
     for_each_kernel_table([&](const KernelTable &table) {
         for (std::size_t i = 0; i < table.variant_count; i++) {
-            const Variant &v = table.variants[i];
-            if (!belongs_to(v, isa)) continue;
-            list.push_back(candidate(v, problem));
+            if (belongs_to(table.variants[i], isa)) f(table.variants[i]);
         }
     });
+}
+
+} // namespace
+
+std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
+    std::size_t count = 0;
+    for_each_variant(isa, [&](const Variant & /*v*/) { count++; });
+    std::vector<Candidate> list;
+    list.reserve(count);
+    for_each_variant(isa, [&](const Variant &v) { list.push_back(candidate(v, problem)); });
     return list;
 }
 
 double least_cost(const Geometry &geometry, Isa isa) {
+    const CoreProblem problem = core_problem(geometry, geometry.y_dtype, true);
     double least = std::numeric_limits<double>::infinity();
-    for (const Candidate &c : candidates(core_problem(geometry, geometry.y_dtype, true), isa)) {
+    for_each_variant(isa, [&](const Variant &v) {
+        const Candidate c = candidate(v, problem);
         if (!c.refusal.text) least = std::min(least, c.cost);
-    }
+    });
     return least;
 }
 

@@ -63,12 +63,6 @@ std::int64_t Col2im::read_past() const {
     return ceil_div(w.kernel, w.stride) * run() - w.kernel * geometry_.out_channels;
 }
 
-std::int64_t Col2im::kernel_volume() const {
-    std::int64_t volume = 1;
-    for (const AxisPlan &axis : axes_) volume *= axis.geometry.kernel;
-    return volume;
-}
-
 void Col2im::plan_strips() {
     strip_axis_ = axes_[2].geometry.in > 1 ? 2 : axes_[1].geometry.in > 1 ? 1 : 0;
     row_ = 1;
@@ -214,7 +208,9 @@ Status Col2im::create(const MethodRequest &request, MadeMethod *made) {
     if (w) own->plan_parts();
     if (Status status = own->make_plans(nullptr, w); !status) return status;
     if (w) {
-        own->bias_.resize(own->bias_elements() * convt_dtype_size(own->sum_dtype_));
+        const std::uint64_t bytes = own->bias_elements() * convt_dtype_size(own->sum_dtype_);
+        Status status = get_block(own->settings_.allocator, bytes, "biases", &own->bias_);
+        if (!status) return status;
         own->bias_of(request.b, own->bias_.data());
     }
     made->method = std::move(own);
@@ -234,21 +230,26 @@ Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) 
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<Col2im> own(new Col2im(geometry, settings, store_));
-    own->bias_ = bias_;
+    Status status = copy_block(settings.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
     if (!weights_at_run_time()) own->plan_parts();
-    if (Status status = own->make_plans(whole_.get(), nullptr); !status) return status;
-    *made = std::move(own);
-    return Status();
+    if (status) status = own->make_plans(whole_.get(), nullptr);
+    if (status) *made = std::move(own);
+    return status;
 }
 
 // from: the plan whose packed weights are taken; null: they are packed from w.
 Status Col2im::make_plans(const LayerPlan *from, const void *w) {
     const Geometry whole = product(strip_rows_ * row_);
-    const std::vector<char> ordered = w && store_ == Store::kChannels ? in_order_of_y(w) : std::vector<char>();
-    const void *const weights = ordered.empty() ? w : ordered.data();
-    Status status =
-        from ? from->reshape(whole, &whole_) : LayerPlan::create(whole, settings_, nullptr, weights, nullptr, &whole_);
+    Block ordered;
+    Status status;
+    if (w && store_ == Store::kChannels) {
+        status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered);
+        if (!status) return status;
+        put_in_order_of_y(w, static_cast<char *>(ordered.data()));
+        w = ordered.data();
+    }
+    status = from ? from->reshape(whole, &whole_) : LayerPlan::create(whole, settings_, nullptr, w, nullptr, &whole_);
     for (Part &part : parts_) {
         const std::int64_t last = (part.rows_end - part.rows_begin) % strip_rows_;
         if (status && last) status = whole_->reshape(product(last * row_), &part.last);
@@ -291,20 +292,18 @@ void Col2im::make_tables() {
 }
 
 // (C, kernel elements, M) from (C, M, kernel elements).
-std::vector<char> Col2im::in_order_of_y(const void *w) const {
+void Col2im::put_in_order_of_y(const void *w, char *ordered) const {
     const auto size = convt_dtype_size(geometry_.w_dtype);
-    const auto kernel = static_cast<std::size_t>(kernel_volume()),
+    const auto kernel = static_cast<std::size_t>(geometry_.kernel_volume()),
                channels = static_cast<std::size_t>(geometry_.out_channels);
-    std::vector<char> ordered(static_cast<std::size_t>(geometry_.in_channels) * channels * kernel * size);
     const auto *from = static_cast<const char *>(w);
     for (std::size_t c = 0; c < static_cast<std::size_t>(geometry_.in_channels); c++) {
         for (std::size_t m = 0; m < channels; m++) {
             for (std::size_t k = 0; k < kernel; k++, from += size) {
-                std::memcpy(ordered.data() + ((c * kernel + k) * channels + m) * size, from, size);
+                std::memcpy(ordered + ((c * kernel + k) * channels + m) * size, from, size);
             }
         }
     }
-    return ordered;
 }
 
 // Of all output channels; in the order of y of a run, and a vector.
@@ -313,16 +312,16 @@ std::size_t Col2im::bias_elements() const {
 }
 
 // In the type of the sums, over and over as far as bias_elements(); zeros without one.
-void Col2im::bias_of(const void *b, char *bias) const {
+void Col2im::bias_of(const void *b, void *bias) const {
     const std::size_t all = bias_elements() * convt_dtype_size(sum_dtype_);
     bias_of_channels(b, bias);
     const std::size_t once = static_cast<std::size_t>(geometry_.out_channels) * convt_dtype_size(sum_dtype_);
     for (std::size_t done = once; done < all; done += once) {
-        std::memcpy(bias + done, bias, std::min(once, all - done));
+        std::memcpy(static_cast<char *>(bias) + done, bias, std::min(once, all - done));
     }
 }
 
-void Col2im::bias_of_channels(const void *b, char *bias) const {
+void Col2im::bias_of_channels(const void *b, void *bias) const {
     const auto count = static_cast<std::size_t>(geometry_.out_channels), size = convt_dtype_size(sum_dtype_);
     if (!b) {
         std::memset(bias, 0, count * size);
@@ -332,7 +331,7 @@ void Col2im::bias_of_channels(const void *b, char *bias) const {
         std::memcpy(bias, b, count * size);
         return;
     }
-    auto *const to = reinterpret_cast<float *>(bias);
+    auto *const to = static_cast<float *>(bias);
     for (std::size_t m = 0; m < count; m++) {
         to[m] = geometry_.b_dtype == CONVT_F16 ? static_cast<float>(static_cast<const F16 *>(b)[m])
                                                : static_cast<float>(static_cast<const Bf16 *>(b)[m]);
@@ -342,7 +341,7 @@ void Col2im::bias_of_channels(const void *b, char *bias) const {
 Status Col2im::run(const RunTensors &t, char *workspace) const {
     char *const run_bias = workspace + static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_);
     if (weights_at_run_time()) bias_of(t.b, run_bias);
-    const char *const bias = weights_at_run_time() ? run_bias : bias_.data();
+    const char *const bias = weights_at_run_time() ? run_bias : static_cast<const char *>(bias_.data());
     const std::size_t parts = parts_.size();
     const auto count = parts * static_cast<std::size_t>(geometry_.batch / images_);
     return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {

@@ -52,8 +52,9 @@ class Col2im : public Method {
     static bool may_take_channels(const Geometry &geometry);
     bool may_hold(bool weights_at_run_time) const;    // the columns of a strip, and the weights of a run
     bool takes_vectors(const Col2imVariant &v) const; // whether rows are long and dense enough for several at once
-    std::int64_t kernel_volume() const;
-    std::int64_t elements() const { return geometry_.out_channels * kernel_volume(); } // columns of a position
+    std::int64_t elements() const {
+        return geometry_.out_channels * geometry_.kernel_volume();
+    } // columns of a position
     // Of columns in the order of y: elements of y between two positions, and what vectors of those read past a position's.
     std::int64_t run() const { return axes_[0].geometry.stride * geometry_.out_channels; }
     std::int64_t read_past() const;
@@ -68,10 +69,10 @@ class Col2im : public Method {
     Geometry product(std::int64_t positions) const; // the 1x1 layer
     Status make_plans(const LayerPlan *from, const void *w);
     void make_tables();
-    std::vector<char> in_order_of_y(const void *w) const;
+    void put_in_order_of_y(const void *w, char *ordered) const;
     std::size_t bias_elements() const;
-    void bias_of(const void *b, char *bias) const;
-    void bias_of_channels(const void *b, char *bias) const;
+    void bias_of(const void *b, void *bias) const;
+    void bias_of_channels(const void *b, void *bias) const;
     Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
                     char *workspace) const;
     Status multiply(const LayerPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
@@ -108,7 +109,7 @@ class Col2im : public Method {
     std::vector<Part> parts_;
     std::unique_ptr<LayerPlan> whole_, single_; // of a whole strip, of a row along w alone
     std::array<Table, 3> tables_;               // w: by residue; h and d: by output position, within x
-    std::vector<char> bias_;                    // of constant weights
+    Block bias_;                                // of constant weights
     std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two of a worker
 };
 

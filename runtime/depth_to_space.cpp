@@ -176,23 +176,20 @@ void DepthToSpace::plan_layers() {
     while (geometry_.batch % images_ != 0) images_--;
 }
 
-// Weights (C, M/group * residues, taps...), the residues of the last axis innermost.
-std::vector<char> DepthToSpace::gather(const Layer &layer, const void *w) const {
+// Weights (C, M/group * residues, taps...), the residues of the last axis innermost; the bias as often as there are residues.
+void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
-    const Shape to_shape = geometry_of(layer).w_shape;
     const std::size_t axes = geometry_.axes.size();
-    std::vector<char> gathered(static_cast<std::size_t>(std::max<std::int64_t>(volume(to_shape) * size, 1)));
-    std::int64_t kernel = 1, residues = 1, taps = 1;
+    const std::int64_t kernel = geometry_.kernel_volume();
+    std::int64_t residues = 1, taps = 1;
     for (std::size_t a = 0; a < axes; a++) {
-        kernel *= geometry_.axes[a].kernel;
         residues *= layer.axes[a].count;
         taps *= layer.axes[a].taps;
     }
-    char *to = gathered.data();
     const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // of channels
     for (std::int64_t pair = 0; pair < pairs; pair++) {
         for (std::int64_t r = 0; r < residues; r++) {
-            for (std::int64_t t = 0; t < taps; t++, to += size) {
+            for (std::int64_t t = 0; t < taps; t++, w_out += size) {
                 std::int64_t element = 0, stride = 1, rest_r = r, rest_t = t;
                 for (std::size_t a = axes; a-- > 0;) {
                     const Residues &axis = layer.axes[a];
@@ -202,12 +199,16 @@ std::vector<char> DepthToSpace::gather(const Layer &layer, const void *w) const 
                     rest_r /= axis.count;
                     rest_t /= axis.taps;
                 }
-                std::memcpy(to, static_cast<const char *>(w) + (pair * kernel + element) * size,
+                std::memcpy(w_out, static_cast<const char *>(w) + (pair * kernel + element) * size,
                             static_cast<std::size_t>(size));
             }
         }
     }
-    return gathered;
+    if (!b) return;
+    const auto b_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.b_dtype));
+    for (std::int64_t i = 0; i < geometry_.out_channels * residues; i++, b_out += b_size) {
+        std::memcpy(b_out, static_cast<const char *>(b) + i / residues * b_size, static_cast<std::size_t>(b_size));
+    }
 }
 
 Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
@@ -255,34 +256,29 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     if (!(made->cost < gain * request.most)) return Status();
     for (Layer &layer : own->layers_) {
         const Geometry g = own->geometry_of(layer);
-        const std::vector<char> weights = own->gather(layer, request.w);
-        std::vector<char> biases;
-        if (b) {
-            const std::size_t size = convt_dtype_size(geometry.b_dtype);
-            const std::int64_t copies = g.out_channels / geometry.out_channels;
-            for (std::int64_t i = 0; i < g.out_channels; i++) {
-                const char *const from = static_cast<const char *>(b) + i / copies * static_cast<std::int64_t>(size);
-                biases.insert(biases.end(), from, from + size);
-            }
-            const auto *const bytes = static_cast<const char *>(b);
-            own->bias_.assign(bytes, bytes + static_cast<std::size_t>(geometry.out_channels) * size);
-        }
-        Status status =
-            LayerPlan::create(g, request.settings, nullptr, weights.data(), b ? biases.data() : nullptr, &layer.plan);
+        Block gathered;
+        Status status = get_block(request.settings.allocator, g.w_bytes() + g.b_bytes(), "weights", &gathered);
+        if (!status) return status;
+        auto *const layer_w = static_cast<char *>(gathered.data()), *const layer_b = layer_w + g.w_bytes();
+        own->gather(layer, request.w, b, layer_w, layer_b);
+        status = LayerPlan::create(g, request.settings, nullptr, layer_w, b ? layer_b : nullptr, &layer.plan);
         if (!status) return status;
     }
     own->plan_workspace();
-    made->method = std::move(own);
-    return Status();
+    Status status = copy_block(request.settings.allocator, b, geometry.b_bytes(), "biases", &own->bias_);
+    if (status) made->method = std::move(own);
+    return status;
 }
 
 Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings_));
-    own->bias_ = bias_;
+    Status status = copy_block(settings_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
+    if (!status) return status;
     own->plan_layers();
     for (Layer &layer : own->layers_) {
         const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // of the same residues
-        if (Status status = from.plan->reshape(own->geometry_of(layer), &layer.plan); !status) return status;
+        status = from.plan->reshape(own->geometry_of(layer), &layer.plan);
+        if (!status) return status;
     }
     own->plan_workspace();
     *made = std::move(own);
@@ -356,11 +352,11 @@ void DepthToSpace::fill_with_bias(const RunTensors &t) const {
             if (i == 1 && !last) channel = at;
         }
         char *const target = static_cast<char *>(t.y) + to * size;
-        if (bias_.empty()) {
+        if (!bias_) {
             std::memset(target, 0, static_cast<std::size_t>(run * size));
             return;
         }
-        const char *const value = bias_.data() + channel * size;
+        const char *const value = static_cast<const char *>(bias_.data()) + channel * size;
         if (channels > 1) {
             repeat(target, run * size, value, channels * size);
         } else if (size == 2) {

@@ -43,7 +43,7 @@ class DepthToSpace : public Method {
     std::vector<Layer> list() const; // without plans
     void plan_layers();
     Geometry geometry_of(const Layer &layer) const;
-    std::vector<char> gather(const Layer &layer, const void *w) const;
+    void gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const;
     void plan_workspace();
     void fill_with_bias(const RunTensors &tensors) const;
     void rearrange(const Layer &layer, const char *depth, std::int64_t first_image, const RunTensors &tensors) const;
@@ -52,7 +52,7 @@ class DepthToSpace : public Method {
     PlanSettings settings_;
     std::vector<Layer> layers_;
     std::int64_t images_ = 1; // computed at a time
-    std::vector<char> bias_;  // as given; of residues that no tap reaches it is all there is
+    Block bias_;              // as given; of residues that no tap reaches it is all there is
     std::uint64_t layer_bytes_ = 0, depth_bytes_ = 0;
 };
 

@@ -59,6 +59,10 @@ Status overflow(const Parts &...parts) {
     return Status(CONVT_OVERFLOW, concat(parts...));
 }
 
+inline Status out_of_memory(std::uint64_t bytes, const char *what) {
+    return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of ", what));
+}
+
 } // namespace convtranspose
 
 #endif // CONVTRANSPOSE_RUNTIME_ERROR_H_

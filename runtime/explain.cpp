@@ -141,7 +141,6 @@ void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
     const Variant &chosen = plan.core().variant();
     for (const Candidate &c : plan.candidates()) {
         const Variant &v = *c.variant;
-        if (v.dtype != chosen.dtype || is_float(v.arithmetic) == plan.geometry().quantized()) continue;
         if (!c.refusal.text) {
             able.push_back({v.name, c.cost, c.copying, &v == &chosen && !plan.method()});
             continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convtranspose/convtranspose.hpp"
+#include "shape.h"
 
 namespace convtranspose {
 
@@ -82,6 +83,13 @@ struct Geometry {
     bool quantized() const { return dtype == CONVT_U8 || dtype == CONVT_S8; }
     std::int64_t in_channels_per_group() const { return in_channels / group; }
     std::int64_t out_channels_per_group() const { return out_channels / group; }
+    std::int64_t kernel_volume() const {
+        std::int64_t product = 1;
+        for (const AxisGeometry &axis : axes) product *= axis.kernel;
+        return product;
+    }
+    std::uint64_t w_bytes() const { return static_cast<std::uint64_t>(volume(w_shape)) * convt_dtype_size(w_dtype); }
+    std::uint64_t b_bytes() const { return static_cast<std::uint64_t>(out_channels) * convt_dtype_size(b_dtype); }
 };
 
 // Checks the problem against every rule of the operator and fills *geometry; on failure *geometry is untouched.

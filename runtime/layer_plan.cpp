@@ -144,6 +144,12 @@ Status LayerPlan::choose(const Packed *packed) {
                   : concat("least estimated cost; ", family_rule(best->variant->family));
     if (!recorded && !note.empty()) reason_ += concat(" (", note, ")");
     cost_ = best->cost;
+    // Those of other types are most of them, and nobody asks for them once one is chosen.
+    const auto of_others = [&](const Candidate &c) {
+        return c.variant->dtype != core_.variant().dtype || is_float(c.variant->arithmetic) == geometry_.quantized();
+    };
+    const auto end = std::remove_if(candidates_.begin(), candidates_.end(), of_others);
+    candidates_ = std::vector<Candidate>(candidates_.begin(), end); // in no more memory than they need
     return Status();
 }
 
@@ -217,6 +223,7 @@ Status LayerPlan::finish_planning() {
         core_packed = std::max(core_packed, core.packed_bytes());
         core_epilogue = std::max(core_epilogue, core.epilogue_bytes());
     }
+    if (weights_at_run_time() && geometry_.quantized()) core_bytes = std::max(core_bytes, examination_bytes(geometry_));
     const auto elements = static_cast<std::uint64_t>(leading_elements());
     run_packed_bytes_ = weights_at_run_time() ? round_up(core_packed * elements) : 0;
     run_epilogue_bytes_ =
@@ -225,12 +232,9 @@ Status LayerPlan::finish_planning() {
     if (packed_) {
         packed_bytes_ = packed_->block.size();
         if (quantization_) {
-            epilogue_ = Block(settings_.allocator, run_epilogue_bytes_);
-            if (!epilogue_) {
-                return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", run_epilogue_bytes_, " bytes of biases"));
-            }
-            prepare(core_, *quantization_, packed_->block.data(),
-                    packed_->bias.empty() ? nullptr : packed_->bias.data(), epilogue_.data());
+            Status status = get_block(settings_.allocator, run_epilogue_bytes_, "biases", &epilogue_);
+            if (!status) return status;
+            prepare(core_, *quantization_, packed_->block.data(), packed_->bias.data(), epilogue_.data());
             packed_bytes_ += epilogue_.size();
         }
     }
@@ -292,12 +296,9 @@ Status LayerPlan::plan_method(const void *w, const void *b) {
 Status LayerPlan::pack_all(const void *w, const void *b, Packed *packed) const {
     packed->layout = core_.packed_layout();
     const std::uint64_t bytes = core_.packed_bytes() * static_cast<std::uint64_t>(leading_elements());
-    packed->block = Block(settings_.allocator, bytes);
-    if (!packed->block) {
-        return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of packed weights"));
-    }
-    packed->finite = pack(core_, w, b, quantization_ ? &*quantization_ : nullptr, packed->block.data());
-    return Status();
+    Status status = get_block(settings_.allocator, bytes, "packed weights", &packed->block);
+    if (status) packed->finite = pack(core_, w, b, quantization_ ? &*quantization_ : nullptr, packed->block.data());
+    return status;
 }
 
 // Keeps constant weights, packed for core_, or for another one if they are not finite and it must not meet such.
@@ -311,13 +312,9 @@ Status LayerPlan::take_weights(const void *w, const void *b, std::shared_ptr<Pac
         if (status && !keeps) status = pack_all(w, b, packed.get());
         if (!status) return status;
     }
-    if (b) {
-        const auto *const bytes_of_b = static_cast<const char *>(b);
-        packed->bias.assign(bytes_of_b, bytes_of_b + static_cast<std::size_t>(geometry_.out_channels) *
-                                                         convt_dtype_size(geometry_.b_dtype));
-    }
+    status = copy_block(settings_.allocator, b, geometry_.b_bytes(), "biases", &packed->bias);
     packed_ = std::move(packed);
-    return Status();
+    return status;
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
@@ -325,9 +322,14 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
     if (quantization) p->quantization_ = *quantization;
     auto packed = std::make_shared<Packed>();
-    if (w && geometry.quantized()) packed->facts = examine_weights(geometry, *quantization, w, b);
     p->problem_.weights_at_run_time = !w;
-    Status status = p->choose(packed.get());
+    Status status;
+    if (w && geometry.quantized()) {
+        Block counts;
+        status = get_block(settings.allocator, examination_bytes(geometry), "sums of weights", &counts);
+        if (status) packed->facts = examine_weights(geometry, *quantization, w, b, counts.data());
+    }
+    if (status) status = p->choose(packed.get());
     if (!status) return status;
     status = p->plan_method(w, b);
     if (status && w && !p->method_) status = p->take_weights(w, b, std::move(packed));
@@ -513,18 +515,19 @@ Status LayerPlan::repack(const LayerPlan &from) {
     auto packed = std::make_shared<Packed>();
     packed->facts = from.packed_->facts;
     packed->finite = from.packed_->finite;
-    packed->bias = from.packed_->bias;
+    const Block &bias = from.packed_->bias;
+    Block dense;
     Status status = choose(packed.get());
+    if (status) status = copy_block(settings_.allocator, bias.data(), bias.size(), "biases", &packed->bias);
+    if (status) status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &dense);
     if (!status) return status;
-    const std::uint64_t size = convt_dtype_size(geometry_.w_dtype), bytes = count(geometry_.w_shape) * size;
-    const Block dense(settings_.allocator, bytes);
-    if (!dense) return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of weights"));
     from.for_each_leading_element([&](std::size_t i, const WeightsView &view, std::int64_t offset) {
         const auto *const data = static_cast<const char *>(from.packed_->block.data()) + i * from.core_.packed_bytes();
         from.core_.unpack(view, quantization_ ? &*quantization_ : nullptr, data,
-                          static_cast<char *>(dense.data()) + offset * static_cast<std::int64_t>(size));
+                          static_cast<char *>(dense.data()) +
+                              offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype)));
     });
-    status = pack_all(dense.data(), packed->bias.empty() ? nullptr : packed->bias.data(), packed.get());
+    status = pack_all(dense.data(), packed->bias.data(), packed.get());
     if (!status) return status;
     packed_ = std::move(packed);
     return Status();

@@ -41,8 +41,8 @@ struct MethodEstimate {
 struct Packed {
     Block block;
     bool finite = true;
-    WeightFacts facts;      // quantized only
-    std::vector<char> bias; // (M) as given; empty: none
+    WeightFacts facts; // quantized only
+    Block bias;        // (M) as given; empty: none
     PackedLayout layout;
 };
 
@@ -117,7 +117,7 @@ class LayerPlan {
     bool pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const;
     void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,
                  void *epilogue) const;
-    const Core *core_for(const RunTensors &tensors) const;
+    const Core *core_for(const RunTensors &tensors, void *workspace) const;
     void finish_whole(const RunTensors &tensors) const;
     void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
 

@@ -41,9 +41,9 @@ double load(convt_dtype dtype, const void *p) {
 } // namespace
 
 // The core that the run's weights, if it has some, allow. Null: what they ask for overflows.
-const Core *LayerPlan::core_for(const RunTensors &t) const {
+const Core *LayerPlan::core_for(const RunTensors &t, void *workspace) const {
     if (!weights_at_run_time() || !geometry_.quantized() || core_.variant().family == Family::kReference) return &core_;
-    const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b);
+    const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b, workspace);
     const auto allowed = [&](const Core &core) {
         if (core.variant().family == Family::kReference) return true;
         return core.variant().arithmetic == Arithmetic::kInt8 ? facts.fits_int8 && facts.fits_int32 : facts.fits_int32;
@@ -59,9 +59,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     Block block;
     if (!workspace && workspace_bytes_) {
         block = workspaces_.take(workspace_bytes_);
-        if (!block) {
-            return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", workspace_bytes_, " bytes of workspace"));
-        }
+        if (!block) return out_of_memory(workspace_bytes_, "workspace");
         workspace = block.data();
     }
     if (method_) {
@@ -72,7 +70,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     }
     char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
                 *const core_workspace = run_epilogue + run_epilogue_bytes_;
-    const Core *core = core_for(t);
+    const Core *core = core_for(t, core_workspace);
     if (!core) {
         workspaces_.put(std::move(block));
         return Status(CONVT_OVERFLOW,
@@ -96,7 +94,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (q) {
         operands.epilogue = epilogue_.data();
         if (!packed_ || t.quantization) {
-            const void *const b = !packed_ ? t.b : packed_->bias.empty() ? nullptr : packed_->bias.data();
+            const void *const b = !packed_ ? t.b : packed_->bias.data();
             prepare(*core, *q, operands.packed, b, run_epilogue);
             operands.epilogue = run_epilogue;
         }
@@ -155,7 +153,7 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
-    const void *const b = !packed_ ? t.b : packed_->bias.empty() ? nullptr : packed_->bias.data();
+    const void *const b = !packed_ ? t.b : packed_->bias.data();
     const auto bias_of = [&](std::size_t m) {
         return b ? load(geometry_.b_dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.b_dtype)) : 0;
     };

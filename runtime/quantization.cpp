@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <numeric>
 
 #include "error.h"
@@ -116,57 +115,54 @@ void requantize(const Geometry &geometry, double sum, float factor, float addend
     std::memcpy(y, &bits, sizeof bits);
 }
 
-WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &q, const void *w, const void *b) {
-    // Sums of |w| over the input channels, for each output channel and kernel element.
-    const std::int64_t group = geometry.group, ic = geometry.in_channels_per_group(),
-                       oc = geometry.out_channels_per_group();
-    std::int64_t elements = 1;
-    for (const AxisGeometry &axis : geometry.axes) elements *= axis.kernel;
-    WeightFacts facts;
-    std::vector<std::int64_t> magnitude(static_cast<std::size_t>(group * oc * elements), 0);
-    const auto *bytes = static_cast<const std::uint8_t *>(w);
-    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // both as u8
-    std::int32_t least = 0, most = 0;
-    for (std::int64_t g = 0; g < group; g++) {
-        for (std::int64_t c = 0; c < ic; c++) {
-            std::int64_t *to = magnitude.data() + g * oc * elements;
-            for (std::int64_t m = 0; m < oc; m++) {
-                const std::int32_t zero = q.w_zero_point_of(g * oc + m) + (flip ? 128 : 0);
-                for (std::int64_t k = 0; k < elements; k++) {
-                    const std::int32_t value = (*bytes++ ^ flip) - zero;
-                    least = std::min(least, value);
-                    most = std::max(most, value);
-                    *to++ += std::abs(value);
-                }
-            }
-        }
-    }
+std::uint64_t examination_bytes(const Geometry &geometry) {
+    return 3 * sizeof(std::int64_t) * static_cast<std::uint64_t>(geometry.kernel_volume());
+}
 
+WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &q, const void *w, const void *b,
+                            void *counts) {
+    const std::int64_t ic = geometry.in_channels_per_group(), oc = geometry.out_channels_per_group(),
+                       elements = geometry.kernel_volume();
+    // Sums of |w| over the input channels of an output channel, for each kernel element, and those of each class of elements.
+    auto *const magnitude = static_cast<std::int64_t *>(counts), *const class_of = magnitude + elements,
+                *const sums = class_of + elements;
     // Kernel elements that no output position has in common do not add up. Elements of an axis meet the same residue if
     // k * dilation is the same modulo its stride.
-    std::vector<std::size_t> class_of(static_cast<std::size_t>(elements));
-    std::map<std::vector<std::int64_t>, std::size_t> classes;
+    std::int64_t classes = 1;
     for (std::int64_t k = 0; k < elements; k++) {
-        std::vector<std::int64_t> residues;
         std::int64_t rest = k;
+        class_of[k] = 0;
+        classes = 1;
         for (std::size_t a = geometry.axes.size(); a-- > 0;) {
             const AxisGeometry &axis = geometry.axes[a];
-            residues.push_back(rest % axis.kernel % (axis.stride / std::gcd(axis.stride, axis.dilation)));
+            const std::int64_t period = axis.stride / std::gcd(axis.stride, axis.dilation);
+            class_of[k] += rest % axis.kernel % period * classes;
+            classes *= std::min(axis.kernel, period);
             rest /= axis.kernel;
         }
-        class_of[static_cast<std::size_t>(k)] = classes.try_emplace(residues, classes.size()).first->second;
     }
+    WeightFacts facts;
+    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // both as u8
+    std::int32_t least = 0, most = 0;
     const std::int32_t x_most = (geometry.dtype == CONVT_S8 ? 127 : 255) - q.x_zero_point;
     const double x_magnitude = std::max(x_most, 255 - x_most); // of x less its zero point
     bool fits_with_zero_point = true;
-    std::vector<double> sums(classes.size());
-    for (std::int64_t m = 0; m < group * oc; m++) {
-        std::fill(sums.begin(), sums.end(), 0);
-        for (std::int64_t k = 0; k < elements; k++) {
-            sums[class_of[static_cast<std::size_t>(k)]] +=
-                static_cast<double>(magnitude[static_cast<std::size_t>(m * elements + k)]);
+    for (std::int64_t m = 0; m < geometry.out_channels; m++) {
+        const std::int32_t zero = q.w_zero_point_of(m) + (flip ? 128 : 0);
+        std::fill_n(magnitude, elements, 0);
+        for (std::int64_t c = 0; c < ic; c++) {
+            const auto *const from =
+                static_cast<const std::uint8_t *>(w) + ((m / oc * ic + c) * oc + m % oc) * elements;
+            for (std::int64_t k = 0; k < elements; k++) {
+                const std::int32_t value = (from[k] ^ flip) - zero;
+                least = std::min(least, value);
+                most = std::max(most, value);
+                magnitude[k] += std::abs(value);
+            }
         }
-        const double sum = sums.empty() ? 0 : *std::max_element(sums.begin(), sums.end());
+        std::fill_n(sums, classes, 0);
+        for (std::int64_t k = 0; k < elements; k++) sums[class_of[k]] += magnitude[k];
+        const auto sum = static_cast<double>(*std::max_element(sums, sums + classes));
         const double bias = b && geometry.b_dtype == CONVT_S32
                                 ? std::abs(static_cast<double>(static_cast<const std::int32_t *>(b)[m]))
                                 : 0;

@@ -57,8 +57,10 @@ struct WeightFacts {
     double bound = 0;       // of the magnitude of any sum, whatever x holds
 };
 
-// w: dense (C, M/group, K1..Kn); b: (M), or null.
-WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &q, const void *w, const void *b);
+// w: dense (C, M/group, K1..Kn); b: (M), or null. counts: of so many bytes, to count in.
+std::uint64_t examination_bytes(const Geometry &geometry);
+WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &q, const void *w, const void *b,
+                            void *counts);
 
 } // namespace convtranspose
 

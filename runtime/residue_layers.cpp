@@ -147,14 +147,13 @@ Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
         for (const Residues &r : residues) {
             const Piece piece = std::move(own->pieces_of(r).front());
             const Geometry sub = own->layer(r, piece.q_begin, piece.q_count);
-            std::size_t weights = convt_dtype_size(sub.w_dtype), biases = 0;
-            for (const std::int64_t extent : sub.w_shape) weights *= static_cast<std::size_t>(extent);
-            if (b) biases = static_cast<std::size_t>(sub.out_channels) * convt_dtype_size(sub.b_dtype);
-            std::vector<char> gathered(weights + biases);
-            own->gather(r, channel, request.w, b, gathered.data(), gathered.data() + weights);
+            Block gathered;
+            Status status = get_block(request.settings.allocator, sub.w_bytes() + sub.b_bytes(), "weights", &gathered);
+            if (!status) return status;
+            auto *const sub_w = static_cast<char *>(gathered.data()), *const sub_b = sub_w + sub.w_bytes();
+            own->gather(r, channel, request.w, b, sub_w, sub_b);
             std::unique_ptr<LayerPlan> first;
-            Status status = LayerPlan::create(sub, request.settings, nullptr, gathered.data(),
-                                              b ? gathered.data() + weights : nullptr, &first);
+            status = LayerPlan::create(sub, request.settings, nullptr, sub_w, b ? sub_b : nullptr, &first);
             const LayerPlan *const whole = first.get();
             if (status) status = own->add_pieces(r, channel, whole, nullptr, std::move(first));
             if (!status) return status;

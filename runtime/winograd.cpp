@@ -292,17 +292,25 @@ Status Winograd::create(const MethodRequest &request, MadeMethod *made) {
 
 // like: of the same shape, null for the first. No products: not of finite weights.
 Status Winograd::plan_layer(const void *w, const void *b, const LayerPlan *like, Layer *layer) const {
-    std::vector<std::vector<char>> weights;
-    if (!transform_weights(*layer, w, &weights)) return Status();
-    const int of_w = weights_of(layer->count_w);
+    const int of_w = weights_of(layer->count_w), all = weights_of(layer->count_h) * of_w;
     const int with_bias = kProducts[layer->count_h].with_bias * of_w + kProducts[layer->count_w].with_bias;
+    const std::uint64_t each =
+        static_cast<std::uint64_t>(geometry_.in_channels * geometry_.out_channels) * convt_dtype_size(geometry_.dtype);
+    Block weights;
+    Status status = get_block(settings_.allocator, static_cast<std::uint64_t>(all) * each, "weights", &weights);
+    if (!status) return status;
+    const bool finite = geometry_.dtype == CONVT_F64
+                            ? transform_weights(*layer, static_cast<const double *>(w), weights.data())
+                            : transform_weights(*layer, static_cast<const float *>(w), weights.data());
+    if (!finite) return Status();
     std::vector<std::unique_ptr<LayerPlan>> plans, rest;
-    for (const std::vector<char> &own : weights) {
-        const void *const bias = &own == &weights[static_cast<std::size_t>(with_bias)] ? b : nullptr;
+    for (int i = 0; i < all; i++) {
+        const char *const own = static_cast<const char *>(weights.data()) + static_cast<std::uint64_t>(i) * each;
+        const void *const bias = i == with_bias ? b : nullptr;
         std::unique_ptr<LayerPlan> plan;
-        Status status = like ? like->replan(own.data(), bias, &plan)
-                             : LayerPlan::create(product_geometry(positions(tiles_of_strip_)), settings_, nullptr,
-                                                 own.data(), bias, &plan);
+        status = like ? like->replan(own, bias, &plan)
+                      : LayerPlan::create(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, own, bias,
+                                          &plan);
         if (!status) return status;
         if (rest_tiles()) {
             std::unique_ptr<LayerPlan> end;
@@ -318,56 +326,31 @@ Status Winograd::plan_layer(const void *w, const void *b, const LayerPlan *like,
     return Status();
 }
 
-namespace {
-
-// taps: (channels, count_h, count_w). Of each pair of channels one sum for each product. Returns whether all are finite.
+// Sums of taps, one of each pair of channels for each product of h and, innermost, of w. Returns whether all are finite.
 template<typename T>
-bool sum_weights(const std::vector<T> &taps, int count_h, int count_w, std::vector<std::vector<char>> *sums) {
-    const Products &h = kProducts[count_h], &w = kProducts[count_w];
-    const int taps_h = std::max(count_h, 1), taps_w = std::max(count_w, 1), all = taps_h * taps_w;
-    const std::size_t pairs = taps.size() / static_cast<std::size_t>(all);
+bool Winograd::transform_weights(const Layer &layer, const T *w, void *transformed) const {
+    const Products &h = kProducts[layer.count_h], &v = kProducts[layer.count_w];
+    const int taps_w = std::max(layer.count_w, 1), taps = std::max(layer.count_h, 1) * taps_w;
+    const std::int64_t pairs = geometry_.in_channels * geometry_.out_channels;
     bool finite = true;
-    for (int kh = 0; kh < h.weights; kh++) {
-        for (int kw = 0; kw < w.weights; kw++) {
-            std::vector<char> bytes(pairs * sizeof(T));
-            T *const to = reinterpret_cast<T *>(bytes.data());
-            for (std::size_t i = 0; i < pairs; i++) {
-                const T *const from = taps.data() + i * static_cast<std::size_t>(all);
+    for (std::int64_t pair = 0; pair < pairs; pair++) {
+        const T *const from = w + (pair * h_.kernel + layer.begin_h) * w_.kernel + layer.begin_w;
+        T *to = static_cast<T *>(transformed) + pair;
+        for (int kh = 0; kh < h.weights; kh++) {
+            for (int kw = 0; kw < v.weights; kw++, to += pairs) {
                 double sum = 0;
-                for (int t = 0; t < all; t++) {
-                    const double factor = h.of_weights[kh][t / taps_w] * w.of_weights[kw][t % taps_w];
-                    if (factor != 0) sum += factor * static_cast<double>(from[t]);
+                for (int t = 0; t < taps; t++) {
+                    const int i = t / taps_w, k = t % taps_w;
+                    const double factor = h.of_weights[kh][i] * v.of_weights[kw][k];
+                    const T tap = from[i * h_.kernel_step * w_.kernel + k * w_.kernel_step];
+                    if (factor != 0) sum += factor * static_cast<double>(tap);
                 }
-                to[i] = static_cast<T>(sum);
-                finite = finite && std::isfinite(to[i]);
+                *to = static_cast<T>(sum);
+                finite = finite && std::isfinite(*to);
             }
-            sums->push_back(std::move(bytes));
         }
     }
     return finite;
-}
-
-} // namespace
-
-// One for each product of h and, innermost, of w. Returns whether all are finite.
-bool Winograd::transform_weights(const Layer &layer, const void *w, std::vector<std::vector<char>> *transformed) const {
-    const auto gather = [&](auto element) {
-        using T = decltype(element);
-        const std::int64_t kernel = h_.kernel * w_.kernel, pairs = geometry_.in_channels * geometry_.out_channels;
-        std::vector<T> taps;
-        taps.reserve(static_cast<std::size_t>(pairs * std::max(layer.count_h, 1) * std::max(layer.count_w, 1)));
-        for (std::int64_t pair = 0; pair < pairs; pair++) {
-            const T *const from = static_cast<const T *>(w) + pair * kernel;
-            for (int h = 0; h < std::max(layer.count_h, 1); h++) {
-                for (int i = 0; i < std::max(layer.count_w, 1); i++) {
-                    taps.push_back(
-                        from[(layer.begin_h + h * h_.kernel_step) * w_.kernel + layer.begin_w + i * w_.kernel_step]);
-                }
-            }
-        }
-        return sum_weights(taps, layer.count_h, layer.count_w, transformed);
-    };
-    return geometry_.dtype == CONVT_F64 ? gather(double{}) : gather(float{});
 }
 
 Status Winograd::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {

@@ -90,7 +90,8 @@ class Winograd : public Method {
     std::int64_t rest_tiles() const { return h_.tiles % tiles_of_strip_; }
     double cycles() const;
     Status plan_layer(const void *w, const void *b, const LayerPlan *like, Layer *layer) const;
-    bool transform_weights(const Layer &layer, const void *w, std::vector<std::vector<char>> *transformed) const;
+    template<typename T>
+    bool transform_weights(const Layer &layer, const T *w, void *transformed) const;
 
     std::int64_t pitch() const;          // elements of what is made of x, from one position to the next
     std::int64_t product_stride() const; // elements from one product to the next

@@ -256,9 +256,7 @@ Status DevicePlan::ensure(std::uint64_t bytes, DeviceMemory *memory) const {
 
 Status DevicePlan::host_block(std::uint64_t bytes, Block *block) const {
     if (*block && block->size() >= bytes) return Status();
-    *block = Block(allocator_, bytes);
-    if (*block) return Status();
-    return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of a tensor on its way to the device"));
+    return get_block(allocator_, bytes, "a tensor on its way to the device", block);
 }
 
 Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream,
@@ -327,7 +325,10 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
         if (!w || !quantization) {
             return Status(CONVT_UNSUPPORTED, "quantized weights that arrive with each run: only on the CPU");
         }
-        facts = examine_weights(geometry, *quantization, w, b);
+        Block counts;
+        Status status = get_block(allocator, examination_bytes(geometry), "sums of weights", &counts);
+        if (!status) return status;
+        facts = examine_weights(geometry, *quantization, w, b, counts.data());
         if (!facts.fits_int32) {
             return Status(CONVT_UNSUPPORTED, "sums may not fit in 32 bits, which kernels for devices have");
         }

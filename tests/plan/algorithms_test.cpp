@@ -1,5 +1,5 @@
 // Each way to compute a layer, asked for by name: batches that take several rounds of images, dense and with gaps between the
-// images.
+// images, and memory that all comes from the hooks.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/counting_allocator.h"
+#include "plan/counting_new.h"
 #include "plan/crop.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
@@ -85,6 +87,45 @@ TEST_P(Algorithms, BatchesOfSeveralRounds) {
         }
     }
     EXPECT_GE(computed, 2u) << "too few layers can be computed so";
+}
+
+// What grows with weights or tensors comes from the hooks. Lists of candidates, from operator new, do not.
+TEST_P(Algorithms, NothingLargeComesFromOperatorNew) {
+    constexpr std::size_t kLarge = 256 << 10; // all of these weights are larger
+    std::size_t computed = 0;
+    for (const char *const line :
+         {"f32 nchw n3 ic192 oc128 i9x9 k4x4 s2x2 p1x1_1x1 bias", "f32 nhwc n3 ic192 oc128 i9x9 k4x4 s2x2 p1x1_1x1",
+          "f32 nchw n3 ic1280 oc4 i9x9 k4x4 s2x2 p1x1_1x1 bias", "f32 nchw n3 g512 ic512 oc512 i9x9 k16x16 s2x2",
+          "f64 nhwc n3 ic96 oc64 i9x9 k4x4 s2x2 p1x1_1x1", "f32 nhwc n3 ic96 oc96 i16x16 k3x3 s1x1 d12x12 bias",
+          "bf16 nhwc n3 ic192 oc128 i9x9 k4x4 s2x2 p1x1_1x1",
+          "u8 nhwc n3 ic192 oc128 i9x9 k4x4 s2x2 p1x1_1x1 bias zx128", "s8 nchw n3 ic96 oc64 i8x8 k8x8 s2x2 zw3"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 1);
+        CountingAllocator allocator;
+        Options options = allocator.options();
+        options.threads = 3;
+        options.winograd = 1;
+        if (!GetParam().empty()) options.variant = GetParam().c_str();
+        SCOPED_TRACE(describe(problem, 1, options));
+        const void *const b = inputs.b ? inputs.b->data() : nullptr;
+        Plan plan, reshaped;
+        forget_largest_new();
+        Status status = Plan::create(problem, options, inputs.w.data(), b, &plan);
+        if (status.code() == CONVT_UNSUPPORTED && options.variant) continue; // not for this layer
+        ASSERT_TRUE(status) << status.message();
+        const std::size_t largest_of_planning = largest_new();
+        ++computed;
+        Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
+        Shape other = problem.x_shape;
+        other[0] += 1;
+        forget_largest_new();
+        ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+        ASSERT_TRUE(plan.reshape(other, &reshaped));
+        EXPECT_LE(largest_of_planning, kLarge) << "bytes in one piece, when planning";
+        EXPECT_LE(largest_new(), kLarge) << "bytes in one piece, when running or reshaping";
+        EXPECT_GT(allocator.live_bytes(), kLarge) << "the packed weights, at least";
+    }
+    EXPECT_GE(computed, 1u) << "none of these layers can be computed so";
 }
 
 std::vector<std::string> names() {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::ptrdiff_t kNever = std::numeric_limits<std::ptrdiff_t>::max();
 
-std::atomic<std::size_t> count{0}, deleted{0};
+std::atomic<std::size_t> count{0}, deleted{0}, largest{0};
 std::atomic<std::ptrdiff_t> until_failure{kNever};
 std::atomic<convtranspose::test::Failure> failure{};
 
@@ -17,6 +17,9 @@ void *get(std::size_t size) {
     if (until_failure.load(std::memory_order_relaxed) != kNever && until_failure.fetch_sub(1) == 0) return nullptr;
     void *const p = std::malloc(size ? size : 1);
     if (p) count.fetch_add(1, std::memory_order_relaxed);
+    std::size_t before = largest.load(std::memory_order_relaxed);
+    while (size > before && !largest.compare_exchange_weak(before, size, std::memory_order_relaxed)) {
+    }
     return p;
 }
 
@@ -45,6 +48,8 @@ void operator delete(void *p, const std::nothrow_t &) noexcept { release(p); }
 namespace convtranspose::test {
 
 std::size_t news() { return count; }
+std::size_t largest_new() { return largest; }
+void forget_largest_new() { largest = 0; }
 std::size_t live_news() { return count - deleted; }
 void fail_new_at(std::size_t i) {
     failure = Failure::kNotReached;

@@ -9,6 +9,10 @@ namespace convtranspose::test {
 std::size_t news();      // calls so far
 std::size_t live_news(); // blocks that have not been deleted
 
+// The most bytes that one call asked for since the last forget_largest_new().
+std::size_t largest_new();
+void forget_largest_new();
+
 // Only call number i from now on fails, counting from 0, whichever thread makes it.
 void fail_new_at(std::size_t i);
 

@@ -166,9 +166,11 @@ typedef struct convt_tensor {
 typedef void (*convt_task)(void *task_context, size_t i);
 typedef void (*convt_parallel_for)(void *user, size_t count, convt_task task, void *task_context);
 
-/* Memory for packed weights and workspaces; the few hundred bytes of book-keeping of a plan come from operator new.
- * allocate returns `size` bytes aligned to `alignment` (a power of two,
- * at most 64), or NULL. Both may be called from any thread that plans or runs. */
+/* Memory for packed weights, for workspaces, and for copies of weights and biases while a plan is made. Its book-keeping comes from
+ * operator new: some tens of kilobytes for each layer that computes the problem, of which Winograd's algorithm has dozens; most of
+ * it is the list of kernels that could, and the rest are tables as long as an axis, or a kernel of one channel.
+ * allocate returns `size` bytes aligned to `alignment` (a power of two, at most 64), or NULL. Both may be called from any thread
+ * that plans or runs. */
 typedef void *(*convt_allocate)(void *user, size_t size, size_t alignment);
 typedef void (*convt_deallocate)(void *user, void *pointer);
 
