@@ -34,7 +34,6 @@ class Col2im : public Method {
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_) + bias_bytes_;
     }
-    std::size_t packed_bytes() const override { return whole_->packed_bytes(); }
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 

@@ -289,12 +289,6 @@ std::string DepthToSpace::summary() const {
     return concat("residues of all axes as output channels, of ", layers_.size(), " layers of stride 1, rearranged");
 }
 
-std::size_t DepthToSpace::packed_bytes() const {
-    std::size_t bytes = 0;
-    for (const Layer &layer : layers_) bytes += layer.plan->packed_bytes();
-    return bytes;
-}
-
 void DepthToSpace::plan_workspace() {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     for (const Layer &layer : layers_) {

@@ -23,7 +23,6 @@ class DepthToSpace : public Method {
     const LayerPlan &first() const override { return *layers_.front().plan; }
     std::vector<const LayerPlan *> layers() const override { return plans_of(layers_); }
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + depth_bytes_; }
-    std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 

@@ -25,7 +25,6 @@ class ImagesAsRow : public Method {
     const LayerPlan &first() const override { return *plan_; }
     std::vector<const LayerPlan *> layers() const override { return {plan_.get()}; }
     std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
-    std::size_t packed_bytes() const override { return plan_->packed_bytes(); }
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 

@@ -12,6 +12,18 @@
 
 namespace convtranspose {
 
+std::size_t Method::packed_bytes() const {
+    const std::vector<const LayerPlan *> plans = layers();
+    std::size_t bytes = 0;
+    for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
+        const bool shares = std::any_of(plans.begin(), plan, [&](const LayerPlan *before) {
+            return before == *plan || (*plan)->shares_weights_of(*before);
+        });
+        if (!shares) bytes += (*plan)->packed_bytes();
+    }
+    return bytes;
+}
+
 const std::array<MethodKind, 7> &methods() {
     static constexpr std::array<MethodKind, 7> all = {{
         {"residue_layers", false, false, ResidueLayers::create},

@@ -25,7 +25,7 @@ class Method {
     virtual std::vector<const LayerPlan *> layers() const = 0; // one at least
     virtual bool weights_at_run_time() const { return false; }
     virtual std::uint64_t workspace_bytes() const = 0;
-    virtual std::size_t packed_bytes() const = 0;
+    std::size_t packed_bytes() const; // of all layers, once for those that share them
 
     virtual Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const = 0;
     virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // which is aligned to 64

@@ -335,17 +335,6 @@ Status OtherLayout::add_strips(const LayerPlan &from) {
     return Status();
 }
 
-std::size_t OtherLayout::packed_bytes() const {
-    std::size_t bytes = 0;
-    for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
-        const bool counted = std::any_of(blocks_.begin(), block, [&](const Block &before) {
-            return before.plan == block->plan || before.plan->shares_weights_of(*block->plan);
-        });
-        if (!counted) bytes += block->plan->packed_bytes();
-    }
-    return bytes;
-}
-
 void OtherLayout::plan_workspace() {
     const std::uint64_t size = convt_dtype_size(geometry_.dtype);
     for (const Block &block : blocks_) {

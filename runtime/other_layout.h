@@ -24,7 +24,6 @@ class OtherLayout : public Method {
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + x_bytes_ + y_bytes_);
     }
-    std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 

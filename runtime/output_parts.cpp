@@ -239,16 +239,6 @@ std::string OutputParts::summary() const {
                   " the taps that read inside x there");
 }
 
-std::size_t OutputParts::packed_bytes() const {
-    std::size_t bytes = 0;
-    for (auto part = parts_.begin(); part != parts_.end(); ++part) {
-        const bool shares = std::any_of(
-            parts_.begin(), part, [&](const Part &before) { return part->plan->shares_weights_of(*before.plan); });
-        if (!shares) bytes += part->plan->packed_bytes();
-    }
-    return bytes;
-}
-
 Status OutputParts::run(const RunTensors &t, char *workspace) const {
     const std::size_t first_axis = geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));

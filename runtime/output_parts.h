@@ -24,7 +24,6 @@ class OutputParts : public Method {
     const LayerPlan &first() const override { return *parts_.front().plan; }
     std::vector<const LayerPlan *> layers() const override { return plans_of(parts_); }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * part_bytes_; }
-    std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 

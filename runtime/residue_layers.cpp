@@ -215,17 +215,6 @@ std::vector<const LayerPlan *> ResidueLayers::layers() const {
     return plans;
 }
 
-std::size_t ResidueLayers::packed_bytes() const {
-    std::size_t bytes = 0;
-    for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
-        const bool shares = std::any_of(pieces_.begin(), piece, [&](const Piece &before) {
-            return before.is_beside(*piece) && piece->plan->shares_weights_of(*before.plan);
-        });
-        if (!shares) bytes += piece->plan->packed_bytes();
-    }
-    return bytes + (for_gaps_ ? for_gaps_->packed_bytes() : 0);
-}
-
 void ResidueLayers::plan_workspace() {
     for (const Piece &piece : pieces_) {
         layer_bytes_ = std::max(layer_bytes_, round_up(piece.plan->workspace_bytes()));

@@ -27,7 +27,6 @@ class ResidueLayers : public Method {
     const LayerPlan &first() const override { return *pieces_.front().plan; }
     std::vector<const LayerPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_; }
-    std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 

@@ -397,18 +397,6 @@ std::vector<const LayerPlan *> Winograd::layers() const {
     return plans;
 }
 
-std::size_t Winograd::packed_bytes() const {
-    std::size_t bytes = 0;
-    for (const Layer &layer : layers_) {
-        for (std::size_t i = 0; i < layer.products.size(); i++) {
-            bytes += layer.products[i]->packed_bytes();
-            const bool own = !layer.rest.empty() && !layer.rest[i]->shares_weights_of(*layer.products[i]);
-            if (own) bytes += layer.rest[i]->packed_bytes();
-        }
-    }
-    return bytes;
-}
-
 void Winograd::plan_workspace() {
     const std::uint64_t size = convt_dtype_size(geometry_.dtype);
     int most = 0;

@@ -39,7 +39,6 @@ class Winograd : public Method {
     const LayerPlan &first() const override { return *layers_.front().products.front(); }
     std::vector<const LayerPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * bytes_of_worker(); }
-    std::size_t packed_bytes() const override;
     Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
