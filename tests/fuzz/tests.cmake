@@ -29,7 +29,7 @@ add_test(NAME fuzz.build
 add_test(NAME fuzz.corpus
          COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/make_corpus.py ${fuzz_dir}/corpus ${version})
 set_tests_properties(fuzz.build fuzz.corpus PROPERTIES LABELS fuzz TIMEOUT 1200 FIXTURES_SETUP fuzz_targets)
-foreach(name input_shape line onnx tensor tuning)
+foreach(name input_shape interface line onnx tensor tuning)
     # Findings are kept in artifacts/; running the target with such a file repeats one.
     add_test(NAME fuzz.${name}
              COMMAND ${fuzz_dir}/build/fuzz_${name} -seed=1 -max_total_time=20 -timeout=20 -rss_limit_mb=2048 -max_len=1000
