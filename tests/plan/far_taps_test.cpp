@@ -51,7 +51,8 @@ TEST(FarTaps, TheMiddleOneAlone) {
 // One axis of any attributes, with a y of at most 12 that one tap meets at least.
 void draw_axis(Random *random, std::int64_t *in, std::int64_t *kernel, Attributes *a) {
     const auto any = [&] {
-        const std::int64_t small = random->integer(1, 6), large = random->bits() >> random->integer(3, 40);
+        const std::int64_t small = random->integer(1, 6),
+                           large = static_cast<std::int64_t>(random->bits() >> random->integer(3, 40));
         return random->integer(0, 2) ? small : std::max<std::int64_t>(large, 1);
     };
     *in = random->integer(1, 6);
@@ -158,7 +159,7 @@ TEST(FarTaps, ByEveryKernel) {
 // Rows of x as far apart as 32 bits allow: what a thread reads begins where its part of y does.
 TEST(FarTaps, FarRowsOfX) {
 #if defined(__linux__) && defined(__LP64__)
-    constexpr std::int64_t kRow = 429496729, kRows = 5, kRowElements = 16 * 20;
+    constexpr std::int64_t kRow = 429496729, kRows = 5, kRowElements = 320;
     const Problem problem = parse_problem("f32 nchw n1 g1 ic16 oc64 i5x20 k4x1 s1x1");
     const std::size_t bytes = static_cast<std::size_t>((kRows - 1) * kRow + kRowElements) * sizeof(float);
     void *const memory =
@@ -166,7 +167,7 @@ TEST(FarTaps, FarRowsOfX) {
     ASSERT_NE(memory, MAP_FAILED);
     auto *const x = static_cast<float *>(memory);
     for (std::int64_t r = 0; r < kRows; r++) std::fill_n(x + r * kRow, kRowElements, 1.0F);
-    const std::vector<float> w(16 * 64 * 4, 1.0F);
+    const std::vector<float> w(4096, 1.0F); // 16 by 64 channels, 4 elements
     for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
         if (!convt_isa_supported(isa)) continue;
         for (const int threads : {1, 2, 3}) {
