@@ -177,7 +177,9 @@ std::string explain(const LayerPlan &plan) {
         << "x " << to_string(g.x_shape) << "  w " << to_string(g.w_shape) << (g.has_bias ? "  bias" : "  no bias")
         << "  -> y " << to_string(g.y_shape) << "\n";
     if (!g.given_x_shape.empty())
-        out << "given as x " << to_string(g.given_x_shape) << ": axes of one position are left out\n";
+        out << "given as x " << to_string(g.given_x_shape)
+            << (volume(g.w_shape) ? ": axes of one position are left out\n"
+                                  : ": without weights, its extents do not matter\n");
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
     if (g.quantized()) explain_quantization(plan, &out);
     explain_post_ops(g.post_ops, &out);

@@ -427,6 +427,17 @@ Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t
         g.axes.push_back(geometry.axes[i - first]);
         g.w_shape.push_back(geometry.w_shape[2 + i - first]);
     }
+    if (volume(g.w_shape) > 0) return g;
+    // Without weights y is the bias or has no elements. Extents that no tensor's size bounds are left out.
+    g.given_x_shape = geometry.x_shape;
+    const bool has_outputs = volume(g.y_shape) > 0;
+    for (std::size_t a = 0; a < g.axes.size(); a++) {
+        const std::int64_t out = has_outputs ? g.axes[a].out : 1;
+        g.axes[a] = pointwise_axis(1);
+        g.axes[a].out = g.y_shape[first + a] = out;
+        g.axes[a].pad_end = 1 - out;
+        g.x_shape[first + a] = g.w_shape[2 + a] = 1;
+    }
     return g;
 }
 

@@ -103,7 +103,8 @@ inline bool is_unit(const AxisGeometry &axis) {
 // The dimensions of x and y without those of such axes, of which one stays if there are no others.
 std::vector<std::size_t> without_unit_axes(const Geometry &geometry);
 
-// The same layer, of whose x and y only those dimensions are left. Tensors are where they were.
+// The same layer, of whose x and y only those dimensions are left. Tensors are where they were. Where there are no weights, kernels
+// and x have one position.
 Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t> &dimensions);
 
 // Multiply-adds of the definition: per axis the number of (output position, tap) pairs that read inside the input,

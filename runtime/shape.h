@@ -43,16 +43,20 @@ inline Strides strides_of(const Strides &all, const std::vector<std::size_t> &di
     return some;
 }
 
-// Those of a dense tensor in C order; positive even where an extent is 0.
+// Other extents of a tensor without elements may be of any size: their products overflow.
+inline bool has_no_elements(const Shape &shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
+
+// Those of a dense tensor in C order; without elements all are 1.
 inline Strides dense_strides(const Shape &shape) {
     Strides strides(shape.size());
-    strides[shape.size() - 1] = 1;
-    for (std::size_t i = shape.size() - 1; i-- > 0;)
-        strides[i] = strides[i + 1] * std::max<std::int64_t>(shape[i + 1], 1);
+    std::fill(strides.begin(), strides.end(), 1);
+    if (has_no_elements(shape)) return strides;
+    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
     return strides;
 }
 
 inline std::int64_t volume(const Shape &shape) {
+    if (has_no_elements(shape)) return 0;
     std::int64_t n = 1;
     for (const std::int64_t extent : shape) n *= extent;
     return n;

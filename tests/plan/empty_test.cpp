@@ -1,4 +1,6 @@
 // Extents of 0: nothing to add up is still an output of bias or zeros, and no output is still a run.
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,46 @@ TEST_P(Empty, IsBiasOrZero) {
     status = plan.run(inputs.x.view(), inputs.w.view(), inputs.b ? &b : nullptr, y.view());
     ASSERT_TRUE(status) << status.message();
     EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+}
+
+// Nothing bounds the other extents of tensors without elements where there are no weights.
+TEST(EmptyTensors, OtherExtentsMayBeHuge) {
+    constexpr std::int64_t kMost = 2147483647, kFar = 1 << 30;
+    struct Huge {
+        Shape x, w, dilations, pads;
+    };
+    const Huge layers[] = {
+        {{1, kMost, kMost, kMost, 0}, {0, 3, 1, 1, 1}, {1, 1, 1}, {9, 9, 9, kMost - 11, kMost - 11, kMost - 11}},
+        {{1, kMost, kMost, kMost, kMost, 0}, {0, 3, kMost, kMost, kMost, kMost}, {1, 1, 1, 1}, Shape(8, kMost - 2)},
+        {{1, 2, 2, 2, 1}, {1, 0, 2, 2, 2}, {kFar, kFar, kFar}, Shape(6, 0)},
+        {{1, 1, 1}, {1, 0, kMost}, {1}, Shape(2, 0)},
+    };
+    for (const Huge &layer : layers) {
+        for (const bool constant : {true, false}) {
+            Problem problem;
+            problem.layout = CONVT_CHANNELS_LAST;
+            problem.x_shape = layer.x;
+            problem.w_shape = layer.w;
+            problem.b_shape = Shape{layer.w[1]};
+            problem.attributes.dilations = layer.dilations;
+            problem.attributes.pads = layer.pads;
+            SCOPED_TRACE(describe(problem));
+            const std::vector<float> w(48), b = {1, 2, 3};
+            Plan plan;
+            Status status =
+                Plan::create(problem, Options{}, constant ? w.data() : nullptr, constant ? b.data() : nullptr, &plan);
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_LE(plan.workspace_bytes() + plan.packed_bytes(), std::size_t{1} << 16);
+            EXPECT_NE(plan.explain(), "");
+            Tensor y(problem.dtype, plan.y_shape());
+            const ConstTensorView x_view{nullptr, problem.dtype, problem.x_shape, {}},
+                w_view{w.data(), problem.dtype, problem.w_shape, {}},
+                b_view{b.data(), problem.dtype, *problem.b_shape, {}};
+            status = constant ? plan.run(x_view, y.view()) : plan.run(x_view, w_view, &b_view, y.view());
+            ASSERT_TRUE(status) << status.message();
+            for (std::int64_t i = 0; i < y.size(); i++) EXPECT_EQ(y.get(i), static_cast<double>(1 + i % 3));
+        }
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Plan, Empty, testing::ValuesIn(kCases),

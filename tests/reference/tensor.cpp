@@ -73,6 +73,7 @@ Tensor draw_tensor(convt_dtype dtype, const Shape &shape, Values values, Random 
 } // namespace
 
 std::int64_t element_count(const Shape &shape) {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0; // the others may be of any size
     std::int64_t count = 1;
     for (const std::int64_t extent : shape) count *= extent;
     return count;
