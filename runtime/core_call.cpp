@@ -109,7 +109,9 @@ void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands 
         if (whole_[a]) {
             out.set(dim++, 0, std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
         } else {
-            out.set(dim++, 0, box.q_end - box.q_begin, stride * strides.axes[a]);
+            // From a single position nothing steps, and the product may be beyond 64 bits.
+            const auto step = static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(strides.axes[a]);
+            out.set(dim++, 0, box.q_end - box.q_begin, static_cast<std::int64_t>(step));
             out.set(dim++, 0, box.count, strides.axes[a]);
         }
     }

@@ -39,6 +39,10 @@ const std::vector<Case> kCases = {
     {"InAndOutChannels", "f32 nchw n1 ic0 oc0 i4x4 k3x3 bias", {1, 0, 6, 6}},
     {"DepthwiseWidth", "f32 nchw n1 g8 ic8 oc8 i4x0 k4x4 s2x2 bias", {1, 8, 10, 2}},
     {"TapsThatNeverMeetTheInput", "f32 nchw n1 ic3 oc2 i1x4 k3x3 s1x9 p0x0_2x0 bias", {1, 2, 1, 30}},
+    {"StrideTimesAColumnOverflows",
+     "f64 nhwc n1 g2 ic16 oc16 i6x3 k4x1 s245855337157522464x4 p491816227431311420x0_737566011472567379x0 "
+     "d35184372088832x1",
+     {1, 18, 9, 16}},
     {"OutputsThatNoTapReaches", "f32 nchw n1 ic3 oc2 i3x3 k1x1 s4x4 os20x20 bias", {1, 2, 20, 20}},
 };
 
