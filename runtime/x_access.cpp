@@ -90,9 +90,9 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     }
     // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
     // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
-    const auto plane = static_cast<double>(w.geometry.in * h.geometry.in * p.plan[2].geometry.in);
-    if (!dares_in_place(v, p) && p.ic() >= 16 && plane * static_cast<double>(convt_dtype_size(p.x_dtype)) > 2048)
-        return false;
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(p.x_dtype));
+    const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
+    if (!dares_in_place(v, p) && p.ic() >= 16 && plane > 2048) return false;
     // A constant stride of h reads for all residues, also for those that are past the last row of y; one of w reads up to
     // whole tiles.
     if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;

@@ -91,7 +91,7 @@ TEST(EmptyTensors, OtherExtentsMayBeHuge) {
             problem.attributes.dilations = layer.dilations;
             problem.attributes.pads = layer.pads;
             SCOPED_TRACE(describe(problem));
-            const std::vector<float> w(48), b = {1, 2, 3};
+            const std::vector<float> x(8), w(48), b = {1, 2, 3};
             Plan plan;
             Status status =
                 Plan::create(problem, Options{}, constant ? w.data() : nullptr, constant ? b.data() : nullptr, &plan);
@@ -99,7 +99,7 @@ TEST(EmptyTensors, OtherExtentsMayBeHuge) {
             EXPECT_LE(plan.workspace_bytes() + plan.packed_bytes(), std::size_t{1} << 16);
             EXPECT_NE(plan.explain(), "");
             Tensor y(problem.dtype, plan.y_shape());
-            const ConstTensorView x_view{nullptr, problem.dtype, problem.x_shape, {}},
+            const ConstTensorView x_view{x.data(), problem.dtype, problem.x_shape, {}},
                 w_view{w.data(), problem.dtype, problem.w_shape, {}},
                 b_view{b.data(), problem.dtype, *problem.b_shape, {}};
             status = constant ? plan.run(x_view, y.view()) : plan.run(x_view, w_view, &b_view, y.view());
