@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -49,6 +50,13 @@ struct convt_plan {
     std::shared_ptr<const KeptWeights> kept;
     convtranspose::Problem problem; // what reshape resolves again
     double macs = 0;
+    // The plan with all dimensions, made by the first run of a view that has gaps along the last axis that is left.
+    mutable std::atomic<LayerPlan *> with_gaps{nullptr};
+
+    convt_plan() = default;
+    convt_plan(const convt_plan &) = delete;
+    convt_plan &operator=(const convt_plan &) = delete;
+    ~convt_plan() { delete with_gaps.load(); }
 };
 
 namespace {
@@ -374,6 +382,38 @@ bool others_are_units(const Geometry &g, const std::vector<std::size_t> &dimensi
     return true;
 }
 
+// Whether x or y, channels first, have gaps between positions of the last axis that is left: kernels read and write its rows densely.
+bool has_gaps_in_rows(const convt_plan &plan, const convtranspose::RunTensors &t) {
+    const Geometry &g = plan.geometry;
+    if (g.layout != CONVT_CHANNELS_FIRST || plan.dimensions.back() + 1 == g.x_shape.size()) return false;
+    const std::size_t last = plan.dimensions.back();
+    const bool in_x = g.x_shape[last] > 1 && t.x_strides.back() != 1;
+    const bool in_y =
+        g.y_shape[last] > 1 && (t.y_strides.back() != 1 || (t.residual && t.residual_strides.back() != 1));
+    return in_x || in_y;
+}
+
+// The plan for such views, with the settings and weights of the other. Threads that race to make it each make one.
+Status plan_with_gaps(const convt_plan &plan, const LayerPlan **made) {
+    LayerPlan *known = plan.with_gaps.load(std::memory_order_acquire);
+    if (!known) {
+        const LayerPlan &p = *plan.plan;
+        const KeptWeights *const kept = plan.kept.get();
+        std::vector<std::size_t> all(plan.geometry.x_shape.size());
+        std::iota(all.begin(), all.end(), std::size_t{0});
+        convtranspose::PlanSettings settings = p.settings();
+        settings.variant.clear(); // a kernel that was asked for may be unable to
+        std::unique_ptr<LayerPlan> own;
+        Status status = LayerPlan::create(
+            with_dimensions(plan.geometry, all), settings, p.quantization() ? &*p.quantization() : nullptr,
+            kept ? kept->w.data() : nullptr, kept && plan.geometry.has_bias ? kept->b.data() : nullptr, &own);
+        if (!status) return status;
+        if (plan.with_gaps.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
+    }
+    *made = known;
+    return Status();
+}
+
 // A run's tensors, checked against what was planned, for either kind of plan.
 template<typename Plan>
 Status run_checked(const convt_plan &plan, const Plan &p, const convt_arguments &arguments) {
@@ -429,6 +469,7 @@ Status run_checked(const convt_plan &plan, const Plan &p, const convt_arguments 
     if (reinterpret_cast<std::uintptr_t>(workspace) % convtranspose::kAlignment != 0) {
         return invalid("workspace is not aligned to ", convtranspose::kAlignment, " bytes");
     }
+    const convtranspose::RunTensors given = t; // its strides
     for (Strides *const all : {&t.x_strides, &t.y_strides, &t.residual_strides}) {
         if (all->size() > 0) *all = strides_of(*all, plan.dimensions);
     }
@@ -447,7 +488,14 @@ Status run_checked(const convt_plan &plan, const Plan &p, const convt_arguments 
         t.stream = stream;
         return p.run(t);
     } else {
-        return p.run(t, workspace);
+        if (!has_gaps_in_rows(plan, t)) return p.run(t, workspace);
+        const LayerPlan *whole = nullptr;
+        status = plan_with_gaps(plan, &whole);
+        if (!status) return status;
+        t.x_strides = given.x_strides;
+        t.y_strides = given.y_strides;
+        t.residual_strides = given.residual_strides;
+        return whole->run(t, nullptr);
     }
 }
 

@@ -156,15 +156,17 @@ bool is_within_limits(const Problem &p, const Layer &layer) {
             if (value >= kMostAttribute) return false;
         }
     }
-    Wide elements = 1, x_elements = 1, w_elements = 1;
-    for (const std::int64_t extent : layer.y_shape) elements *= std::min<Wide>(extent, kMostExtent + 1);
-    for (const std::int64_t extent : p.x_shape) x_elements *= std::min<Wide>(extent, kMostExtent + 1);
-    for (const std::int64_t extent : p.w_shape) w_elements *= std::min<Wide>(extent, kMostExtent + 1);
+    const auto count = [](const Shape &shape) { // one more than the limit stands for all above it
+        Wide elements = 1;
+        for (const std::int64_t extent : shape)
+            elements = std::min<Wide>(elements * std::min<Wide>(extent, kMostExtent + 1), kMostExtent + 1);
+        return elements;
+    };
     const auto fits = [](const Shape &shape) {
         return std::all_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent <= kMostExtent; });
     };
     if (!fits(layer.y_shape) || !fits(p.x_shape) || !fits(p.w_shape)) return false;
-    if (elements > kMostExtent || x_elements > kMostExtent || w_elements > kMostExtent) return false;
+    if (std::max({count(layer.y_shape), count(p.x_shape), count(p.w_shape)}) > kMostExtent) return false;
     for (std::size_t i = 0; i < layer.axes.size(); ++i) {
         const Axis &axis = layer.axes[i];
         const Wide natural = Wide{axis.stride} * (axis.in - 1) + Wide{axis.dilation} * (axis.kernel - 1) + 1 +
@@ -262,7 +264,8 @@ bool is_small(const Problem &p, const Layer &layer) {
     for (const Axis &axis : layer.axes) macs *= static_cast<double>(axis.in) * static_cast<double>(axis.kernel);
     const auto elements = [](const Shape &shape) {
         double count = 1;
-        for (const std::int64_t extent : shape) count *= static_cast<double>(extent);
+        // The reference keeps accounts of an image, even of no images.
+        for (const std::int64_t extent : shape) count *= static_cast<double>(std::max<std::int64_t>(extent, 1));
         return count;
     };
     return macs <= kMostMacs && elements(p.x_shape) <= kMostElements && elements(p.w_shape) <= kMostElements &&

@@ -54,6 +54,40 @@ TEST(UnitAxes, OfViews) {
     EXPECT_TRUE(agrees(y, reference(problem, inputs)));
 }
 
+// One column of wider tensors: rows of what is left have gaps.
+TEST(UnitAxes, OfOneColumn) {
+    for (const char *const line :
+         {"f32 nchw n2 g1 ic3 oc40 i40x1 k4x1 s2x1 bias", "f32 nchw n1 g1 ic20 oc3 i9x7x1 k3x2x1 s1x2x1",
+          "u8 nchw n1 g1 ic12 oc16 i30x1 k4x1 s2x1 bias zx7 zw1 zy3"}) {
+        const Problem problem = parse_problem(line);
+        SCOPED_TRACE(line);
+        const Inputs inputs = draw(problem, 3);
+        const Plan plan = plan_of(problem, inputs);
+        constexpr std::int64_t kColumns = 3;
+        const auto wider = [](const Shape &shape) {
+            Shape strides(shape.size(), 1);
+            strides[shape.size() - 2] = kColumns;
+            for (std::size_t i = shape.size() - 2; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+            return strides;
+        };
+        const Shape shape = plan.y_shape();
+        Tensor y(problem.y_dtype.value_or(problem.dtype), shape);
+        Shape of_x = problem.x_shape, of_y = shape;
+        of_x.back() = of_y.back() = kColumns;
+        Tensor x_parent(problem.dtype, of_x), y_parent(y.dtype(), of_y);
+        for (std::int64_t i = 0; i < inputs.x.size(); i++) x_parent.set(kColumns * i, inputs.x.get(i));
+        for (int run = 0; run < 2; run++) {
+            const Status status =
+                plan.run(ConstTensorView(x_parent.data(), problem.dtype, problem.x_shape, wider(problem.x_shape)),
+                         TensorView{y_parent.data(), y.dtype(), shape, wider(shape)});
+            ASSERT_TRUE(status) << status.message();
+            for (std::int64_t i = 0; i < y.size(); i++) y.set(i, y_parent.get(kColumns * i));
+            EXPECT_TRUE(agrees(y, problem.dtype == CONVT_U8 ? quantized_reference(problem, inputs)
+                                                            : reference(problem, inputs)));
+        }
+    }
+}
+
 // A size of x that has more along such an axis, and back.
 TEST(UnitAxes, Reshaped) {
     for (const Pair &pair : kPairs) {

@@ -147,7 +147,8 @@ typedef enum convt_memory { CONVT_HOST_MEMORY = 0, CONVT_DEVICE_MEMORY = 1 } con
 /* A tensor in the caller's memory. strides: one per axis in elements, NULL for dense C order. A crop of a larger tensor
  * is welcome: strides must be positive where the extent exceeds 1, the last axis must have stride 1 (of x and y; weights
  * and bias must be dense), and elements of y must not overlap: in the order of their strides, each axis of y must step over all
- * that those before it span. x and y must not overlap each other. */
+ * that those before it span. x and y must not overlap each other. Channels first, with a last axis of one position that is cut out
+ * of a wider tensor, the first run of such a view makes a second plan, of its own kernel, workspace and packed weights. */
 typedef struct convt_tensor {
     void *data; /* read only for x, w and b */
     convt_dtype dtype;
