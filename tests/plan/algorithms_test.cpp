@@ -89,7 +89,7 @@ TEST_P(Algorithms, BatchesOfSeveralRounds) {
     EXPECT_GE(computed, 2u) << "too few layers can be computed so";
 }
 
-// What grows with weights or tensors comes from the hooks. Lists of candidates, from operator new, do not.
+// Memory that grows with weights or tensors comes from the hooks. Lists of candidates come from operator new.
 TEST_P(Algorithms, NothingLargeComesFromOperatorNew) {
     constexpr std::size_t kLarge = 256 << 10; // all of these weights are larger
     std::size_t computed = 0;
