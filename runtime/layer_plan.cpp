@@ -144,7 +144,7 @@ Status LayerPlan::choose(const Packed *packed) {
                   : concat("least estimated cost; ", family_rule(best->variant->family));
     if (!recorded && !note.empty()) reason_ += concat(" (", note, ")");
     cost_ = best->cost;
-    // Those of other types are most of them, and nobody asks for them once one is chosen.
+    // Kernels of other types make up most of the list, and nobody asks for them once one is chosen.
     const auto of_others = [&](const Candidate &c) {
         return c.variant->dtype != core_.variant().dtype || is_float(c.variant->arithmetic) == geometry_.quantized();
     };
@@ -409,7 +409,7 @@ bool LayerPlan::has_packed_otherwise() const {
 void LayerPlan::list() const {
     std::call_once(listed_, [this] {
         key_ = tuning_key(geometry_);
-        able_.clear(); // of what a call left that ran out of memory
+        able_.clear(); // a call that ran out of memory may have left something
         kernels_.clear();
         const auto add = [this](const char *name) {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
@@ -438,7 +438,7 @@ void LayerPlan::list() const {
         // The chosen one in front, the others behind the best kernel.
         std::vector<const char *> others;
         for (const MethodKind &kind : methods()) {
-            // Those that are no estimate's may still do if they are asked for; with integers only such do as have one.
+            // A way without an estimate may still work when it is asked for by name; with integers only estimated ones do.
             const bool has_estimate = std::any_of(estimates_.begin(), estimates_.end(), [&](const MethodEstimate &e) {
                 return std::strcmp(e.name, kind.name) == 0;
             });

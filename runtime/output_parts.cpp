@@ -99,8 +99,10 @@ OutputParts::OutputParts(const Geometry &geometry, const PlanSettings &settings)
 }
 
 // Cuts that spare multiply-adds enough, of w alone, and of all axes, as kernels of floats may leave out rows and planes themselves.
+// None: the layer has no elements, or more axes than kernels, or few taps leave x.
 std::vector<OutputParts::Cuts> OutputParts::proposals(const Geometry &geometry) {
     std::vector<Cuts> list;
+    if (geometry.axes.size() > 3 || volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0) return list;
     const CoreProblem problem = core_problem(geometry, estimated_y(geometry), true);
     const std::size_t axes = geometry.axes.size();
     double most = 1;
@@ -166,27 +168,24 @@ std::vector<OutputParts::Part> OutputParts::parts_of(const Cuts &cuts) const {
     return parts;
 }
 
-// Takes the parts that are estimated to take least; all of y in one, if there are none.
-void OutputParts::choose(double *cost) {
-    *cost = std::numeric_limits<double>::infinity();
-    Cuts whole;
-    for (const AxisGeometry &axis : geometry_.axes) whole.push_back({0, axis.out});
-    std::vector<Cuts> list = proposals(geometry_);
-    if (list.empty()) list.push_back(std::move(whole));
+// Takes the parts that are estimated to take least, of several cuts. Returns their estimate.
+double OutputParts::choose(const std::vector<Cuts> &list) {
+    double least = std::numeric_limits<double>::infinity();
     for (const Cuts &cuts : list) {
         std::vector<Part> parts = parts_of(cuts);
         double cycles = 0;
         for (const Part &part : parts) cycles += part.cost;
-        if (cycles >= *cost && !parts_.empty()) continue;
-        *cost = cycles;
+        if (cycles >= least && !parts_.empty()) continue;
+        least = cycles;
         parts_ = std::move(parts);
     }
     const int threads = parallel_.threads;
-    const bool are_alike = 2 * threads * parts_.front().cost <= *cost;
+    const bool are_alike = 2 * threads * parts_.front().cost <= least;
     if (are_alike && are_enough_for_each(static_cast<std::int64_t>(parts_.size()), threads)) {
         workers_ = threads;
         settings_.parallel = Parallel();
     }
+    return least;
 }
 
 // from: a plan whose packed weights are taken; null: they are those of the request.
@@ -202,21 +201,19 @@ Status OutputParts::plan_parts(const LayerPlan *from, const MethodRequest *reque
     return Status();
 }
 
-bool OutputParts::fits(const Geometry &g) {
-    return g.axes.size() <= 3 && volume(g.x_shape) > 0 && volume(g.y_shape) > 0 && !proposals(g).empty();
-}
-
 double OutputParts::cost(const Geometry &geometry, const PlanSettings &settings) {
-    double cycles = std::numeric_limits<double>::infinity();
-    if (fits(geometry)) OutputParts(geometry, settings).choose(&cycles);
-    const bool pays = cycles < kGain * least_cost(geometry, settings.isa);
-    return pays ? cycles : std::numeric_limits<double>::infinity();
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    const std::vector<Cuts> list = proposals(geometry);
+    if (list.empty()) return kNone;
+    const double cycles = OutputParts(geometry, settings).choose(list);
+    return cycles < kGain * least_cost(geometry, settings.isa) ? cycles : kNone;
 }
 
 Status OutputParts::create(const MethodRequest &request, MadeMethod *made) {
-    if (!fits(request.geometry)) return Status();
+    const std::vector<Cuts> list = proposals(request.geometry);
+    if (list.empty()) return Status();
     std::unique_ptr<OutputParts> own(new OutputParts(request.geometry, request.settings));
-    own->choose(&made->cost);
+    made->cost = own->choose(list);
     if (!(made->cost < kGain * request.most)) return Status();
     if (Status status = own->plan_parts(nullptr, &request); !status) return status;
     made->method = std::move(own);
@@ -227,8 +224,12 @@ Status OutputParts::reshape(const Geometry &geometry, std::unique_ptr<Method> *m
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));
-    double cost = 0;
-    own->choose(&cost);
+    std::vector<Cuts> list = proposals(geometry);
+    if (list.empty()) { // all of y in one
+        list.emplace_back();
+        for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
+    }
+    own->choose(list);
     if (Status status = own->plan_parts(parts_.front().plan.get(), nullptr); !status) return status;
     *made = std::move(own);
     return Status();

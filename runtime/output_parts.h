@@ -39,10 +39,9 @@ class OutputParts : public Method {
     };
 
     OutputParts(const Geometry &geometry, const PlanSettings &settings);
-    static bool fits(const Geometry &geometry);
     static std::vector<Cuts> proposals(const Geometry &geometry);
     std::vector<Part> parts_of(const Cuts &cuts) const;
-    void choose(double *cost);
+    double choose(const std::vector<Cuts> &list);
     Status plan_parts(const LayerPlan *from, const MethodRequest *request);
 
     Geometry geometry_;
