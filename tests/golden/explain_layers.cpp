@@ -1,0 +1,60 @@
+// explain_layers [THREADS]: reads layers, one a line (tools/problem_line.h), and prints what explain says of each: by default on every
+// ISA that this CPU runs, with Winograd and without, with constant weights and with those that arrive with each run.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "problem_line.h"
+#include "random_layer.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+std::string explanation(RandomLayer *layer, const char *isa, bool winograd, bool constant, int threads) {
+    Options options = {};
+    options.isa = isa;
+    options.winograd = winograd ? 1 : 0;
+    options.threads = threads;
+    Plan plan;
+    const void *const w = constant ? layer->w.data.data() : nullptr;
+    const void *const b = constant && layer->problem.b_shape ? layer->b.data.data() : nullptr;
+    Problem problem = layer->problem;
+    if (!constant) problem.quantization.reset();
+    const Status status = Plan::create(problem, options, w, b, &plan);
+    return status ? plan.explain() : status.message() + "\n";
+}
+
+int run(int threads) {
+    for (std::string line; std::getline(std::cin, line);) {
+        RandomLayer layer(problem_of_line(line));
+        for (std::size_t i = 0; i < convt_isa_count(); i++) {
+            const char *const isa = convt_isa_name(i);
+            if (!convt_isa_supported(i)) continue;
+            for (const bool constant : {true, false}) {
+                for (const bool winograd : {false, true}) {
+                    if (winograd && !constant) continue;
+                    std::cout << "== " << line << " | " << isa << (winograd ? " winograd" : "")
+                              << (constant ? "" : " weights at run time") << "\n"
+                              << explanation(&layer, isa, winograd, constant, threads);
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+} // namespace convtranspose::tools
+
+int main(int argc, char **argv) {
+    try {
+        return convtranspose::tools::run(argc > 1 ? std::atoi(argv[1]) : 1);
+    } catch (const std::exception &e) {
+        std::fprintf(stderr, "explain_layers: %s\n", e.what());
+        return 1;
+    }
+}
