@@ -38,7 +38,7 @@ def bytes_touched(layer, dtype="f32"):
 
 
 def problem_line(layer, dtype="f32", layout="nchw"):
-    """As tuning records know a layer by (runtime/tuning.h)."""
+    """As tuning records know a layer by (runtime/kernels/tuning.h)."""
     def axes(values):
         return "x".join(map(str, values))
 

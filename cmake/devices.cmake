@@ -174,7 +174,7 @@ function(convtranspose_devices)
             DEPENDS ${generator_depends_gpu}
             COMMENT "Halide's runtime for ${device}"
             VERBATIM)
-        add_library(convtranspose_${device}_parts OBJECT ${table} ${CMAKE_CURRENT_SOURCE_DIR}/device/${device}_backend.cpp)
+        add_library(convtranspose_${device}_parts OBJECT ${table} ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${device}_backend.cpp)
         _convtranspose_own(convtranspose_${device}_parts)
         # Nothing in it may be shared with other objects, what sanitizers add included. Halide calls some of it back.
         target_compile_options(convtranspose_${device}_parts PRIVATE -fno-exceptions -fno-rtti -fno-sanitize=all

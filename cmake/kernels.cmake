@@ -59,7 +59,7 @@ function(_convtranspose_component dtype component)
 endfunction()
 
 # _convtranspose_taps(prefix spec): an axis of "KERNELsSTRIDEpPAD_BEGIN", without dilation: which taps each residue has
-# (runtime/axis_plan.h). <prefix>_text is what the generators read, <prefix>_cpp the rows of the tap table, <prefix>_count how
+# (runtime/problem/axis_plan.h). <prefix>_text is what the generators read, <prefix>_cpp the rows of the tap table, <prefix>_count how
 # many taps every residue has, 0 if they differ, <prefix>_stride.
 function(_convtranspose_taps prefix spec)
     if(NOT spec MATCHES "^([0-9]+)s([0-9]+)p([0-9]+)$")
@@ -268,7 +268,7 @@ function(convtranspose_col2im)
     endforeach()
 endfunction()
 
-# Winograd's algorithm (runtime/winograd.h): what is made of x before the products, by entries of w and h, "any", "W" of a single
+# Winograd's algorithm (runtime/algorithms/winograd.h): what is made of x before the products, by entries of w and h, "any", "W" of a single
 # axis, or "WxH" (generators/winograd_input_generator.cpp); and of the products afterwards, by taps of the residue along w and h, 0
 # without w.
 function(convtranspose_winograd)

@@ -56,7 +56,7 @@ BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int
     }
     std::istringstream in(table);
     a.step = number(&in, '/', axis, table);
-    std::vector<std::array<int, 2>> classes; // first and count of each, in the order of runtime/axis_plan.cpp
+    std::vector<std::array<int, 2>> classes; // first and count of each, in the order of runtime/problem/axis_plan.cpp
     do {
         const int offset = number(&in, ':', axis, table);
         const int taps = number(&in, ':', axis, table);
@@ -107,7 +107,7 @@ void build_in(const BuiltInAxis &built_in, Axis *axis) {
                column == kTapFirst, entry(table, r, kTapFirst), entry(table, r, kTapClass));
     axis->taps = taps;
     axis->step = built_in.step;
-    // The rule of runtime/axis_plan.cpp.
+    // The rule of runtime/problem/axis_plan.cpp.
     int most = 0, begin = INT_MIN, end = INT_MAX;
     int low = INT_MAX, high = INT_MIN; // of the offsets
     for (const auto &row : table) {

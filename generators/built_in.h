@@ -1,4 +1,4 @@
-// What of a layer is built into a kernel, which then is for such layers alone (runtime/variant.h: BuiltIn).
+// What of a layer is built into a kernel, which then is for such layers alone (kernel_contract/kernel_table.h: BuiltIn).
 #ifndef CONVTRANSPOSE_GENERATORS_BUILT_IN_H_
 #define CONVTRANSPOSE_GENERATORS_BUILT_IN_H_
 

@@ -2,7 +2,7 @@
 // call; schedules/ holds those.
 //
 // Per spatial axis, an output position o = stride*q + r of residue r meets a few kernel elements, its taps, and tap t of
-// residue r reads input position q + offset(r) + t*step (runtime/geometry.h derives this). So with
+// residue r reads input position q + offset(r) + t*step (runtime/problem/geometry.h derives this). So with
 //   first(r), count(r), offset(r)   the table of the axis's taps, and
 //   packed weights whose kernel axis lists the taps of residue 0, then those of residue 1, ...
 // the operator is, per axis w and alike for h and d,

@@ -33,7 +33,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     GeneratorParam<int> tile_q{"tile_q", 1};
     GeneratorParam<int> tile_qh{"tile_qh", 1};
 
-    // Kernels for one layer (runtime/variant.h: BuiltIn): what of it is built in; 0, or nothing, is known at run time only.
+    // Kernels for one layer (kernel_contract/kernel_table.h: BuiltIn): what of it is built in; 0, or nothing, is known at run time only.
     GeneratorParam<int> ic{"ic", 0}, oc{"oc", 0};             // channels per group
     GeneratorParam<int> out_w{"out_w", 0}, out_h{"out_h", 0}; // extents of y along axes whose stride is built in
     GeneratorParam<int> count_w{"count_w", 0}, count_h{"count_h", 0}, count_d{"count_d", 0}; // built_in.h
@@ -195,7 +195,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             factors.dim(2).set_stride(1);
             y.dim(y.dimensions() - 2).set_stride(1);
         } else if (family.outside == Outside::kNeverReads) {
-            // With 32 vector registers, broadcasts of x cost the same whatever its strides are (runtime/variant.h:
+            // With 32 vector registers, broadcasts of x cost the same whatever its strides are (kernel_contract/kernel_table.h:
             // reads_any_strides). With 16 sums are spilled while addresses are computed: twice the time, measured.
             const bool broadcasts_x =
                 block() == 1 && !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
@@ -237,7 +237,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
   private:
     // Whether taps of an axis that leave x are left out, as zeros there would be multiplied for nothing: at the loop over such
     // taps, so where all positions of a tile read there or none. Sums of integers count on zero points there
-    // (runtime/variant.h has this too).
+    // (kernel_contract/kernel_table.h has this too).
     bool skips_outside(int axis) const {
         const bool loops =
             family.tap_order == TapOrder::kPerResidue && !family.depthwise && block() == 1 && is_float(arithmetic);
@@ -255,7 +255,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     }
     bool x86_64() const { return get_target().arch == Target::X86 && get_target().bits == 64; }
     // Of matrices, those of planar y have output channels as rows, which hold all blocks of input channels that are multiplied
-    // at once, side by side (runtime/variant.h has this too).
+    // at once, side by side (kernel_contract/kernel_table.h has this too).
     bool has_rows_of_channels() const { return family.blocks_at_once > 1 && store == Store::kPlanar; }
     int w_block() const { return block() * (has_rows_of_channels() ? family.blocks_at_once : 1); }
 
@@ -291,7 +291,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
     }
 
-    // [oc tile][taps d][ic][taps h][taps w][oc in tile] (runtime/variant.h: has_taps_inside).
+    // [oc tile][taps d][ic][taps h][taps w][oc in tile] (kernel_contract/kernel_table.h: has_taps_inside).
     void set_strides_of_taps_inside() {
         const int tap = w_block() * tile_oc, row = tap * built_in_[0].kernel();
         w.dim(first() + 2).set_stride(tap);

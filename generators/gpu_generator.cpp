@@ -1,6 +1,6 @@
 // The AOT generators of GPU kernels: by residue (families tiled and few) and by output (each). cmake/variants_gpu.cmake lists
 // what is built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
-// runtime/device/kernel_arguments.h has the same.
+// runtime/gpu/kernel_arguments.h has the same.
 #include <Halide.h>
 
 #include "conv_transpose.h"

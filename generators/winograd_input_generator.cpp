@@ -1,4 +1,4 @@
-// What Winograd's algorithm multiplies by weights (runtime/winograd.h): for tile t of an axis, entry e is
+// What Winograd's algorithm multiplies by weights (runtime/algorithms/winograd.h): for tile t of an axis, entry e is
 //   x(i) + second * x(i + distance),  i = 2 * t + first + start,
 // along w, and of that likewise along h. Outside of x there are zeros.
 #include <Halide.h>

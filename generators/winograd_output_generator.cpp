@@ -1,4 +1,4 @@
-// What Winograd's algorithm makes of its products (runtime/winograd.h): two neighbouring outputs of a residue along each axis,
+// What Winograd's algorithm makes of its products (runtime/algorithms/winograd.h): two neighbouring outputs of a residue along each axis,
 // of which count taps meet each. S. Winograd, Arithmetic Complexity of Computations, 1980: F(2, count).
 #include <Halide.h>
 

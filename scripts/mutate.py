@@ -198,7 +198,7 @@ def main():
     parser.add_argument("--count", type=int, default=20, help="mistakes that compile (default 20)")
     parser.add_argument("--seed", type=int, default=1, help="other seeds make other mistakes (default 1)")
     parser.add_argument("--labels", help="of ctest, separated by commas, in this order (default: by folder)")
-    parser.add_argument("--exclude", default="cost|machine|cpu_name|explain|fltused|no_|device/",
+    parser.add_argument("--exclude", default="cost|cpu_name|explain|fltused|no_|gpu/",
                         help="files that are left out, as a regular expression: what only estimates, or is not built here")
     parser.add_argument("--scratch", type=pathlib.Path, default=ROOT / "build/mutants", help="folder (default build/mutants)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time (default: one for each CPU)")

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "error.h"
-#include "runtime/half.h"
+#include "runtime/base/half.h"
 #include "text.h"
 
 namespace convtranspose::tools {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "convtranspose/convtranspose.hpp"
-#include "runtime/shape.h"
+#include "runtime/base/shape.h"
 
 namespace convtranspose::tools {
 

@@ -176,7 +176,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
     constexpr int kMostInterleaved = 10, kLeastFetching = 6, kManyVectors = 4, kBytesAhead = 2048, kStepsAhead = 8;
     constexpr int kLeastByPointers = 16, kMostOfPointer = 8; // sums; positions
     constexpr int kImagesOfX = 5;                            // dimension
-    constexpr int kStepsOfLines = 64, kSteps = 96; // (runtime/cost_channels.cpp, fetching_steps(), has these too)
+    constexpr int kStepsOfLines = 64, kSteps = 96; // (runtime/cost/cost_channels.cpp, fetching_steps(), has these too)
     constexpr int kLeastTwo = 4, kMostTwo = 8;     // positions of which two at either end are left out, of others one
     if (!tile.x86_64 || c.block > 1) return {};
     const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes, bytes = c.sum.types()[0].bytes();

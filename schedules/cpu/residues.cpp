@@ -12,7 +12,7 @@ using namespace Halide;
 // residues of 2x2 by one vector, whose weights are then loaded for one multiply-add each; of one row of residues by two, for two:
 // 13 loads for 12 multiply-adds of 2x2 stride 2, and 8. 3x2 by rows takes 0.77 to 0.97 of the time of 3x1 of both (eight layers).
 //
-// The weights of all taps lie side by side for an input channel (runtime/variant.h: has_taps_inside), so that a step reads them at
+// The weights of all taps lie side by side for an input channel (kernel_contract/kernel_table.h: has_taps_inside), so that a step reads them at
 // constant distances from one address. Where each tap had its own, the step loaded most of the addresses from the stack (9x9 stride
 // 3: 81 multiply-adds in 270 instructions, 197 so): 0.74 of the time there, 0.79 on 16 taps stride 8, 0.93 on 9x9 stride 2.
 void schedule_residues(const ConvTranspose &c, const Tile &tile) {

@@ -2,7 +2,8 @@
 #ifndef CONVTRANSPOSE_TESTS_ALGORITHM_JIT_KERNEL_H_
 #define CONVTRANSPOSE_TESTS_ALGORITHM_JIT_KERNEL_H_
 
-#include "variant.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/variant.h"
 
 namespace convtranspose::test {
 

@@ -9,12 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "algorithm/jit_kernel.h"
-#include "allocator.h"
-#include "core.h"
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
-#include "shape.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/base/allocator.h"
+#include "runtime/base/shape.h"
+#include "runtime/direct/direct_plan.h"
 
 namespace convtranspose::test {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "files.h"
-#include "runtime/half.h"
+#include "runtime/base/half.h"
 
 namespace convtranspose::test {
 

@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "geometry.h"
 #include "reference/descriptor.h"
 #include "reference/layer.h"
 #include "reference/random_problem.h"
+#include "runtime/problem/geometry.h"
 
 namespace convtranspose {
 namespace {

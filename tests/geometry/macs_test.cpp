@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "geometry.h"
 #include "reference/descriptor.h"
 #include "reference/random_problem.h"
 #include "reference/reference.h"
+#include "runtime/problem/geometry.h"
 
 namespace convtranspose {
 namespace {

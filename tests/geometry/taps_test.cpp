@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "geometry.h"
 #include "reference/tensor.h"
+#include "runtime/problem/geometry.h"
 
 namespace convtranspose {
 namespace {

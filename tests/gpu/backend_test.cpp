@@ -8,12 +8,12 @@
 
 #include <gtest/gtest.h>
 
-#include "device/device_plan.h"
 #include "gpu/device.h"
 #include "gpu/device_reference.h"
 #include "plan/counting_allocator.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
+#include "runtime/gpu/device_plan.h"
 
 namespace convtranspose::test {
 namespace {

@@ -11,13 +11,13 @@
 
 #include <gtest/gtest.h>
 
-#include "device/device_table.h"
 #include "gpu/device.h"
 #include "gpu/device_reference.h"
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
 #include "reference/random_problem.h"
 #include "reference/reference.h"
+#include "runtime/gpu/device_table.h"
 #include "variants/problems.h"
 
 namespace convtranspose::test {

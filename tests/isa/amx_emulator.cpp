@@ -7,7 +7,8 @@
 
 #include <ucontext.h>
 
-#include "variant.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/variant.h"
 
 // The linker puts the wrapper in the place of isa_supported() (tests/CMakeLists.txt), so that the library takes the CPU for one
 // with tiles.

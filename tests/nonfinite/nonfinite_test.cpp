@@ -17,7 +17,8 @@
 #include "reference/effort.h"
 #include "reference/reference.h"
 #include "reference/tuned_problems.h"
-#include "variant.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/variant.h"
 
 namespace convtranspose::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "convtranspose/convtranspose.hpp"
-#include "threads.h"
+#include "runtime/base/threads.h"
 
 namespace convtranspose::test {
 

@@ -7,12 +7,12 @@
 
 #include <gtest/gtest.h>
 
-#include "axis_plan.h"
 #include "plan/other_layers.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
+#include "runtime/problem/axis_plan.h"
 
 #if defined(__linux__) && defined(__LP64__)
 #include <sys/mman.h>

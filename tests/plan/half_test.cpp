@@ -1,5 +1,5 @@
 // The 16-bit floats: how sums become them, ties included, and NaNs of every pattern, which must stay NaNs.
-#include "half.h"
+#include "runtime/base/half.h"
 
 #include <cmath>
 #include <cstddef>

@@ -7,10 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include "half.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
-#include "variant.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/base/half.h"
+#include "runtime/kernels/variant.h"
 
 namespace convtranspose::test {
 namespace {

@@ -1,5 +1,5 @@
 // The library's own threads: whom a job wakes, and that callers may share them.
-#include "pool.h"
+#include "runtime/base/pool.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,5 +1,5 @@
 // Each task is taken once, whoever works; a worker begins with its own share, and ends with everybody's.
-#include "shares.h"
+#include "runtime/base/work_shares.h"
 
 #include <cstddef>
 #include <thread>

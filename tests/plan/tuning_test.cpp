@@ -9,10 +9,11 @@
 #include <gtest/gtest.h>
 
 #include "convtranspose/convtranspose.hpp"
-#include "kernel_tables.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
-#include "variant.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/kernel_tables.h"
+#include "runtime/kernels/variant.h"
 
 namespace convtranspose::test {
 namespace {

@@ -21,9 +21,9 @@
 
 #include <gtest/gtest.h>
 
-#include "pool.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
+#include "runtime/base/pool.h"
 
 namespace convtranspose::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "reference/quantized.h"
-#include "variant.h"
+#include "runtime/kernels/variant.h"
 
 namespace convtranspose::test {
 

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "convtranspose/convtranspose.hpp"
-#include "geometry.h"
 #include "reference/tensor.h"
+#include "runtime/problem/geometry.h"
 
 namespace convtranspose::test {
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "kernel_tables.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/kernel_tables.h"
 
 namespace convtranspose::test {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reference/descriptor.h"
-#include "variant.h"
+#include "runtime/kernels/variant.h"
 
 namespace convtranspose::test {
 

@@ -10,10 +10,10 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel_tables.h"
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
+#include "runtime/kernels/kernel_tables.h"
 
 namespace convtranspose::test {
 namespace {

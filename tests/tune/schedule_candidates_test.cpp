@@ -19,9 +19,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "kernel_tables.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/kernel_tables.h"
 
 namespace convtranspose::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "geometry.h"
 #include "reference/descriptor.h"
+#include "runtime/problem/geometry.h"
 
 namespace convtranspose::test {
 

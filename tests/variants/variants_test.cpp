@@ -11,14 +11,15 @@
 
 #include <gtest/gtest.h>
 
-#include "kernel_tables.h"
 #include "reference/built_types.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
 #include "reference/tuned_problems.h"
-#include "variant.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/kernel_tables.h"
+#include "runtime/kernels/variant.h"
 #include "variants/problems.h"
 
 namespace convtranspose::test {

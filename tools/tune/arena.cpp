@@ -20,7 +20,7 @@ class Refused : public Error {
     using Error::Error;
 };
 
-constexpr std::size_t kMostTables = 28; // that the library takes (runtime/kernel_tables.cpp)
+constexpr std::size_t kMostTables = 28; // that the library takes (runtime/kernels/kernel_tables.cpp)
 
 } // namespace
 

@@ -299,7 +299,7 @@ class Emitter {
         };
         const json &stamp = layers_.front().record;
         return "// Made by `convtranspose tune`.\n#include <cstdint>\n#include <type_traits>\n\n#include "
-               "\"variant.h\"\n\n"
+               "\"kernel_contract/kernel_table.h\"\n\n"
                "using ConvSignature = std::remove_pointer_t<convtranspose::ConvFunction>;\n"
                "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n\nextern \"C\" {\n" +
                declarations + "}\n\nnamespace convtranspose {\nnamespace {\n" + in_front +

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/candidates.h"
+#include "runtime/selection/candidates.h"
 
 namespace convtranspose {
 
@@ -29,7 +29,7 @@ struct ScheduleCandidate {
 };
 
 // For kernels of floats and of 8-bit integers; empty for others. Every one of them compiles and can compute the problem. At most
-// `most`, best first, by the estimate of runtime/candidates.cpp.
+// `most`, best first, by the estimate of runtime/selection/candidates.cpp.
 std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, Isa isa, std::size_t most = 200);
 
 // What the generator of autoscheduled kernels needs of a layer of floats; empty: it has none for it. Its kernels are used as the

@@ -92,10 +92,9 @@ fs::path Toolbox::headers() const {
 }
 
 fs::path Toolbox::sources() const {
-    return first_that_exists(
-               {generators() / "include" / "variant.h", fs::path(CONVTRANSPOSE_SOURCE_RUNTIME) / "variant.h"},
-               "variant.h")
-        .parent_path();
+    const fs::path header = fs::path("kernel_contract") / "kernel_table.h";
+    const std::vector<fs::path> places = {generators() / "include" / header, fs::path(CONVTRANSPOSE_SOURCES) / header};
+    return first_that_exists(places, "kernel_table.h").parent_path().parent_path();
 }
 
 std::string Toolbox::target(const std::string &isa) const {

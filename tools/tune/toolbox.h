@@ -26,7 +26,7 @@ class Toolbox {
     const nlohmann::json &kernels() const;           // kernels.json of the package, as cmake/kernels.cmake writes it
     std::filesystem::path archive(const std::string &name) const; // "convtranspose_runtime": libconvtranspose_runtime.a
     std::filesystem::path headers() const;                        // the folder that holds convtranspose/
-    std::filesystem::path sources() const;                        // the folder that holds variant.h
+    std::filesystem::path sources() const;                        // the folder that holds kernel_contract/
 
     // What makes an object file, and a shared one of those.
     Task generate(const std::string &generator, const std::string &name, const std::string &function,

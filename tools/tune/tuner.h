@@ -35,7 +35,7 @@ class Tuner {
     // log: gets each candidate's result, and is asked for those that were tried before.
     Tuner(const TuneOptions &options, const Toolbox &toolbox, Arena *arena, Journal *log);
 
-    // A tuning record (runtime/tuning.h), which beside that has default, default_ms, the number of candidates tried, and where the
+    // A tuning record (runtime/kernels/tuning.h), which beside that has default, default_ms, the number of candidates tried, and where the
     // kernel is not built in how it is made: generator, target, parameters, row.
     nlohmann::json tune(const Watch &watch);
 

@@ -38,8 +38,9 @@
 #include "kernel_row.h"
 #include "problem_line.h"
 #include "random_layer.h"
-#include "runtime/candidates.h"
-#include "runtime/geometry.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/problem/geometry.h"
+#include "runtime/selection/candidates.h"
 #include "schedule_candidates.h"
 
 namespace convtranspose::tools {

@@ -1,0 +1,186 @@
+// The table of kernels: what a row says of each, and how it is called. The rows are generated from cmake/variants.cmake.
+#ifndef CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TABLE_H_
+#define CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "convtranspose/convtranspose.h"
+
+struct halide_buffer_t;
+
+namespace convtranspose {
+
+enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kAmx, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
+
+inline constexpr Isa kIsas[] = {Isa::kAmx,    Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2,
+                                Isa::kX86_64, Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon,
+                                Isa::kNeon32, Isa::kWasmSimd128}; // best first
+
+enum class Family { kReference, kChannels, kMatrix, kWide, kFew, kDepthwise };
+
+// Where y (and for depthwise x) is dense: along the channels or along w.
+enum class Store { kChannels, kPlanar };
+
+// What x and w are when they are multiplied (generators/numerics.h).
+enum class Arithmetic {
+    kFloat, // the type of the sums
+    kHalf,  // f16, and so are the sums
+    kBf16,  // bf16, summed in f32
+    kInt8,  // x of type kByteX with its zero point in it, s8 w
+    kInt16, // both s16, less their zero points
+};
+
+inline bool is_float(Arithmetic a) {
+    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;
+}
+
+// Operands of integer arithmetic that differ by architecture: the type of x of kInt8, and the input channels that kInt16
+// multiplies at a time (generators/numerics.h).
+#if defined(__aarch64__) || defined(_M_ARM64) || defined(__arm__)
+inline constexpr convt_dtype kByteX = CONVT_S8;
+inline constexpr int kInt16Block = 1;
+#else
+inline constexpr convt_dtype kByteX = CONVT_U8;
+inline constexpr int kInt16Block = 2;
+#endif
+
+// Whether kernels multiply by elements of vectors (schedules/schedule.h). Of an odd number of input channels, or blocks of them,
+// they may then load the weights of one more, and kInt8 the x.
+#if defined(__aarch64__) || defined(_M_ARM64)
+inline constexpr bool kByElement = true;
+#else
+inline constexpr bool kByElement = false;
+#endif
+
+// generators/conv_transpose_generator.cpp, its inputs in order and then y.
+using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *factors,
+                             halide_buffer_t *taps_w, halide_buffer_t *taps_h, halide_buffer_t *taps_d,
+                             std::int32_t step_w, std::int32_t step_h, std::int32_t step_d, std::int32_t max_count_w,
+                             std::int32_t max_count_h, std::int32_t max_count_d, std::int32_t shared_first_w,
+                             std::int32_t shared_count_w, std::int32_t shared_first_h, std::int32_t shared_count_h,
+                             std::int32_t y_zero_point, float y_min, float y_max, halide_buffer_t *y);
+
+// One axis of a layer that a kernel is built for.
+struct BuiltInAxis {
+    // The tap table (runtime/problem/axis_plan.h): rows of kTapColumns for residues of all the stride; null: any.
+    const std::int32_t *table;
+    std::int32_t residues;
+    std::int32_t step;  // with a table: between the input positions of consecutive taps
+    std::int32_t count; // of taps: every residue has as many; 0: any
+    std::int32_t out;   // extent of y; 0: any
+};
+
+// What of a layer is built into a kernel, which then is for such layers alone; of numbers, 0 is any.
+struct BuiltIn {
+    std::int32_t ic, oc; // channels per group
+    BuiltInAxis axes[3]; // w, h, d
+    bool x_in_place;     // x is read in place wherever that can be, not only where it is estimated to be faster
+};
+
+struct Variant {
+    const char *name; // family_dtype[_store][_sSTRIDE]_tile; the same kernel for another ISA has the same name
+    Isa isa;
+    Family family;
+    Store store;
+    Arithmetic arithmetic;
+    // Of y. kFloat: x and w are of its sum type, but for the reference's x, which is of dtype. Else f32; s32, the bare sums;
+    // or u8, which stands for s8 too.
+    convt_dtype dtype;
+    int stride_w; // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.
+    int stride_h; // likewise
+    int tile_oc, tile_q, tile_qh; // schedules/schedule.h
+    int lanes;                    // of a vector of the sum type
+    ConvFunction run;
+    const BuiltIn *built_in = nullptr; // null: nothing but the strides
+};
+
+// Which dimension of x and of its copy is dense: w or the channels of both, channels of x and w of the copy, the same if there
+// are kCopyTile or more of either (not of blocks), or w of x and the channels of the copy (blocks of channels only).
+enum class CopyOrder { kPlanar, kChannels, kTransposed, kTiles, kToChannels };
+constexpr std::int64_t kCopyTile = 8;
+
+// generators/copy_input_generator.cpp
+using CopyFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *copy);
+
+struct CopyVariant {
+    Isa isa;
+    CopyOrder order;
+    Arithmetic arithmetic; // of the copy
+    convt_dtype dtype;     // of x; u8: of 8 bits
+    int block;             // of channels
+    CopyFunction run;
+};
+
+// generators/post_ops_generator.cpp
+enum class PostKernel { kClip, kLeakyRelu, kSigmoid, kTanh };
+using PostOpsFunction = int (*)(halide_buffer_t *convolution, halide_buffer_t *residual, float alpha, float beta,
+                                halide_buffer_t *y);
+
+struct PostOpsVariant {
+    Isa isa;
+    convt_dtype dtype; // of y and the residual
+    PostKernel kernel;
+    bool adds_residual;
+    PostOpsFunction run;
+};
+
+// generators/col2im_generator.cpp and col2im_channels_generator.cpp, their inputs in order and then y.
+using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, halide_buffer_t *taps_w,
+                               halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w,
+                               std::int32_t step_h, std::int32_t step_d, std::int32_t kernel_step_w,
+                               std::int32_t kernel_step_h, std::int32_t kernel_step_d, std::int32_t max_count_w,
+                               std::int32_t max_count_h, std::int32_t max_count_d, halide_buffer_t *y);
+
+struct Col2imVariant {
+    Isa isa;
+    convt_dtype dtype; // of y
+    Store store;       // what of columns is dense: kernel elements and channels, or positions
+    int stride_w;      // 0: any
+    int vectors;       // of a row that are summed at once
+    int lanes;         // of them together, of the sum type
+    Col2imFunction run;
+};
+
+// generators/winograd_input_generator.cpp and winograd_output_generator.cpp: their inputs in order and then the output.
+using WinogradInputFunction = int (*)(halide_buffer_t *x, halide_buffer_t *entries_w, halide_buffer_t *entries_h,
+                                      std::int32_t first_w, std::int32_t first_h, halide_buffer_t *transformed);
+using WinogradOutputFunction = int (*)(halide_buffer_t *products, halide_buffer_t *y);
+
+struct WinogradVariant { // either input or output
+    Isa isa;
+    convt_dtype dtype;
+    int count_w, count_h;              // of output: taps of the residue along w and h; 0: there is no such axis
+    const char *entries_w, *entries_h; // of input: those that are built in, as its generator has them
+    WinogradInputFunction input;
+    WinogradOutputFunction output;
+};
+
+} // namespace convtranspose
+
+// Kernels of a component of the library, float or quantized, or some that a program adds (convt_add_kernels).
+struct convt_kernels {
+    const char *version; // convt_kernels_version() of the sources that they were made from; null: there are none
+    const convtranspose::Variant *variants;
+    std::size_t variant_count;
+    const convtranspose::CopyVariant *copies;
+    std::size_t copy_count;
+    const convtranspose::PostOpsVariant *post_ops;
+    std::size_t post_ops_count;
+    const convtranspose::Col2imVariant *col2im;
+    std::size_t col2im_count;
+    const convtranspose::WinogradVariant *winograd;
+    std::size_t winograd_count;
+    const char *records; // tuning records (runtime/kernels/tuning.h) that come with them; null: none
+};
+
+namespace convtranspose {
+
+using KernelTable = ::convt_kernels;
+
+// A program links the components that it needs, and an empty table stands in for the other (runtime/CMakeLists.txt).
+extern "C" const KernelTable convt_float_kernels, convt_quantized_kernels;
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TABLE_H_

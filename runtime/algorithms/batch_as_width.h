@@ -1,0 +1,40 @@
+// Batches of small images, channels last: taps that leave an image along w meet zeros, as the positions of a tile are neighbours in
+// a row, of which only those at its ends read there; of 4x4 images that is an eighth of the multiply-adds along w and as many along
+// h where a tile has several rows. With the batch as the innermost spatial axis, of a kernel extent of 1, and w and h outside of
+// it, a tile has the same position of several images, whose taps leave all of them or none: kernels leave such taps out. Weights
+// are as they were, x and y where they were. A single image of very few columns gains likewise, by tiles of one position.
+#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_BATCH_AS_WIDTH_H_
+#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_BATCH_AS_WIDTH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+
+namespace convtranspose {
+
+class ImagesAsRow : public Method {
+  public:
+    static Status create(const MethodRequest &request, MadeMethod *made);
+    // Estimated cycles; infinite: not for this layer.
+    static double cost(const Geometry &geometry, Isa isa);
+
+    std::string summary() const override;
+    const LayerPlan &first() const override { return *plan_; }
+    std::vector<const LayerPlan *> layers() const override { return {plan_.get()}; }
+    std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
+
+  private:
+    // Not so where the plan was given so few images that the layer as it is takes less.
+    bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
+
+    std::unique_ptr<LayerPlan> plan_;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_BATCH_AS_WIDTH_H_

@@ -1,0 +1,439 @@
+#include "algorithms/col2im.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/division.h"
+#include "base/error.h"
+#include "base/half.h"
+#include "cost/cost_profile.h"
+#include "cpu/cpu.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Of columns, which should stay in the second-level cache; in the order of y, to which x comes from further away.
+constexpr std::int64_t kStripBytes = 1 << 20, kStripBytesInOrder = 256 << 10;
+constexpr std::int64_t kMostBytes = 4 << 20;     // of those of a single row and what it adds to
+constexpr std::int64_t kMostPositions = 1 << 16; // of y along h or d, each with a row in a table
+constexpr std::int64_t kMostRunBytes = 1 << 16;  // of elements of y between two positions
+constexpr double kCyclesPerStrip = 600;
+constexpr double kCyclesPerMove = 9; // of a plane's rows that a strip keeps: 256 groups of 20 elements
+// Estimates are not that exact: of 14 layers that are estimated to take 0.93 to 1 of the time, 8 take longer.
+constexpr double kGainInOrder = 0.93;
+// A thread's part of y is several times what two parts both read, and so many positions of x at least.
+constexpr std::int64_t kHalosPerPart = 4, kLeastPositions = 128;
+// Every strip reads all weights, which if there are more of them than this come from further away, at so many bytes a cycle.
+constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 16;
+
+} // namespace
+
+Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, Store store)
+    : geometry_(geometry), settings_(settings), parallel_(settings.parallel), sum_dtype_(sum_dtype(geometry.y_dtype)),
+      store_(store) {
+    axes_ = core_problem(geometry, geometry.y_dtype, false).plan;
+    const std::int64_t stride = store == Store::kPlanar ? geometry.axes.back().stride : 0;
+    const KernelTable &table = convt_float_kernels;
+    const auto rank = [&](const Col2imVariant &v) { return std::pair(v.stride_w == stride, v.vectors); };
+    for (std::size_t i = 0; i < table.col2im_count; i++) {
+        const Col2imVariant &v = table.col2im[i];
+        const bool fits = v.isa == isa_of_floats(settings.isa) && v.dtype == geometry.y_dtype && v.store == store &&
+                          (v.stride_w == stride || v.stride_w == 0) && (v.vectors == 1 || takes_vectors(v));
+        if (fits && (!kernel_ || rank(v) > rank(*kernel_))) kernel_ = &v;
+    }
+}
+
+// Measured (Granite Rapids, 33 layers of such rows, one thread): four vectors at once take 0.84 to 1.04 of the time of one, 0.95
+// in the mean; of shorter rows, and where elements of y are stored one by one, up to 1.9.
+bool Col2im::takes_vectors(const Col2imVariant &v) const {
+    const bool are_dense = geometry_.layout == CONVT_CHANNELS_FIRST || geometry_.out_channels == 1;
+    return are_dense && (v.stride_w != 0 || axes_[0].geometry.stride == 1) && 2 * axes_[0].q_extent() > v.lanes;
+}
+
+// Whether columns may be in the order of y.
+bool Col2im::may_take_channels(const Geometry &geometry) {
+    return geometry.layout == CONVT_CHANNELS_LAST && geometry.y_channels_last() && geometry.group == 1 &&
+           geometry.axes.back().dilation == 1;
+}
+
+std::int64_t Col2im::read_past() const {
+    if (store_ == Store::kPlanar) return 0;
+    const AxisGeometry &w = axes_[0].geometry;
+    return ceil_div(w.kernel, w.stride) * run() - w.kernel * geometry_.out_channels;
+}
+
+void Col2im::plan_strips() {
+    strip_axis_ = axes_[2].geometry.in > 1 ? 2 : axes_[1].geometry.in > 1 ? 1 : 0;
+    row_ = 1;
+    for (std::size_t a = 0; a < strip_axis_; a++) row_ *= axes_[a].geometry.in;
+    const AxisPlan &axis = axes_[strip_axis_];
+    parts_.clear();
+    parts_.push_back(part_of(0, axis.q_extent()));
+    const std::int64_t rows = parts_[0].rows_end - parts_[0].rows_begin;
+    const std::int64_t row_bytes = row_ * elements() * static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t strip_bytes = store_ == Store::kPlanar ? kStripBytes : kStripBytesInOrder;
+    images_ = 1;
+    kept_rows_ = 0;
+    strip_rows_ = std::max<std::int64_t>(rows, 1);
+    if (strip_rows_ * row_bytes <= strip_bytes) {
+        // As many images as fit, a divisor of all (of none: 1).
+        images_ = std::clamp<std::int64_t>(strip_bytes / std::max<std::int64_t>(strip_rows_ * row_bytes, 1), 1,
+                                           std::max<std::int64_t>(geometry_.batch, 1));
+        while (geometry_.batch % images_ != 0) images_--;
+        return;
+    }
+    kept_rows_ = std::min(std::max<std::int64_t>(axis.high - axis.low - 1, 0), rows);
+    // What is kept is moved: so at least as much is new.
+    strip_rows_ = std::max({strip_bytes / row_bytes - kept_rows_, kept_rows_, std::int64_t{1}});
+    if (strip_axis_ == 0 && strip_rows_ > kCacheLine) strip_rows_ -= strip_rows_ % kCacheLine;
+    strip_rows_ = std::min(strip_rows_, rows);
+}
+
+Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
+    const AxisPlan &axis = axes_[strip_axis_];
+    Part part = {q_begin, q_end, 0, 0, nullptr};
+    part.rows_begin = std::clamp<std::int64_t>(q_begin + axis.low, 0, axis.geometry.in);
+    part.rows_end = std::clamp<std::int64_t>(q_end - 1 + axis.high, part.rows_begin, axis.geometry.in);
+    return part;
+}
+
+// What each thread takes of constant weights; those that arrive with a run are packed once, for one strip.
+void Col2im::plan_parts() {
+    const std::int64_t threads = parallel_.threads, groups = geometry_.batch / images_;
+    if (threads <= 1) return;
+    if (!are_enough_for_each(groups, threads)) {
+        // Rows that two parts both read are computed twice.
+        const AxisPlan &axis = axes_[strip_axis_];
+        const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1, units = axis.q_extent() / unit,
+                           each = units / threads * unit, halo = std::max<std::int64_t>(axis.high - axis.low - 1, 0);
+        if (each < kHalosPerPart * halo || each * row_ < kLeastPositions) return;
+        parts_.clear();
+        std::int64_t most = 1;
+        for (std::int64_t i = 0; i < threads; i++) {
+            const std::int64_t end = i + 1 == threads ? axis.q_extent() : units * (i + 1) / threads * unit;
+            parts_.push_back(part_of(units * i / threads * unit, end));
+            most = std::max(most, parts_.back().rows_end - parts_.back().rows_begin);
+        }
+        strip_rows_ = std::min(strip_rows_, most);
+    }
+    workers_ = static_cast<int>(threads);
+    settings_.parallel = Parallel();
+}
+
+std::int64_t Col2im::strips() const {
+    std::int64_t strips = 0;
+    for (const Part &part : parts_)
+        strips += std::max<std::int64_t>(ceil_div(part.rows_end - part.rows_begin, strip_rows_), 1);
+    return strips * (geometry_.batch / images_);
+}
+
+Geometry Col2im::product(std::int64_t positions) const {
+    Geometry g = geometry_;
+    g.post_ops = {};
+    g.y_order = store_ == Store::kPlanar ? YOrder::kPlanar : YOrder::kChannels;
+    g.has_bias = false;
+    g.batch = images_;
+    g.y_dtype = sum_dtype_;
+    g.out_channels = elements();
+    g.axes = {pointwise_axis(positions)};
+    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    g.x_shape = {images_, last ? positions : g.in_channels, last ? g.in_channels : positions};
+    g.y_shape = {images_, last ? positions : g.out_channels, last ? g.out_channels : positions};
+    g.w_shape = {g.in_channels, g.out_channels_per_group(), 1};
+    g.x_part_of_bytes = volume(geometry_.x_shape) * static_cast<std::int64_t>(convt_dtype_size(g.dtype));
+    return g;
+}
+
+double Col2im::cost() const {
+    const double strips_of_all = static_cast<double>(strips());
+    const double strips_of_image = strips_of_all * static_cast<double>(images_) / static_cast<double>(geometry_.batch);
+    const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
+    const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa) * rows /
+                            static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
+    const double planes =
+        static_cast<double>(images_) * (store_ == Store::kPlanar ? static_cast<double>(elements()) : 1);
+    const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
+                 moved = rows_moved * static_cast<double>(row_ * elements() * images_),
+                 moves = rows_moved > 0 ? strips_of_all * planes : 0;
+    const double weights = static_cast<double>(geometry_.in_channels_per_group() * elements()) *
+                           static_cast<double>(convt_dtype_size(sum_dtype_));
+    const double far = weights > kNearWeights ? strips_of_all * weights / kBytesPerCycle : 0;
+    return multiply + far + (store_ == Store::kPlanar ? cycles_to_add_planes() : cycles_to_add_runs()) +
+           moved * 2 / kernel_->lanes + moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
+}
+
+std::string Col2im::summary() const {
+    return concat("kernel elements as output channels of a matrix product, added up (col2im), in ", strips(), " strips",
+                  store_ == Store::kChannels ? ", positions outermost" : "");
+}
+
+std::vector<const LayerPlan *> Col2im::layers() const {
+    std::vector<const LayerPlan *> all;
+    const auto add = [&](const LayerPlan *plan) {
+        if (plan) all.push_back(plan);
+    };
+    add(whole_.get());
+    for (const Part &part : parts_) add(part.last.get());
+    add(single_.get());
+    return all;
+}
+
+Status Col2im::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
+    const void *const w = request.w;
+    bool fits = !geometry.quantized() && request.arithmetic != Arithmetic::kHalf && geometry.axes.size() <= 3 &&
+                geometry.batch > 0 && geometry.in_channels > 0 && geometry.out_channels > 0;
+    bool plain = true; // a matrix product as it is
+    for (const AxisGeometry &axis : geometry.axes) {
+        fits = fits && axis.in > 0;
+        plain = plain && axis.kernel == 1 && axis.stride == 1;
+    }
+    if (!fits || plain) return Status();
+    std::unique_ptr<Col2im> own;
+    for (const Store store : {Store::kPlanar, Store::kChannels}) {
+        if (store == Store::kChannels && (!w || !may_take_channels(geometry))) continue;
+        std::unique_ptr<Col2im> other(new Col2im(geometry, request.settings, store));
+        if (!other->kernel_) continue;
+        other->plan_strips();
+        if (!other->may_hold(w == nullptr)) continue;
+        const double cycles = other->cost();
+        if (own && cycles >= made->cost) continue;
+        made->cost = cycles;
+        own = std::move(other);
+    }
+    if (!own) return Status();
+    const double gain = own->store_ == Store::kChannels ? kGainInOrder : 1;
+    if (!(made->cost < gain * request.most)) return Status();
+    if (w) own->plan_parts();
+    if (Status status = own->make_plans(nullptr, w); !status) return status;
+    if (w) {
+        const std::uint64_t bytes = own->bias_elements() * convt_dtype_size(own->sum_dtype_);
+        Status status = get_block(own->settings_.allocator, bytes, "biases", &own->bias_);
+        if (!status) return status;
+        own->bias_of(request.b, own->bias_.data());
+    }
+    made->method = std::move(own);
+    return Status();
+}
+
+bool Col2im::may_hold(bool weights_at_run_time) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t strip_elements = (strip_rows_ + kept_rows_) * row_ * elements() * images_;
+    return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions &&
+           strip_elements * size <= kMostBytes && (store_ == Store::kPlanar || run() * size <= kMostRunBytes) &&
+           // Packed once, for a single strip.
+           (!weights_at_run_time || strips() == 1);
+}
+
+Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+    PlanSettings settings = settings_;
+    settings.parallel = parallel_;
+    std::unique_ptr<Col2im> own(new Col2im(geometry, settings, store_));
+    Status status = copy_block(settings.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
+    own->plan_strips();
+    if (!weights_at_run_time()) own->plan_parts();
+    if (status) status = own->make_plans(whole_.get(), nullptr);
+    if (status) *made = std::move(own);
+    return status;
+}
+
+// from: the plan whose packed weights are taken; null: they are packed from w.
+Status Col2im::make_plans(const LayerPlan *from, const void *w) {
+    const Geometry whole = product(strip_rows_ * row_);
+    Block ordered;
+    Status status;
+    if (w && store_ == Store::kChannels) {
+        status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered);
+        if (!status) return status;
+        put_in_order_of_y(w, static_cast<char *>(ordered.data()));
+        w = ordered.data();
+    }
+    status = from ? from->reshape(whole, &whole_) : LayerPlan::create(whole, settings_, nullptr, w, nullptr, &whole_);
+    for (Part &part : parts_) {
+        const std::int64_t last = (part.rows_end - part.rows_begin) % strip_rows_;
+        if (status && last) status = whole_->reshape(product(last * row_), &part.last);
+    }
+    if (status && strip_axis_ > 0) status = whole_->reshape(product(axes_[0].geometry.in), &single_);
+    if (!status) return status;
+    make_tables();
+    for (const LayerPlan *plan : layers()) {
+        layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
+    }
+    const auto size = static_cast<std::uint64_t>(convt_dtype_size(sum_dtype_));
+    const auto count = static_cast<std::uint64_t>((strip_rows_ + kept_rows_) * row_ * elements() * images_);
+    columns_bytes_ = round_up(count * size) + 2 * round_up(static_cast<std::uint64_t>(kernel_->lanes) * size) +
+                     round_up(static_cast<std::uint64_t>(read_past()) * size);
+    if (weights_at_run_time()) bias_bytes_ = round_up(bias_elements() * size);
+    return Status();
+}
+
+void Col2im::make_tables() {
+    for (std::size_t a = 0; a < 3; a++) {
+        const AxisGeometry &axis = axes_[a].geometry;
+        const std::int64_t entries = a == 0 ? (kernel_->stride_w ? axis.stride : axes_[a].residues) : axis.out;
+        Table &table = tables_[a];
+        table.reserve(static_cast<std::size_t>(entries * kTapColumns));
+        for (std::int64_t o = 0; o < entries; o++) {
+            const Taps taps = taps_of(axis, o % axis.stride);
+            std::int64_t position = o / axis.stride + taps.offset, first = 0, end = taps.count;
+            if (a > 0) { // those inside x
+                first = std::clamp<std::int64_t>(ceil_div(-position, axis.offset_step), 0, end);
+                end = std::clamp<std::int64_t>(floor_div(axis.in - 1 - position, axis.offset_step) + 1, first, end);
+            }
+            position += first * axis.offset_step;
+            const std::int64_t element = taps.kernel_begin + first * axis.kernel_step;
+            const bool any = end > first;
+            table.insert(table.end(),
+                         {static_cast<std::int32_t>(any ? position : 0), static_cast<std::int32_t>(end - first),
+                          static_cast<std::int32_t>(any ? element : 0), 0});
+        }
+    }
+}
+
+// (C, kernel elements, M) from (C, M, kernel elements).
+void Col2im::put_in_order_of_y(const void *w, char *ordered) const {
+    const auto size = convt_dtype_size(geometry_.w_dtype);
+    const auto kernel = static_cast<std::size_t>(geometry_.kernel_volume()),
+               channels = static_cast<std::size_t>(geometry_.out_channels);
+    const auto *from = static_cast<const char *>(w);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(geometry_.in_channels); c++) {
+        for (std::size_t m = 0; m < channels; m++) {
+            for (std::size_t k = 0; k < kernel; k++, from += size) {
+                std::memcpy(ordered + ((c * kernel + k) * channels + m) * size, from, size);
+            }
+        }
+    }
+}
+
+// Of all output channels; in the order of y of a run, and a vector.
+std::size_t Col2im::bias_elements() const {
+    return static_cast<std::size_t>(store_ == Store::kPlanar ? geometry_.out_channels : run() + kernel_->lanes);
+}
+
+// In the type of the sums, over and over as far as bias_elements(); zeros without one.
+void Col2im::bias_of(const void *b, void *bias) const {
+    const std::size_t all = bias_elements() * convt_dtype_size(sum_dtype_);
+    bias_of_channels(b, bias);
+    const std::size_t once = static_cast<std::size_t>(geometry_.out_channels) * convt_dtype_size(sum_dtype_);
+    for (std::size_t done = once; done < all; done += once) {
+        std::memcpy(static_cast<char *>(bias) + done, bias, std::min(once, all - done));
+    }
+}
+
+void Col2im::bias_of_channels(const void *b, void *bias) const {
+    const auto count = static_cast<std::size_t>(geometry_.out_channels), size = convt_dtype_size(sum_dtype_);
+    if (!b) {
+        std::memset(bias, 0, count * size);
+        return;
+    }
+    if (geometry_.b_dtype == sum_dtype_) {
+        std::memcpy(bias, b, count * size);
+        return;
+    }
+    auto *const to = static_cast<float *>(bias);
+    for (std::size_t m = 0; m < count; m++) {
+        to[m] = geometry_.b_dtype == CONVT_F16 ? static_cast<float>(static_cast<const F16 *>(b)[m])
+                                               : static_cast<float>(static_cast<const Bf16 *>(b)[m]);
+    }
+}
+
+Status Col2im::run(const RunTensors &t, char *workspace) const {
+    char *const run_bias = workspace + static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_);
+    if (weights_at_run_time()) bias_of(t.b, run_bias);
+    const char *const bias = weights_at_run_time() ? run_bias : static_cast<const char *>(bias_.data());
+    const std::size_t parts = parts_.size();
+    const auto count = parts * static_cast<std::size_t>(geometry_.batch / images_);
+    return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+        return run_part(parts_[task % parts], t, static_cast<std::int64_t>(task / parts) * images_, bias,
+                        workspace + worker * (layer_bytes_ + columns_bytes_));
+    });
+}
+
+Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, const char *bias,
+                        char *workspace) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t margin = static_cast<std::int64_t>(round_up(static_cast<std::uint64_t>(kernel_->lanes * size)));
+    char *const columns = workspace + layer_bytes_ + margin;
+    const AxisPlan &axis = axes_[strip_axis_];
+    const bool planar = store_ == Store::kPlanar;
+    const std::int64_t row_bytes = row_ * position_stride() * size; // of each plane
+    const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_bytes,
+                       planes = planar ? images_ * elements() : images_;
+    std::int64_t first = part.rows_begin, q_done = part.q_begin; // the first row held, up to where y is done
+    for (std::int64_t begin = part.rows_begin; q_done < part.q_end;) {
+        const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
+        if (end > begin) {
+            const LayerPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
+            Status status = multiply(plan, t, n, begin, end, columns + (begin - first) * row_bytes, workspace);
+            if (!status) return status;
+        }
+        // What all of whose rows are there.
+        const std::int64_t q_end =
+            end == part.rows_end ? part.q_end : std::clamp<std::int64_t>(end - axis.high + 1, q_done, part.q_end);
+        if (q_end > q_done) add_up({n, first, part.rows_end - first, columns}, t, q_done, q_end, bias);
+        q_done = q_end;
+        begin = end;
+        const std::int64_t next = std::clamp(q_done + axis.low, first, end);
+        if (next > first && q_done < part.q_end) {
+            const auto kept = static_cast<std::size_t>((end - next) * row_bytes);
+            for (std::int64_t i = 0; i < planes; i++) {
+                std::memmove(columns + i * capacity, columns + i * capacity + (next - first) * row_bytes, kept);
+            }
+            first = next;
+        }
+    }
+    return Status();
+}
+
+// The columns of some rows. They go to `columns`.
+Status Col2im::multiply(const LayerPlan &plan, const RunTensors &t, std::int64_t first_image, std::int64_t begin,
+                        std::int64_t end, char *columns, char *workspace) const {
+    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
+    const std::size_t rank = t.x_strides.size(), c_at = last ? rank - 1 : 1, w_at = last ? rank - 2 : rank - 1;
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
+               size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    RunTensors own;
+    own.w = t.w;
+    own.x_strides = own.y_strides = Strides(3);
+    const std::size_t own_c = last ? 2 : 1, own_p = last ? 1 : 2;
+    own.x_strides[0] = t.x_strides[0];
+    own.x_strides[own_c] = t.x_strides[c_at];
+    const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_, of_position = position_stride();
+    own.y_strides[own_c] = store_ == Store::kPlanar ? capacity : 1;
+    own.y_strides[0] = capacity * elements();
+    own.y_strides[own_p] = of_position;
+    const auto *const x = static_cast<const char *>(t.x) + first_image * t.x_strides[0] * x_size;
+
+    // Whether the positions of a strip are those of one axis: rows run on where the one before them ends.
+    std::int64_t step = last ? t.x_strides[w_at] : 1, extent = 1;
+    bool runs_on = true;
+    for (std::size_t a = 0; a <= strip_axis_; a++) {
+        const std::int64_t in = axes_[a].geometry.in;
+        if (in == 1) continue;
+        if (extent == 1 && last) step = t.x_strides[w_at - a];
+        runs_on = runs_on && t.x_strides[w_at - a] == step * extent;
+        extent *= in;
+    }
+    if (runs_on) {
+        own.x = x + begin * (strip_axis_ == 0 ? step : t.x_strides[w_at - strip_axis_]) * x_size;
+        own.x_strides[own_p] = step;
+        own.y = columns;
+        return plan.run(own, workspace);
+    }
+    own.x_strides[own_p] = t.x_strides[w_at];
+    const std::int64_t in_w = axes_[0].geometry.in, in_h = strip_axis_ == 2 ? axes_[1].geometry.in : 1;
+    for (std::int64_t row = begin; row < end; row++) {
+        for (std::int64_t h = 0; h < in_h; h++) {
+            std::int64_t at = row * t.x_strides[w_at - strip_axis_];
+            if (strip_axis_ == 2) at += h * t.x_strides[w_at - 1];
+            own.x = x + at * x_size;
+            own.y = columns + ((row - begin) * row_ + h * in_w) * of_position * size;
+            if (Status status = single_->run(own, workspace); !status) return status;
+        }
+    }
+    return Status();
+}
+
+} // namespace convtranspose

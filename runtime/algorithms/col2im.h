@@ -1,0 +1,117 @@
+// Layers that waste too much elsewhere: few output channels on images too small or narrow for vectors along w, where kernels
+// would multiply many of the zeros around x. The kernel elements of each output channel become output channels of a 1x1 layer,
+//
+//     columns[m][k][i] = sum over c of x[c][i] * w[c][m][k]
+//
+// a matrix product, over all positions i in one row whatever the axes. Those columns that meet in an output position are then
+// added up (generators/col2im_generator.cpp), as they are in what is known as col2im. That goes strip by strip along the
+// outermost axis, so that only the columns of a strip are ever held, in cache. Threads take parts of y, or images, of their own,
+// each with strips of its own, unless those would be few or small: they then share each strip.
+//
+// Columns are planar, of one kernel element behind those of another, with the weights as they are. Where channels are last, and
+// weights constant, they may be those of one position side by side, in the order (kernel elements, output channels) in which rows
+// of y are (generators/col2im_channels_generator.cpp): then x is not transposed.
+#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
+#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+
+namespace convtranspose {
+
+class Col2im : public Method {
+  public:
+    static Status create(const MethodRequest &request, MadeMethod *made);
+
+    std::string summary() const override;
+    const LayerPlan &first() const override { return *whole_; }
+    std::vector<const LayerPlan *> layers() const override;
+    bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
+    std::uint64_t workspace_bytes() const override {
+        return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_) + bias_bytes_;
+    }
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
+
+  private:
+    // Of an axis: the position of its first tap in x, how many taps there are, the first one's kernel element, 0.
+    using Table = std::vector<std::int32_t>;
+
+    // Positions of y along the strip axis, and the rows of x that they read.
+    struct Part {
+        std::int64_t q_begin, q_end, rows_begin, rows_end;
+        std::unique_ptr<LayerPlan> last; // of the last strip, where that has fewer rows
+    };
+
+    Col2im(const Geometry &geometry, const PlanSettings &settings, Store store);
+    static bool may_take_channels(const Geometry &geometry);
+    bool may_hold(bool weights_at_run_time) const;    // the columns of a strip, and the weights of a run
+    bool takes_vectors(const Col2imVariant &v) const; // whether rows are long and dense enough for several at once
+    std::int64_t elements() const {
+        return geometry_.out_channels * geometry_.kernel_volume();
+    } // columns of a position
+    // Of columns in the order of y: elements of y between two positions, and what vectors of those read past a position's.
+    std::int64_t run() const { return axes_[0].geometry.stride * geometry_.out_channels; }
+    std::int64_t read_past() const;
+    std::int64_t position_stride() const { return store_ == Store::kPlanar ? 1 : elements(); } // of columns
+    void plan_strips();
+    void plan_parts();
+    Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
+    std::int64_t strips() const;
+    double cost() const; // estimated cycles
+    double cycles_to_add_planes() const;
+    double cycles_to_add_runs() const;
+    Geometry product(std::int64_t positions) const; // the 1x1 layer
+    Status make_plans(const LayerPlan *from, const void *w);
+    void make_tables();
+    void put_in_order_of_y(const void *w, char *ordered) const;
+    std::size_t bias_elements() const;
+    void bias_of(const void *b, void *bias) const;
+    void bias_of_channels(const void *b, void *bias) const;
+    Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
+                    char *workspace) const;
+    Status multiply(const LayerPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
+                    std::int64_t end, char *columns, char *workspace) const;
+    // Positions q_begin..q_end-1 of y along the strip axis, of columns whose first row is first_row.
+    struct Columns {
+        std::int64_t first_image, first_row, rows; // rows: that are held
+        const char *data;
+    };
+    struct Outputs {
+        std::int64_t begin, extent;
+    };
+    Outputs outputs(std::size_t axis, std::int64_t q_begin, std::int64_t q_end) const;
+    void add_up(const Columns &columns, const RunTensors &tensors, std::int64_t q_begin, std::int64_t q_end,
+                const char *bias) const;
+    void add_planes(const Columns &columns, const RunTensors &tensors, std::int64_t q_begin, std::int64_t q_end,
+                    std::int64_t oc_begin, std::int64_t oc_end, const char *bias) const;
+    void add_runs(const Columns &columns, const RunTensors &tensors, std::int64_t q_begin, std::int64_t q_end,
+                  const char *bias) const;
+
+    Geometry geometry_;
+    PlanSettings settings_; // of the 1x1 layer
+    Parallel parallel_;     // of the whole
+    int workers_ = 1;       // threads that take whole parts; 1: all share each strip
+    convt_dtype sum_dtype_;
+    Store store_; // what of columns is dense: kernel elements and channels, or positions
+    const Col2imVariant *kernel_ = nullptr;
+    std::array<AxisPlan, 3> axes_; // w, h, d
+    // Strips are of rows, positions of the outermost axis that has several in x; a row holds all positions of axes inside.
+    std::size_t strip_axis_ = 0;
+    std::int64_t row_ = 1;                        // positions of a row
+    std::int64_t strip_rows_ = 1, kept_rows_ = 0; // rows computed at a time, and kept from the strip before
+    std::int64_t images_ = 1;                     // computed at a time
+    std::vector<Part> parts_;
+    std::unique_ptr<LayerPlan> whole_, single_; // of a whole strip, of a row along w alone
+    std::array<Table, 3> tables_;               // w: by residue; h and d: by output position, within x
+    Block bias_;                                // of constant weights
+    std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two of a worker
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_

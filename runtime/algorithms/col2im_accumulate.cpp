@@ -1,0 +1,246 @@
+// How columns are added up: calls of the kernels, and what they are estimated to take.
+#include <algorithm>
+
+#include "algorithms/col2im.h"
+#include "base/division.h"
+#include "cost/cost.h"
+#include "cost/cost_profile.h"
+#include "direct/box.h"
+#include "kernels/halide_buffer.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Of planes, for a vector of columns, and of y; of a single element of y, where its neighbours are of other residues.
+constexpr double kCyclesPerTap = 4.5, kCyclesPerVector = 12, kCyclesPerElement = 1.5;
+constexpr double kNextVector = 0.55; // of what the first of several takes
+// Of runs likewise; for an element of x, and of y, where all of either is further away than the second-level cache.
+constexpr double kCyclesPerTapOfRun = 3.5, kCyclesPerRun = 6, kCyclesFromFar = 0.25, kCyclesToFar = 0.6;
+
+Buffer<2> table_buffer(const std::vector<std::int32_t> &table, std::int64_t first, std::int64_t count) {
+    Buffer<2> buffer(table.data() + first * kTapColumns, type_of(CONVT_S32));
+    buffer.set(0, 0, count, kTapColumns);
+    buffer.set(1, 0, kTapColumns, 1);
+    return buffer;
+}
+
+std::int32_t number(std::int64_t n) { return static_cast<std::int32_t>(n); }
+
+} // namespace
+
+double Col2im::cycles_to_add_planes() const {
+    const AxisPlan &w = axes_[0];
+    const double vectors = static_cast<double>(ceil_div(w.q_extent(), kernel_->lanes)),
+                 channels = static_cast<double>(geometry_.out_channels * geometry_.batch);
+    double taps = channels * vectors, stored = channels * vectors * static_cast<double>(w.residues);
+    for (const AxisPlan &axis : axes_) taps *= static_cast<double>(axis.geometry.kernel);
+    for (std::size_t a = 1; a < 3; a++) {
+        const AxisGeometry &axis = axes_[a].geometry;
+        taps *= static_cast<double>(std::min(axes_[a].q_extent(), axis.in));
+        stored *= static_cast<double>(axis.out);
+    }
+    const bool scattered = w.geometry.stride != 1 && kernel_->stride_w == 0;
+    const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && geometry_.out_channels > 1;
+    const double per_element = among_others ? cycles_to_scatter(geometry_) : scattered ? kCyclesPerElement : 0;
+    const double y_bytes = stored * kernel_->lanes * static_cast<double>(convt_dtype_size(geometry_.y_dtype));
+    const bool is_far = y_bytes >= machine().second_level_cache;
+    const double from_far = is_far ? machine().far_product * taps * kernel_->lanes : 0;
+    const double at_once = 1 + kNextVector * (kernel_->vectors - 1);
+    return from_far + taps * at_once * kCyclesPerTap +
+           stored * (at_once * kCyclesPerVector + kernel_->lanes * per_element);
+}
+
+double Col2im::cycles_to_add_runs() const {
+    const AxisGeometry &w = axes_[0].geometry;
+    double stored = static_cast<double>((w.in + ceil_div(w.kernel, w.stride) - 1) * ceil_div(run(), kernel_->lanes) *
+                                        geometry_.batch),
+           taps = stored * static_cast<double>(ceil_div(w.kernel, w.stride));
+    for (std::size_t a = 1; a < 3; a++) {
+        const AxisGeometry &axis = axes_[a].geometry;
+        taps *= static_cast<double>(axis.kernel * std::min(axes_[a].q_extent(), axis.in));
+        stored *= static_cast<double>(axis.out);
+    }
+    const auto far = [&](const Shape &shape, convt_dtype dtype) {
+        const auto elements = static_cast<double>(volume(shape));
+        return elements * static_cast<double>(convt_dtype_size(dtype)) >= machine().second_level_cache ? elements : 0;
+    };
+    return taps * kCyclesPerTapOfRun + stored * kCyclesPerRun +
+           kCyclesFromFar * far(geometry_.x_shape, geometry_.dtype) +
+           kCyclesToFar * far(geometry_.y_shape, geometry_.y_dtype);
+}
+
+void Col2im::add_up(const Columns &columns, const RunTensors &t, std::int64_t q_begin, std::int64_t q_end,
+                    const char *bias) const {
+    const bool planar = store_ == Store::kPlanar;
+    const std::int64_t wanted = settings_.parallel.threads > 1 ? 4 * std::int64_t{settings_.parallel.threads} : 1;
+    const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1;
+    const std::int64_t q_parts = std::clamp<std::int64_t>((q_end - q_begin) / unit, 1, wanted),
+                       oc_parts = planar ? std::clamp<std::int64_t>(wanted / q_parts, 1, geometry_.out_channels) : 1;
+    settings_.parallel.for_each(static_cast<std::size_t>(q_parts * oc_parts), [&](std::size_t task) {
+        const std::int64_t q_part = static_cast<std::int64_t>(task) / oc_parts,
+                           oc_part = static_cast<std::int64_t>(task) % oc_parts;
+        const std::int64_t units = (q_end - q_begin) / unit, from = q_begin + units * q_part / q_parts * unit,
+                           to = q_part + 1 == q_parts ? q_end : q_begin + units * (q_part + 1) / q_parts * unit;
+        if (planar) {
+            add_planes(columns, t, from, to, geometry_.out_channels * oc_part / oc_parts,
+                       geometry_.out_channels * (oc_part + 1) / oc_parts, bias);
+        } else {
+            add_runs(columns, t, from, to, bias);
+        }
+    });
+}
+
+// Positions of y along an axis, outputs of which are begin..begin+extent-1.
+Col2im::Outputs Col2im::outputs(std::size_t a, std::int64_t q_begin, std::int64_t q_end) const {
+    const AxisGeometry &axis = axes_[a].geometry;
+    if (a != strip_axis_) return {0, axis.out};
+    const std::int64_t begin = q_begin * axis.stride;
+    return {begin, std::min(q_end * axis.stride, axis.out) - begin};
+}
+
+void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_t q_begin, std::int64_t q_end,
+                        std::int64_t oc_begin, std::int64_t oc_end, const char *bias) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
+               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
+    const std::size_t rank = t.y_strides.size(), c_at = last ? rank - 1 : 1, w_at = last ? rank - 2 : rank - 1;
+    const std::int64_t lanes = kernel_->lanes, capacity = (strip_rows_ + kept_rows_) * row_;
+    const auto axes = static_cast<std::size_t>(geometry_.axes.size());
+
+    Buffer<8> in(nullptr, type_of(sum_dtype_));
+    std::int64_t stride = 1;
+    for (std::size_t a = 0; a < 3; a++) {
+        const std::int64_t extent = a == strip_axis_ ? capacity / row_ : axes_[a].geometry.in;
+        in.set(static_cast<int>(a), a == strip_axis_ ? columns.first_row : 0, extent, stride);
+        if (a < strip_axis_) stride *= extent;
+    }
+    // Of w a vector more at either end; its q counts from 0 in a call.
+    const std::int64_t held = strip_axis_ == 0 ? std::min(capacity, columns.rows) : in.dims[0].extent;
+    const std::int64_t shift = strip_axis_ == 0 ? q_begin : 0;
+    in.set(0, in.dims[0].min - shift - lanes, held + 2 * lanes, 1);
+    stride = capacity;
+    for (int a = 0; a < 3; a++) {
+        in.set(3 + a, 0, axes_[static_cast<std::size_t>(a)].geometry.kernel, stride);
+        stride *= axes_[static_cast<std::size_t>(a)].geometry.kernel;
+    }
+    in.set(6, 0, oc_end - oc_begin, stride);
+    in.set(7, 0, images_, stride * geometry_.out_channels);
+    in.raw.host =
+        reinterpret_cast<std::uint8_t *>(const_cast<char *>(columns.data)) + (oc_begin * stride - lanes) * size;
+    Buffer<1> b(bias + oc_begin * size, type_of(sum_dtype_));
+    b.set(0, 0, oc_end - oc_begin, 1);
+
+    const Outputs along_w = outputs(0, q_begin, q_end), h = outputs(1, q_begin, q_end), d = outputs(2, q_begin, q_end);
+    Buffer<2> taps_h = table_buffer(tables_[1], h.begin, h.extent),
+              taps_d = table_buffer(tables_[2], d.begin, d.extent);
+    const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
+    const std::int64_t y_offset = columns.first_image * t.y_strides[0] + oc_begin * t.y_strides[c_at] +
+                                  h.begin * y_stride(1) + d.begin * y_stride(2);
+    const AxisGeometry &w = axes_[0].geometry;
+    const auto call = [&](Buffer<2> taps_w, const std::array<std::int64_t, 2> &extents, std::int64_t o) {
+        Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype));
+        int dim = 0;
+        if (kernel_->stride_w) {
+            out.set(dim++, 0, extents[0], y_stride(0));
+        } else {
+            out.set(dim++, 0, extents[0], w.stride * y_stride(0));
+            out.set(dim++, 0, extents[1], y_stride(0));
+        }
+        out.set(dim++, 0, h.extent, y_stride(1));
+        out.set(dim++, 0, d.extent, y_stride(2));
+        out.set(dim++, 0, oc_end - oc_begin, t.y_strides[c_at]);
+        out.set(dim++, 0, images_, t.y_strides[0]);
+        out.raw.dimensions = dim;
+        const auto &[aw, ah, ad] = axes_;
+        kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, number(aw.geometry.offset_step),
+                     number(ah.geometry.offset_step), number(ad.geometry.offset_step), number(aw.geometry.kernel_step),
+                     number(ah.geometry.kernel_step), number(ad.geometry.kernel_step), aw.max_count, ah.max_count,
+                     ad.max_count, &out.raw);
+    };
+    if (kernel_->stride_w) {
+        call(table_buffer(tables_[0], 0, w.stride), {along_w.extent, 0}, along_w.begin);
+        return;
+    }
+    for (const ResidueRun &run : axes_[0].runs) {
+        const Box box = box_of(run, strip_axis_ == 0 ? q_begin : 0, strip_axis_ == 0 ? q_end : axes_[0].q_extent());
+        if (!box.any()) continue;
+        call(table_buffer(tables_[0], box.first, box.count), {box.q_end - box.q_begin, box.count},
+             along_w.begin + box.first);
+    }
+}
+
+void Col2im::add_runs(const Columns &columns, const RunTensors &t, std::int64_t q_begin, std::int64_t q_end,
+                      const char *bias) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
+               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const std::size_t w_at = t.y_strides.size() - 2, axes = geometry_.axes.size();
+    const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_, channels = geometry_.out_channels;
+    const AxisGeometry &w = axes_[0].geometry;
+
+    Buffer<8> in(nullptr, type_of(sum_dtype_));
+    std::int64_t stride = elements();
+    for (std::size_t a = 0; a < 3; a++) {
+        const bool strips = a == strip_axis_;
+        const std::int64_t extent = strips ? std::min(capacity / row_, columns.rows) : axes_[a].geometry.in;
+        in.set(static_cast<int>(a), strips ? columns.first_row : 0, extent, stride);
+        stride *= extent;
+    }
+    stride = channels;
+    for (std::size_t a = 0; a < 3; a++) {
+        in.set(static_cast<int>(3 + a), 0, axes_[a].geometry.kernel, stride);
+        stride *= axes_[a].geometry.kernel;
+    }
+    in.set(7, 0, images_, capacity * elements());
+
+    const Outputs along_w = outputs(0, q_begin, q_end), h = outputs(1, q_begin, q_end), d = outputs(2, q_begin, q_end);
+    Buffer<2> taps_h = table_buffer(tables_[1], h.begin, h.extent),
+              taps_d = table_buffer(tables_[2], d.begin, d.extent);
+    const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
+    const std::int64_t y_offset = columns.first_image * t.y_strides[0] + h.begin * y_stride(1) + d.begin * y_stride(2);
+    // Where y has gaps between positions, each residue is a run of its own.
+    const bool is_dense = y_stride(0) == channels;
+    // Taps t of position q meet columns q - t. `count` residues, from `first` on, of positions q..q+positions-1, which begin at
+    // output o and have the same taps.
+    const std::int64_t least = in.dims[0].min, last = least + in.dims[0].extent - 1,
+                       most_taps = ceil_div(w.kernel, w.stride);
+    const auto call = [&](std::int64_t q, std::int64_t positions, std::int64_t first, std::int64_t count,
+                          std::int64_t o) {
+        const std::int64_t tap = std::clamp<std::int64_t>(q - last, 0, most_taps),
+                           taps = std::clamp<std::int64_t>(q - least + 1, tap, most_taps) - tap;
+        in.set(6, 0, (w.kernel - first) * channels, 1);
+        in.raw.host = reinterpret_cast<std::uint8_t *>(const_cast<char *>(columns.data)) + first * channels * size;
+        Buffer<1> b(bias + first * channels * size, type_of(sum_dtype_));
+        b.set(0, 0, run(), 1);
+        Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype));
+        out.set(0, 0, is_dense ? count * channels : channels, 1);
+        out.set(1, 0, is_dense ? 1 : count, y_stride(0));
+        out.set(2, 0, positions, w.stride * y_stride(0));
+        out.set(3, 0, h.extent, y_stride(1));
+        out.set(4, 0, d.extent, y_stride(2));
+        out.set(5, 0, images_, t.y_strides[0]);
+        const std::array<std::int32_t, kTapColumns> of_first = {number(q - tap), number(taps), number(tap * run()), 0};
+        Buffer<2> taps_w(of_first.data(), type_of(CONVT_S32));
+        taps_w.set(0, 0, 1, kTapColumns);
+        taps_w.set(1, 0, kTapColumns, 1);
+        const AxisPlan &ah = axes_[1], &ad = axes_[2];
+        kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, -1, number(ah.geometry.offset_step),
+                     number(ad.geometry.offset_step), number(run()), number(ah.geometry.kernel_step),
+                     number(ad.geometry.kernel_step), number(taps), ah.max_count, ad.max_count, &out.raw);
+    };
+    // Apart: positions of which not all residues are in y, or in this part; and those at either end, which have fewer taps.
+    const std::int64_t end = along_w.begin + along_w.extent;
+    for (std::int64_t o = along_w.begin; o < end;) {
+        const std::int64_t q = (o + w.pad_begin) / w.stride, first = (o + w.pad_begin) % w.stride,
+                           count = std::min(w.stride - first, end - o);
+        const bool have_all_taps = q >= least + most_taps - 1 && q <= last, have_none = q >= last + most_taps;
+        std::int64_t positions = 1;
+        if (count == w.stride && (have_all_taps || have_none)) {
+            positions = std::min((end - o) / w.stride, have_all_taps ? last - q + 1 : end);
+        }
+        call(q, positions, first, count, o);
+        o += (positions - 1) * w.stride + count;
+    }
+}
+
+} // namespace convtranspose

@@ -1,0 +1,437 @@
+#include "algorithms/layout_transpose.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "algorithms/batch_as_width.h"
+#include "algorithms/output_parts.h"
+#include "algorithms/phases_as_channels.h"
+#include "algorithms/winograd.h"
+#include "base/division.h"
+#include "base/error.h"
+#include "cost/cost_profile.h"
+#include "cpu/cpu.h"
+#include "direct/copy_box.h"
+#include "kernels/halide_buffer.h"
+#include "kernels/kernel_tables.h"
+#include "selection/candidates.h"
+
+namespace convtranspose {
+
+namespace {
+
+constexpr std::int64_t kMostBytes =
+    128 << 20; // of x and y together, which are both in the workspace where there is one group
+constexpr std::int64_t kFarWeights = 2 << 20; // bytes
+// Times as long as estimated, of blocks by Winograd's algorithm: Emerald Rapids, 3x3 stride 2 of 128x128 and 64x64, 1.12 and 1.02.
+constexpr double kOfWinograd = 1.1;
+// Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
+// in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
+// 0.85, and 0.65 to 1.05.
+constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
+constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes
+constexpr double kNear = 1 << 20;       // bytes
+constexpr double kCyclesPerTransposition = 500;
+// The same of a block whose channels are a few cache lines of each position of a y with channels last, those of another on
+// other pages: 60 to 100 cycles a line.
+constexpr double kCyclesOfLines = 5;
+constexpr std::int64_t kOtherPages = 1024;      // bytes of a position
+constexpr std::int64_t kBlockBytes = 256 << 10; // of x and y of a block of groups, if they are more than vectors
+// Of a strip, which reads all weights: bytes of x and y, positions of x, and strides of y for each that two strips both read.
+constexpr std::int64_t kStripBytes = 1 << 20, kLeastPositions = 192, kHalosPerStrip = 8;
+
+convt_layout other(convt_layout layout) {
+    return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
+}
+
+// To a y with channels first that is further away, so many channels at a time are transposed along all of a strip's positions: runs
+// of theirs are streams, where those of all channels, 128 bytes of each, are not. Xeon (Emerald Rapids), 32 at a time: 256 to 128
+// channels of 62x54, 4x4 stride 4, 1.15 times as fast in all, 512 to 256 of 56x56, 2x2 stride 2, 1.03, seven others 0.98 to 1.02;
+// f64 1.13, 1.07 and up to 1.11; 16 and 64 at a time are as good or less.
+std::int64_t channels_at_once(std::int64_t channels) {
+    for (const std::int64_t few : {32, 48, 24, 40, 16})
+        if (channels % few == 0) return few;
+    return channels;
+}
+
+// Cycles of transposing are those of elements of four bytes. f64 takes 1.1 to 2.75 times as long (Emerald Rapids, eight layers).
+double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<double>(size) / 4); }
+
+// shape: of x or y of a layer with that layout, or of a block of it.
+double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype,
+                           bool is_block) {
+    if (channels == 1) return 0; // the layouts are one
+    const std::int64_t positions = volume(shape) / (shape[0] * channels);
+    const auto elements = static_cast<double>(volume(shape));
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
+    const bool near = elements * static_cast<double>(size) <= kNear;
+    const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
+                        : positions * size % kFewSets == 0        ? kCyclesOfFewSets
+                        : near                                    ? kCyclesPerElement
+                                                                  : kCyclesFromFar;
+    const bool slower = !near && !is_block && layout == CONVT_CHANNELS_FIRST;
+    return kCyclesPerTransposition +
+           each * elements * times_as_large(size) * (slower ? machine().far_transposition : 1);
+}
+
+// Whether a tensor is one of the other layout too, as those of a single channel are if what is innermost there has no gaps;
+// moved: its strides then.
+bool is_in_both(std::int64_t channels, convt_layout other, const Strides &strides, Strides *moved) {
+    if (channels != 1) return false;
+    *moved = strides;
+    move_channels(moved, other);
+    if (other == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // of one channel
+    return moved->back() == 1;
+}
+
+} // namespace
+
+OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
+    : geometry_(geometry), settings_(settings), parallel_(settings.parallel), block_groups_(block_groups),
+      images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
+    settings_.keeps_layout = true;
+    if (block_groups == geometry.group) plan_strips();
+    const std::int64_t tasks = block_count() * (geometry.batch / images_);
+    if (are_enough_for_each(tasks, parallel_.threads)) {
+        workers_ = parallel_.threads;
+        settings_.parallel = Parallel();
+    }
+    const bool bf16 = geometry.dtype == CONVT_BF16;
+    copy_ = find_copy(bf16 ? settings.isa : isa_of_floats(settings.isa), CopyOrder::kTransposed,
+                      bf16 ? Arithmetic::kBf16 : Arithmetic::kFloat, geometry.dtype, 1);
+}
+
+// All, or as many as stay in cache; of their channels vectors at least.
+std::int64_t OtherLayout::groups_at_once(const Geometry &geometry) {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
+    const std::int64_t bytes = (volume(geometry.x_shape) + volume(geometry.y_shape)) * size;
+    if (bytes <= kBlockBytes) return geometry.group;
+    const std::int64_t channels = std::max(geometry.in_channels_per_group(), geometry.out_channels_per_group()),
+                       least = ceil_div(kCacheLine / size, channels),
+                       of_group = ceil_div(bytes, geometry.batch * geometry.group);
+    const std::int64_t most = std::max(kBlockBytes / of_group / least, std::int64_t{1}) * least;
+    const std::int64_t blocks = ceil_div(geometry.group, most);
+    return std::min(ceil_div(ceil_div(geometry.group, blocks), least) * least, geometry.group);
+}
+
+// Of an image that is small, some at a time; of a large one strips.
+void OtherLayout::plan_strips() {
+    if (geometry_.in_channels == 1 || geometry_.out_channels == 1 || geometry_.batch == 0)
+        return; // x or y is not moved
+    const AxisGeometry &axis = geometry_.axes.front();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
+                       all = ceil_div(axis.out, axis.stride);
+    std::int64_t positions = 1; // of x for each of the axis
+    for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
+    if (bytes <= kStripBytes) {
+        images_ = std::min(std::max(kStripBytes / bytes, ceil_div(kLeastPositions, positions * axis.in)), images_);
+        while (geometry_.batch % images_ != 0) images_++;
+        return;
+    }
+    const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
+    const std::int64_t least = std::max({ceil_div(kLeastPositions, positions), halo * kHalosPerStrip, std::int64_t{1}});
+    // An even number, for two threads; whatever the number of threads, as sums of other strips may be other sums.
+    const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
+    if (count == 0) return;
+    strip_q_ = ceil_div(all, count);
+    if (settings_.winograd) strip_q_ += strip_q_ % 2; // whose tiles are of two
+    strips_ = ceil_div(all, strip_q_);
+    images_ = 1;
+}
+
+std::int64_t OtherLayout::block_count() const { return strips_ * ceil_div(geometry_.group, block_groups_); }
+
+OtherLayout::Strip OtherLayout::strip(std::int64_t block) const {
+    const AxisGeometry &axis = geometry_.axes.front();
+    if (strips_ == 1) return {0, axis.in, 0, axis.out};
+    const std::int64_t begin = block * strip_q_ * axis.stride, end = std::min(begin + strip_q_ * axis.stride, axis.out),
+                       first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),
+                       last = floor_div(end - 1 + axis.pad_begin, axis.stride);
+    // One element at least, if none of them reaches the strip.
+    const std::int64_t x_begin = std::clamp<std::int64_t>(first, 0, axis.in - 1);
+    return {x_begin, std::clamp<std::int64_t>(last + 1, x_begin + 1, axis.in), begin, end};
+}
+
+// The layer of a block, in the other layout.
+Geometry OtherLayout::inner(std::int64_t block) const {
+    Geometry g = geometry_;
+    g.post_ops = {};
+    g.layout = other(geometry_.layout);
+    move_channels(&g.x_shape, g.layout);
+    move_channels(&g.y_shape, g.layout);
+    g.group = std::min(block_groups_, geometry_.group - first_group(block));
+    g.batch = images_;
+    g.in_channels = g.group * geometry_.in_channels_per_group();
+    g.out_channels = g.group * geometry_.out_channels_per_group();
+    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    g.x_shape[0] = g.y_shape[0] = g.batch;
+    g.x_shape[last ? g.x_shape.size() - 1 : 1] = g.in_channels;
+    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
+    g.w_shape[0] = g.in_channels;
+    if (strips_ > 1) {
+        const Strip own = strip(block);
+        AxisGeometry &axis = g.axes.front();
+        axis.in = own.x_end - own.x_begin;
+        axis.out = own.y_end - own.y_begin;
+        axis.pad_begin += own.y_begin - own.x_begin * axis.stride;
+        axis.output_padding = 0;
+        axis.pad_end = (axis.in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.out - axis.pad_begin;
+        g.x_shape[last ? 1 : 2] = axis.in;
+        g.y_shape[last ? 1 : 2] = axis.out;
+    }
+    return g;
+}
+
+bool OtherLayout::y_is_far() const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    return static_cast<double>(volume(geometry_.y_shape) * size) > kNear;
+}
+
+double OtherLayout::cycles_to_transpose_all() const {
+    const std::int64_t blocks = block_count();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
+                       geometry_.out_channels * size >= kOtherPages &&
+                       static_cast<double>(volume(geometry_.y_shape) * size) >= machine().second_level_cache;
+    const bool far_strips = strips_ > 1 && y_is_far();
+    const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
+                       static_cast<double>(volume(geometry_.x_shape) * size) > machine().far_bytes;
+    const auto of_block = [&](std::int64_t i) {
+        const Geometry g = inner(i);
+        const auto cycles = [&](const Shape &shape, std::int64_t channels) {
+            return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, blocks > 1);
+        };
+        const auto elements = [&](const Shape &shape) {
+            return static_cast<double>(volume(shape)) * times_as_large(size);
+        };
+        const double y_elements = elements(g.y_shape);
+        const double of_y = far_strips ? machine().strip_to_far * y_elements
+                            : lines    ? kCyclesOfLines * y_elements
+                                       : cycles(g.y_shape, g.out_channels);
+        const double of_x = far_x ? machine().strip_from_far * elements(g.x_shape) : 0;
+        return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;
+    };
+    return of_blocks(of_block);
+}
+
+double OtherLayout::cycles_of_layers() const {
+    return of_blocks([&](std::int64_t i) {
+        const Geometry g = inner(i);
+        return std::min({least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa),
+                         ImagesAsRow::cost(g, settings_.isa), OutputParts::cost(g, settings_),
+                         kOfWinograd * Winograd::cost(g, settings_)});
+    });
+}
+
+// All blocks but the last are alike, but for what the first reads of x.
+template<typename OfBlock>
+double OtherLayout::of_blocks(const OfBlock &of_block) const {
+    const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
+    const auto alike = static_cast<double>(last), images = static_cast<double>(times);
+    return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
+}
+
+std::string OtherLayout::summary() const {
+    const char *const layout = geometry_.layout == CONVT_CHANNELS_LAST ? "first" : "last";
+    const std::string at_once = strips_ > 1         ? concat(", in ", strips_, " strips")
+                                : block_count() > 1 ? concat(", ", block_groups_, " groups at a time")
+                                                    : "";
+    return concat("as a layer with channels ", layout, at_once, ", x and y transposed (other_layout)");
+}
+
+Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
+    // Copies of f16 are of the sums' type, as are those of bf16 for ISAs that do not multiply it.
+    const bool copied = !geometry.quantized() && geometry.dtype != CONVT_F16;
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
+    if (!copied || request.settings.keeps_layout || geometry.y_order != YOrder::kLayout || geometry.axes.size() > 3) {
+        return Status();
+    }
+    const std::int64_t elements = volume(geometry.x_shape) + volume(geometry.y_shape);
+    if (volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0 || elements > kMostBytes / size) return Status();
+    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings, groups_at_once(geometry)));
+    if (!own->copy_.any) return Status();
+    const double transposing = own->cycles_to_transpose_all();
+    const bool first = geometry.layout == CONVT_CHANNELS_FIRST, is_far = volume(geometry.w_shape) * size >= kFarWeights;
+    const Margins most = margins(request.settings.isa);
+    const double gain = transposing == 0 ? 1 // the layouts are one, and so are the estimates
+                        : !first         ? most.other_layout_of_last
+                        : is_far         ? most.other_layout_of_far
+                                         : most.other_layout;
+    if (!(transposing < gain * request.most)) return Status();
+    made->cost = transposing + own->cycles_of_layers();
+    if (!(made->cost < gain * request.most)) return Status();
+    if (own->strips_ > 1) {
+        std::unique_ptr<LayerPlan> plan; // of one between the ends
+        Status status = own->plan_block(own->strips_ / 2, request.w, request.b, &plan);
+        if (status) status = own->add_strips(*plan);
+        if (!status) return status;
+    } else {
+        for (std::int64_t i = 0; i < own->block_count(); i++) {
+            std::unique_ptr<LayerPlan> plan;
+            if (Status status = own->plan_block(i, request.w, request.b, &plan); !status) return status;
+            own->blocks_.push_back({std::move(plan), own->first_group(i), 0, 0});
+        }
+    }
+    own->plan_workspace();
+    made->method = std::move(own);
+    return Status();
+}
+
+Status OtherLayout::plan_block(std::int64_t block, const void *w, const void *b,
+                               std::unique_ptr<LayerPlan> *plan) const {
+    const Geometry geometry = inner(block);
+    const std::int64_t first = first_group(block);
+    std::int64_t elements = 1; // of the weights of a group
+    for (const std::int64_t extent : geometry.w_shape) elements *= extent;
+    elements /= geometry.group;
+    const auto *const own_w =
+        static_cast<const char *>(w) + first * elements * static_cast<std::int64_t>(convt_dtype_size(geometry.w_dtype));
+    const auto *const own_b =
+        b ? static_cast<const char *>(b) + first * geometry.out_channels_per_group() *
+                                               static_cast<std::int64_t>(convt_dtype_size(geometry.b_dtype))
+          : nullptr;
+    if (!blocks_.empty() && geometry.group == block_groups_) return this->first().replan(own_w, own_b, plan);
+    return LayerPlan::create(geometry, settings_, nullptr, own_w, own_b, plan);
+}
+
+Status OtherLayout::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+    PlanSettings settings = settings_;
+    settings.parallel = parallel_;
+    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings, block_groups_));
+    if (own->strips_ > 1) {
+        if (Status status = own->add_strips(first()); !status) return status;
+    } else {
+        for (std::int64_t i = 0; i < own->block_count(); i++) {
+            const Block &from = blocks_[static_cast<std::size_t>(i)]; // of the same groups
+            std::unique_ptr<LayerPlan> plan;
+            if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
+            own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
+        }
+    }
+    own->plan_workspace();
+    *made = std::move(own);
+    return Status();
+}
+
+// Of a plan that has the weights. Of strips only those at the ends differ from those between them.
+Status OtherLayout::add_strips(const LayerPlan &from) {
+    for (std::int64_t i = 0; i < strips_; i++) {
+        const Strip own = strip(i);
+        const Geometry geometry = inner(i);
+        Block block = {nullptr, 0, own.x_begin, own.y_begin};
+        if (!blocks_.empty()) {
+            const AxisGeometry &before = blocks_.back().plan->geometry().axes.front(), &axis = geometry.axes.front();
+            const bool alike = axis.in == before.in && axis.out == before.out && axis.pad_begin == before.pad_begin;
+            if (alike) block.plan = blocks_.back().plan;
+        }
+        if (!block.plan) {
+            std::unique_ptr<LayerPlan> plan;
+            if (Status status = from.reshape(geometry, &plan); !status) return status;
+            block.plan = std::move(plan);
+        }
+        blocks_.push_back(std::move(block));
+    }
+    return Status();
+}
+
+void OtherLayout::plan_workspace() {
+    const std::uint64_t size = convt_dtype_size(geometry_.dtype);
+    for (const Block &block : blocks_) {
+        const Geometry &geometry = block.plan->geometry();
+        layer_bytes_ = std::max(layer_bytes_, round_up(block.plan->workspace_bytes()));
+        x_bytes_ = std::max(x_bytes_, round_up(static_cast<std::uint64_t>(volume(geometry.x_shape)) * size));
+        y_bytes_ = std::max(y_bytes_, round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * size));
+    }
+}
+
+Status OtherLayout::run(const RunTensors &t, char *workspace) const {
+    const std::size_t blocks = blocks_.size();
+    const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
+    return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+        return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
+                         workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
+    });
+}
+
+Status OtherLayout::run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
+    const Geometry &inner = block.plan->geometry();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const std::size_t c_at = geometry_.layout == CONVT_CHANNELS_LAST ? t.x_strides.size() - 1 : 1;
+    const std::size_t axis_at = geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2;
+    const auto offset = [&](const Strides &strides, std::int64_t channels, std::int64_t begin) { // channels: of a group
+        return (image * images_ * strides[0] + block.first_group * channels * strides[c_at] +
+                begin * strides[axis_at]) *
+               size;
+    };
+    const char *const x =
+        static_cast<const char *>(t.x) + offset(t.x_strides, geometry_.in_channels_per_group(), block.x_begin);
+    char *const y = static_cast<char *>(t.y) + offset(t.y_strides, geometry_.out_channels_per_group(), block.y_begin);
+    char *const x_there = workspace + layer_bytes_, *const y_there = x_there + x_bytes_;
+
+    RunTensors own;
+    own.x = x;
+    if (!is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides)) {
+        own.x = x_there;
+        own.x_strides = dense_strides(inner.x_shape);
+        Strides extents(inner.x_shape.size()); // which allocate nothing
+        std::copy(inner.x_shape.begin(), inner.x_shape.end(), extents.begin());
+        move_channels(&extents, geometry_.layout);
+        transpose(extents.data(), geometry_.layout, x, t.x_strides, x_there, own.x_strides);
+    }
+    own.y = y;
+    const bool in_both = is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
+    if (!in_both) {
+        own.y = y_there;
+        own.y_strides = dense_strides(inner.y_shape);
+    }
+    if (Status status = block.plan->run(own, workspace); !status) return status;
+    if (!in_both) transpose(inner.y_shape.data(), inner.layout, y_there, own.y_strides, y, t.y_strides);
+    return Status();
+}
+
+// shape: in from_layout, as are from_strides; to_strides: in the other.
+void OtherLayout::transpose(const std::int64_t *shape, convt_layout from_layout, const void *from,
+                            const Strides &from_strides, void *to, const Strides &to_strides) const {
+    const bool from_last = from_layout == CONVT_CHANNELS_LAST;
+    const std::size_t rank = from_strides.size(), last = rank - 1;
+    struct Axis {
+        std::int64_t extent = 1, from = 0, to = 0;
+    };
+    const Axis n = {shape[0], from_strides[0], to_strides[0]};
+    const Axis channels = from_last ? Axis{shape[last], from_strides[last], to_strides[1]}
+                                    : Axis{shape[1], from_strides[1], to_strides[last]};
+    std::array<Axis, 3> axes; // w, h, d
+    for (std::size_t a = 0; a + 2 < rank; a++) {
+        const std::size_t first = last - a, second = last - a - 1; // where channels are first, and last
+        axes[a] = from_last ? Axis{shape[second], from_strides[second], to_strides[first]}
+                            : Axis{shape[first], from_strides[first], to_strides[second]};
+    }
+    for (int a = 0; a < 2; a++) { // rows without gaps between them are one
+        Axis &w = axes[0], &h = axes[1];
+        if (h.extent == 1 || (h.from == w.from * w.extent && h.to == w.to * w.extent)) {
+            w.extent *= h.extent;
+            h = std::exchange(axes[2], Axis());
+        }
+    }
+    // Along the kernel's w the copy is dense, along its c1 x is.
+    const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
+    std::array<Axis, 7> dims = {Axis(), dense_to, axes[1], axes[2], dense_from, Axis(), n}; // c0, w, h, d, c1, g, n
+    if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) {              // to y
+        const std::int64_t few = channels_at_once(channels.extent);
+        dims[4].extent = few;
+        dims[5] = {channels.extent / few, few * channels.from, few * channels.to};
+    }
+    CopyBox box;
+    for (std::size_t d = 0; d < dims.size(); d++) {
+        box.extents[d] = dims[d].extent;
+        box.from[d] = dims[d].from;
+        box.to[d] = dims[d].to;
+    }
+    const halide_type_t type = type_of(geometry_.dtype);
+    run_copy(copy_, box, {from, type}, {to, type}, {}, settings_.parallel);
+}
+
+} // namespace convtranspose

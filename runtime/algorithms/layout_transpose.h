@@ -1,0 +1,72 @@
+// Layers that kernels of their own layout serve badly: depthwise ones of many small planes, channels last with few outputs or many
+// small groups, channels first with deep narrow images. x is transposed, the layer computed as one of the other layout, and its y
+// transposed back: all at once, or if that is much memory some groups of an image, some images, or a strip of an image's outermost
+// axis at a time, each a layer of its own, so that what is transposed stays in cache.
+#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_LAYOUT_TRANSPOSE_H_
+#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_LAYOUT_TRANSPOSE_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "kernels/kernel_tables.h"
+
+namespace convtranspose {
+
+class OtherLayout : public Method {
+  public:
+    static Status create(const MethodRequest &request, MadeMethod *made);
+
+    std::string summary() const override;
+    const LayerPlan &first() const override { return *blocks_.front().plan; }
+    std::vector<const LayerPlan *> layers() const override { return plans_of(blocks_); }
+    std::uint64_t workspace_bytes() const override {
+        return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + x_bytes_ + y_bytes_);
+    }
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
+
+  private:
+    struct Block {
+        std::shared_ptr<const LayerPlan> plan; // of the other layout; blocks of one shape and the same weights share it
+        std::int64_t first_group, x_begin, y_begin; // the latter along the outermost axis
+    };
+    // Of the outermost axis: so much of x and of y, the first of which belongs to a residue of 0.
+    struct Strip {
+        std::int64_t x_begin, x_end, y_begin, y_end;
+    };
+
+    OtherLayout(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups);
+    static std::int64_t groups_at_once(const Geometry &geometry);
+    void plan_strips();
+    std::int64_t block_count() const;
+    std::int64_t first_group(std::int64_t block) const { return strips_ > 1 ? 0 : block * block_groups_; }
+    Strip strip(std::int64_t block) const;
+    Geometry inner(std::int64_t block) const;
+    bool y_is_far() const;
+    double cycles_to_transpose_all() const;
+    double cycles_of_layers() const;
+    template<typename OfBlock>
+    double of_blocks(const OfBlock &of_block) const;
+    Status plan_block(std::int64_t block, const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) const;
+    Status add_strips(const LayerPlan &from);
+    void plan_workspace();
+    Status run_block(const Block &block, std::int64_t image, const RunTensors &tensors, char *workspace) const;
+    void transpose(const std::int64_t *shape, convt_layout from_layout, const void *from, const Strides &from_strides,
+                   void *to, const Strides &to_strides) const;
+
+    Geometry geometry_;
+    PlanSettings settings_; // of the layers
+    Parallel parallel_;     // of the whole
+    int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each
+    std::int64_t block_groups_, images_;    // of a block
+    std::int64_t strips_ = 1, strip_q_ = 0; // of an image; of strides of y along the outermost axis
+    Copier copy_;
+    std::vector<Block> blocks_;
+    std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // of a worker
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_LAYOUT_TRANSPOSE_H_

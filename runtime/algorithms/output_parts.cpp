@@ -1,0 +1,257 @@
+#include "algorithms/output_parts.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "base/division.h"
+#include "base/error.h"
+#include "selection/candidates.h"
+
+namespace convtranspose {
+
+namespace {
+
+constexpr std::size_t kMostCuts = 32;     // of an axis that are considered
+constexpr std::size_t kMostParts = 64;    // of a layer
+constexpr double kMostTaps = 1 << 16;     // of an axis, each of which is looked at
+constexpr double kLeft = 0.85;            // at most so much of the multiply-adds is left
+constexpr double kGain = 0.7;             // of the estimate: estimates are not that exact, least of small parts
+constexpr double kCyclesPerPart = 3000;   // of calls, and of copying what two parts both read
+constexpr std::int64_t kPositionsOfW = 4; // that a row of a part takes in any case: those of a small tile
+// Share of an axis's multiply-adds that a part must spare to be worth it.
+constexpr double kShares[] = {0.03, 0.1};
+
+// The taps of an axis that read inside x, by position.
+class TapsInside {
+  public:
+    explicit TapsInside(const AxisPlan &axis) : in_(axis.geometry.in) {
+        axis.for_each_with_taps([&](const ResidueRun &, std::int64_t, const std::int32_t *row) {
+            for (std::int64_t t = 0; t < row[1]; t++) offsets_.push_back(row[0] + t * axis.step);
+        });
+        std::sort(offsets_.begin(), offsets_.end());
+    }
+
+    // How many read inside x at some of positions q_begin .. q_end - 1.
+    double count(std::int64_t q_begin, std::int64_t q_end) const {
+        const auto first = std::upper_bound(offsets_.begin(), offsets_.end(), -q_end);
+        const auto last = std::lower_bound(offsets_.begin(), offsets_.end(), in_ - q_begin);
+        return static_cast<double>(std::max<std::ptrdiff_t>(last - first, 0));
+    }
+
+    // Positions 0 .. q_extent where that changes, some of them where there are many.
+    std::vector<std::int64_t> changes(std::int64_t q_extent) const {
+        std::vector<std::int64_t> all = {0, q_extent};
+        for (const std::int64_t offset : offsets_) {
+            for (const std::int64_t at : {-offset, in_ - offset}) {
+                if (at > 0 && at < q_extent) all.push_back(at);
+            }
+        }
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        const std::size_t last = all.size() - 1, few = std::min(last, kMostCuts);
+        std::vector<std::int64_t> some;
+        for (std::size_t i = 0; i <= few; i++) some.push_back(all[last * i / few]);
+        return some;
+    }
+
+  private:
+    std::int64_t in_;
+    std::vector<std::int64_t> offsets_;
+};
+
+// Positions q where parts of an axis begin, and its extent, such that the multiply-adds are fewest if each part costs `least` at
+// least; *work: how many those are.
+std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, double least, double *work) {
+    const TapsInside inside(axis);
+    const std::vector<std::int64_t> at = inside.changes(axis.q_extent());
+    std::vector<double> best(at.size(), std::numeric_limits<double>::infinity()), taken(at.size(), 0);
+    std::vector<std::size_t> from(at.size(), 0);
+    best[0] = 0;
+    for (std::size_t end = 1; end < at.size(); end++) {
+        for (std::size_t begin = 0; begin < end; begin++) {
+            const auto positions = static_cast<double>(ceil_div(at[end] - at[begin], multiple) * multiple);
+            const double own = positions * inside.count(at[begin], at[end]);
+            if (best[begin] + own + least >= best[end]) continue;
+            best[end] = best[begin] + own + least;
+            taken[end] = taken[begin] + own;
+            from[end] = begin;
+        }
+    }
+    *work = taken.back();
+    std::vector<std::int64_t> cuts;
+    for (std::size_t i = at.size() - 1; i > 0; i = from[i]) cuts.push_back(at[i]);
+    cuts.push_back(0);
+    std::reverse(cuts.begin(), cuts.end());
+    return cuts;
+}
+
+// The type that kernels of the layer write, for estimates.
+convt_dtype estimated_y(const Geometry &g) { return g.y_dtype == CONVT_S8 ? CONVT_U8 : g.y_dtype; }
+
+} // namespace
+
+OutputParts::OutputParts(const Geometry &geometry, const PlanSettings &settings)
+    : geometry_(geometry), settings_(settings), parallel_(settings.parallel) {
+    geometry_.post_ops = {};
+    settings_.by_kernel = true;
+}
+
+// Cuts that spare multiply-adds enough, of w alone, and of all axes, as kernels of floats may leave out rows and planes themselves.
+// None: the layer has no elements, or more axes than kernels, or few taps leave x.
+std::vector<OutputParts::Cuts> OutputParts::proposals(const Geometry &geometry) {
+    std::vector<Cuts> list;
+    if (geometry.axes.size() > 3 || volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0) return list;
+    const CoreProblem problem = core_problem(geometry, estimated_y(geometry), true);
+    const std::size_t axes = geometry.axes.size();
+    double most = 1;
+    for (const AxisPlan &axis : problem.plan) {
+        if (axis.taps > kMostTaps) return list;
+        most *= axis.taps > 0 ? axis.taps_inside / axis.taps : 1;
+    }
+    if (most > kLeft) return list;
+    for (const bool of_w_alone : {true, false}) {
+        for (const double share : kShares) {
+            Cuts cuts(axes);
+            double left = 1;
+            std::size_t parts = 1;
+            for (std::size_t a = 0; a < axes; a++) {
+                const std::size_t i = axes - 1 - a; // w first
+                const AxisPlan &axis = problem.plan[a];
+                const auto positions = static_cast<double>(axis.q_extent());
+                const bool is_cut = a == 0 || !of_w_alone;
+                const double all = positions * axis.taps;
+                double work = all;
+                std::vector<std::int64_t> at = {0, axis.q_extent()};
+                if (is_cut && all > 0) at = cut(axis, a == 0 ? kPositionsOfW : 1, share * all, &work);
+                left *= all > 0 ? work / all : 1;
+                parts *= at.size() - 1;
+                for (const std::int64_t q : at)
+                    cuts[i].push_back(std::min(q * axis.geometry.stride, axis.geometry.out));
+            }
+            if (parts > 1 && parts <= kMostParts && left <= kLeft &&
+                std::find(list.begin(), list.end(), cuts) == list.end())
+                list.push_back(std::move(cuts));
+        }
+    }
+    return list;
+}
+
+std::vector<OutputParts::Part> OutputParts::parts_of(const Cuts &cuts) const {
+    std::vector<Part> parts(1);
+    parts[0].geometry = geometry_;
+    for (std::size_t a = 0; a < cuts.size(); a++) {
+        std::vector<Part> longer;
+        for (const Part &part : parts) {
+            for (std::size_t i = 0; i + 1 < cuts[a].size(); i++) {
+                Part with;
+                with.begin = part.begin;
+                with.begin.push_back(cuts[a][i]);
+                with.geometry = part.geometry;
+                AxisGeometry &axis = with.geometry.axes[a];
+                axis.pad_begin += cuts[a][i];
+                axis.pad_end += axis.out - cuts[a][i + 1];
+                axis.out = cuts[a][i + 1] - cuts[a][i];
+                with.geometry.y_shape[(geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2) + a] = axis.out;
+                longer.push_back(std::move(with));
+            }
+        }
+        parts = std::move(longer);
+    }
+    for (Part &part : parts) {
+        Geometry g = part.geometry;
+        g.y_dtype = estimated_y(g);
+        part.cost = least_cost(g, settings_.isa) + (parts.size() > 1 ? kCyclesPerPart : 0);
+    }
+    std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.cost > b.cost; });
+    return parts;
+}
+
+// Takes the parts that are estimated to take least, of several cuts. Returns their estimate.
+double OutputParts::choose(const std::vector<Cuts> &list) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Cuts &cuts : list) {
+        std::vector<Part> parts = parts_of(cuts);
+        double cycles = 0;
+        for (const Part &part : parts) cycles += part.cost;
+        if (cycles >= least && !parts_.empty()) continue;
+        least = cycles;
+        parts_ = std::move(parts);
+    }
+    const int threads = parallel_.threads;
+    const bool are_alike = 2 * threads * parts_.front().cost <= least;
+    if (are_alike && are_enough_for_each(static_cast<std::int64_t>(parts_.size()), threads)) {
+        workers_ = threads;
+        settings_.parallel = Parallel();
+    }
+    return least;
+}
+
+// from: a plan whose packed weights are taken; null: they are those of the request.
+Status OutputParts::plan_parts(const LayerPlan *from, const MethodRequest *request) {
+    for (Part &part : parts_) {
+        Status status = from ? from->reshape(part.geometry, &part.plan)
+                             : LayerPlan::create(part.geometry, settings_, request->quantization, request->w,
+                                                 request->b, &part.plan);
+        if (!status) return status;
+        if (!from) from = part.plan.get();
+        part_bytes_ = std::max(part_bytes_, round_up(part.plan->workspace_bytes()));
+    }
+    return Status();
+}
+
+double OutputParts::cost(const Geometry &geometry, const PlanSettings &settings) {
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    const std::vector<Cuts> list = proposals(geometry);
+    if (list.empty()) return kNone;
+    const double cycles = OutputParts(geometry, settings).choose(list);
+    return cycles < kGain * least_cost(geometry, settings.isa) ? cycles : kNone;
+}
+
+Status OutputParts::create(const MethodRequest &request, MadeMethod *made) {
+    const std::vector<Cuts> list = proposals(request.geometry);
+    if (list.empty()) return Status();
+    std::unique_ptr<OutputParts> own(new OutputParts(request.geometry, request.settings));
+    made->cost = own->choose(list);
+    if (!(made->cost < kGain * request.most)) return Status();
+    if (Status status = own->plan_parts(nullptr, &request); !status) return status;
+    made->method = std::move(own);
+    return Status();
+}
+
+Status OutputParts::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+    PlanSettings settings = settings_;
+    settings.parallel = parallel_;
+    std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));
+    std::vector<Cuts> list = proposals(geometry);
+    if (list.empty()) { // all of y in one
+        list.emplace_back();
+        for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
+    }
+    own->choose(list);
+    if (Status status = own->plan_parts(parts_.front().plan.get(), nullptr); !status) return status;
+    *made = std::move(own);
+    return Status();
+}
+
+std::string OutputParts::summary() const {
+    return concat("y in ", parts_.size(), parts_.size() > 1 ? " parts, each of" : " part, of",
+                  " the taps that read inside x there");
+}
+
+Status OutputParts::run(const RunTensors &t, char *workspace) const {
+    const std::size_t first_axis = geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2;
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    return run_by(parallel_, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
+        const Part &part = parts_[i];
+        RunTensors own = t;
+        own.residual = nullptr;
+        std::int64_t offset = 0;
+        for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y_strides[first_axis + a];
+        own.y = static_cast<char *>(t.y) + offset * size;
+        return part.plan->run(own, workspace + worker * part_bytes_);
+    });
+}
+
+} // namespace convtranspose

@@ -1,0 +1,57 @@
+// Layers whose taps leave x at many positions of y, as those of a kernel about as large as the image do: dilated ones, or long ones.
+// Kernels leave out what leaves x along h and d at best, and multiply zeros elsewhere. Here y is cut where the taps change that
+// read inside x, along each axis, and each part is a layer of its own, of those taps alone. All parts share packed weights where
+// their kernels read the same.
+#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_OUTPUT_PARTS_H_
+#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_OUTPUT_PARTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+
+namespace convtranspose {
+
+class OutputParts : public Method {
+  public:
+    static Status create(const MethodRequest &request, MadeMethod *made);
+    // Estimated cycles; infinite: not for this layer.
+    static double cost(const Geometry &geometry, const PlanSettings &settings);
+
+    std::string summary() const override;
+    const LayerPlan &first() const override { return *parts_.front().plan; }
+    std::vector<const LayerPlan *> layers() const override { return plans_of(parts_); }
+    std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * part_bytes_; }
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
+
+  private:
+    // Where the parts of each axis of y begin, outermost axis first, and at last the axis's extent.
+    using Cuts = std::vector<std::vector<std::int64_t>>;
+
+    struct Part {
+        std::vector<std::int64_t> begin; // in y, of each axis
+        Geometry geometry;
+        std::unique_ptr<LayerPlan> plan;
+        double cost; // estimated cycles
+    };
+
+    OutputParts(const Geometry &geometry, const PlanSettings &settings);
+    static std::vector<Cuts> proposals(const Geometry &geometry);
+    std::vector<Part> parts_of(const Cuts &cuts) const;
+    double choose(const std::vector<Cuts> &list);
+    Status plan_parts(const LayerPlan *from, const MethodRequest *request);
+
+    Geometry geometry_;
+    PlanSettings settings_; // of the parts
+    Parallel parallel_;
+    std::vector<Part> parts_; // the largest first
+    int workers_ = 1;         // threads that take whole parts, each with a workspace of its own; 1: all share each part
+    std::uint64_t part_bytes_ = 0;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_OUTPUT_PARTS_H_

@@ -1,0 +1,295 @@
+#include "algorithms/phases_as_channels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/division.h"
+#include "base/error.h"
+#include "selection/candidates.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Output channels that are each layers of their own: more would only be overhead.
+constexpr std::int64_t kMostChannels = 16;
+// Those that become output channels of one layer, together with the residues.
+constexpr std::int64_t kMostFolded = 64;
+
+std::uint64_t y_bytes(const Geometry &geometry) {
+    return round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * convt_dtype_size(geometry.y_dtype));
+}
+
+// Estimates are not that exact, least of layers with channels first; what is estimated to take as long is not worth the trouble.
+constexpr double kGain = 0.8, kGainLast = 0.92;
+
+} // namespace
+
+std::vector<ResidueLayers::Residues> ResidueLayers::residues_of(const AxisGeometry &w) {
+    const std::int64_t taps = w.kernel / w.stride, more = w.kernel % w.stride;
+    if (more == 0) return {{0, w.stride, taps}};
+    return {{0, more, taps + 1}, {more, w.stride - more, taps}};
+}
+
+Geometry ResidueLayers::without_post_ops() const {
+    Geometry g = geometry_;
+    g.post_ops = {};
+    return g;
+}
+
+Geometry ResidueLayers::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
+    Geometry g = without_post_ops();
+    g.y_order = YOrder::kChannels;
+    g.group = 1;
+    g.in_channels = geometry_.in_channels_per_group();
+    g.out_channels = residues.count * (folds() ? geometry_.out_channels : 1);
+    AxisGeometry &w = g.axes.back();
+    w.out = q_count;
+    w.kernel = residues.taps;
+    w.stride = w.dilation = 1;
+    w.output_padding = 0;
+    w.pad_begin = q_begin;
+    w.pad_end = w.in - 1 + w.kernel - w.out - w.pad_begin;
+    w.kernel_step = -1;
+    w.offset_step = 1;
+    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    g.x_shape[last ? g.x_shape.size() - 1 : 1] = g.in_channels;
+    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
+    g.y_shape[last ? g.y_shape.size() - 2 : g.y_shape.size() - 1] = q_count;
+    g.w_shape[0] = g.in_channels;
+    g.w_shape[1] = g.out_channels;
+    g.w_shape.back() = residues.taps;
+    return g;
+}
+
+std::vector<ResidueLayers::Piece> ResidueLayers::pieces_of(const Residues &r) const {
+    const AxisGeometry &w = geometry_.axes.back();
+    const std::int64_t last = r.first + r.count - 1;
+    // Positions with any residue inside y, and of those the ones with all.
+    const std::int64_t begin = ceil_div(w.pad_begin - last, w.stride),
+                       end = floor_div(w.out - 1 + w.pad_begin - r.first, w.stride) + 1;
+    const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
+                       whole_end = std::max(floor_div(w.out - 1 + w.pad_begin - last, w.stride) + 1, whole_begin);
+    std::vector<Piece> pieces;
+    if (whole_end > whole_begin) pieces.push_back({nullptr, r, 0, whole_begin, whole_end - whole_begin, false});
+    for (std::int64_t q = begin; q < end; q++) {
+        if (q >= whole_begin && q < whole_end) {
+            q = whole_end - 1;
+        } else {
+            pieces.push_back({nullptr, r, 0, q, 1, true});
+        }
+    }
+    if (pieces.empty()) pieces.push_back({nullptr, r, 0, begin, 1, true}); // y of another size may have some
+    return pieces;
+}
+
+void ResidueLayers::gather(const Residues &r, std::int64_t channel, const void *w, const void *b, char *w_out,
+                           char *b_out) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+    const Shape &shape = geometry_.w_shape; // (C, M/group, K1..Kn)
+    const std::int64_t kernel = shape.back(), stride = geometry_.axes.back().stride;
+    std::int64_t rows = 1; // of kernel elements along w, for one pair of channels
+    for (std::size_t i = 2; i + 1 < shape.size(); i++) rows *= shape[i];
+    const std::int64_t oc = geometry_.out_channels_per_group(), ic = geometry_.in_channels_per_group();
+    const std::int64_t folded = folds() ? oc : 1, first_m = folds() ? 0 : channel % oc;
+    const auto *const from = static_cast<const char *>(w) + channel / oc * ic * oc * rows * kernel * size;
+    for (std::int64_t c = 0; c < ic; c++) {
+        for (std::int64_t i = 0; i < r.count; i++) {
+            for (std::int64_t m = first_m; m < first_m + folded; m++) {
+                for (std::int64_t row = 0; row < rows; row++) {
+                    const char *element = from + (((c * oc + m) * rows + row) * kernel + r.first + i) * size;
+                    for (std::int64_t t = 0; t < r.taps; t++, element += stride * size, w_out += size) {
+                        std::memcpy(w_out, element, static_cast<std::size_t>(size));
+                    }
+                }
+            }
+        }
+    }
+    if (!b) return;
+    const auto b_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.b_dtype));
+    for (std::int64_t i = 0; i < r.count; i++, b_out += folded * b_size) {
+        std::memcpy(b_out, static_cast<const char *>(b) + (folds() ? 0 : channel) * b_size,
+                    static_cast<std::size_t>(folded * b_size));
+    }
+}
+
+double ResidueLayers::cost(const Geometry &geometry, Isa isa) {
+    const AxisGeometry &axis = geometry.axes.back();
+    const std::int64_t most = geometry.layout == CONVT_CHANNELS_LAST ? kMostFolded : kMostChannels;
+    const bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && axis.stride > 1 && axis.dilation == 1 &&
+                      axis.kernel >= axis.stride && axis.in > 0 && geometry.batch > 0 && geometry.in_channels > 0 &&
+                      geometry.out_channels > 0 && geometry.out_channels <= most &&
+                      (geometry.layout == CONVT_CHANNELS_FIRST || geometry.group == 1);
+    if (!fits) return std::numeric_limits<double>::infinity();
+    const ResidueLayers all(geometry);
+    double cycles = 0;
+    for (const Residues &r : residues_of(axis)) {
+        for (const Piece &piece : all.pieces_of(r)) {
+            cycles += least_cost(all.layer(r, piece.q_begin, piece.q_count), isa);
+        }
+    }
+    return static_cast<double>(all.channels()) * cycles;
+}
+
+Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
+    const Geometry &geometry = request.geometry;
+    const void *const b = request.b;
+    const double cycles = cost(geometry, request.settings.isa);
+    if (cycles == std::numeric_limits<double>::infinity()) return Status();
+    made->cost = cycles;
+    const double gain = geometry.layout == CONVT_CHANNELS_LAST ? kGainLast : kGain;
+    if (!(made->cost < gain * request.most)) return Status();
+
+    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
+    const std::vector<Residues> residues = residues_of(geometry.axes.back());
+    for (std::int64_t channel = 0; channel < own->channels(); channel++) {
+        for (const Residues &r : residues) {
+            const Piece piece = std::move(own->pieces_of(r).front());
+            const Geometry sub = own->layer(r, piece.q_begin, piece.q_count);
+            Block gathered;
+            Status status = get_block(request.settings.allocator, sub.w_bytes() + sub.b_bytes(), "weights", &gathered);
+            if (!status) return status;
+            auto *const sub_w = static_cast<char *>(gathered.data()), *const sub_b = sub_w + sub.w_bytes();
+            own->gather(r, channel, request.w, b, sub_w, sub_b);
+            std::unique_ptr<LayerPlan> first;
+            status = LayerPlan::create(sub, request.settings, nullptr, sub_w, b ? sub_b : nullptr, &first);
+            const LayerPlan *const whole = first.get();
+            if (status) status = own->add_pieces(r, channel, whole, nullptr, std::move(first));
+            if (!status) return status;
+        }
+    }
+    if (own->folds()) {
+        PlanSettings settings = request.settings;
+        settings.by_kernel = true;
+        Status status = LayerPlan::create(own->without_post_ops(), settings, nullptr, request.w, b, &own->for_gaps_);
+        if (!status) return status;
+    }
+    own->plan_workspace();
+    made->method = std::move(own);
+    return Status();
+}
+
+Status ResidueLayers::add_pieces(const Residues &r, std::int64_t channel, const LayerPlan *whole,
+                                 const LayerPlan *aside, std::unique_ptr<LayerPlan> first) {
+    for (Piece &piece : pieces_of(r)) {
+        piece.channel = channel;
+        piece.plan = std::move(first);
+        if (!piece.plan) {
+            const LayerPlan *const from = piece.aside && aside ? aside : whole;
+            Status status = from->reshape(layer(r, piece.q_begin, piece.q_count), &piece.plan);
+            if (!status) return status;
+        }
+        if (piece.aside) aside = piece.plan.get();
+        pieces_.push_back(std::move(piece));
+    }
+    return Status();
+}
+
+Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
+    for (std::size_t i = 0; i < pieces_.size();) {
+        const Piece &first = pieces_[i];
+        const LayerPlan *aside = nullptr;
+        for (; i < pieces_.size() && first.is_beside(pieces_[i]); i++) {
+            if (pieces_[i].aside) aside = pieces_[i].plan.get();
+        }
+        Status status = own->add_pieces(first.residues, first.channel, first.plan.get(), aside, nullptr);
+        if (!status) return status;
+    }
+    if (for_gaps_) {
+        if (Status status = for_gaps_->reshape(own->without_post_ops(), &own->for_gaps_); !status) return status;
+    }
+    own->plan_workspace();
+    *made = std::move(own);
+    return Status();
+}
+
+std::string ResidueLayers::summary() const {
+    return concat("residues of w as output channels, of ", pieces_.size(), " layers of stride 1");
+}
+
+std::vector<const LayerPlan *> ResidueLayers::layers() const {
+    std::vector<const LayerPlan *> plans = plans_of(pieces_);
+    if (for_gaps_) plans.push_back(for_gaps_.get());
+    return plans;
+}
+
+void ResidueLayers::plan_workspace() {
+    for (const Piece &piece : pieces_) {
+        layer_bytes_ = std::max(layer_bytes_, round_up(piece.plan->workspace_bytes()));
+        if (!piece.aside) continue;
+        aside_bytes_ = std::max(aside_bytes_, y_bytes(piece.plan->geometry()));
+    }
+    if (for_gaps_) layer_bytes_ = std::max(layer_bytes_, round_up(for_gaps_->workspace_bytes()));
+}
+
+Status ResidueLayers::run(const RunTensors &t, char *workspace) const {
+    if (for_gaps_) {
+        const std::size_t w = geometry_.y_shape.size() - 2;
+        if (t.y_strides[w] != geometry_.out_channels) return for_gaps_->run(t, workspace);
+    }
+    for (const Piece &piece : pieces_) {
+        if (Status status = run_piece(piece, t, workspace); !status) return status;
+    }
+    return Status();
+}
+
+Status ResidueLayers::run_piece(const Piece &piece, const RunTensors &t, char *workspace) const {
+    const AxisGeometry &axis = geometry_.axes.back();
+    const std::size_t rank = t.y_strides.size(), c_at = folds() ? rank - 1 : 1, w_at = folds() ? rank - 2 : rank - 1;
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
+               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const std::int64_t group = folds() ? 0 : piece.channel / geometry_.out_channels_per_group();
+    const std::int64_t first =
+        piece.q_begin * axis.stride + piece.residues.first - axis.pad_begin; // in y, or before it
+    const std::int64_t w_stride = t.y_strides[w_at], channel_offset = folds() ? 0 : piece.channel * t.y_strides[1];
+
+    RunTensors own;
+    own.x = static_cast<const char *>(t.x) + group * geometry_.in_channels_per_group() * t.x_strides[c_at] * x_size;
+    own.x_strides = t.x_strides;
+    own.y_strides = t.y_strides;
+    if (!piece.aside) {
+        own.y = static_cast<char *>(t.y) + (channel_offset + first * w_stride) * y_size;
+        own.y_strides[c_at] = 1;
+        own.y_strides[w_at] = axis.stride * w_stride;
+        return piece.plan->run(own, workspace);
+    }
+
+    // One position, dense: (n, outer axes, residues).
+    const Shape &shape = piece.plan->geometry().y_shape;
+    const std::int64_t channels = shape[c_at], folded = channels / piece.residues.count;
+    char *const aside = workspace + layer_bytes_;
+    own.y = aside;
+    own.y_strides[c_at] = 1;
+    std::int64_t stride = channels;
+    for (std::size_t i = rank; i-- > 0;) {
+        if (i == c_at) continue;
+        own.y_strides[i] = stride;
+        stride *= shape[i]; // 1 of w
+    }
+    if (Status status = piece.plan->run(own, workspace); !status) return status;
+    const std::int64_t begin = std::max<std::int64_t>(-first, 0),
+                       end = std::min(piece.residues.count, axis.out - first);
+    Strides at(rank);
+    for (;;) {
+        std::int64_t from = 0, to = channel_offset + first * w_stride;
+        for (std::size_t i = 0; i < rank; i++) {
+            from += at[i] * own.y_strides[i];
+            to += at[i] * t.y_strides[i];
+        }
+        for (std::int64_t r = begin; r < end; r++) {
+            std::memcpy(static_cast<char *>(t.y) + (to + r * w_stride) * y_size, aside + (from + r * folded) * y_size,
+                        static_cast<std::size_t>(folded * y_size));
+        }
+        std::size_t i = rank;
+        while (i-- > 0) {
+            if (i == c_at || i == w_at) continue;
+            if (++at[i] < shape[i]) break;
+            at[i] = 0;
+        }
+        if (i == static_cast<std::size_t>(-1)) return Status();
+    }
+}
+
+} // namespace convtranspose

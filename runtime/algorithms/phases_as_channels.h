@@ -1,0 +1,78 @@
+// Layers of few output channels and a large stride along w, whose kernels would leave vectors of channels empty. With
+// r = (o + pad) % stride and q = (o + pad) / stride
+//
+//     y[m][q * stride + r - pad] = sum over t, c of x[c][q - t] * w[c][m][r + t * stride]
+//
+// is a layer of stride 1 whose output channels are the residues r: they are dense in y, and have the same taps, so that kernels
+// that vectorise along output channels fit. Residues below kernel % stride have one tap more than the rest: they are a layer of
+// their own. Positions q at either end, some of whose residues are cropped, are computed aside.
+#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
+#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+
+namespace convtranspose {
+
+class ResidueLayers : public Method {
+  public:
+    static Status create(const MethodRequest &request, MadeMethod *made);
+    // Estimated cycles; infinite: not for this layer.
+    static double cost(const Geometry &geometry, Isa isa);
+
+    std::string summary() const override;
+    const LayerPlan &first() const override { return *pieces_.front().plan; }
+    std::vector<const LayerPlan *> layers() const override;
+    std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_; }
+    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
+
+  private:
+    // Residues first..first+count-1, each with that many taps.
+    struct Residues {
+        std::int64_t first, count, taps;
+    };
+    struct Piece {
+        std::unique_ptr<LayerPlan> plan;
+        Residues residues;
+        std::int64_t channel;          // of y, if channels are first
+        std::int64_t q_begin, q_count; // positions
+        bool aside;                    // some residues of its one position are cropped
+
+        // Whether the other is of the same residues and channel.
+        bool is_beside(const Piece &other) const {
+            return channel == other.channel && residues.first == other.residues.first;
+        }
+    };
+
+    explicit ResidueLayers(const Geometry &geometry) : geometry_(geometry) {}
+    static std::vector<Residues> residues_of(const AxisGeometry &w);
+    bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; } // output channels into residues
+    std::int64_t channels() const { return folds() ? 1 : geometry_.out_channels; }
+    Geometry without_post_ops() const;
+    Geometry layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const;
+    // What is to be computed of some residues: q_begin and q_count of each piece, and whether it is computed aside.
+    std::vector<Piece> pieces_of(const Residues &residues) const;
+    // Adds those of some residues and a channel, planned by reshaping: `whole`, or `aside` where there is one for those that
+    // are. first: the plan of the first of them, if it is made already.
+    Status add_pieces(const Residues &residues, std::int64_t channel, const LayerPlan *whole, const LayerPlan *aside,
+                      std::unique_ptr<LayerPlan> first);
+    void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
+                char *b_out) const;
+    void plan_workspace();
+    // y: where channels are last they and w are dense.
+    Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
+
+    Geometry geometry_;
+    std::vector<Piece> pieces_;
+    // Where channels are last, of the layer as it is: for y that is a part of more channels, whose residues are not dense.
+    std::unique_ptr<LayerPlan> for_gaps_;
+    std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_

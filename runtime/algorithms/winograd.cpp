@@ -1,0 +1,414 @@
+#include "algorithms/winograd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/division.h"
+#include "base/error.h"
+#include "kernels/kernel_tables.h"
+#include "selection/candidates.h"
+#include "selection/input_access.h"
+
+namespace convtranspose {
+
+namespace {
+
+constexpr int kMostTaps = 3;
+// Of a strip: positions that fill the tiles of kernels, and what is made of x and the products, which then stay near.
+constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
+constexpr std::int64_t kLeastChannels = 16; // a vector, of any ISA
+// Residues of long strides have too many, each a plan of its own.
+constexpr int kMostProducts = 512;
+// What follows is of an Emerald Rapids, f32, 13 layers. Estimates are not that exact: layers that were estimated at 0.62 to 0.95 of
+// the time without took 0.66 to 0.95.
+constexpr double kGain = 0.95;
+// For a vector that is made of x, and of y for each product of it.
+constexpr double kCyclesPerInput = 5, kCyclesPerProduct = 1.5, kCyclesPerOutput = 3;
+// Times as long as a layer of such a shape: operands are written just before, and come from the second-level cache.
+constexpr double kOfProducts = 1.1;
+// Weights of more than this are read anew for each strip, so many bytes a cycle, and fewer where they serve few positions.
+constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 32, kBytesPerCycleOfFew = 6;
+constexpr std::int64_t kFewPositions = 32;
+
+// Of a residue with so many taps: as sums of weights, and which of them the bias goes with, as both outputs have it once.
+struct Products {
+    int count, weights;
+    double of_weights[4][kMostTaps];
+    std::int32_t entries[4][3]; // start, distance, second
+    int with_bias;
+};
+constexpr Products kProducts[kMostTaps + 1] = {
+    {1, 1, {{1}}, {{0, 0, 0}}, 0},
+    {2, 1, {{1}}, {{0, 0, 0}, {1, 0, 0}}, 0},
+    {3, 3, {{1, 0}, {1, 1}, {0, -1}}, {{0, 1, -1}, {1, 0, 0}, {1, 1, -1}}, 1},
+    {4,
+     4,
+     {{1, 0, 0}, {0.5, 0.5, 0.5}, {-0.5, 0.5, -0.5}, {0, 0, 1}},
+     {{0, 2, -1}, {1, 1, 1}, {1, 1, -1}, {1, 2, -1}},
+     1},
+};
+
+int weights_of(int count) { return kProducts[count].weights; }
+
+std::int64_t lanes_of(Isa isa, std::int64_t size) {
+    return (isa == Isa::kAvx512 ? 64 : isa == Isa::kAvx2 ? 32 : 16) / size;
+}
+
+template<typename Fits>
+const WinogradVariant *find_winograd(Isa isa, convt_dtype dtype, const Fits &fits) {
+    const KernelTable &table = convt_float_kernels;
+    const WinogradVariant *const end = table.winograd + table.winograd_count;
+    const WinogradVariant *const found = std::find_if(table.winograd, end, [&](const WinogradVariant &v) {
+        return v.isa == isa_of_floats(isa) && v.dtype == dtype && fits(v);
+    });
+    return found == end ? nullptr : found;
+}
+
+} // namespace
+
+Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
+    using Entry = std::array<std::int32_t, kEntryColumns>;
+    Axis axis;
+    axis.residues.clear();
+    axis.tiles = ceil_div(ceil_div(geometry.out, geometry.stride), std::int64_t{2});
+    axis.kernel = geometry.kernel;
+    axis.kernel_step = geometry.kernel_step;
+    axis.stride = geometry.stride;
+    std::vector<std::vector<Entry>> of_residues;
+    std::vector<Entry> all;
+    // All taps, whether or not a position meets them inside x: the packed weights serve every input size.
+    AxisGeometry endless = geometry;
+    endless.in = endless.out = std::int64_t{1} << 40;
+    for (std::int64_t r = 0; r < geometry.stride; r++) {
+        const Taps taps = taps_of(endless, r);
+        Residue residue;
+        residue.kernel_begin = taps.kernel_begin;
+        residue.count = static_cast<int>(std::min<std::int64_t>(taps.count, kMostTaps + 1));
+        residue.positions = ceil_div(geometry.out - r, geometry.stride); // 0 or less: none
+        axis.residues.push_back(residue);
+        of_residues.emplace_back();
+        for (int k = 0; residue.count <= kMostTaps && k < kProducts[residue.count].count; k++) {
+            const std::int32_t *const entry = kProducts[residue.count].entries[k];
+            of_residues.back().push_back({static_cast<std::int32_t>(taps.offset) + entry[0], entry[1], entry[2]});
+        }
+        all.insert(all.end(), of_residues.back().begin(), of_residues.back().end());
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    axis.first = all.empty() ? 0 : all.front()[0];
+    axis.entries.clear();
+    axis.text.clear();
+    for (const Entry &entry : all) {
+        const std::int32_t start = entry[0] - axis.first;
+        axis.entries.insert(axis.entries.end(), {start, entry[1], entry[2]});
+        axis.text += entry[1] == 0 ? 'X' : entry[1] == 2 ? 'E' : entry[2] < 0 ? 'D' : 'S';
+        axis.text += std::to_string(start);
+    }
+    for (std::size_t r = 0; r < of_residues.size(); r++) {
+        for (const Entry &entry : of_residues[r]) {
+            const auto place = std::lower_bound(all.begin(), all.end(), entry) - all.begin();
+            axis.residues[r].entries.push_back(static_cast<std::size_t>(place));
+        }
+    }
+    return axis;
+}
+
+Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
+    : geometry_(geometry), settings_(settings), parallel_(settings.parallel) {
+    settings_.keeps_layout = settings_.by_kernel = true;
+    h_ = axis_of(geometry.axes.front());
+    if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
+    find_input();
+    if (!fits()) return;
+    plan_strips();
+    list_layers();
+}
+
+void Winograd::find_input() {
+    const auto find = [&](const std::string &entries_w, const std::string &entries_h) {
+        const WinogradVariant *const v =
+            find_winograd(settings_.isa, geometry_.dtype, [&](const WinogradVariant &variant) {
+                return variant.input && entries_w == variant.entries_w && entries_h == variant.entries_h;
+            });
+        return v ? v->input : nullptr;
+    };
+    input_ = find(w_.text, h_.text);
+    if (!input_) input_ = find("any", "any");
+}
+
+bool Winograd::fits() const {
+    if (!input_) return false;
+    int most = 0;
+    for (const Axis *const axis : {&h_, &w_}) {
+        const bool is_none = axis == &w_ && geometry_.axes.size() == 1;
+        for (const Residue &r : axis->residues) {
+            if (r.count > kMostTaps || (r.count == 0 && !is_none)) return false;
+            most = std::max(most, r.count);
+        }
+    }
+    return most > 1 && product_count() <= kMostProducts;
+}
+
+int Winograd::product_count() const {
+    int products = 0;
+    for (const Residue &h : h_.residues) {
+        for (const Residue &w : w_.residues) products += kProducts[h.count].count * kProducts[w.count].count;
+    }
+    return products;
+}
+
+void Winograd::plan_strips() {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    std::int64_t products = 1;
+    for (const Axis *const axis : {&h_, &w_}) {
+        int most = 0;
+        for (const Residue &r : axis->residues) most = std::max(most, kProducts[r.count].count);
+        products *= most;
+    }
+    const std::int64_t bytes =
+        (h_.entry_count() * w_.entry_count() * geometry_.in_channels + products * geometry_.out_channels) * size;
+    const std::int64_t wanted = std::max(kLeastPositions, kStripBytes / bytes), of_image = h_.tiles * w_.tiles;
+    if (of_image <= wanted && geometry_.batch > 1) {
+        tiles_of_strip_ = h_.tiles;
+        images_ = std::min(ceil_div(wanted, of_image), geometry_.batch);
+        while (geometry_.batch % images_ != 0) images_++;
+    } else {
+        // An even number, for two threads; whatever the number of threads.
+        const std::int64_t least = of_image >= 2 * kLeastPositions ? 1 : 0,
+                           strips = std::max(of_image > wanted ? ceil_div(of_image, 2 * wanted) : 0, least) * 2;
+        tiles_of_strip_ = ceil_div(h_.tiles, std::clamp<std::int64_t>(strips, 1, h_.tiles));
+        strips_ = ceil_div(h_.tiles, tiles_of_strip_);
+    }
+    if (are_enough_for_each(strips_ * (geometry_.batch / images_), parallel_.threads)) {
+        workers_ = parallel_.threads;
+    } else {
+        const std::size_t residues = h_.residues.size() * w_.residues.size();
+        residues_at_once_ = static_cast<int>(std::min(residues, static_cast<std::size_t>(parallel_.threads)));
+    }
+    if (workers_ > 1 || residues_at_once_ > 1) settings_.parallel = Parallel();
+}
+
+void Winograd::list_layers() {
+    for (const Residue &h : h_.residues) {
+        for (const Residue &w : w_.residues) {
+            Layer layer;
+            layer.begin_h = h.kernel_begin;
+            layer.begin_w = w.kernel_begin;
+            layer.count_h = h.count;
+            layer.count_w = w.count;
+            const WinogradVariant *const v =
+                find_winograd(settings_.isa, geometry_.dtype, [&](const WinogradVariant &variant) {
+                    return variant.output && variant.count_h == h.count && variant.count_w == w.count;
+                });
+            if (v) layer.output = v->output;
+            layers_.push_back(std::move(layer));
+        }
+    }
+}
+
+// Positions a multiple of a page apart meet in few sets of the first-level cache.
+std::int64_t Winograd::pitch() const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    return geometry_.in_channels + (in_few_sets(geometry_.in_channels * size) ? 64 / size : 0);
+}
+
+std::int64_t Winograd::product_stride() const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    return positions(tiles_of_strip_) * geometry_.out_channels + 64 / size;
+}
+
+Geometry Winograd::product_geometry(std::int64_t positions) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    Geometry g = geometry_;
+    g.post_ops = {};
+    g.batch = 1;
+    g.axes = {pointwise_axis(positions)};
+    g.x_shape = {1, positions, g.in_channels};
+    g.w_shape = {g.in_channels, g.out_channels, 1};
+    g.y_shape = {1, positions, g.out_channels};
+    g.x_column_bytes = pitch() == g.in_channels ? 0 : pitch() * size;
+    return g;
+}
+
+double Winograd::cycles() const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const std::int64_t whole_strips = h_.tiles / tiles_of_strip_, times = geometry_.batch / images_;
+    const auto whole = static_cast<double>(whole_strips), images = static_cast<double>(times);
+    double product = whole * least_cost(product_geometry(positions(tiles_of_strip_)), settings_.isa);
+    if (rest_tiles()) product += least_cost(product_geometry(positions(rest_tiles())), settings_.isa);
+    const double products = product_count();
+    double outputs = 0, weights = 0;
+    for (const Layer &layer : layers_) {
+        weights += weights_of(layer.count_h) * weights_of(layer.count_w);
+        outputs += (layer.count_h ? 2 : 1) * (layer.count_w ? 2 : 1);
+    }
+    const std::int64_t lanes = lanes_of(isa_of_floats(settings_.isa), size);
+    const auto tiles = static_cast<double>(geometry_.batch * h_.tiles * w_.tiles),
+               of_x = static_cast<double>(h_.entry_count() * w_.entry_count() * ceil_div(geometry_.in_channels, lanes)),
+               of_y = static_cast<double>(ceil_div(geometry_.out_channels, lanes));
+    weights *= static_cast<double>(geometry_.in_channels * geometry_.out_channels * size);
+    const double rate = positions(tiles_of_strip_) < kFewPositions ? kBytesPerCycleOfFew : kBytesPerCycle;
+    const double reading = weights > kNearWeights ? images * static_cast<double>(strips_) * weights / rate : 0;
+    return kOfProducts * images * products * product + reading +
+           tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput));
+}
+
+// Null: not for this layer.
+std::unique_ptr<Winograd> Winograd::of(const Geometry &geometry, const PlanSettings &settings) {
+    const bool is_float = geometry.dtype == CONVT_F32 || geometry.dtype == CONVT_F64;
+    const bool may = settings.winograd && !geometry.quantized() && is_float && geometry.y_dtype == geometry.dtype &&
+                     geometry.layout == CONVT_CHANNELS_LAST && geometry.y_order == YOrder::kLayout &&
+                     geometry.group == 1 && geometry.axes.size() <= 2 && volume(geometry.x_shape) > 0 &&
+                     geometry.in_channels >= kLeastChannels && geometry.out_channels >= kLeastChannels;
+    if (!may) return nullptr;
+    for (const AxisGeometry &axis : geometry.axes) {
+        if (axis.dilation != 1 || axis.stride > axis.kernel) return nullptr;
+    }
+    std::unique_ptr<Winograd> own(new Winograd(geometry, settings));
+    return own->fits() ? std::move(own) : nullptr;
+}
+
+double Winograd::cost(const Geometry &geometry, const PlanSettings &settings) {
+    const std::unique_ptr<Winograd> own = of(geometry, settings);
+    return own ? own->cycles() : std::numeric_limits<double>::infinity();
+}
+
+Status Winograd::create(const MethodRequest &request, MadeMethod *made) {
+    std::unique_ptr<Winograd> own = of(request.geometry, request.settings);
+    if (!own) return Status();
+    made->cost = own->cycles();
+    if (!(made->cost < kGain * request.most)) return Status();
+    for (Layer &layer : own->layers_) {
+        const LayerPlan *const like = &layer == own->layers_.data() ? nullptr : &own->first();
+        if (Status status = own->plan_layer(request.w, request.b, like, &layer); !status) return status;
+        if (layer.products.empty()) return Status();
+    }
+    own->plan_workspace();
+    made->method = std::move(own);
+    return Status();
+}
+
+// like: of the same shape, null for the first. No products: not of finite weights.
+Status Winograd::plan_layer(const void *w, const void *b, const LayerPlan *like, Layer *layer) const {
+    const int of_w = weights_of(layer->count_w), all = weights_of(layer->count_h) * of_w;
+    const int with_bias = kProducts[layer->count_h].with_bias * of_w + kProducts[layer->count_w].with_bias;
+    const std::uint64_t each =
+        static_cast<std::uint64_t>(geometry_.in_channels * geometry_.out_channels) * convt_dtype_size(geometry_.dtype);
+    Block weights;
+    Status status = get_block(settings_.allocator, static_cast<std::uint64_t>(all) * each, "weights", &weights);
+    if (!status) return status;
+    const bool finite = geometry_.dtype == CONVT_F64
+                            ? transform_weights(*layer, static_cast<const double *>(w), weights.data())
+                            : transform_weights(*layer, static_cast<const float *>(w), weights.data());
+    if (!finite) return Status();
+    std::vector<std::unique_ptr<LayerPlan>> plans, rest;
+    for (int i = 0; i < all; i++) {
+        const char *const own = static_cast<const char *>(weights.data()) + static_cast<std::uint64_t>(i) * each;
+        const void *const bias = i == with_bias ? b : nullptr;
+        std::unique_ptr<LayerPlan> plan;
+        status = like ? like->replan(own, bias, &plan)
+                      : LayerPlan::create(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, own, bias,
+                                          &plan);
+        if (!status) return status;
+        if (rest_tiles()) {
+            std::unique_ptr<LayerPlan> end;
+            status = plan->reshape(product_geometry(positions(rest_tiles())), &end);
+            if (!status) return status;
+            rest.push_back(std::move(end));
+        }
+        plans.push_back(std::move(plan));
+        if (!like) like = plans.front().get();
+    }
+    layer->products = std::move(plans);
+    layer->rest = std::move(rest);
+    return Status();
+}
+
+// Sums of taps, one of each pair of channels for each product of h and, innermost, of w. Returns whether all are finite.
+template<typename T>
+bool Winograd::transform_weights(const Layer &layer, const T *w, void *transformed) const {
+    const Products &h = kProducts[layer.count_h], &v = kProducts[layer.count_w];
+    const int taps_w = std::max(layer.count_w, 1), taps = std::max(layer.count_h, 1) * taps_w;
+    const std::int64_t pairs = geometry_.in_channels * geometry_.out_channels;
+    bool finite = true;
+    for (std::int64_t pair = 0; pair < pairs; pair++) {
+        const T *const from = w + (pair * h_.kernel + layer.begin_h) * w_.kernel + layer.begin_w;
+        T *to = static_cast<T *>(transformed) + pair;
+        for (int kh = 0; kh < h.weights; kh++) {
+            for (int kw = 0; kw < v.weights; kw++, to += pairs) {
+                double sum = 0;
+                for (int t = 0; t < taps; t++) {
+                    const int i = t / taps_w, k = t % taps_w;
+                    const double factor = h.of_weights[kh][i] * v.of_weights[kw][k];
+                    const T tap = from[i * h_.kernel_step * w_.kernel + k * w_.kernel_step];
+                    if (factor != 0) sum += factor * static_cast<double>(tap);
+                }
+                *to = static_cast<T>(sum);
+                finite = finite && std::isfinite(*to);
+            }
+        }
+    }
+    return finite;
+}
+
+Status Winograd::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+    PlanSettings settings = settings_;
+    settings.parallel = parallel_;
+    std::unique_ptr<Winograd> own(new Winograd(geometry, settings));
+    for (Layer &layer : own->layers_) {
+        const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
+            return layer.begin_h == other.begin_h && layer.begin_w == other.begin_w;
+        });
+        const auto reshaped = [&](std::int64_t positions, std::vector<std::unique_ptr<LayerPlan>> *to) {
+            for (const std::unique_ptr<LayerPlan> &plan : from.products) {
+                std::unique_ptr<LayerPlan> one;
+                if (Status status = plan->reshape(own->product_geometry(positions), &one); !status) return status;
+                to->push_back(std::move(one));
+            }
+            return Status();
+        };
+        Status status = reshaped(own->positions(own->tiles_of_strip_), &layer.products);
+        if (status && own->rest_tiles()) status = reshaped(own->positions(own->rest_tiles()), &layer.rest);
+        if (!status) return status;
+    }
+    own->plan_workspace();
+    *made = std::move(own);
+    return Status();
+}
+
+std::string Winograd::summary() const {
+    int multiplies = 0;
+    for (const Layer &layer : layers_) {
+        multiplies += (layer.count_h ? 2 * layer.count_h : 1) * (layer.count_w ? 2 * layer.count_w : 1);
+    }
+    return concat("Winograd's algorithm, ", product_count(), " products for ", multiplies, ", in ",
+                  strips_ * (geometry_.batch / images_), " strips");
+}
+
+std::vector<const LayerPlan *> Winograd::layers() const {
+    std::vector<const LayerPlan *> plans;
+    for (const Layer &layer : layers_) {
+        for (const auto *const list : {&layer.products, &layer.rest}) {
+            for (const std::unique_ptr<LayerPlan> &plan : *list) plans.push_back(plan.get());
+        }
+    }
+    return plans;
+}
+
+void Winograd::plan_workspace() {
+    const std::uint64_t size = convt_dtype_size(geometry_.dtype);
+    int most = 0;
+    for (const Layer &layer : layers_) {
+        most = std::max(most, kProducts[layer.count_h].count * kProducts[layer.count_w].count);
+    }
+    for (const LayerPlan *const plan : layers()) {
+        layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
+    }
+    transformed_bytes_ = round_up(
+        static_cast<std::uint64_t>(h_.entry_count() * w_.entry_count() * positions(tiles_of_strip_) * pitch()) * size);
+    product_bytes_ = round_up(static_cast<std::uint64_t>(most * product_stride()) * size);
+}
+
+} // namespace convtranspose

@@ -1,0 +1,168 @@
+// How Winograd's algorithm runs: strips, and calls of the kernels that transform x and y.
+#include <algorithm>
+#include <cstring>
+
+#include "algorithms/winograd.h"
+#include "kernels/halide_buffer.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Where one image of a tensor with channels last is, and its strides; of one axis, that is h.
+struct Image {
+    char *data;
+    std::int64_t h, w;
+};
+
+// Of so many positions, one after the other. (Those of a Shape would take memory.)
+Strides rows(std::int64_t positions, std::int64_t position) {
+    Strides strides(3);
+    strides[0] = positions * position;
+    strides[1] = position;
+    strides[2] = 1;
+    return strides;
+}
+
+Image image_of(const void *data, const Strides &strides, std::int64_t image, std::int64_t size) {
+    char *const begin = static_cast<char *>(const_cast<void *>(data)) + image * strides[0] * size;
+    return {begin, strides[1], strides.size() > 3 ? strides[2] : 0};
+}
+
+} // namespace
+
+Status Winograd::run(const RunTensors &t, char *workspace) const {
+    const auto count = static_cast<std::size_t>(strips_ * (geometry_.batch / images_));
+    return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+        const auto index = static_cast<std::int64_t>(task);
+        const std::int64_t first = index % strips_ * tiles_of_strip_;
+        const Strip strip = {index / strips_ * images_, first, std::min(tiles_of_strip_, h_.tiles - first)};
+        return run_strip(strip, t, workspace + worker * bytes_of_worker());
+    });
+}
+
+Status Winograd::run_strip(const Strip &strip, const RunTensors &t, char *workspace) const {
+    char *const transformed = workspace, *const of_residues = transformed + transformed_bytes_;
+    transform_input(strip, t, transformed);
+    const Parallel parallel = residues_at_once_ > 1 ? parallel_ : Parallel();
+    const std::size_t residues_w = w_.residues.size();
+    return run_by(parallel, residues_at_once_, h_.residues.size() * residues_w,
+                  [&](std::size_t task, std::size_t worker) {
+                      return run_residue(strip, task / residues_w, task % residues_w, t, transformed,
+                                         of_residues + worker * bytes_of_residue());
+                  });
+}
+
+Status Winograd::run_residue(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &t,
+                             const char *transformed, char *workspace) const {
+    const Residue &h = h_.residues[rh], &w = w_.residues[rw];
+    if (h.positions <= 2 * strip.first_tile || w.positions <= 0) return Status();
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const std::int64_t positions_here = positions(strip.tiles), of_entry = positions_here * pitch() * size;
+    char *const products = workspace + layer_bytes_;
+    RunTensors own;
+    own.x_strides = rows(positions_here, pitch());
+    own.y_strides = rows(positions_here, geometry_.out_channels);
+    const Layer &layer = layers_[rh * w_.residues.size() + rw];
+    const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
+    const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
+    for (std::size_t kh = 0; kh < h.entries.size(); kh++) {
+        for (std::size_t kw = 0; kw < of_w; kw++) {
+            const auto entry =
+                static_cast<std::int64_t>(h.entries[kh]) * w_.entry_count() + static_cast<std::int64_t>(w.entries[kw]);
+            const auto product = static_cast<std::int64_t>(kh * of_w + kw);
+            own.x = transformed + entry * of_entry;
+            own.y = products + product * product_stride() * size;
+            const std::size_t plan = (h.count > 1 ? kh : 0) * weights_w + (w.count > 1 ? kw : 0);
+            if (Status status = plans[plan]->run(own, workspace); !status) return status;
+        }
+    }
+    transform_output(strip, layer, rh, rw, products, t);
+    return Status();
+}
+
+void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *transformed) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const bool has_w = geometry_.axes.size() > 1;
+    const std::int64_t position = pitch(), of_row = w_.tiles * position, of_entry = positions(strip.tiles) * position;
+    const auto entries_of = [](const Axis &axis) {
+        Buffer<2> entries(axis.entries.data(), type_of(CONVT_S32));
+        entries.set(0, 0, axis.entry_count(), kEntryColumns);
+        entries.set(1, 0, kEntryColumns, 1);
+        return entries;
+    };
+    if (volume(geometry_.x_shape) == 0) {
+        std::memset(transformed, 0, static_cast<std::size_t>(transformed_bytes_));
+        return;
+    }
+    // For threads that share the strip, in parts.
+    const Parallel parallel = workers_ > 1 ? Parallel() : parallel_;
+    const std::int64_t parts = std::min<std::int64_t>(parallel.threads, strip.tiles);
+    parallel.for_each(static_cast<std::size_t>(images_ * parts), [&](std::size_t index) {
+        const std::int64_t image = static_cast<std::int64_t>(index) / parts,
+                           part = static_cast<std::int64_t>(index) % parts, begin = strip.tiles * part / parts,
+                           end = strip.tiles * (part + 1) / parts;
+        const Image from = image_of(t.x, t.x_strides, strip.first_image + image, size);
+        Buffer<3> x(from.data, type_of(geometry_.dtype));
+        x.set(0, 0, geometry_.in_channels, 1);
+        x.set(1, 0, has_w ? geometry_.axes.back().in : 1, from.w);
+        x.set(2, 0, geometry_.axes.front().in, from.h);
+        Buffer<2> entries_h = entries_of(h_), entries_w = entries_of(w_);
+        Buffer<5> to(transformed + (image * strip.tiles + begin) * of_row * size, type_of(geometry_.dtype));
+        to.set(0, 0, geometry_.in_channels, 1);
+        to.set(1, 0, w_.tiles, position);
+        to.set(2, 0, end - begin, of_row);
+        to.set(3, 0, w_.entry_count(), of_entry);
+        to.set(4, 0, h_.entry_count(), of_entry * w_.entry_count());
+        input_(&x.raw, &entries_w.raw, &entries_h.raw, w_.first,
+               h_.first + static_cast<std::int32_t>(2 * (strip.first_tile + begin)), &to.raw);
+    });
+}
+
+// In at most two parts along each axis: tiles of which y has both outputs, and one of which it has the first alone.
+void Winograd::transform_output(const Strip &strip, const Layer &layer, std::size_t rh, std::size_t rw,
+                                const char *products, const RunTensors &t) const {
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+    const std::int64_t channels = geometry_.out_channels, of_row = w_.tiles * channels, of_image = strip.tiles * of_row;
+    const auto of_w = static_cast<std::int64_t>(w_.residues[rw].entries.size()),
+               of_h = static_cast<std::int64_t>(h_.residues[rh].entries.size());
+    struct Part {
+        std::int64_t tile, tiles, outputs;
+    };
+    const auto parts = [](const Residue &r, std::int64_t first, std::int64_t tiles) {
+        const int outputs = r.count ? 2 : 1;
+        const std::int64_t left = std::min(r.positions - outputs * first, outputs * tiles), whole = left / outputs;
+        return std::array<Part, 2>{Part{0, whole, outputs}, Part{whole, left % outputs, 1}};
+    };
+    const auto parts_h = parts(h_.residues[rh], strip.first_tile, strip.tiles),
+               parts_w = parts(w_.residues[rw], 0, w_.tiles);
+    settings_.parallel.for_each(static_cast<std::size_t>(images_), [&](std::size_t image) {
+        const auto index = static_cast<std::int64_t>(image);
+        const Image y = image_of(t.y, t.y_strides, strip.first_image + index, size);
+        for (const Part &h : parts_h) {
+            for (const Part &w : parts_w) {
+                if (h.tiles == 0 || w.tiles == 0) continue;
+                Buffer<5> from(products + (index * of_image + h.tile * of_row + w.tile * channels) * size,
+                               type_of(geometry_.dtype));
+                from.set(0, 0, channels, 1);
+                from.set(1, 0, w.tiles, channels);
+                from.set(2, 0, h.tiles, of_row);
+                from.set(3, 0, of_w, product_stride());
+                from.set(4, 0, of_h, product_stride() * of_w);
+                const std::int64_t outputs_h = h_.residues[rh].count ? 2 : 1, outputs_w = w_.residues[rw].count ? 2 : 1;
+                const std::int64_t q_h = outputs_h * (strip.first_tile + h.tile), q_w = outputs_w * w.tile;
+                const std::int64_t at = (q_h * h_.stride + static_cast<std::int64_t>(rh)) * y.h +
+                                        (q_w * w_.stride + static_cast<std::int64_t>(rw)) * y.w;
+                Buffer<5> to(y.data + at * size, type_of(geometry_.dtype));
+                to.set(0, 0, channels, 1);
+                to.set(1, 0, w.outputs, w_.stride * y.w);
+                to.set(2, 0, w.tiles, outputs_w * w_.stride * y.w);
+                to.set(3, 0, h.outputs, h_.stride * y.h);
+                to.set(4, 0, h.tiles, outputs_h * h_.stride * y.h);
+                layer.output(&from.raw, &to.raw);
+            }
+        }
+    });
+}
+
+} // namespace convtranspose

@@ -1,0 +1,31 @@
+// Arithmetic on sizes: division that rounds down, or up, by a positive divisor; products that do not overflow.
+#ifndef CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
+#define CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
+
+#include <cstdint>
+#include <initializer_list>
+
+namespace convtranspose {
+
+inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
+// The latter, for estimates.
+inline double parts_of(std::int64_t a, std::int64_t b) { return static_cast<double>(ceil_div(a, b)); }
+
+// Kernels index with 32 bits.
+constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;
+
+// The product of sizes that are not negative; kHuge where it is that or more, which no memory holds. Two of them add up.
+constexpr std::int64_t kHuge = std::int64_t{1} << 60;
+inline std::int64_t capped_product(std::initializer_list<std::int64_t> sizes) {
+    std::int64_t product = 1;
+    for (const std::int64_t size : sizes) {
+        if (size == 0) return 0;
+        if (product < kHuge && (__builtin_mul_overflow(product, size, &product) || product > kHuge)) product = kHuge;
+    }
+    return product;
+}
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_

@@ -1,0 +1,68 @@
+// How the library words a failure: a code, and a message put together from its parts.
+#ifndef CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
+#define CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "convtranspose/convtranspose.hpp"
+
+namespace convtranspose {
+
+// A stream that throws where there is no memory. Others leave the rest of the text out.
+struct TextStream : std::ostringstream {
+    TextStream() { exceptions(badbit); }
+};
+
+template<typename... Parts>
+std::string concat(const Parts &...parts) {
+    TextStream stream;
+    (stream << ... << parts);
+    return stream.str();
+}
+
+// A name with an index: "pads[3]".
+inline std::string element(const char *name, std::size_t i) { return concat(name, "[", i, "]"); }
+
+// "(1, 3, 224, 224)"
+inline std::string to_string(const Shape &shape) {
+    TextStream stream;
+    stream << "(";
+    for (std::size_t i = 0; i < shape.size(); ++i) stream << (i ? ", " : "") << shape[i];
+    stream << ")";
+    return stream.str();
+}
+
+// Runs body(), and caught() inside the handler of what it throws. Builds without exceptions end where something would be thrown.
+template<typename Body, typename Caught>
+void attempt(const Body &body, [[maybe_unused]] const Caught &caught) {
+#ifdef __cpp_exceptions
+    try {
+        body();
+    } catch (...) {
+        caught();
+    }
+#else
+    body();
+#endif
+}
+
+template<typename... Parts>
+Status invalid(const Parts &...parts) {
+    return Status(CONVT_INVALID_ARGUMENT, concat(parts...));
+}
+
+template<typename... Parts>
+Status overflow(const Parts &...parts) {
+    return Status(CONVT_OVERFLOW, concat(parts...));
+}
+
+inline Status out_of_memory(std::uint64_t bytes, const char *what) {
+    return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of ", what));
+}
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_

@@ -1,0 +1,62 @@
+// 16-bit floats as bits.
+#ifndef CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
+#define CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
+
+#include <cstdint>
+#include <cstring>
+
+namespace convtranspose {
+
+inline float float_from_bits(std::uint32_t bits) {
+    float f;
+    std::memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+inline std::uint32_t bits_of(float f) {
+    std::uint32_t bits;
+    std::memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+struct Bf16 {
+    std::uint16_t bits;
+    explicit operator float() const { return float_from_bits(static_cast<std::uint32_t>(bits) << 16); }
+};
+
+struct F16 {
+    std::uint16_t bits;
+    explicit operator float() const {
+        const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
+        const std::uint32_t magnitude = bits & 0x7fff;
+        if (magnitude >= 0x7c00) return float_from_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13); // inf, nan
+        // 2^-24 units: subnormals as integers, normals by moving the exponent.
+        if (magnitude < 0x400) return float_from_bits(sign | bits_of(static_cast<float>(magnitude) * 0x1p-24f));
+        return float_from_bits(sign | ((magnitude << 13) + ((127 - 15) << 23)));
+    }
+};
+
+// Rounds to nearest, ties to even; a NaN stays a NaN.
+inline Bf16 to_bf16(float f) {
+    const std::uint32_t bits = bits_of(f);
+    if ((bits & 0x7fffffff) > 0x7f800000) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};
+    return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+inline F16 to_f16(float f) {
+    const std::uint32_t bits = bits_of(f), magnitude = bits & 0x7fffffff;
+    const auto sign = static_cast<std::uint16_t>(bits >> 16 & 0x8000);
+    if (magnitude > 0x7f800000) return {static_cast<std::uint16_t>(sign | 0x7e00)};
+    if (magnitude >= 0x477ff000) return {static_cast<std::uint16_t>(sign | 0x7c00)}; // 65520 and up round to inf
+    if (magnitude < 0x38800000) {
+        // Below 2^-14: adding 0.5 leaves the value in units of 2^-24, rounded, in the low bits.
+        const std::uint32_t rounded = bits_of(float_from_bits(magnitude) + 0.5f) - bits_of(0.5f);
+        return {static_cast<std::uint16_t>(sign | rounded)};
+    }
+    return {
+        static_cast<std::uint16_t>(sign | ((magnitude - ((127 - 15) << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13))};
+}
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_BASE_HALF_H_

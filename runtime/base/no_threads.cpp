@@ -1,0 +1,10 @@
+// Instead of pool.cpp, for systems without threads: one task after the other.
+#include "base/pool.h"
+
+namespace convtranspose {
+
+void run_on_own_threads(std::size_t count, std::size_t, convt_task task, void *context) {
+    for (std::size_t i = 0; i < count; i++) task(context, i);
+}
+
+} // namespace convtranspose

@@ -1,0 +1,44 @@
+#include "base/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+
+#include "base/error.h"
+#include "base/pool.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Tasks as they are handed to threads that are not prepared for exceptions: the first one is kept, and what was not begun by then
+// is left out.
+struct Tasks {
+    const convt_task task;
+    void *const context;
+    std::atomic<bool> has_failed{false};
+    std::exception_ptr failure;
+
+    void run(std::size_t i) noexcept {
+        if (has_failed.load(std::memory_order_relaxed)) return;
+        attempt([&] { task(context, i); },
+                [&] {
+                    if (!has_failed.exchange(true)) failure = std::current_exception();
+                });
+    }
+};
+
+} // namespace
+
+void Parallel::run(std::size_t count, convt_task task, void *context) const {
+    Tasks tasks{task, context, {}, {}};
+    const convt_task run_one = [](void *all, std::size_t i) { static_cast<Tasks *>(all)->run(i); };
+    if (hook) {
+        hook(user, count, run_one, &tasks);
+    } else {
+        run_on_own_threads(count, std::min(static_cast<std::size_t>(threads), count), run_one, &tasks);
+    }
+    if (tasks.failure) std::rethrow_exception(tasks.failure);
+}
+
+} // namespace convtranspose

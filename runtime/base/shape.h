@@ -1,0 +1,78 @@
+#ifndef CONVTRANSPOSE_RUNTIME_BASE_SHAPE_H_
+#define CONVTRANSPOSE_RUNTIME_BASE_SHAPE_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "convtranspose/convtranspose.hpp"
+
+namespace convtranspose {
+
+// Strides of a tensor, in elements. Up to rank 8, which is six spatial axes, they take no memory of their own, as every run
+// has some.
+class Strides {
+  public:
+    Strides() = default;
+    explicit Strides(std::size_t rank) : rank_(rank), many_(rank > few_.size() ? rank : 0) {}
+
+    std::size_t size() const { return rank_; }
+    const std::int64_t *data() const { return many_.empty() ? few_.data() : many_.data(); }
+    const std::int64_t *begin() const { return data(); }
+    const std::int64_t *end() const { return data() + rank_; }
+    std::int64_t operator[](std::size_t i) const { return data()[i]; }
+    std::int64_t *begin() { return many_.empty() ? few_.data() : many_.data(); }
+    std::int64_t *end() { return begin() + rank_; }
+    std::int64_t &operator[](std::size_t i) { return many_.empty() ? few_[i] : many_[i]; }
+    std::int64_t front() const { return data()[0]; }
+    std::int64_t back() const { return data()[rank_ - 1]; }
+
+  private:
+    std::size_t rank_ = 0;
+    std::array<std::int64_t, 8> few_ = {};
+    std::vector<std::int64_t> many_;
+};
+
+// Those of some dimensions, in order.
+inline Strides strides_of(const Strides &all, const std::vector<std::size_t> &dimensions) {
+    if (dimensions.size() == all.size()) return all;
+    Strides some(dimensions.size());
+    for (std::size_t i = 0; i < dimensions.size(); i++) some[i] = all[dimensions[i]];
+    return some;
+}
+
+// Other extents of a tensor without elements may be of any size: their products overflow.
+inline bool has_no_elements(const Shape &shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
+
+// Those of a dense tensor in C order; without elements all are 1.
+inline Strides dense_strides(const Shape &shape) {
+    Strides strides(shape.size());
+    std::fill(strides.begin(), strides.end(), 1);
+    if (has_no_elements(shape)) return strides;
+    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+    return strides;
+}
+
+inline std::int64_t volume(const Shape &shape) {
+    if (has_no_elements(shape)) return 0;
+    std::int64_t n = 1;
+    for (const std::int64_t extent : shape) n *= extent;
+    return n;
+}
+
+// The shape, or the strides, of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
+template<typename ForEachAxis>
+void move_channels(ForEachAxis *shape, convt_layout to) {
+    if (shape->size() < 3) return;
+    if (to == CONVT_CHANNELS_LAST) {
+        std::rotate(shape->begin() + 1, shape->begin() + 2, shape->end());
+    } else {
+        std::rotate(shape->begin() + 1, shape->end() - 1, shape->end());
+    }
+}
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_BASE_SHAPE_H_

@@ -1,0 +1,60 @@
+// Tasks in equal shares, one for each worker, so that from run to run it writes and reads the same memory, which its caches
+// then hold; who is done with its own helps the others.
+#ifndef CONVTRANSPOSE_RUNTIME_BASE_WORK_SHARES_H_
+#define CONVTRANSPOSE_RUNTIME_BASE_WORK_SHARES_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+
+namespace convtranspose {
+
+class Shares {
+  public:
+    Shares(std::size_t tasks, std::size_t workers) : count_(std::min(workers, kMost)) {
+        for (std::size_t s = 0; s < count_; s++) {
+            shares_[s].next.store(begin_of(tasks, s), std::memory_order_relaxed);
+            shares_[s].end = begin_of(tasks, s + 1);
+        }
+    }
+
+    // task(i) for every i that nobody has taken, those of the worker's share first; returns how many. Any number of threads may be
+    // the same worker.
+    template<typename Task>
+    std::size_t work(std::size_t worker, const Task &task) {
+        std::size_t taken = 0;
+        for (std::size_t s = 0; s < count_; s++) {
+            Share &share = shares_[(worker + s) % count_];
+            for (;;) {
+                const std::size_t i = share.next.fetch_add(1, std::memory_order_relaxed);
+                if (i >= share.end) break;
+                task(i);
+                taken++;
+            }
+        }
+        return taken;
+    }
+
+  private:
+    // More workers than that have shares in common, so that no memory needs to be allocated.
+    static constexpr std::size_t kMost = 64;
+
+    // Each on a line of the cache of its own.
+    struct alignas(64) Share {
+        std::atomic<std::size_t> next;
+        std::size_t end;
+    };
+
+    // No product: tasks * share may not fit.
+    std::size_t begin_of(std::size_t tasks, std::size_t share) const {
+        return tasks / count_ * share + tasks % count_ * share / count_;
+    }
+
+    const std::size_t count_;
+    std::array<Share, kMost> shares_;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_BASE_WORK_SHARES_H_

@@ -1,0 +1,111 @@
+#include "cost/cost.h"
+
+#include <algorithm>
+
+#include "base/division.h"
+#include "cost/cost_profile.h"
+#include "cost/cost_terms.h"
+#include "kernels/kernel_tables.h"
+#include "kernels/packed_weights.h"
+
+namespace convtranspose {
+
+namespace {
+
+double cost_of_reference(const CostTerms &t) {
+    return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
+           (t.residues * 10 + t.taps * (5 + t.ic * 5));
+}
+
+double cost_of_group(const CostTerms &t, const Variant *narrower) {
+    switch (t.v.family) {
+    case Family::kReference: break;
+    case Family::kChannels: return cost_of_channels(t, narrower);
+    case Family::kMatrix: return cost_of_matrix(t);
+    case Family::kDepthwise:
+        if (t.v.store == Store::kChannels && !goes_by_offset(t.v)) return cost_of_depthwise_channels(t);
+        return cost_of_rows(t, narrower);
+    case Family::kWide: return cost_of_rows(t, narrower);
+    case Family::kFew: return cost_of_few(t);
+    }
+    return cost_of_reference(t);
+}
+
+} // namespace
+
+double cycles_per_load(double vector_bytes) { return vector_bytes < 64 ? 0 : machine().per_load; }
+
+CostTerms::CostTerms(const Variant &variant, const CoreProblem &problem)
+    : v(variant), p(problem), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]), d(problem.plan[2]) {
+    for (std::size_t a = 0; a < 3; a++) {
+        taps *= skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
+        residues *= static_cast<double>(p.plan[a].residues);
+    }
+    // A pair of 16-bit products is added by an instruction of its own without VNNI, on other ports in part.
+    if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
+    ic = parts_of(p.ic(), block_of(v));
+    groups = static_cast<double>(g.group);
+    images = static_cast<double>(g.batch);
+    rows = static_cast<double>(h.q_extent() * d.q_extent());
+    lanes = v.lanes;
+    size = static_cast<double>(operand_size(v) * block_of(v));
+    y_bytes = images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
+    // On ARM smlal multiplies half a vector; what is broadcast is an element of a vector that holds two or more (bench/mca).
+    if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
+    broadcast = kByElement ? 0.5 : 1;
+    // The vectors come from the second-level cache, at about 32 bytes a cycle; those of one input channel stay in the first.
+    load = lanes * size / (v.family == Family::kDepthwise ? 64 : 32);
+    crosses = v.family != Family::kChannels; // those along rows
+    per_load = cycles_per_load(lanes * size);
+    is_of_channels = v.family == Family::kChannels && v.store == Store::kChannels;
+    // What an instruction that is no multiply-add takes of their ports.
+    per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? machine().per_other : 0;
+    // Of all residues of w: bytes are requantized, and take more shuffles. Few output channels: of eight residues, each vector is
+    // made of all of them, by two steps in kernels by offset.
+    const double shuffles = v.family != Family::kFew || v.stride_w < 8 || goes_by_offset(v) ? 3 : 16;
+    interleave = is_float(v.arithmetic) ? shuffles : 3 + 1.5 * v.stride_w;
+}
+
+double CostTerms::step(double vectors, double broadcasts) const {
+    const Machine &m = machine();
+    // Of weights each line is fetched ahead too, and a loop is four.
+    const double others = per_other > 0                  ? per_other * (2 * vectors + broadcasts + 4)
+                          : crosses && lanes * size < 64 ? m.per_vector_along * vectors
+                                                         : per_load * (vectors + broadcasts);
+    const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
+    const double least = crosses ? std::max(4.0, crossing * vectors * lanes * size / 64) : 4;
+    // One vector of operands by one broadcast is a multiply-add.
+    return std::max(
+               {product * vectors * broadcasts / 2, (vectors + broadcast * broadcasts) / 2, vectors * load, least}) +
+           others;
+}
+
+double cost(const Variant &variant, const CoreProblem &problem, const Variant *narrower) {
+    const CostTerms terms(variant, problem);
+    return cost_of_group(terms, narrower) * terms.images * terms.groups;
+}
+
+double cost_of_copy(const Variant &v, const CoreProblem &p, bool ends_alone) {
+    const Geometry &g = p.geometry;
+    double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
+    for (const AxisPlan &a : p.plan)
+        elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
+    // Transposing by tiles takes 0.4 to 0.5 cycles an element in cache, by single loads or stores 1 to 2 (generators/copy_input).
+    const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
+    const double near = copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4;
+    const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));
+    return elements * (bytes >= machine().far_bytes && !ends_alone ? std::max(near, machine().far_copy) : near);
+}
+
+double cycles_to_scatter(const Geometry &geometry) {
+    auto bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
+    for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
+    if (y_position_bytes(geometry) <= 64 || bytes <= kSecondLevelCache) return 1.5;
+    return y_position_bytes(geometry) < kFarPositions ? 6 : 40;
+}
+
+bool shares_cache_lines(const Geometry &geometry) {
+    return geometry.group > 1 && y_position_bytes(geometry) < 64 * geometry.group;
+}
+
+} // namespace convtranspose

@@ -1,0 +1,216 @@
+#include <cstdint>
+#include <initializer_list>
+
+#include "base/once.h"
+#include "cpu/cpu.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#elif defined(_M_X64)
+#include <intrin.h>
+#elif (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif (defined(__aarch64__) || defined(_M_ARM64)) && defined(_WIN32)
+#include <windows.h>
+#endif
+
+namespace convtranspose {
+
+const char *isa_name(Isa isa) {
+    switch (isa) {
+    case Isa::kX86_64: return "x86_64";
+    case Isa::kAvx2: return "avx2";
+    case Isa::kAvx512: return "avx512";
+    case Isa::kAvx512Vnni: return "avx512_vnni";
+    case Isa::kAmx: return "amx";
+    case Isa::kNeon: return "neon";
+    case Isa::kNeonFp16: return "neon_fp16";
+    case Isa::kNeonDotprod: return "neon_dotprod";
+    case Isa::kNeon32: return "neon32";
+    case Isa::kWasmSimd128: return "wasm_simd128";
+    }
+    return "unknown";
+}
+
+namespace {
+
+#if defined(__aarch64__) || defined(_M_ARM64)
+// The kernel's word for it: user programs cannot read the registers that say so.
+struct ArmFeatures {
+    bool fp16 = false, dotprod = false;
+};
+
+ArmFeatures arm_features() {
+    ArmFeatures has;
+#if defined(__linux__)
+    const unsigned long bits = getauxval(AT_HWCAP);
+    has = {(bits & HWCAP_ASIMDHP) != 0, (bits & HWCAP_ASIMDDP) != 0};
+#elif defined(__APPLE__)
+    const auto feature = [](const char *name) {
+        int value = 0;
+        std::size_t size = sizeof value;
+        return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value;
+    };
+    has = {feature("hw.optional.arm.FEAT_FP16"), feature("hw.optional.arm.FEAT_DotProd")};
+#elif defined(_WIN32)
+    // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which older headers lack. Windows has no word for f16: every CPU with dot products
+    // that it runs on has that too.
+    constexpr DWORD kDotProduct = 43;
+    has.dotprod = has.fp16 = IsProcessorFeaturePresent(kDotProduct);
+#endif
+    return has;
+}
+
+bool supported(Isa isa) {
+    const ArmFeatures has = arm_features();
+    return isa == Isa::kNeon || (isa == Isa::kNeonFp16 && has.fp16) ||
+           (isa == Isa::kNeonDotprod && has.fp16 && has.dotprod);
+}
+
+#elif defined(__x86_64__) || defined(_M_X64)
+struct Registers {
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+};
+
+// All zero for a leaf that the CPU does not know. Not by __builtin_cpu_supports, which some compilers lack, or lack the
+// library for.
+Registers cpuid(unsigned int leaf) {
+    Registers r;
+#if defined(__GNUC__)
+    __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);
+#else
+    int most[4], found[4];
+    __cpuid(most, static_cast<int>(leaf & 0x80000000U)); // the leaves of either range
+    if (leaf <= static_cast<unsigned int>(most[0])) {
+        __cpuidex(found, static_cast<int>(leaf), 0);
+        r.a = static_cast<unsigned int>(found[0]);
+        r.b = static_cast<unsigned int>(found[1]);
+        r.c = static_cast<unsigned int>(found[2]);
+        r.d = static_cast<unsigned int>(found[3]);
+    }
+#endif
+    return r;
+}
+
+// Which registers the operating system saves: XCR0, which can be read if it uses XSAVE.
+std::uint64_t saved_registers() {
+#if defined(__GNUC__)
+    std::uint32_t low = 0, high = 0;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return std::uint64_t{high} << 32 | low;
+#else
+    return _xgetbv(0);
+#endif
+}
+
+bool has_all(std::uint64_t flags, std::initializer_list<int> bits) {
+    for (const int bit : bits) {
+        if (!(flags >> bit & 1)) return false;
+    }
+    return true;
+}
+
+// Tiles of AMX are 8 KiB more for the operating system to save, which Linux does for processes that ask for it (Documentation/
+// arch/x86/xstate.rst): all threads of this one may use them then.
+bool tiles_granted() {
+#if defined(__linux__) && defined(__GNUC__)
+    constexpr long kRequestPermission = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+    return false;
+#endif
+}
+
+// Bits as Intel's manual numbers them (volume 2, CPUID).
+bool supported(Isa isa) {
+    const Registers basic = cpuid(1), extended = cpuid(7);
+    const std::uint64_t saved = has_all(basic.c, {27 /* osxsave */}) ? saved_registers() : 0;
+    const bool avx2 = has_all(saved, {1 /* xmm */, 2 /* ymm */}) &&
+                      has_all(basic.c, {12 /* fma */, 28 /* avx */, 29 /* f16c */}) &&
+                      has_all(extended.b, {5 /* avx2 */});
+#if defined(__APPLE__)
+    const bool zmm = true; // saved once a thread uses them, and only then said to be
+#else
+    const bool zmm = has_all(saved, {5 /* masks */, 6 /* zmm 0..15 */, 7 /* zmm 16..31 */});
+#endif
+    const bool avx512 =
+        avx2 && zmm && has_all(extended.b, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */});
+    // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 and more too; tests/kernels sees to it that no kernel holds
+    // an instruction that is not asked for here.
+    const bool vnni = avx512 && has_all(extended.b, {21 /* ifma */}) &&
+                      has_all(extended.c, {1 /* vbmi */, 6 /* vbmi2 */, 11 /* vnni */, 12 /* bitalg */});
+    switch (isa) {
+    case Isa::kX86_64: return true;
+    case Isa::kAvx2: return avx2;
+    case Isa::kAvx512: return avx512;
+    case Isa::kAvx512Vnni: return vnni;
+    case Isa::kAmx:
+        return vnni && has_all(extended.d, {22 /* amx bf16 */, 24 /* amx tile */, 25 /* amx int8 */}) &&
+               has_all(saved, {17 /* tile configuration */, 18 /* tiles */}) && tiles_granted();
+    case Isa::kNeon:
+    case Isa::kNeonFp16:
+    case Isa::kNeonDotprod:
+    case Isa::kNeon32:
+    case Isa::kWasmSimd128: return false;
+    }
+    return false;
+}
+
+#elif defined(__arm__)
+bool supported(Isa isa) {
+#if defined(__linux__)
+    return isa == Isa::kNeon32 && (getauxval(AT_HWCAP) & HWCAP_NEON);
+#else
+    return false;
+#endif
+}
+
+#elif defined(__wasm__)
+// An engine without these vectors refuses the whole program.
+bool supported(Isa isa) { return isa == Isa::kWasmSimd128; }
+#endif
+
+// The CPU's answers, which are asked for once: in a virtual machine each CPUID leaves it, which takes longer than all else of
+// planning a small layer.
+struct Cpu {
+    std::uint64_t isas = 0;
+    bool is_intel = false, multiplies_in_halves = false;
+    std::int64_t second_level_cache_bytes = 0;
+};
+
+Cpu ask() {
+    Cpu c;
+    // The features are those that cmake/variants.cmake compiles each ISA for.
+    for (const Isa isa : kIsas) c.isas |= std::uint64_t{supported(isa)} << static_cast<int>(isa);
+#if defined(__x86_64__) || defined(_M_X64)
+    constexpr unsigned int kGenu = 0x756e6547, kAuth = 0x68747541; // the begins of GenuineIntel and AuthenticAMD
+    constexpr unsigned int kFamilyOfZen4 = 25;   // Zen 3's too, which has no such vectors; Zen 5's is 26
+    constexpr unsigned int kCaches = 0x80000006; // a leaf that both vendors have
+    const unsigned int vendor = cpuid(0).b, id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
+    c.is_intel = vendor == kGenu;
+    c.multiplies_in_halves = vendor == kAuth && family == kFamilyOfZen4;
+    c.second_level_cache_bytes = std::int64_t{cpuid(kCaches).c >> 16} << 10;
+#endif
+    return c;
+}
+
+const Cpu &cpu() {
+    static Once<Cpu> asked;
+    return asked.get(ask);
+}
+
+} // namespace
+
+bool isa_supported(Isa isa) { return cpu().isas >> static_cast<int>(isa) & 1; }
+bool is_intel() { return cpu().is_intel; }
+bool multiplies_in_halves() { return cpu().multiplies_in_halves; }
+std::int64_t second_level_cache_bytes() { return cpu().second_level_cache_bytes; }
+
+} // namespace convtranspose

@@ -1,8 +1,0 @@
-// Stands in for the component `cuda` in programs that do not link it.
-#include "device/device_table.h"
-
-namespace convtranspose {
-
-const DeviceTable convt_cuda_kernels = {"cuda", nullptr, 0, nullptr};
-
-} // namespace convtranspose

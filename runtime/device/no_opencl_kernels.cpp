@@ -1,8 +1,0 @@
-// Stands in for the component `opencl` in programs that do not link it.
-#include "device/device_table.h"
-
-namespace convtranspose {
-
-const DeviceTable convt_opencl_kernels = {"opencl", nullptr, 0, nullptr};
-
-} // namespace convtranspose

@@ -1,0 +1,136 @@
+// One planned convolution of up to three spatial axes with one variant: buffers, strips, tasks, calls.
+#ifndef CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_
+#define CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/parallel.h"
+#include "base/shape.h"
+#include "kernels/kernel_tables.h"
+#include "kernels/packed_weights.h"
+#include "kernels/post_ops.h"
+#include "selection/candidates.h"
+
+namespace convtranspose {
+
+// x or y in the caller's memory. Strides in elements; those of extents of 1 are not used.
+struct TensorStrides {
+    std::int64_t n = 0, c = 0;
+    std::array<std::int64_t, 3> axes = {0, 0, 0}; // w, h, d
+};
+
+// From strides in the order of the layout; of more than three axes those of the last three.
+TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides);
+
+class Core {
+  public:
+    Core() = default;
+    // packed: how weights are packed already, if they are. The reference reads any packing, others their own.
+    Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed = nullptr);
+
+    const Variant &variant() const { return *variant_; }
+    const PackedLayout &packed_layout() const { return packed_; }
+    const std::array<AxisPlan, 3> &axes() const { return axes_; }
+    std::uint64_t packed_bytes() const;   // weights, then biases; quantized: weights, then their sums
+    std::uint64_t epilogue_bytes() const; // quantized only, else 0
+    std::uint64_t workspace_bytes() const { return copy_bytes_ * static_cast<std::uint64_t>(workers_); }
+    bool copies_x() const { return copies_x_; }
+    bool copies_ends() const { return copies_ends_; }        // then that is but of strips that taps leave
+    bool copies_row_ends() const { return in_place_.any(); } // or for the columns at the ends of rows alone
+    std::int64_t strip_count() const;
+    const Refusal &overflow() const { return overflow_; }      // why it must not run, or nothing
+    Refusal overflow_of_strides(const TensorStrides &x) const; // the same of an x with such strides
+    const Variant *row_end() const {                           // what computes the ends of rows; null: the variant
+        return narrower_.holding(axes_[0].q_extent() % variant_->tile_q);
+    }
+
+    // Packs into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
+    bool pack(const WeightsView &w, const void *bias, void *packed) const;
+
+    // The same for a quantized problem, in two steps. bias: null: none. epilogue: epilogue_bytes() aligned to 64.
+    void pack(const WeightsView &w, const QuantizationValues &q, void *packed) const;
+    // q: null where weights are not quantized.
+    void unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const;
+    void prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const;
+
+    // What a run reads and writes.
+    struct Operands {
+        const void *x = nullptr;
+        TensorStrides x_strides;
+        const void *packed = nullptr;   // made by pack()
+        const void *epilogue = nullptr; // made by prepare(); quantized only, as are
+        ByteX byte_x;
+        OutputRange range;
+        void *y = nullptr;
+        TensorStrides y_strides;
+        const PostOpsCall *post_ops = nullptr; // null: none
+        const void *residual = nullptr;        // y's type and shape; null: none
+        TensorStrides residual_strides;
+        void *workspace = nullptr; // workspace_bytes() bytes aligned to 64
+    };
+    void run(const Operands &operands, const Parallel &parallel) const;
+
+  private:
+    struct Strip;
+    struct StripParts;
+    struct Call;
+
+    void plan_strips(int threads);
+    std::int64_t strip_begin(std::int64_t i) const;
+    Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
+    bool is_inside(const Strip &s) const; // whether no tap leaves x
+    bool is_copied(const Strip &s) const;
+    void run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const;
+    void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    struct CopyPart;
+    struct CopyParts;
+    CopyParts copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
+                         const std::array<std::int64_t, 3> &inside) const;
+    void fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
+                     const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
+    void fill_up_blocks(const Strip &s, const Parallel &parallel) const;
+    void locate_copy(Strip *s, char *copy) const;
+    void locate_in_place(Strip *s, const Operands &o) const;
+    StripParts parts_of_rows(const Strip &s) const;
+    std::int64_t copied_elements(const Strip &s) const;
+    void compute_strip(const StripParts &rows, const Operands &o, const Parallel &parallel) const;
+    void call(const StripParts &rows, const Call &call, const Operands &o) const;
+    void call(const Strip &s, const Call &call, const Operands &o) const;
+    void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
+    void finish(const Strip &s, const Call &call, const Operands &o) const;
+    std::int64_t pieces(const Strip &s, const Operands &o) const;
+    bool transposes() const;       // x channels first into channels inside, in one block, as w and channels exchanged
+    std::int64_t x_block() const;  // of input channels, side by side
+    std::int64_t x_blocks() const; // of a group, with those that are padding
+    std::int64_t copied_channels() const;          // with those that fill blocks and vectors
+    bool copies_channels_inside() const;           // whether the copy of x has its channels dense, not w
+    std::int64_t copied_row(const Strip &s) const; // positions from one row of the copy to the next, of planar copies
+    std::int64_t copied_column() const;            // elements of the copy for each position
+    std::uint64_t weight_bytes() const;            // rounded up to where what follows begins
+
+    const Variant *variant_ = nullptr;
+    NarrowerTiles narrower_; // of the variant, for the ends of rows
+    Copier copy_;
+    CopyOrder copy_order_ = CopyOrder::kPlanar;
+    CoreProblem problem_;
+    std::array<AxisPlan, 3> axes_;
+    std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
+    PackedLayout packed_;
+    bool copies_x_ = false, copies_ends_ = false;
+    Columns in_place_; // if any, only what others read is copied
+    int strip_axis_ = 0;
+    std::int64_t strip_tile_ = 1; // of the variant's tile, the extent along that axis
+    std::int64_t strips_ = 1;     // that an image is cut into along that axis
+    bool rest_apart_ = false;     // the last strip is what the tiles leave
+    std::int64_t images_ = 1;     // images copied and computed at a time
+    int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all share each strip
+    std::uint64_t copy_bytes_ = 0;
+    Refusal overflow_;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_

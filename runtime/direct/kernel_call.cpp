@@ -1,0 +1,131 @@
+// One call of a kernel: buffers of x, w, bias and y as it takes them.
+#include <algorithm>
+
+#include "direct/direct_plan.h"
+#include "direct/direct_plan_parts.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Halide takes any number of int32 of a table: (residue, column), one row after the other.
+Buffer<2> table_buffer(const AxisPlan &axis, const Box &box) {
+    Buffer<2> b(axis.table.data() + kTapColumns * box.row, halide_type_t(halide_type_int, 32));
+    b.set(0, 0, axis.rows() - box.row, kTapColumns);
+    b.set(1, 0, kTapColumns, 1);
+    return b;
+}
+
+} // namespace
+
+void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
+    const TensorStrides &strides = o.y_strides;
+    const OperandTypes types = types_of(v);
+    const auto y_size = static_cast<std::int64_t>(convt_dtype_size(v.dtype));
+    const bool in_place = v.family == Family::kReference && !copies_x_;
+    const halide_type_t x_type = in_place ? type_of(problem_.x_dtype) : types.x;
+    const std::int64_t x_size = x_type.bits / 8;
+    const std::int64_t groups = c.group_end - c.group_begin;
+    // Vectors along the groups read whole tiles of them: what is packed and copied is padded to such. Overlapping ones do not.
+    const std::int64_t read_groups = ceil_div(groups, packed_.group_tile) * packed_.group_tile;
+    const std::int64_t oc_begin = c.oc_tile_begin * std::max<std::int64_t>(packed_.oc_tile, 1);
+    const std::int64_t oc_end = std::min(c.oc_tile_end * std::max<std::int64_t>(packed_.oc_tile, 1), packed_.oc);
+    const std::int64_t block = packed_.block;
+    const int blocked = block > 1 ? 1 : 0; // dimensions in front
+
+    // q counts from 0 in a call: x moves instead. Its first position is one that the call reads, as kernels multiply that by strides
+    // in 32 bits.
+    Buffer<7> x(s.x + c.group_begin * s.group_stride * x_size, x_type);
+    if (blocked) x.set(0, 0, x_block(), 1);
+    for (int a = 0; a < 3; a++) {
+        std::int64_t begin = 0, end = s.x_extent[a];
+        // Of an axis whose taps, or positions of a tile (schedules/cpu/row_ends.h), are left out where they leave x: x itself,
+        // without what is around it.
+        const bool leaves_out_positions = a == 0 && v.family == Family::kChannels && is_float(v.arithmetic);
+        if (skips_outside(v, static_cast<std::size_t>(a)) || leaves_out_positions) {
+            begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
+            end = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, end);
+        }
+        const AxisPlan &axis = axes_[a];
+        const Box &box = c.box[a];
+        const std::int64_t tile = a == 0 ? v.tile_q : a == 1 ? v.tile_qh : 1; // the last one may begin before the box
+        if (axis.low != axis.high)
+            begin = std::clamp(std::min(box.q_begin, box.q_end - tile) + axis.low - s.x_min[a], begin,
+                               std::max(begin, end));
+        x.raw.host += begin * s.strides.axes[a] * x_size;
+        x.set(blocked + a, s.x_min[a] + begin - box.q_begin, end - begin, s.strides.axes[a]);
+    }
+    x.set(blocked + 3, 0, x_blocks(), s.strides.c);
+    x.set(blocked + 4, 0, read_groups, s.group_stride);
+    x.set(blocked + 5, 0, s.images, s.strides.n);
+    x.raw.dimensions = 6 + blocked;
+
+    const std::array<std::int64_t, 3> &taps = packed_.taps;
+    const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
+    const std::int64_t group_stride = packed_.group_stride();
+    const auto *const w_data = static_cast<const char *>(o.packed);
+    Buffer<8> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * operand_size(v), types.w);
+    const bool one_channel = v.family == Family::kReference; // per step of dimension oo, not a tile of them
+    if (blocked) w.set(0, 0, block, 1);
+    w.set(blocked + 0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), block);
+    w.set(blocked + 1, 0, packed_.blocks(), packed_.block_stride());
+    w.set(blocked + 2, 0, taps[0], tap);
+    w.set(blocked + 3, 0, taps[1], tap * taps[0]);
+    w.set(blocked + 4, 0, taps[2], packed_.plane_stride());
+    w.set(blocked + 5, 0, one_channel ? oc_end - oc_begin : c.oc_tile_end - c.oc_tile_begin,
+          one_channel ? 1 : tile_stride);
+    w.set(blocked + 6, 0, read_groups, group_stride);
+    w.raw.dimensions = 7 + blocked;
+
+    const std::int64_t oc_padded = packed_.biases() / packed_.groups();
+    const std::int64_t oc_extent = (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1);
+    const std::int64_t first_bias = c.group_begin * oc_padded + oc_begin;
+    const bool quantized = !is_float(v.arithmetic);
+    const char *const biases = quantized ? static_cast<const char *>(o.epilogue) : w_data + weight_bytes();
+    Buffer<5> bias(biases + first_bias * (types.bias.bits / 8), types.bias);
+    bias.set(0, 0, oc_extent, 1);
+    bias.set(1, 0, read_groups, oc_padded);
+    bias.raw.dimensions = quantized ? 5 : 2;
+    const EpilogueLayout epilogue = quantized ? epilogue_of(packed_, axes_) : EpilogueLayout();
+    std::int64_t class_stride = epilogue.biases;
+    for (int a = 0; a < 3; a++) { // int16 has one bias for all classes
+        const bool classes = v.arithmetic == Arithmetic::kInt8;
+        bias.set(2 + a, 0, static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
+        class_stride *= epilogue.classes[a];
+    }
+    Buffer<3> factors(biases + (epilogue.bias_count() + first_bias) * 4, type_of(CONVT_F32));
+    factors.set(0, 0, oc_extent, 1);
+    factors.set(1, 0, 2, epilogue.biases);
+    factors.set(2, 0, read_groups, oc_padded);
+
+    std::int64_t y_offset = s.first_image * strides.n + (c.group_begin * packed_.oc + oc_begin) * strides.c;
+    Buffer<9> out(nullptr, type_of(v.dtype));
+    int dim = 0;
+    out.set(dim++, 0, oc_end - oc_begin, strides.c);
+    for (int a = 0; a < 3; a++) {
+        const Box &box = c.box[a];
+        const std::int64_t stride = axes_[a].geometry.stride, begin = box.q_begin * stride + box.first;
+        y_offset += begin * strides.axes[a];
+        if (whole_[a]) {
+            out.set(dim++, 0, std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
+        } else {
+            // From a single position nothing steps, and the product may be beyond 64 bits.
+            const auto step = static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(strides.axes[a]);
+            out.set(dim++, 0, box.q_end - box.q_begin, static_cast<std::int64_t>(step));
+            out.set(dim++, 0, box.count, strides.axes[a]);
+        }
+    }
+    out.set(dim++, 0, groups, packed_.oc * strides.c);
+    out.set(dim++, 0, s.images, strides.n);
+    out.raw.dimensions = dim;
+    out.raw.host = static_cast<std::uint8_t *>(o.y) + y_offset * y_size;
+
+    Buffer<2> taps_w = table_buffer(axes_[0], c.box[0]), taps_h = table_buffer(axes_[1], c.box[1]),
+              taps_d = table_buffer(axes_[2], c.box[2]);
+    const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
+    v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
+          axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,
+          axes_[1].shared_first, axes_[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &out.raw);
+}
+
+} // namespace convtranspose

@@ -1,0 +1,128 @@
+// A plan for a device: geometry, the chosen kernel, weights on the device, and workspaces for each stream.
+#ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
+#define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/allocator.h"
+#include "base/threads.h"
+#include "direct/direct_plan.h"
+#include "gpu/device_choice.h"
+#include "gpu/kernel_arguments.h"
+#include "gpu/open_device.h"
+#include "kernels/tuning.h"
+#include "plan/layer_plan.h"
+#include "problem/geometry.h"
+
+namespace convtranspose {
+
+struct DeviceRequest {
+    const DeviceTable *table = nullptr; // what is built for the kind of device
+    int index = 0;
+    void *context = nullptr;
+    std::string variant;            // forced; empty: by tuning record or cost
+    const Tuning *tuning = nullptr; // as PlanSettings has it
+};
+
+class DevicePlan {
+  public:
+    // As LayerPlan::create().
+    static Status create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
+                         const QuantizationValues *quantization, const void *w, const void *b,
+                         std::unique_ptr<DevicePlan> *plan);
+    Status reshape(const Geometry &geometry, std::unique_ptr<DevicePlan> *plan) const;
+    Status run(const RunTensors &tensors) const;
+
+    const Geometry &geometry() const { return problem_.geometry; }
+    bool weights_at_run_time() const { return constant_ == nullptr; }
+    const std::optional<QuantizationValues> &quantization() const { return quantization_; }
+    const DeviceTable &table() const { return device_->table(); }
+    const DeviceVariant &variant() const { return *kernel_.choice.variant; }
+    std::size_t packed_bytes() const;
+    const std::vector<const char *> &able() const { return able_; } // names of what can, by cost
+    const std::string &explanation() const { return explanation_; }
+    const std::string &key() const { return key_; } // that tuning records know the problem by
+
+  private:
+    // A variant for this problem: how weights are packed for it, and its tables of taps on the device.
+    struct Kernel {
+        DeviceChoice choice;
+        PackedLayout layout;
+        std::array<std::int64_t, 3> taps_extent = {1, 1, 1}; // packed kernel extents
+        DeviceMemory elements, parts;                        // by residue
+        std::int64_t element_count = 0, part_count = 0, most_elements = 0, chunks = 0;
+        std::array<DeviceMemory, 3> taps; // by output
+    };
+    // Packed weights, biases, and of quantized layers factors.
+    struct Weights {
+        DeviceMemory w, bias, factors;
+        std::vector<std::int32_t> sums; // of 8-bit weights, by which x's zero point is taken off
+        bool finite = true;
+    };
+    // Where a run finds those.
+    struct Operands {
+        std::uint64_t w = 0, bias = 0, factors = 0;
+    };
+    // A tensor on the device.
+    struct Placed {
+        std::uint64_t memory = 0; // 0: there is none
+        TensorStrides strides;
+        std::int64_t span = 1; // elements from the first to the last
+        DeviceMemory wrapped;  // the caller's, if it is that
+    };
+    // What a run needs beside those; of the stream that it was last used in, whose work may not have ended.
+    struct Workspace {
+        void *stream = nullptr;
+        bool used = false;
+        DeviceMemory x, y, residual, parts;
+        Weights weights;
+        Block host; // tensors with gaps, made dense; packed weights
+    };
+
+    DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
+               std::shared_ptr<OpenDevice> device);
+    const DeviceChoice *tuned(const std::vector<DeviceChoice> &choices, std::string *note) const;
+    Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
+    Status upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const;
+    Status make_tables(Kernel *kernel) const;
+    Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream,
+                Block *host, Weights *weights) const;
+    Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const std::vector<std::int32_t> &sums,
+                          const void *b, void *stream, Block *host, Weights *weights) const;
+    Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
+    Status host_block(std::uint64_t bytes, Block *block) const;
+    Status place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides, std::size_t size,
+                 void *stream, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
+    Status run_in(const RunTensors &t, Workspace *workspace) const;
+    Status run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q, const Placed &x,
+                      const Placed &y, void *stream) const;
+    Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
+                       void *stream) const;
+    Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
+    void explain(const std::vector<DeviceChoice> &choices, const std::string &note);
+
+    CoreProblem problem_;
+    DeviceRequest request_;
+    Allocator allocator_;
+    std::shared_ptr<OpenDevice> device_;
+    std::optional<QuantizationValues> quantization_;
+    bool fits_int8_ = false; // as DeviceQuestion has it
+    Kernel kernel_;
+    // Weights that arrive with a run may hold an inf or a NaN, which only this one takes; no variant: not needed.
+    Kernel any_weights_;
+    std::shared_ptr<const Weights> constant_;
+    std::vector<char> bias_; // (M) of constant weights of quantized layers, whose scales may be those of a run
+    std::vector<const char *> able_;
+    std::string explanation_, key_;
+
+    mutable Mutex mutex_;
+    mutable std::vector<Workspace> free_;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_

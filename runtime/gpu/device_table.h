@@ -1,0 +1,78 @@
+// What a component of the library for a kind of device consists of: kernels, and calls of its driver. Its rows are generated
+// from cmake/variants_gpu.cmake. A component's own code and Halide's runtime for it are linked into one object whose only
+// symbol is its table (cmake/devices.cmake), so that a program may have other Halide kernels and runtimes of its own.
+#ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
+#define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "convtranspose/convtranspose.h"
+
+struct halide_device_interface_t;
+
+namespace convtranspose {
+
+enum class DeviceFamily { kTiled, kFew, kEach, kCombine }; // schedules/gpu/gpu.h; gpu_combine_generator.cpp
+
+// The _argv function of a kernel: pointers to a user context and then to each argument.
+using DeviceFunction = int (*)(void **arguments);
+
+struct DeviceVariant {
+    const char *name; // family_dtype_tile
+    DeviceFamily family;
+    bool integers;                // quantized: x u8 or s8, w s16 or s8
+    bool along_channels;          // whether neighbouring threads read neighbouring channels of x
+    convt_dtype x_dtype, y_dtype; // kCombine: of the parts, and of y. u8 stands for s8 too.
+    int tile_oc, tile_p;          // of a block of threads
+    int chunk;                    // of input channels
+    int block; // input channels that are multiplied together: 1, or 4 of integers, whose w is s8 then
+    int threads;
+    DeviceFunction run;
+};
+
+// Of a driver; null pointers where there is none.
+struct DeviceError {
+    convt_status status = CONVT_OK;
+    char text[512] = {0};
+};
+
+struct Device; // an open one, with its context
+
+// All return whether they succeeded, and if not say why. memory: as halide_buffer_t::device has it.
+struct DeviceBackend {
+    int (*count)(DeviceError *error); // of devices; -1: failed
+    bool (*describe)(int index, char *text, std::size_t size, DeviceError *error);
+    bool (*open)(int index, void *context, Device **device, DeviceError *error);
+    void (*close)(Device *device);
+    int (*multiprocessors)(const Device *device);
+    bool (*has_f64)(const Device *device);
+    const char *(*name)(const Device *device); // as describe() has it
+    const halide_device_interface_t *(*interface)();
+
+    bool (*allocate)(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error);
+    void (*release)(Device *device, std::uint64_t memory);
+    // The caller's own memory.
+    bool (*wrap)(Device *device, void *data, std::uint64_t *memory, DeviceError *error);
+    void (*unwrap)(std::uint64_t memory);
+
+    // In a stream, after all that is in it; the host's memory may be changed or read when they return.
+    bool (*upload)(Device *device, void *stream, const void *from, std::uint64_t to, std::uint64_t bytes,
+                   DeviceError *error);
+    bool (*download)(Device *device, void *stream, std::uint64_t from, void *to, std::uint64_t bytes,
+                     DeviceError *error);
+    bool (*call)(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error);
+};
+
+struct DeviceTable {
+    const char *kind; // "cuda"
+    const DeviceVariant *variants;
+    std::size_t variant_count;
+    const DeviceBackend *backend; // null: the component is not linked
+};
+
+extern "C" const DeviceTable convt_cuda_kernels, convt_opencl_kernels;
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_

@@ -1,0 +1,24 @@
+// Stands in for plans on devices in a library that is built for none: no table of theirs is ever found.
+#include "base/error.h"
+#include "gpu/device_plan.h"
+
+namespace convtranspose {
+
+namespace {
+
+Status none() { return Status(CONVT_UNSUPPORTED, "no devices are built in"); }
+
+} // namespace
+
+Status DevicePlan::create(const Geometry &, const DeviceRequest &, const Allocator &, const QuantizationValues *,
+                          const void *, const void *, std::unique_ptr<DevicePlan> *) {
+    return none();
+}
+
+Status DevicePlan::reshape(const Geometry &, std::unique_ptr<DevicePlan> *) const { return none(); }
+
+Status DevicePlan::run(const RunTensors &) const { return none(); }
+
+std::size_t DevicePlan::packed_bytes() const { return 0; }
+
+} // namespace convtranspose

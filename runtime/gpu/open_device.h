@@ -1,0 +1,109 @@
+// A device in use, and memory on it, released when nobody uses it any more.
+#ifndef CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
+#define CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "convtranspose/convtranspose.hpp"
+#include "gpu/device_table.h"
+
+namespace convtranspose {
+
+// The table of a kind of device; null: its component is not linked.
+const DeviceTable *find_device_table(const std::string &kind);
+
+inline Status to_status(const DeviceError &error) { return Status(error.status, error.text); }
+
+class OpenDevice {
+  public:
+    // Plans for the same device, and context, share one, and with it the kernels that the driver has compiled. Without a
+    // context of the caller's it is kept for plans to come.
+    static Status open(const DeviceTable &table, int index, void *context, std::shared_ptr<OpenDevice> *out);
+    ~OpenDevice() {
+        if (device_) table_.backend->close(device_);
+    }
+    OpenDevice(const OpenDevice &) = delete;
+    OpenDevice &operator=(const OpenDevice &) = delete;
+
+    const DeviceTable &table() const { return table_; }
+    const DeviceBackend &backend() const { return *table_.backend; }
+    Device *get() const { return device_; }
+
+  private:
+    explicit OpenDevice(const DeviceTable &table) : table_(table) {}
+
+    const DeviceTable &table_;
+    Device *device_ = nullptr;
+};
+
+// Memory of the library's own, or, wrapped, of the caller. Empty: none.
+class DeviceMemory {
+  public:
+    DeviceMemory() = default;
+    DeviceMemory(DeviceMemory &&other) noexcept { swap(other); }
+    DeviceMemory &operator=(DeviceMemory &&other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~DeviceMemory() {
+        if (!device_) return;
+        if (wrapped_) {
+            device_->backend().unwrap(memory_);
+        } else {
+            device_->backend().release(device_->get(), memory_);
+        }
+    }
+
+    Status allocate(std::shared_ptr<OpenDevice> device, std::uint64_t bytes) {
+        DeviceMemory made;
+        DeviceError error;
+        if (!device->backend().allocate(device->get(), bytes, &made.memory_, &error)) return to_status(error);
+        made.device_ = std::move(device);
+        made.bytes_ = bytes;
+        swap(made);
+        return Status();
+    }
+    Status wrap(std::shared_ptr<OpenDevice> device, const void *data) {
+        DeviceMemory made;
+        DeviceError error;
+        if (!device->backend().wrap(device->get(), const_cast<void *>(data), &made.memory_, &error))
+            return to_status(error);
+        made.device_ = std::move(device);
+        made.wrapped_ = true;
+        swap(made);
+        return Status();
+    }
+    Status upload(void *stream, const void *from, std::uint64_t bytes) const {
+        DeviceError error;
+        const bool done = device_->backend().upload(device_->get(), stream, from, memory_, bytes, &error);
+        return done ? Status() : to_status(error);
+    }
+    Status download(void *stream, void *to, std::uint64_t bytes) const {
+        DeviceError error;
+        const bool done = device_->backend().download(device_->get(), stream, memory_, to, bytes, &error);
+        return done ? Status() : to_status(error);
+    }
+
+    explicit operator bool() const { return device_ != nullptr; }
+    std::uint64_t get() const { return memory_; }
+    std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    void swap(DeviceMemory &other) {
+        std::swap(device_, other.device_);
+        std::swap(memory_, other.memory_);
+        std::swap(bytes_, other.bytes_);
+        std::swap(wrapped_, other.wrapped_);
+    }
+
+    std::shared_ptr<OpenDevice> device_;
+    std::uint64_t memory_ = 0, bytes_ = 0;
+    bool wrapped_ = false;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_

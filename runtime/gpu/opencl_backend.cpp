@@ -1,0 +1,324 @@
+// OpenCL, found at run time: nothing of it is needed to build or link. Overrides what Halide's runtime asks of its host: which
+// context and queue, what to do with errors.
+//
+// No standard library here, nor anything else that is compiled into every object that uses it: see device_table.h.
+#include <HalideRuntimeOpenCL.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "gpu/device_error.h"
+#include "gpu/device_table.h"
+
+namespace convtranspose {
+
+// A context with a queue of ours.
+struct Device {
+    void *context, *queue;
+    int multiprocessors;
+    bool has_kernels; // whether any may be loaded: until then Halide's runtime knows nothing of the driver
+    bool has_f64;
+    char name[512];
+};
+
+namespace {
+
+using Result = std::int32_t; // cl_int
+using Handle = void *;       // cl_platform_id and so on
+
+struct Driver {
+    Result (*platforms)(std::uint32_t, Handle *, std::uint32_t *);
+    Result (*platform_info)(Handle, std::uint32_t, std::size_t, void *, std::size_t *);
+    Result (*devices)(Handle, std::uint64_t, std::uint32_t, Handle *, std::uint32_t *);
+    Result (*device_info)(Handle, std::uint32_t, std::size_t, void *, std::size_t *);
+    Handle (*create_context)(const std::intptr_t *, std::uint32_t, const Handle *, void *, void *, Result *);
+    Result (*context_info)(Handle, std::uint32_t, std::size_t, void *, std::size_t *);
+    Result (*retain_context)(Handle);
+    Result (*release_context)(Handle);
+    Handle (*create_queue)(Handle, Handle, std::uint64_t, Result *);
+    Result (*release_queue)(Handle);
+    Handle (*create_buffer)(Handle, std::uint64_t, std::size_t, void *, Result *);
+    Result (*release_buffer)(Handle);
+    Result (*write)(Handle, Handle, std::uint32_t, std::size_t, std::size_t, const void *, std::uint32_t,
+                    const Handle *, Handle *);
+    Result (*read)(Handle, Handle, std::uint32_t, std::size_t, std::size_t, void *, std::uint32_t, const Handle *,
+                   Handle *);
+};
+
+constexpr std::uint32_t kDeviceName = 0x102B, kComputeUnits = 0x1002, kContextDevices = 0x1081; // CL_DEVICE_NAME, ...
+constexpr std::uint32_t kDevicePlatform = 0x1031, kF64 = 0x1032; // CL_DEVICE_PLATFORM, CL_DEVICE_DOUBLE_FP_CONFIG
+constexpr std::uint32_t kPlatformName = 0x0902, kBlocking = 1;
+constexpr std::uint64_t kAnyDevice = 0xFFFFFFFF, kReadWrite = 1;
+constexpr std::intptr_t kContextPlatform = 0x1084;
+constexpr Result kNoDevice = -1, kNoMemoryObject = -4, kNoResources = -5, kNoHostMemory = -6, kTooLarge = -61;
+constexpr std::uint32_t kMostPlatforms = 8, kMostDevices = 32;
+
+void *library() {
+    static void *const handle = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
+    return handle;
+}
+
+template<typename F>
+bool find(const char *name, F *function) {
+    *function = reinterpret_cast<F>(dlsym(library(), name));
+    return *function != nullptr;
+}
+
+bool find_all(Driver *d) {
+    return find("clGetPlatformIDs", &d->platforms) && find("clGetPlatformInfo", &d->platform_info) &&
+           find("clGetDeviceIDs", &d->devices) && find("clGetDeviceInfo", &d->device_info) &&
+           find("clCreateContext", &d->create_context) && find("clGetContextInfo", &d->context_info) &&
+           find("clRetainContext", &d->retain_context) && find("clReleaseContext", &d->release_context) &&
+           find("clCreateCommandQueue", &d->create_queue) && find("clReleaseCommandQueue", &d->release_queue) &&
+           find("clCreateBuffer", &d->create_buffer) && find("clReleaseMemObject", &d->release_buffer) &&
+           find("clEnqueueWriteBuffer", &d->write) && find("clEnqueueReadBuffer", &d->read);
+}
+
+bool failed(Result result, const char *what, DeviceError *error) {
+    if (result == 0) return false;
+    const bool no_memory =
+        result == kNoMemoryObject || result == kNoResources || result == kNoHostMemory || result == kTooLarge;
+    set_error(error, no_memory ? CONVT_OUT_OF_MEMORY : CONVT_DEVICE_ERROR, "OpenCL: %s: error %d", what, result);
+    return true;
+}
+
+const Driver *driver(DeviceError *error) {
+    static Driver d;
+    static const bool found = library() && find_all(&d);
+    if (!found) {
+        set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no driver: libOpenCL.so.1 %s",
+                  library() ? "lacks functions" : "was not found");
+    }
+    return found ? &d : nullptr;
+}
+
+// The devices of all platforms, one after the other.
+struct Devices {
+    Handle platform[kMostDevices], device[kMostDevices];
+    std::uint32_t count;
+};
+
+bool list(const Driver &d, Devices *all, DeviceError *error) {
+    Handle platforms[kMostPlatforms];
+    std::uint32_t platform_count = 0;
+    all->count = 0;
+    const Result result = d.platforms(kMostPlatforms, platforms, &platform_count);
+    if (result == -1001) return true; // CL_PLATFORM_NOT_FOUND_KHR
+    if (failed(result, "clGetPlatformIDs", error)) return false;
+    if (platform_count > kMostPlatforms) platform_count = kMostPlatforms;
+    for (std::uint32_t p = 0; p < platform_count; p++) {
+        std::uint32_t n = 0;
+        const std::uint32_t room = kMostDevices - all->count;
+        if (room == 0) break;
+        const Result found = d.devices(platforms[p], kAnyDevice, room, all->device + all->count, &n);
+        if (found == kNoDevice) continue;
+        if (failed(found, "clGetDeviceIDs", error)) return false;
+        if (n > room) n = room;
+        for (std::uint32_t i = 0; i < n; i++) all->platform[all->count + i] = platforms[p];
+        all->count += n;
+    }
+    return true;
+}
+
+int count(DeviceError *error) {
+    const Driver *const d = driver(error);
+    Devices all;
+    return d && list(*d, &all, error) ? static_cast<int>(all.count) : -1;
+}
+
+bool nth(const Driver &d, int index, Handle *platform, Handle *device, DeviceError *error) {
+    Devices all;
+    if (!list(d, &all, error)) return false;
+    if (index < 0 || index >= static_cast<int>(all.count)) {
+        set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no device %d, of %u", index, all.count);
+        return false;
+    }
+    *platform = all.platform[index];
+    *device = all.device[index];
+    return true;
+}
+
+bool describe_handle(const Driver &d, Handle device, char *text, std::size_t size, DeviceError *error) {
+    Handle platform = nullptr;
+    char device_name[200] = {0}, platform_name[200] = {0};
+    if (failed(d.device_info(device, kDeviceName, sizeof device_name - 1, device_name, nullptr), "clGetDeviceInfo",
+               error) ||
+        failed(d.device_info(device, kDevicePlatform, sizeof platform, &platform, nullptr), "clGetDeviceInfo", error) ||
+        failed(d.platform_info(platform, kPlatformName, sizeof platform_name - 1, platform_name, nullptr),
+               "clGetPlatformInfo", error)) {
+        return false;
+    }
+    std::snprintf(text, size, "%s, %s", device_name, platform_name);
+    return true;
+}
+
+bool describe(int index, char *text, std::size_t size, DeviceError *error) {
+    const Driver *const d = driver(error);
+    Handle platform = nullptr, device = nullptr;
+    return d && nth(*d, index, &platform, &device, error) && describe_handle(*d, device, text, size, error);
+}
+
+// What a kernel's user context is.
+struct Call {
+    Device *device;
+    void *stream;
+    DeviceError *error;
+};
+
+const halide_device_interface_t *interface() { return halide_opencl_device_interface(); }
+
+void close(Device *device) {
+    DeviceError ignored;
+    const Driver &d = *driver(&ignored);
+    Call call = {device, nullptr, &ignored};
+    if (device->has_kernels) halide_device_release(&call, interface()); // unloads them
+    if (device->queue) d.release_queue(device->queue);
+    if (device->context) d.release_context(device->context);
+    std::free(device);
+}
+
+bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceError *error) {
+    Handle platform = nullptr, device = nullptr;
+    Result result = 0;
+    if (context) {
+        // The first device of the caller's context.
+        Handle devices[kMostDevices] = {nullptr};
+        if (failed(d.context_info(context, kContextDevices, sizeof devices, devices, nullptr), "clGetContextInfo",
+                   error) ||
+            failed(d.retain_context(context), "clRetainContext", error)) {
+            return false;
+        }
+        device = devices[0];
+        out->context = context;
+    } else {
+        if (!nth(d, index, &platform, &device, error)) return false;
+        const std::intptr_t properties[] = {kContextPlatform, reinterpret_cast<std::intptr_t>(platform), 0};
+        out->context = d.create_context(properties, 1, &device, nullptr, nullptr, &result);
+        if (failed(result, "clCreateContext", error)) return false;
+    }
+    std::uint32_t units = 0;
+    std::uint64_t f64 = 0; // what it can do with it; an old device need not know the question
+    if (!describe_handle(d, device, out->name, sizeof out->name, error) ||
+        failed(d.device_info(device, kComputeUnits, sizeof units, &units, nullptr), "clGetDeviceInfo", error)) {
+        return false;
+    }
+    out->multiprocessors = static_cast<int>(units);
+    out->has_f64 = d.device_info(device, kF64, sizeof f64, &f64, nullptr) == 0 && f64 != 0;
+    out->queue = d.create_queue(out->context, device, 0, &result);
+    return !failed(result, "clCreateCommandQueue", error);
+}
+
+bool open(int index, void *context, Device **out, DeviceError *error) {
+    const Driver *const d = driver(error);
+    if (!d) return false;
+    auto *const device = static_cast<Device *>(std::calloc(1, sizeof(Device)));
+    if (!device) {
+        set_error(error, CONVT_OUT_OF_MEMORY, "out of memory");
+        return false;
+    }
+    if (!open_queue(*d, index, context, device, error)) {
+        close(device);
+        return false;
+    }
+    *out = device;
+    return true;
+}
+
+int multiprocessors(const Device *device) { return device->multiprocessors; }
+
+bool has_f64(const Device *device) { return device->has_f64; }
+
+const char *name(const Device *device) { return device->name; }
+
+// What halide_buffer_t::device points to.
+struct HalideMemory {
+    std::uint64_t offset;
+    Handle memory;
+};
+
+HalideMemory *of(std::uint64_t memory) { return reinterpret_cast<HalideMemory *>(memory); }
+
+bool wrap(Device *, void *data, std::uint64_t *memory, DeviceError *error) {
+    auto *const m = static_cast<HalideMemory *>(std::malloc(sizeof(HalideMemory)));
+    if (!m) {
+        set_error(error, CONVT_OUT_OF_MEMORY, "out of memory");
+        return false;
+    }
+    *m = {0, data};
+    *memory = reinterpret_cast<std::uint64_t>(m);
+    return true;
+}
+
+void unwrap(std::uint64_t memory) { std::free(of(memory)); }
+
+bool allocate(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error) {
+    const Driver &d = *driver(error);
+    Result result = 0;
+    const Handle buffer = d.create_buffer(device->context, kReadWrite, bytes ? bytes : 1, nullptr, &result);
+    if (failed(result, "clCreateBuffer", error)) return false;
+    if (wrap(device, buffer, memory, error)) return true;
+    d.release_buffer(buffer);
+    return false;
+}
+
+void release(Device *, std::uint64_t memory) {
+    DeviceError ignored;
+    driver(&ignored)->release_buffer(of(memory)->memory);
+    unwrap(memory);
+}
+
+Handle queue_of(const Device *device, void *stream) { return stream ? stream : device->queue; }
+
+bool upload(Device *device, void *stream, const void *from, std::uint64_t to, std::uint64_t bytes, DeviceError *error) {
+    const Driver &d = *driver(error);
+    return !failed(d.write(queue_of(device, stream), of(to)->memory, kBlocking, 0, bytes, from, 0, nullptr, nullptr),
+                   "clEnqueueWriteBuffer", error);
+}
+
+bool download(Device *device, void *stream, std::uint64_t from, void *to, std::uint64_t bytes, DeviceError *error) {
+    const Driver &d = *driver(error);
+    return !failed(d.read(queue_of(device, stream), of(from)->memory, kBlocking, 0, bytes, to, 0, nullptr, nullptr),
+                   "clEnqueueReadBuffer", error);
+}
+
+bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
+    Call call = {device, stream, error};
+    __atomic_store_n(&device->has_kernels, true, __ATOMIC_RELAXED);
+    void *context = &call;
+    arguments[0] = &context;
+    const int result = function(arguments);
+    if (result && error->status == CONVT_OK) set_error(error, CONVT_DEVICE_ERROR, "OpenCL: Halide's error %d", result);
+    return result == 0;
+}
+
+} // namespace
+
+extern const DeviceBackend opencl_backend;
+const DeviceBackend opencl_backend = {count,    describe, open, close,  multiprocessors, has_f64,  name, interface,
+                                      allocate, release,  wrap, unwrap, upload,          download, call};
+
+} // namespace convtranspose
+
+using convtranspose::Call;
+
+extern "C" {
+
+int halide_acquire_cl_context(void *user_context, void **context, void **queue, bool) {
+    const Call *const call = static_cast<Call *>(user_context);
+    *context = *queue = nullptr;
+    if (!call) return 0; // Halide's runtime is being shut down
+    *context = call->device->context;
+    *queue = convtranspose::queue_of(call->device, call->stream);
+    return 0;
+}
+
+int halide_release_cl_context(void *) { return 0; }
+
+void halide_error(void *user_context, const char *text) {
+    if (user_context) {
+        convtranspose::set_error(static_cast<Call *>(user_context)->error, CONVT_DEVICE_ERROR, "OpenCL: %s", text);
+    }
+}
+}

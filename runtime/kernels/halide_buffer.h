@@ -1,0 +1,48 @@
+// A Halide buffer over somebody's memory, as kernels take their tensors.
+#ifndef CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
+#define CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
+
+#include <HalideRuntime.h>
+
+#include <cstdint>
+
+#include "convtranspose/convtranspose.h"
+
+namespace convtranspose {
+
+template<int Dimensions>
+struct Buffer {
+    halide_dimension_t dims[Dimensions] = {};
+    halide_buffer_t raw = {};
+
+    Buffer(const void *host, halide_type_t type) {
+        raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host));
+        raw.type = type;
+        raw.dimensions = Dimensions;
+        raw.dim = dims;
+    }
+
+    void set(int d, std::int64_t min, std::int64_t extent, std::int64_t stride) {
+        // The stride of a single position may be any number, and is of no use.
+        const bool fits = stride == static_cast<std::int32_t>(stride);
+        dims[d] = halide_dimension_t(static_cast<std::int32_t>(min), static_cast<std::int32_t>(extent),
+                                     fits ? static_cast<std::int32_t>(stride) : 0);
+    }
+};
+
+inline halide_type_t type_of(convt_dtype dtype) {
+    switch (dtype) {
+    case CONVT_F16: return halide_type_t(halide_type_float, 16);
+    case CONVT_BF16: return halide_type_t(halide_type_bfloat, 16);
+    case CONVT_F32: return halide_type_t(halide_type_float, 32);
+    case CONVT_F64: return halide_type_t(halide_type_float, 64);
+    case CONVT_U8: return halide_type_t(halide_type_uint, 8);
+    case CONVT_S8: return halide_type_t(halide_type_int, 8);
+    case CONVT_S32: break;
+    }
+    return halide_type_t(halide_type_int, 32);
+}
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_

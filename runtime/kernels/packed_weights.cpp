@@ -1,0 +1,335 @@
+#include "kernels/packed_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "base/half.h"
+
+namespace convtranspose {
+
+namespace {
+
+constexpr std::int64_t kTakenApartBytes = 16 << 10;
+
+// F16 and Bf16 are types to store: zero is all its bits zero, and whether it is finite shows in f32.
+template<typename Sum>
+using Computed = std::conditional_t<std::is_same_v<Sum, F16> || std::is_same_v<Sum, Bf16>, float, Sum>;
+
+// Becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other. Of several sums, none of which waits for another.
+template<typename Sum>
+class FiniteCheck {
+  public:
+    void add(const Sum *values, std::int64_t count) {
+        std::int64_t i = 0;
+        for (; i + kSums <= count; i += kSums) {
+            for (std::int64_t k = 0; k < kSums; k++) sums_[k] += static_cast<Computed<Sum>>(values[i + k]) * 0;
+        }
+        for (; i < count; i++) sums_[0] += static_cast<Computed<Sum>>(values[i]) * 0;
+    }
+    bool finite() const {
+        return std::all_of(sums_, sums_ + kSums, [](Computed<Sum> sum) { return sum == 0; });
+    }
+
+  private:
+    static constexpr std::int64_t kSums = 16;
+    Computed<Sum> sums_[kSums] = {};
+};
+
+// Where each packed tap is among the kernel elements of a pair of channels, in elements.
+std::vector<std::int64_t> tap_offsets(const PackedLayout &p, const std::array<AxisPlan, 3> &axes,
+                                      const WeightsView &w) {
+    std::vector<std::int64_t> offsets;
+    offsets.reserve(static_cast<std::size_t>(p.taps_volume()));
+    for (std::int64_t d = 0; d < p.taps[2]; d++) {
+        for (std::int64_t h = 0; h < p.taps[1]; h++) {
+            for (std::int64_t v = 0; v < p.taps[0]; v++) {
+                offsets.push_back(axes[2].elements.data()[d] * w.k[2] + axes[1].elements.data()[h] * w.k[1] +
+                                  axes[0].elements.data()[v] * w.k[0]);
+            }
+        }
+    }
+    return offsets;
+}
+
+// to[i * kBlock] = from[i * stride] for i below `filled`, then zeros up to `tile`.
+template<int kBlock, typename Stored, typename Operand>
+void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::int64_t tile, Operand *to) {
+    std::int64_t i = 0;
+    for (; i + 4 <= filled; i += 4, from += 4 * stride) { // all loads first: stores might change what the others read
+        const Stored a = from[0], b = from[stride], c = from[2 * stride], d = from[3 * stride];
+        to[i * kBlock] = static_cast<Operand>(a);
+        to[(i + 1) * kBlock] = static_cast<Operand>(b);
+        to[(i + 2) * kBlock] = static_cast<Operand>(c);
+        to[(i + 3) * kBlock] = static_cast<Operand>(d);
+    }
+    for (; i < filled; i++, from += stride) to[i * kBlock] = static_cast<Operand>(*from);
+    for (; i < tile; i++) to[i * kBlock] = Operand();
+}
+
+// kBlock: layout.block.
+template<typename Stored, int kBlock = 1, typename Operand, typename Sum>
+bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const WeightsView &w, const void *bias,
+          Operand *w_out, Sum *bias_out) {
+    const auto *from = static_cast<const Stored *>(w.data);
+    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t block_stride = p.block_stride(); // oc_tile = 0 has one input channel
+    const std::int64_t tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
+    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
+    const std::int64_t all_ic = p.blocks() * kBlock; // with the zeros that fill up blocks
+    const std::int64_t taps_of_plane = p.taps[0] * p.taps[1];
+    const std::vector<std::int64_t> offsets = tap_offsets(p, axes, w);
+    // As many input channels at a time as stay in the first-level cache while their taps are taken apart: all taps of a
+    // pair of channels share cache lines, and a tap's channels are written side by side.
+    const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
+    const std::int64_t at_a_time =
+        std::max<std::int64_t>(kTakenApartBytes / std::max<std::int64_t>(bytes, 1) / kBlock * kBlock, kBlock);
+    FiniteCheck<Operand> check;
+    for (std::int64_t g = 0; g < p.groups(); g++) {
+        for (std::int64_t t = 0; t < p.tiles(); t++) {
+            Operand *const to_tile = w_out + g * group_stride + t * tile_stride;
+            const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
+            for (std::int64_t begin = 0; begin < all_ic; begin += at_a_time) {
+                const std::int64_t count = std::min(at_a_time, all_ic - begin);
+                const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * w.m;
+                Operand *const to_channels = to_tile + begin / kBlock * block_stride;
+                for (std::int64_t d = 0; d < p.taps[2]; d++) {
+                    Operand *const to_plane = to_channels + d * plane_stride;
+                    for (std::int64_t k = 0; k < taps_of_plane; k++) {
+                        Operand *const to_tap = to_plane + k * tap_stride;
+                        const std::int64_t offset = offsets[static_cast<std::size_t>(d * taps_of_plane + k)];
+                        for (std::int64_t ic = 0; ic < count; ic++) {
+                            const std::int64_t there = begin + ic < p.ic ? filled : 0;
+                            gather<kBlock>(channels + ic * w.c + offset, w.m, there, tile,
+                                           to_tap + ic / kBlock * block_stride + ic % kBlock);
+                        }
+                        if (!p.taps_inside) check.add(to_tap, count * tile);
+                    }
+                    if (p.taps_inside) check.add(to_plane, taps_of_plane * count * tile);
+                }
+            }
+        }
+    }
+    const auto *const b = static_cast<const Stored *>(bias);
+    const std::int64_t per_group = p.tiles() * tile;
+    for (std::int64_t g = 0; g < p.groups(); g++) {
+        for (std::int64_t i = 0; i < per_group; i++) {
+            const bool exists = b && g < p.group && i < p.oc;
+            bias_out[g * per_group + i] = exists ? static_cast<Sum>(b[g * p.oc + i]) : Sum();
+        }
+    }
+    return check.finite();
+}
+
+template<typename Packed>
+void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                   const QuantizationValues &q, const WeightsView &w, Packed *w_out, std::int32_t *sums) {
+    const auto *const from = static_cast<const std::uint8_t *>(w.data);
+    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // to u8, whose zero point is 128 more
+    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t block_stride = p.block_stride(); // oc_tile = 0 has one input channel
+    const std::int64_t tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
+    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
+    const std::int64_t per_group = p.biases() / p.groups();
+    std::vector<std::int32_t> zeros(static_cast<std::size_t>(tile));
+    std::vector<std::int32_t> tile_sums(static_cast<std::size_t>(tile * p.taps_volume()));
+    for (std::int64_t g = 0; g < p.groups(); g++) {
+        for (std::int64_t t = 0; t < p.tiles(); t++) {
+            Packed *const to_tile = w_out + g * group_stride + t * tile_stride;
+            const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
+            for (std::int64_t i = 0; i < filled; i++) {
+                zeros[static_cast<std::size_t>(i)] = q.w_zero_point_of(g * p.oc + t * tile + i) + (flip ? 128 : 0);
+            }
+            std::fill(tile_sums.begin(), tile_sums.end(), 0);
+            for (std::int64_t ic = 0; ic < p.blocks() * p.block; ic++) {
+                Packed *const to_channel = to_tile + ic / p.block * block_stride + ic % p.block;
+                std::int32_t *sum = tile_sums.data();
+                for (std::int64_t d = 0; d < p.taps[2]; d++) {
+                    for (std::int64_t h = 0; h < p.taps[1]; h++) {
+                        const std::int64_t at_dh = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
+                                                   axes[1].elements[static_cast<std::size_t>(h)] * w.k[1];
+                        Packed *to = to_channel + d * plane_stride + h * p.taps[0] * tap_stride;
+                        for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride, sum += tile) {
+                            // A block is of channels, or of two taps; those past the last are zeros.
+                            const std::int64_t c = p.pairs_taps ? 0 : ic;
+                            const std::int64_t tap = p.pairs_taps ? 2 * v + ic : v;
+                            const std::int64_t element = axes[0].elements[static_cast<std::size_t>(tap)];
+                            const std::int64_t there = c < p.ic && element >= 0 ? filled : 0;
+                            const std::int64_t at = (g * p.ic + c) * w.c + t * tile * w.m + at_dh + element * w.k[0];
+                            for (std::int64_t i = 0; i < there; i++) {
+                                const std::int32_t value =
+                                    (from[at + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
+                                to[i * p.block] = static_cast<Packed>(value);
+                                sum[i] += value;
+                            }
+                            for (std::int64_t i = there; i < tile; i++) to[i * p.block] = 0;
+                        }
+                    }
+                }
+            }
+            for (std::int64_t k = 0; sums && k < p.taps_volume(); k++) {
+                std::copy_n(tile_sums.data() + k * tile, tile, sums + k * p.biases() + g * per_group + t * tile);
+            }
+        }
+    }
+}
+
+// An element of what is packed as the type of the sums, as the type that it was: exactly.
+void narrow_back(const void *packed, std::int64_t from, convt_dtype dtype, void *w_out, std::int64_t to) {
+    switch (dtype) {
+    case CONVT_F16: static_cast<F16 *>(w_out)[to] = to_f16(static_cast<const float *>(packed)[from]); break;
+    case CONVT_BF16: static_cast<Bf16 *>(w_out)[to] = to_bf16(static_cast<const float *>(packed)[from]); break;
+    case CONVT_F32: static_cast<float *>(w_out)[to] = static_cast<const float *>(packed)[from]; break;
+    case CONVT_F64: static_cast<double *>(w_out)[to] = static_cast<const double *>(packed)[from]; break;
+    case CONVT_U8:
+    case CONVT_S8:
+    case CONVT_S32: break;
+    }
+}
+
+} // namespace
+
+PackedLayout packing_of(const Variant &v) {
+    PackedLayout packing;
+    const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    packing.arithmetic = v.arithmetic;
+    packing.block = std::int64_t{block_of(v)} * (has_rows_of_channels(v) ? blocks_at_once(v) : 1);
+    packing.blocks_at_once = has_rows_of_channels(v) ? 1 : blocks_at_once(v);
+    packing.pairs_taps = pairs_taps(v);
+    packing.taps_inside = has_taps_inside(v);
+    packing.oc_tile = dense_groups ? 0 : v.tile_oc;
+    packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
+    return packing;
+}
+
+bool same_packing(const PackedLayout &a, const PackedLayout &b) {
+    return a.arithmetic == b.arithmetic && a.block == b.block && a.blocks_at_once == b.blocks_at_once &&
+           a.pairs_taps == b.pairs_taps && a.taps_inside == b.taps_inside && a.oc_tile == b.oc_tile &&
+           a.group_tile == b.group_tile;
+}
+
+bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
+                  const WeightsView &w, const void *bias, void *w_out, void *bias_out) {
+    if (layout.arithmetic == Arithmetic::kHalf) {
+        return pack<F16>(layout, axes, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
+    }
+    if (layout.arithmetic == Arithmetic::kBf16) {
+        const auto pack_bf16 = layout.block == 2 ? pack<Bf16, 2, Bf16, float> : pack<Bf16, 32, Bf16, float>;
+        return pack_bf16(layout, axes, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out));
+    }
+    switch (dtype) {
+    case CONVT_F16:
+        return pack<F16>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
+    case CONVT_BF16:
+        return pack<Bf16>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
+    case CONVT_F32:
+        return pack<float>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
+    case CONVT_F64:
+        return pack<double>(layout, axes, w, bias, static_cast<double *>(w_out), static_cast<double *>(bias_out));
+    case CONVT_U8:
+    case CONVT_S8:
+    case CONVT_S32: break;
+    }
+    return false;
+}
+
+void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                    const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out) {
+    if (layout.arithmetic == Arithmetic::kInt8) {
+        pack_integers<std::int8_t>(layout, axes, geometry, q, w, static_cast<std::int8_t *>(w_out), sums_out);
+    } else {
+        pack_integers<std::int16_t>(layout, axes, geometry, q, w, static_cast<std::int16_t *>(w_out), nullptr);
+    }
+}
+
+void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
+                    const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out) {
+    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const std::int64_t block_stride = p.block_stride(), tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
+    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
+    const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
+        switch (p.arithmetic) {
+        case Arithmetic::kFloat: narrow_back(packed, from, dtype, w_out, to); return;
+        case Arithmetic::kHalf: static_cast<F16 *>(w_out)[to] = static_cast<const F16 *>(packed)[from]; return;
+        case Arithmetic::kBf16: static_cast<Bf16 *>(w_out)[to] = static_cast<const Bf16 *>(packed)[from]; return;
+        case Arithmetic::kInt8:
+        case Arithmetic::kInt16: break;
+        }
+        const std::int32_t value = p.arithmetic == Arithmetic::kInt8 ? static_cast<const std::int8_t *>(packed)[from]
+                                                                     : static_cast<const std::int16_t *>(packed)[from];
+        static_cast<std::uint8_t *>(w_out)[to] = static_cast<std::uint8_t>(value + q->w_zero_point_of(m));
+    };
+    for (std::int64_t g = 0; g < p.group; g++) {
+        for (std::int64_t ic = 0; ic < p.ic; ic++) {
+            for (std::int64_t oc = 0; oc < p.oc; oc++) {
+                const std::int64_t from = g * group_stride + oc / tile * tile_stride + ic / p.block * block_stride +
+                                          oc % tile * p.block + ic % p.block;
+                const std::int64_t to = (g * p.ic + ic) * w.c + oc * w.m;
+                const std::int64_t taps_w = static_cast<std::int64_t>(axes[0].elements.size()); // singly, if in pairs
+                for (std::int64_t t = 0; t < taps_w * p.taps[1] * p.taps[2]; t++) {
+                    const std::int64_t v = t % taps_w, h = t / taps_w % p.taps[1], d = t / taps_w / p.taps[1];
+                    if (axes[0].elements[static_cast<std::size_t>(v)] < 0) continue;
+                    const std::int64_t of_plane = p.pairs_taps ? (h * taps_w + v) / 2 : h * taps_w + v;
+                    const std::int64_t at = d * plane_stride + of_plane * tap_stride + (p.pairs_taps ? v % 2 : 0);
+                    const std::int64_t k = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
+                                           axes[1].elements[static_cast<std::size_t>(h)] * w.k[1] +
+                                           axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
+                    unpack(from + at, to + k, g * p.oc + oc);
+                }
+            }
+        }
+    }
+}
+
+EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes) {
+    EpilogueLayout e;
+    e.biases = layout.biases();
+    for (std::size_t a = 0; a < 3 && layout.arithmetic == Arithmetic::kInt8; a++) {
+        e.classes[a] = static_cast<std::int64_t>(axes[a].classes.size());
+    }
+    return e;
+}
+
+void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
+                   const QuantizationValues &q, const std::int32_t *sums, const void *bias, void *out) {
+    const EpilogueLayout e = epilogue_of(layout, axes);
+    auto *const biases = static_cast<std::int32_t *>(out);
+    auto *const factors = reinterpret_cast<float *>(biases + e.bias_count());
+    const std::int64_t per_group = e.biases / layout.groups();
+    const bool real = geometry.y_dtype == CONVT_F32;
+
+    // The bias alone, for each class. Channels past the last have none, and no factor.
+    for (std::int64_t i = 0; i < e.biases; i++) {
+        const std::int64_t g = i / per_group, oc = i % per_group, m = g * layout.oc + oc;
+        const bool exists = g < layout.group && oc < layout.oc;
+        biases[i] = exists && bias && !real ? static_cast<const std::int32_t *>(bias)[m] : 0;
+        factors[i] = exists ? factor_of(q, geometry, m) : 0;
+        factors[e.biases + i] = exists && bias && real ? static_cast<const float *>(bias)[m] : 0;
+    }
+    if (layout.arithmetic != Arithmetic::kInt8) return;
+    for (std::int64_t c = e.classes[0] * e.classes[1] * e.classes[2]; c-- > 0;) {
+        std::copy_n(biases, e.biases, biases + c * e.biases); // class 0 last, as the others are copies of it
+    }
+    const std::int32_t zero = byte_x(q, geometry).zero;
+    if (zero == 0) return;
+    std::int32_t *to = biases;
+    for (const TapClass &d : axes[2].classes) {
+        for (const TapClass &h : axes[1].classes) {
+            for (const TapClass &w : axes[0].classes) {
+                for (std::int64_t td = d.first; td < d.first + d.count; td++) {
+                    for (std::int64_t th = h.first; th < h.first + h.count; th++) {
+                        for (std::int64_t tw = w.first; tw < w.first + w.count; tw++) {
+                            const std::int32_t *const from =
+                                sums + ((td * layout.taps[1] + th) * layout.taps[0] + tw) * e.biases;
+                            for (std::int64_t i = 0; i < e.biases; i++) to[i] -= zero * from[i];
+                        }
+                    }
+                }
+                to += e.biases;
+            }
+        }
+    }
+}
+
+} // namespace convtranspose

@@ -1,0 +1,96 @@
+#include "kernels/post_ops.h"
+#include "cpu/cpu.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+#include "kernels/halide_buffer.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Axes that run on where the one inside them ends become one; the innermost one is dense.
+void merge(PostOpsBox *box) {
+    PostOpsBox merged;
+    merged.axes[merged.count++] = {1, 1, 1};
+    for (std::size_t i = 0; i < box->count; i++) {
+        PostOpsBox::Axis &inner = merged.axes[merged.count - 1];
+        const PostOpsBox::Axis &axis = box->axes[i];
+        if (axis.y_stride == inner.y_stride * inner.extent &&
+            axis.residual_stride == inner.residual_stride * inner.extent) {
+            inner.extent *= axis.extent;
+        } else {
+            merged.axes[merged.count++] = axis;
+        }
+    }
+    if (merged.count == 1) merged.axes[merged.count++] = {1, 0, 0};
+    *box = merged;
+}
+
+} // namespace
+
+Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops) {
+    const convt_post_ops &p = geometry.post_ops;
+    *post_ops = PostOpsCall();
+    if (!has_post_ops(p)) return Status();
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    PostKernel kernel = PostKernel::kClip;
+    float alpha = p.alpha, beta = p.beta;
+    switch (p.activation) {
+    case CONVT_NO_ACTIVATION:
+        alpha = -kInfinity;
+        beta = kInfinity;
+        break;
+    case CONVT_RELU:
+        alpha = 0;
+        beta = kInfinity;
+        break;
+    case CONVT_CLIP: break;
+    case CONVT_LEAKY_RELU: kernel = PostKernel::kLeakyRelu; break;
+    case CONVT_SIGMOID: kernel = PostKernel::kSigmoid; break;
+    case CONVT_TANH: kernel = PostKernel::kTanh; break;
+    }
+    const KernelTable &table = convt_float_kernels;
+    const PostOpsVariant *const end = table.post_ops + table.post_ops_count;
+    const PostOpsVariant *const found = std::find_if(table.post_ops, end, [&](const PostOpsVariant &v) {
+        return v.isa == isa_of_floats(isa) && v.dtype == geometry.y_dtype && v.kernel == kernel &&
+               v.adds_residual == (p.adds_residual != 0);
+    });
+    if (found == end) {
+        return Status(CONVT_UNSUPPORTED, concat("no post-ops of ", isa_name(isa_of_floats(isa)), " for ",
+                                                convt_dtype_name(geometry.y_dtype), " are built in"));
+    }
+    *post_ops = {found->run, alpha, beta, geometry.y_dtype};
+    return Status();
+}
+
+void run_post_ops(const PostOpsCall &post_ops, PostOpsBox box, void *y, const void *residual) {
+    for (std::size_t i = 0; i < box.count; i++) {
+        if (box.axes[i].extent == 0) return;
+    }
+    merge(&box);
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(post_ops.dtype));
+    const halide_type_t type = type_of(post_ops.dtype);
+    std::array<std::int64_t, 8> at = {};
+    for (;;) {
+        std::int64_t y_offset = 0, residual_offset = 0;
+        for (std::size_t i = 2; i < box.count; i++) {
+            y_offset += at[i] * box.axes[i].y_stride;
+            residual_offset += at[i] * box.axes[i].residual_stride;
+        }
+        Buffer<2> out(static_cast<char *>(y) + y_offset * size, type);
+        Buffer<2> added(residual ? static_cast<const char *>(residual) + residual_offset * size : nullptr, type);
+        for (std::size_t i = 0; i < 2; i++) {
+            out.set(static_cast<int>(i), 0, box.axes[i].extent, box.axes[i].y_stride);
+            added.set(static_cast<int>(i), 0, box.axes[i].extent, box.axes[i].residual_stride);
+        }
+        post_ops.run(&out.raw, residual ? &added.raw : &out.raw, post_ops.alpha, post_ops.beta, &out.raw);
+        std::size_t i = 2;
+        while (i < box.count && ++at[i] == box.axes[i].extent) at[i++] = 0;
+        if (i >= box.count) return;
+    }
+}
+
+} // namespace convtranspose

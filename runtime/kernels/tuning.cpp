@@ -1,0 +1,243 @@
+#include "kernels/tuning.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "base/error.h"
+#include "base/once.h"
+#include "cpu/cpu.h"
+#include "kernels/kernel_tables.h"
+
+namespace convtranspose {
+
+namespace {
+
+// One line: an object. Its strings and numbers are kept as text; what an array or an object holds is passed over.
+class LineReader {
+  public:
+    explicit LineReader(std::string_view line) : rest_(line) {}
+
+    bool read(std::map<std::string, std::string> *members) {
+        if (!take('{')) return false;
+        if (take('}')) return at_end();
+        do {
+            std::string name, value;
+            if (!string(&name) || !take(':') || !any_value(&value)) return false;
+            (*members)[name] = value;
+        } while (take(','));
+        return take('}') && at_end();
+    }
+
+  private:
+    void skip_space() {
+        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\t' || rest_[0] == '\r')) rest_.remove_prefix(1);
+    }
+
+    bool take(char c) {
+        skip_space();
+        if (rest_.empty() || rest_[0] != c) return false;
+        rest_.remove_prefix(1);
+        return true;
+    }
+
+    bool at_end() {
+        skip_space();
+        return rest_.empty();
+    }
+
+    bool string(std::string *text) {
+        if (!take('"')) return false;
+        while (!rest_.empty() && rest_[0] != '"') {
+            char c = rest_[0];
+            rest_.remove_prefix(1);
+            if (c == '\\') { // names of CPUs and variants need no other escapes: what has one is kept as it is written
+                if (rest_.empty()) return false;
+                c = rest_[0];
+                rest_.remove_prefix(1);
+                if (c != '"' && c != '\\' && c != '/') text->push_back('\\');
+            }
+            text->push_back(c);
+        }
+        return take('"');
+    }
+
+    bool any_value(std::string *text) {
+        skip_space();
+        if (!rest_.empty() && rest_[0] == '"') return string(text);
+        if (!rest_.empty() && (rest_[0] == '{' || rest_[0] == '[')) return pass_over(text);
+        while (!rest_.empty() && rest_[0] != ',' && rest_[0] != '}' && rest_[0] != ' ') {
+            if (rest_[0] == '{' || rest_[0] == '[' || rest_[0] == ']' || rest_[0] == '"') return false;
+            text->push_back(rest_[0]);
+            rest_.remove_prefix(1);
+        }
+        return !text->empty();
+    }
+
+    // To the bracket that closes the one that is next.
+    bool pass_over(std::string *text) {
+        int depth = 0;
+        do {
+            skip_space();
+            if (rest_.empty()) return false;
+            if (rest_[0] == '"') {
+                std::string unused;
+                if (!string(&unused)) return false;
+                continue;
+            }
+            depth += rest_[0] == '{' || rest_[0] == '[';
+            depth -= rest_[0] == '}' || rest_[0] == ']';
+            rest_.remove_prefix(1);
+        } while (depth > 0);
+        *text = "...";
+        return true;
+    }
+
+    std::string_view rest_;
+};
+
+Status read_record(std::string_view line, TuningRecord *record) {
+    std::map<std::string, std::string> members;
+    if (!LineReader(line).read(&members)) return invalid("it is not a JSON object of strings and numbers");
+    for (const char *const name : {"package", "kernels", "cpu", "isa", "threads", "problem", "variant"}) {
+        if (members.count(name) == 0) return invalid("it has no \"", name, "\"");
+    }
+    if (members["package"] != CONVT_VERSION) {
+        return invalid("it is of version ", members["package"],
+                       " of this library, which is " CONVT_VERSION ": tune again");
+    }
+    if (members["kernels"] != kernels_version()) {
+        return invalid("it is of kernels ", members["kernels"], ", these are ", kernels_version(), ": tune again");
+    }
+    const std::string &threads = members["threads"];
+    const auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), record->threads);
+    if (error != std::errc() || end != threads.data() + threads.size() || record->threads < 0) {
+        return invalid("threads = ", threads, " must be an integer, at least 1, or 0 for any");
+    }
+    record->cpu = members["cpu"];
+    record->isa = members["isa"];
+    record->problem = members["problem"];
+    record->variant = members["variant"];
+    record->ms = std::strtod(members["ms"].c_str(), nullptr);
+    return Status();
+}
+
+} // namespace
+
+Status Tuning::read(std::string_view text, Tuning *tuning) {
+    Tuning result;
+    for (std::size_t line_number = 1; !text.empty(); line_number++) {
+        const std::size_t end = text.find('\n');
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+        TuningRecord record;
+        if (const Status status = read_record(line, &record); !status) {
+            return Status(status.code(), concat("line ", line_number, " of the tuning records: ", status.message()));
+        }
+        result.records_.push_back(std::move(record));
+    }
+    *tuning = std::move(result);
+    return Status();
+}
+
+const TuningRecord *Tuning::find(const std::string &problem, const char *cpu, const char *isa, int threads) const {
+    for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
+        if (record->problem == problem && (record->threads == 0 || record->threads == threads) && record->isa == isa &&
+            (record->cpu == "*" || record->cpu == cpu)) {
+            return &*record;
+        }
+    }
+    return nullptr;
+}
+
+namespace {
+
+Status read_file(const char *path, std::string *text) {
+    std::FILE *const file = std::fopen(path, "rb");
+    if (!file) return invalid("it cannot be opened");
+    char part[4096];
+    for (std::size_t n; (n = std::fread(part, 1, sizeof part, file)) > 0;) text->append(part, n);
+    const bool failed = std::ferror(file) != 0;
+    std::fclose(file);
+    return failed ? invalid("it cannot be read") : Status();
+}
+
+struct FromEnvironment {
+    Tuning tuning;
+    std::string why; // it could not be used
+
+    FromEnvironment() {
+        const char *const path = std::getenv("CONVTRANSPOSE_TUNING");
+        if (!path || !*path) return;
+        std::string text;
+        Status status = read_file(path, &text);
+        if (status) status = Tuning::read(text, &tuning);
+        if (!status) why = concat("CONVTRANSPOSE_TUNING=", path, " is not used: ", status.message());
+    }
+};
+
+// Those of `tuning`, or if that is null of the environment.
+const Tuning &given_or_environment(const Tuning *tuning, std::string *why) {
+    static Once<FromEnvironment> once;
+    const FromEnvironment &environment = once.get([] { return FromEnvironment(); });
+    if (tuning) return *tuning;
+    *why = environment.why;
+    return environment.tuning;
+}
+
+} // namespace
+
+const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
+                                         const char *name, std::string *why) {
+    const Tuning &records = given_or_environment(tuning, why);
+    return records.find(tuning_key(geometry), name, kind, 1);
+}
+
+const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry, Isa isa, int threads,
+                                  std::string *why) {
+    const Tuning *const tuning = &given_or_environment(given, why);
+    if (!geometry.quantized()) isa = isa_of_floats(isa);
+    std::string key;
+    const auto find = [&](const Tuning &records) -> const TuningRecord * {
+        if (records.records().empty()) return nullptr;
+        if (key.empty()) key = tuning_key(geometry);
+        return records.find(key, cpu_name(), isa_name(isa), threads);
+    };
+    if (const TuningRecord *const record = find(*tuning)) return record;
+    for (std::size_t i = 0; kernel_table(i); i++) {
+        if (const TuningRecord *const record = find(tuning_of_table(i, why))) return record;
+    }
+    return nullptr;
+}
+
+std::string tuning_key(const Geometry &g) {
+    TextStream key;
+    key << convt_dtype_name(g.dtype) << (g.layout == CONVT_CHANNELS_LAST ? " nhwc" : " nchw") << " n" << g.batch << " g"
+        << g.group << " ic" << g.in_channels << " oc" << g.out_channels;
+    const auto list = [&](const char *name, const auto &value) {
+        key << name;
+        for (std::size_t a = 0; a < g.axes.size(); a++) key << (a ? "x" : "") << value(g.axes[a]);
+    };
+    // The extent of y settles the padding at the end; where it is beyond all products, that is output_padding.
+    const auto pad_end = [](const AxisGeometry &a) {
+        return (a.in - 1) * a.stride + (a.kernel - 1) * a.dilation + 1 - a.pad_begin - a.out;
+    };
+    list(" i", [](const AxisGeometry &a) { return a.in; });
+    list(" k", [](const AxisGeometry &a) { return a.kernel; });
+    list(" s", [](const AxisGeometry &a) { return a.stride; });
+    list(" p", [](const AxisGeometry &a) { return a.pad_begin; });
+    list("_", [&](const AxisGeometry &a) { return std::max<std::int64_t>(pad_end(a), 0); });
+    list(" op", [&](const AxisGeometry &a) { return std::max<std::int64_t>(-pad_end(a), 0); });
+    list(" d", [](const AxisGeometry &a) { return a.dilation; });
+    if (g.has_bias) key << " bias";
+    if (g.quantized()) key << " w" << convt_dtype_name(g.w_dtype) << " y" << convt_dtype_name(g.y_dtype);
+    return key.str();
+}
+
+const char *kernels_version() { return CONVTRANSPOSE_KERNELS_VERSION; }
+
+} // namespace convtranspose

@@ -1,7 +1,0 @@
-#include "variant.h"
-
-namespace convtranspose {
-
-const KernelTable convt_float_kernels = {};
-
-} // namespace convtranspose

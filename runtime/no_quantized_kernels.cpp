@@ -1,7 +1,0 @@
-#include "variant.h"
-
-namespace convtranspose {
-
-const KernelTable convt_quantized_kernels = {};
-
-} // namespace convtranspose

@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <sstream>
+
+#include "base/error.h"
+#include "cpu/cpu.h"
+#include "plan/layer_plan.h"
+
+namespace convtranspose {
+
+namespace {
+
+constexpr std::int64_t kResiduesShown = 16, kTapsShown = 8;
+
+void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *out) {
+    *out << "axis " << index << ": in " << a.in << ", out " << a.out << ", kernel " << a.kernel << ", stride "
+         << a.stride << ", dilation " << a.dilation << ", output_padding " << a.output_padding << ", pads "
+         << a.pad_begin << " " << a.pad_end << "\n";
+    const std::int64_t residues = std::min(a.stride, a.out);
+    for (std::int64_t r = 0; r < std::min(residues, kResiduesShown); r++) {
+        const Taps taps = taps_of(a, r);
+        *out << "  y[" << a.stride << "*q + " << r << "] <-";
+        if (taps.count == 0) *out << " bias only";
+        for (std::int64_t t = 0; t < std::min(taps.count, kTapsShown); t++) {
+            const std::int64_t offset = taps.offset + t * a.offset_step;
+            *out << (t ? " +" : "") << " w[" << taps.kernel_begin + t * a.kernel_step << "] x[q"
+                 << (offset < 0 ? " - " : " + ") << (offset < 0 ? -offset : offset) << "]";
+        }
+        if (taps.count > kTapsShown) *out << " + " << taps.count - kTapsShown << " more";
+        *out << "\n";
+    }
+    if (residues > kResiduesShown) *out << "  and " << residues - kResiduesShown << " more residues\n";
+}
+
+std::string bytes(double n) {
+    char text[32];
+    if (n < 1024) {
+        std::snprintf(text, sizeof text, "%.0f B", n);
+    } else if (n < 1024 * 1024) {
+        std::snprintf(text, sizeof text, "%.1f KiB", n / 1024);
+    } else {
+        std::snprintf(text, sizeof text, "%.1f MiB", n / 1024 / 1024);
+    }
+    return text;
+}
+
+double elements(const Shape &shape) { return static_cast<double>(volume(shape)); }
+
+// "0.25", or "0.25 .. 0.5 (64 output channels)".
+template<typename T>
+std::string range(const std::vector<T> &values) {
+    if (values.empty()) return "none (0 output channels)";
+    if (values.size() == 1) return concat(values[0]);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    return concat(*least, " .. ", *most, " (", values.size(), " output channels)");
+}
+
+void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
+    const Geometry &g = plan.geometry();
+    if (!plan.quantization()) {
+        *out << "scales and zero points with each run\n";
+        return;
+    }
+    const QuantizationValues &q = *plan.quantization();
+    *out << "x_scale " << q.x_scale << ", x_zero_point " << q.x_zero_point << "; w_scale " << range(q.w_scale)
+         << ", w_zero_point " << range(q.w_zero_point);
+    if (g.y_dtype != CONVT_F32) *out << "; y_scale " << q.y_scale << ", y_zero_point " << q.y_zero_point;
+    const OutputRange r = output_range(q, g);
+    if (g.y_dtype == CONVT_F32) {
+        *out << "; y in " << r.least << " .. " << r.most << "\n";
+    } else {
+        *out << "; y in " << static_cast<double>(r.least) + r.zero_point << " .. "
+             << static_cast<double>(r.most) + r.zero_point << "\n";
+    }
+    const WeightFacts *const facts = plan.facts();
+    if (!facts) {
+        *out << "weights of each run decide between 8-bit, 16-bit and 64-bit arithmetic\n";
+        return;
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, "%.0f", facts->bound);
+    *out << "sums are at most " << text << " in magnitude, of 2147483647 that 32 bits hold"
+         << (facts->fits_int32 ? "" : ": too close for other zero points, so they are kept in 64") << "; weights "
+         << (facts->fits_int8 ? "fit" : "do not fit") << " in 8 bits less their zero points\n";
+}
+
+void explain_post_ops(const convt_post_ops &p, std::ostringstream *out) {
+    if (!has_post_ops(p)) return;
+    *out << "then" << (p.adds_residual ? " + residual" : "");
+    switch (p.activation) {
+    case CONVT_NO_ACTIVATION: break;
+    case CONVT_RELU: *out << " relu"; break;
+    case CONVT_LEAKY_RELU: *out << " leaky relu of slope " << p.alpha; break;
+    case CONVT_CLIP: *out << " clip to " << p.alpha << " .. " << p.beta; break;
+    case CONVT_SIGMOID: *out << " sigmoid"; break;
+    case CONVT_TANH: *out << " tanh"; break;
+    }
+    *out << ", on pieces of y that are still in the cache\n";
+}
+
+// What of the layer is built into a variant: "56 input channels; the taps along w; 256 columns of y; 2 taps along h".
+std::string built_in_of(const BuiltIn &b) {
+    std::string text;
+    const auto add = [&](const std::string &what) { text += (text.empty() ? "" : "; ") + what; };
+    if (b.ic) add(concat(b.ic, " input channels"));
+    if (b.oc) add(concat(b.oc, " output channels"));
+    const char *const axes[3] = {"w", "h", "d"}, *const extents[3] = {"columns", "rows", "planes"};
+    for (std::size_t a = 0; a < 3; a++) {
+        const BuiltInAxis &axis = b.axes[a];
+        if (axis.table) {
+            add(concat("the taps along ", axes[a]));
+        } else if (axis.count) {
+            add(concat(axis.count, " taps along ", axes[a]));
+        }
+        if (axis.out) add(concat(axis.out, " ", extents[a], " of y"));
+    }
+    return text;
+}
+
+std::string reading_of_x(const Core &core) {
+    const std::int64_t strips = core.strip_count();
+    const std::string in_strips = strips > 1 ? concat(", in ", strips, " strips") : std::string();
+    if (!core.copies_x()) return "read in place" + in_strips;
+    if (core.copies_row_ends()) {
+        return "read in place" + in_strips + ", but for the ends of rows, which are copied, with zeros around them";
+    }
+    if (!core.copies_ends()) return "copied, with zeros around it" + in_strips;
+    return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
+}
+
+// Lists the candidates that can compute the layer, by estimate; then the rest, by what stands against them.
+void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
+    struct Able {
+        const char *name;
+        double cost, copying; // cycles; the latter of the former
+        bool chosen;
+    };
+    std::vector<Able> able;
+    std::vector<std::pair<std::string, std::string>> refusals; // and names
+    for (const MethodEstimate &m : plan.estimates()) able.push_back({m.name, m.cost, 0, m.name == plan.method()});
+    const Variant &chosen = plan.core().variant();
+    for (const Candidate &c : plan.candidates()) {
+        const Variant &v = *c.variant;
+        if (!c.refusal.text) {
+            able.push_back({v.name, c.cost, c.copying, &v == &chosen && !plan.method()});
+            continue;
+        }
+        const std::string why = to_string(c.refusal);
+        const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
+        if (same != refusals.end()) {
+            same->second.append(", ").append(v.name);
+        } else {
+            refusals.emplace_back(why, v.name);
+        }
+    }
+    std::stable_sort(able.begin(), able.end(), [](const Able &a, const Able &b) { return a.cost < b.cost; });
+    char text[128];
+    for (const Able &a : able) {
+        std::snprintf(text, sizeof text, "  %c %-32s %.3g", a.chosen ? '*' : ' ', a.name, a.cost);
+        *out << text;
+        std::snprintf(text, sizeof text, ", %.3g of them to copy x", a.copying);
+        *out << (a.copying > 0 ? text : "") << "\n";
+    }
+    for (const auto &[why, names] : refusals) *out << "  no: " << why << ": " << names << "\n";
+}
+
+} // namespace
+
+std::string explain(const LayerPlan &plan) {
+    const Geometry &g = plan.geometry();
+    const auto size = [](convt_dtype dtype) { return static_cast<double>(convt_dtype_size(dtype)); };
+    TextStream out;
+    out << (g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ") << convt_dtype_name(g.dtype);
+    if (g.quantized()) out << " x, " << convt_dtype_name(g.w_dtype) << " w, " << convt_dtype_name(g.y_dtype) << " y";
+    out << ", " << (g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first") << ", group " << g.group
+        << "\n"
+        << "x " << to_string(g.x_shape) << "  w " << to_string(g.w_shape) << (g.has_bias ? "  bias" : "  no bias")
+        << "  -> y " << to_string(g.y_shape) << "\n";
+    if (!g.given_x_shape.empty())
+        out << "given as x " << to_string(g.given_x_shape)
+            << (volume(g.w_shape) ? ": axes of one position are left out\n"
+                                  : ": without weights, its extents do not matter\n");
+    for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
+    if (g.quantized()) explain_quantization(plan, &out);
+    explain_post_ops(g.post_ops, &out);
+    const double macs = count_macs(g), x = elements(g.x_shape) * size(g.dtype),
+                 w = elements(g.w_shape) * size(g.w_dtype), y = elements(g.y_shape) * size(g.y_dtype);
+    char text[64];
+    std::snprintf(text, sizeof text, "%.6g", macs);
+    out << "multiply-adds " << text << "; x " << bytes(x) << ", w " << bytes(w) << ", y " << bytes(y);
+    if (x + w + y > 0) {
+        std::snprintf(text, sizeof text, "%.1f", 2 * macs / (x + w + y));
+        out << "; " << text << (g.quantized() ? " operations per byte" : " flops per byte");
+    }
+    out << "\npacked weights "
+        << (plan.weights_at_run_time() ? "with each run, in the workspace"
+                                       : bytes(static_cast<double>(plan.packed_bytes())))
+        << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads "
+        << plan.settings().parallel.threads << "; isa " << isa_name(plan.core().variant().isa) << "\n";
+
+    const Variant *chosen = &plan.core().variant();
+    out << "variant " << chosen->name << ": " << plan.reason() << "\n"
+        << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
+        << "  x is " << reading_of_x(plan.core()) << "\n"
+        << (plan.core().row_end() ? concat("  rows end in a tile of ", plan.core().row_end()->name, "\n")
+                                  : std::string())
+        << "candidates, by estimated cycles:\n";
+    explain_candidates(plan, &out);
+    return out.str();
+}
+
+} // namespace convtranspose

@@ -1,0 +1,238 @@
+// A run of a plan: by a method, by a core, or over leading axes by a core for each of their taps.
+#include <algorithm>
+
+#include "algorithms/algorithm.h"
+#include "base/error.h"
+#include "base/half.h"
+#include "base/shape.h"
+#include "base/tensor_copy.h"
+#include "plan/layer_plan.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Rounds sums to y's type, the only rounding there is.
+void finish(convt_dtype dtype, double sum, void *y) {
+    switch (dtype) {
+    case CONVT_F16: *static_cast<F16 *>(y) = to_f16(static_cast<float>(sum)); break;
+    case CONVT_BF16: *static_cast<Bf16 *>(y) = to_bf16(static_cast<float>(sum)); break;
+    case CONVT_F32: *static_cast<float *>(y) = static_cast<float>(sum); break;
+    case CONVT_F64: *static_cast<double *>(y) = sum; break;
+    case CONVT_U8: // quantized sums end in requantize()
+    case CONVT_S8:
+    case CONVT_S32: break;
+    }
+}
+
+double load(convt_dtype dtype, const void *p) {
+    switch (dtype) {
+    case CONVT_F16: return static_cast<double>(static_cast<float>(*static_cast<const F16 *>(p)));
+    case CONVT_BF16: return static_cast<double>(static_cast<float>(*static_cast<const Bf16 *>(p)));
+    case CONVT_F32: return static_cast<double>(*static_cast<const float *>(p));
+    case CONVT_F64: return *static_cast<const double *>(p);
+    case CONVT_U8: return *static_cast<const std::uint8_t *>(p);
+    case CONVT_S8: return *static_cast<const std::int8_t *>(p);
+    case CONVT_S32: break;
+    }
+    return *static_cast<const std::int32_t *>(p);
+}
+
+} // namespace
+
+// The core that the run's weights, if it has some, allow. Null: what they ask for overflows.
+const Core *LayerPlan::core_for(const RunTensors &t, void *workspace) const {
+    if (!weights_at_run_time() || !geometry_.quantized() || core_.variant().family == Family::kReference) return &core_;
+    const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b, workspace);
+    const auto allowed = [&](const Core &core) {
+        if (core.variant().family == Family::kReference) return true;
+        return core.variant().arithmetic == Arithmetic::kInt8 ? facts.fits_int8 && facts.fits_int32 : facts.fits_int32;
+    };
+    if (allowed(core_)) return &core_;
+    const auto found = std::find_if(fallbacks_.begin(), fallbacks_.end(), allowed);
+    return found == fallbacks_.end() ? nullptr : &*found;
+}
+
+Status LayerPlan::run(const RunTensors &t, void *workspace) const {
+    if (volume(geometry_.y_shape) == 0) return Status();
+
+    Block block;
+    if (!workspace && workspace_bytes_) {
+        block = workspaces_.take(workspace_bytes_);
+        if (!block) return out_of_memory(workspace_bytes_, "workspace");
+        workspace = block.data();
+    }
+    if (method_) {
+        Status status = method_->run(t, static_cast<char *>(workspace));
+        if (status && post_ops_.run) finish_whole(t);
+        workspaces_.put(std::move(block));
+        return status;
+    }
+    char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
+                *const core_workspace = run_epilogue + run_epilogue_bytes_;
+    const Core *core = core_for(t, core_workspace);
+    if (!core) {
+        workspaces_.put(std::move(block));
+        return Status(CONVT_OVERFLOW,
+                      "sums of these weights may not fit in 32 bits, and the kernel that sums in 64 cannot "
+                      "count the elements of so large a layer: make it smaller, or the weights");
+    }
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
+
+    Core::Operands operands;
+    operands.x = t.x;
+    operands.x_strides = tensor_strides(core_geometry_, t.x_strides);
+    if (const Refusal refusal = core->overflow_of_strides(operands.x_strides); refusal.text) {
+        workspaces_.put(std::move(block));
+        return Status(CONVT_OVERFLOW, to_string(refusal));
+    }
+    operands.y = t.y;
+    operands.y_strides = tensor_strides(core_geometry_, t.y_strides);
+    operands.workspace = core_workspace;
+    operands.packed = packed_ ? packed_->block.data() : run_packed;
+    if (!packed_ && !pack(*core, t.w, t.b, q, run_packed) && !fallbacks_.empty()) core = &fallbacks_.back();
+    if (q) {
+        operands.epilogue = epilogue_.data();
+        if (!packed_ || t.quantization) {
+            const void *const b = !packed_ ? t.b : packed_->bias.data();
+            prepare(*core, *q, operands.packed, b, run_epilogue);
+            operands.epilogue = run_epilogue;
+        }
+        operands.byte_x = byte_x(*q, geometry_);
+        operands.range = output_range(*q, geometry_);
+    }
+
+    if (post_ops_.run && !leading_) {
+        operands.post_ops = &post_ops_;
+        operands.residual = t.residual;
+        if (t.residual) operands.residual_strides = tensor_strides(core_geometry_, t.residual_strides);
+    }
+    if (leading_) {
+        run_leading(*core, t, operands, core_workspace + core_workspace_bytes_);
+        if (post_ops_.run) finish_whole(t);
+    } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
+        operands.y = core_workspace + core_workspace_bytes_;
+        operands.y_strides = tensor_strides(core_geometry_, dense_strides(geometry_.y_shape));
+        core->run(operands, settings_.parallel);
+        copy_apart(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), operands.y, t.y, t.y_strides);
+    } else {
+        core->run(operands, settings_.parallel);
+    }
+    workspaces_.put(std::move(block));
+    return Status();
+}
+
+// What follows a layer whose cores do not compute y piece by piece.
+void LayerPlan::finish_whole(const RunTensors &t) const {
+    const Shape &shape = geometry_.y_shape;
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    // As many axes at a time as a box has: the others are gone through one by one.
+    const std::size_t others =
+        shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;
+    const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
+    PostOpsBox box;
+    for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
+    std::int64_t boxes = 1;
+    for (std::size_t i = 0; i < others; i++) boxes *= shape[i];
+    for (std::int64_t index = 0; index < boxes; index++) {
+        std::int64_t y_offset = 0, residual_offset = 0, rest = index;
+        for (std::size_t i = others; i-- > 0; rest /= shape[i]) {
+            y_offset += rest % shape[i] * t.y_strides[i];
+            residual_offset += rest % shape[i] * residual_stride(i);
+        }
+        run_post_ops(post_ops_, box, static_cast<char *>(t.y) + y_offset * size,
+                     t.residual ? static_cast<const char *>(t.residual) + residual_offset * size : nullptr);
+    }
+}
+
+// Each position of the leading axes is the sum, over the taps of those, of a core's results. operands: those of the whole
+// layer; workspace: partial_bytes_.
+void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operands operands, char *workspace) const {
+    const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
+    const std::size_t first_axis = channels_last ? 1 : 2; // of the leading axes in x and y
+    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
+               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
+    const void *const b = !packed_ ? t.b : packed_->bias.data();
+    const auto bias_of = [&](std::size_t m) {
+        return b ? load(geometry_.b_dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.b_dtype)) : 0;
+    };
+    // An f32 y of integer sums has its bias added to the product, not to the sum.
+    const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
+
+    // The partial result, dense in y's layout; the sums, in the same order.
+    Shape inner = {core_geometry_.batch};
+    if (!channels_last) inner.push_back(core_geometry_.out_channels);
+    for (const AxisGeometry &a : core_geometry_.axes) inner.push_back(a.out);
+    if (channels_last) inner.push_back(core_geometry_.out_channels);
+    const auto elements = static_cast<std::size_t>(volume(inner));
+    const std::size_t channel = channels_last ? inner.size() - 1 : 1;
+    char *const partial = workspace;
+    auto *const total = reinterpret_cast<double *>(partial + round_up(elements * convt_dtype_size(problem_.y_dtype)));
+    const char *const packed = static_cast<const char *>(operands.packed);
+    const char *const epilogue = static_cast<const char *>(operands.epilogue);
+    operands.y = partial;
+    operands.y_strides = tensor_strides(core_geometry_, dense_strides(inner));
+
+    // All book-keeping is made before anything of y is written: then nothing is left that can fail.
+    std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
+    std::vector<std::int64_t> position(inner.size()), strides(t.y_strides.begin(), t.y_strides.end());
+    std::vector<Taps> taps(leading_);
+    for (std::size_t a = 0; a < leading_; a++) out_extents.push_back(geometry_.axes[a].out);
+    strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(first_axis),
+                  strides.begin() + static_cast<std::ptrdiff_t>(first_axis + leading_));
+    do {
+        std::fill(position.begin(), position.end(), 0);
+        for (std::size_t i = 0; i < elements; i++) {
+            total[i] = bias_in_sum ? bias_of(static_cast<std::size_t>(position[channel])) : 0;
+            next(inner, &position);
+        }
+        bool any = true;
+        for (std::size_t a = 0; a < leading_; a++) {
+            taps[a] = taps_of(geometry_.axes[a], at[a] % geometry_.axes[a].stride);
+            tap_extents[a] = taps[a].count;
+            any = any && taps[a].count > 0;
+        }
+        std::fill(tap.begin(), tap.end(), 0);
+        if (any) {
+            do {
+                std::int64_t element = 0, offset = 0;
+                bool inside = true;
+                for (std::size_t a = 0; a < leading_; a++) {
+                    const AxisGeometry &axis = geometry_.axes[a];
+                    const std::int64_t i = at[a] / axis.stride + taps[a].offset + tap[a] * axis.offset_step;
+                    inside = inside && i >= 0 && i < axis.in;
+                    offset += i * t.x_strides[first_axis + a];
+                    element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step;
+                }
+                if (!inside) continue;
+                operands.x = static_cast<const char *>(t.x) + offset * x_size;
+                operands.packed = packed + element * static_cast<std::int64_t>(core.packed_bytes());
+                if (epilogue) operands.epilogue = epilogue + element * static_cast<std::int64_t>(core.epilogue_bytes());
+                core.run(operands, settings_.parallel);
+                for (std::size_t i = 0; i < elements; i++) {
+                    total[i] += load(problem_.y_dtype, partial + i * convt_dtype_size(problem_.y_dtype));
+                }
+            } while (next(tap_extents, &tap));
+        }
+        std::int64_t y_offset = 0;
+        for (std::size_t a = 0; a < leading_; a++) y_offset += at[a] * t.y_strides[first_axis + a];
+        std::fill(position.begin(), position.end(), 0);
+        for (std::size_t i = 0; i < elements; i++) {
+            std::int64_t to = y_offset;
+            for (std::size_t d = 0; d < inner.size(); d++) to += position[d] * strides[d];
+            char *const y = static_cast<char *>(t.y) + to * y_size;
+            if (q) {
+                const auto m = position[channel];
+                const double addend = bias_in_sum ? 0 : bias_of(static_cast<std::size_t>(m));
+                requantize(geometry_, total[i], factor_of(*q, geometry_, m), static_cast<float>(addend), operands.range,
+                           y);
+            } else {
+                finish(geometry_.dtype, total[i], y);
+            }
+            next(inner, &position);
+        }
+    } while (next(out_extents, &at));
+}
+
+} // namespace convtranspose

@@ -1,0 +1,196 @@
+#include "problem/axis_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "base/division.h"
+
+namespace convtranspose {
+
+namespace {
+
+// A table has a row for every residue up to so many. Of more, those without taps that lie side by side, so many or more,
+// share rows: strides of 10^8 are valid, and so few of their residues have taps.
+constexpr std::int64_t kMostRows = 4096, kSharedRows = 1024;
+
+// Taps of one residue that are neighbours among the packed ones: of rising offsets, geometry.offset_step apart.
+struct TapRun {
+    std::int64_t residue, offset; // offset: of the first
+    std::int32_t place, count;    // place: of the first one's element
+};
+
+// Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on the pads,
+// the order does not.
+std::vector<std::int32_t> order_elements(const AxisGeometry &g, std::int64_t weight_stride) {
+    // Elements `period` apart meet the same residue.
+    const std::int64_t period = weight_stride / std::gcd(weight_stride, g.dilation),
+                       firsts = std::min(period, g.kernel);
+    std::vector<std::int64_t> first(static_cast<std::size_t>(firsts));
+    std::iota(first.begin(), first.end(), std::int64_t{0});
+    std::sort(first.begin(), first.end(), [&](std::int64_t a, std::int64_t b) {
+        return a * g.dilation % weight_stride < b * g.dilation % weight_stride;
+    });
+    std::vector<std::int32_t> elements;
+    elements.reserve(static_cast<std::size_t>(g.kernel));
+    for (const std::int64_t k : first) {
+        for (std::int64_t at = k + (g.kernel - 1 - k) / period * period; at >= 0; at -= period)
+            elements.push_back(static_cast<std::int32_t>(at));
+    }
+    return elements;
+}
+
+// The taps of all residues that some output position meets inside x, by residue. *inside: how many of each do so, in all.
+std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
+    const AxisGeometry &g = p.geometry;
+    const std::int64_t q_extent = p.q_extent();
+    std::vector<TapRun> taps;
+    for (std::size_t i = 0; i < p.elements.size(); i++) {
+        // Element k of position 0 of x lands here.
+        const std::int64_t lands = p.elements[i] * g.dilation - g.pad_begin,
+                           residue = lands - floor_div(lands, g.stride) * g.stride;
+        if (residue >= g.out) continue;
+        const std::int64_t offset = (residue - lands) / g.stride, positions = ceil_div(g.out - residue, g.stride);
+        if (offset >= g.in || -offset >= positions) continue;
+        const std::int64_t begin = std::clamp<std::int64_t>(-offset, 0, q_extent);
+        *inside += static_cast<double>(std::clamp(g.in - offset, begin, q_extent) - begin);
+        const auto place = static_cast<std::int32_t>(i);
+        if (!taps.empty() && taps.back().residue == residue && taps.back().place + taps.back().count == place) {
+            taps.back().count++;
+        } else {
+            taps.push_back({residue, offset, place, 1});
+        }
+    }
+    std::sort(taps.begin(), taps.end(), [](const TapRun &a, const TapRun &b) { return a.residue < b.residue; });
+    return taps;
+}
+
+} // namespace
+
+std::vector<std::int32_t> AxisPlan::row_for_each() const {
+    if (has_row_for_each()) return table;
+    std::vector<std::int32_t> all;
+    for (const ResidueRun &run : runs) {
+        const auto first = table.begin() + static_cast<std::ptrdiff_t>(kTapColumns * run.row);
+        all.insert(all.end(), first, first + static_cast<std::ptrdiff_t>(kTapColumns * run.count));
+    }
+    return all;
+}
+
+bool AxisPlan::fits_kernels() const {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    return step <= kMost && q_extent() + high - 1 <= kMost && low >= -kMost;
+}
+
+AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues) {
+    AxisPlan p;
+    p.geometry = geometry;
+    p.residues = all_residues ? geometry.stride : std::min(geometry.stride, geometry.out);
+    p.elements = order_elements(geometry, weight_stride);
+    double inside = 0;
+    const std::vector<TapRun> reached = reached_taps(p, &inside);
+
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> classes;
+    const auto add_row = [&](std::int32_t offset, const TapClass &own) {
+        const auto [found, is_new] =
+            classes.try_emplace({own.first, own.count}, static_cast<std::int32_t>(p.classes.size()));
+        if (is_new) p.classes.push_back(own);
+        p.table.insert(p.table.end(), {offset, own.count, own.first, found->second});
+    };
+    // Residues from `more` on have one position less. With a row for each, those without outputs have one too.
+    const std::int64_t more = geometry.out % geometry.stride, with_outputs = std::min(geometry.stride, geometry.out);
+    const auto add_run = [&](std::int64_t first, std::int64_t count, std::int64_t row, bool has_taps) {
+        const std::int64_t split = std::clamp(more, first, first + count), end = std::min(first + count, with_outputs);
+        for (const auto &[from, to] : {std::pair(first, split), std::pair(split, end)}) {
+            if (from >= to) continue;
+            const std::int64_t q_extent = (geometry.out - from + geometry.stride - 1) / geometry.stride;
+            p.runs.push_back({from, to - from, row + (has_taps ? from - first : 0), q_extent, has_taps});
+        }
+    };
+    const auto add_empty_rows = [&](std::int64_t count) {
+        for (std::int64_t i = 0; i < count; i++) add_row(0, TapClass());
+    };
+    const bool each = p.residues <= kMostRows;
+    const std::int64_t shared_rows = each ? 0 : kSharedRows;
+    add_empty_rows(shared_rows);
+
+    std::int64_t next = 0, run_first = 0, run_row = p.rows(); // the residue after the last row, and the run under way
+    // Rows up to a residue; those of a long gap are shared.
+    const auto fill_up_to = [&](std::int64_t residue) {
+        if (each || residue - next < kSharedRows) {
+            add_empty_rows(residue - next);
+        } else {
+            if (next > run_first) add_run(run_first, next - run_first, run_row, true);
+            for (std::int64_t r = next; r < residue; r += kSharedRows)
+                add_run(r, std::min(kSharedRows, residue - r), 0, false);
+            run_first = residue;
+            run_row = p.rows();
+        }
+        next = residue;
+    };
+    std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
+    for (const TapRun &taps : reached) {
+        fill_up_to(taps.residue);
+        add_row(static_cast<std::int32_t>(taps.offset), {taps.place, taps.count});
+        next++;
+        const std::int64_t end = taps.offset + (taps.count - 1) * geometry.offset_step + 1;
+        p.low = p.max_count ? std::min(p.low, taps.offset) : taps.offset;
+        p.high = p.max_count ? std::max(p.high, end) : end;
+        p.max_count = std::max(p.max_count, taps.count);
+        p.taps += taps.count;
+        shared_begin = std::max(shared_begin, taps.offset);
+        shared_end = std::min(shared_end, taps.offset + taps.count);
+    }
+    const bool all_have_taps =
+        next == p.residues && p.rows() == p.residues && p.classes.size() > 0 &&
+        std::none_of(p.classes.begin(), p.classes.end(), [](const TapClass &c) { return c.count == 0; });
+    fill_up_to(p.residues);
+    if (next > run_first) add_run(run_first, next - run_first, run_row, true);
+    p.taps_inside = inside / static_cast<double>(p.q_extent());
+    if (p.max_count > 1 || geometry.offset_step <= std::numeric_limits<std::int32_t>::max())
+        p.step = geometry.offset_step;
+    if (geometry.offset_step == 1 && all_have_taps && shared_begin < shared_end) {
+        p.shared_first = static_cast<std::int32_t>(shared_begin);
+        p.shared_count = static_cast<std::int32_t>(shared_end - shared_begin);
+    }
+    return p;
+}
+
+void pair_taps(AxisPlan *plan) {
+    const AxisGeometry &g = plan->geometry;
+    std::vector<std::int32_t> pairs;
+    // For an element at a place of the old order, the new tap that it is in, and whether it is the second one there.
+    std::vector<std::int32_t> tap_of(plan->elements.size());
+    std::vector<bool> is_second(plan->elements.size());
+    for (std::size_t begin = 0, end = 0; begin < plan->elements.size(); begin = end) {
+        const auto meets = [&](std::size_t i) { return plan->elements[i] * g.dilation % g.stride; };
+        for (end = begin; end < plan->elements.size() && meets(end) == meets(begin); end++) {
+            tap_of[end] = static_cast<std::int32_t>((pairs.size() + (end - begin)) / 2);
+            is_second[end] = (end - begin) % 2 != 0;
+        }
+        pairs.insert(pairs.end(), plan->elements.begin() + static_cast<std::ptrdiff_t>(begin),
+                     plan->elements.begin() + static_cast<std::ptrdiff_t>(end));
+        if (pairs.size() % 2) pairs.push_back(-1);
+    }
+    plan->max_count = 0;
+    for (std::int64_t r = 0; r < plan->rows(); r++) {
+        std::int32_t *const row = plan->table.data() + kTapColumns * r;
+        if (row[1] == 0) continue;
+        // The first tap's partner reads one step before it, outside of x, if no position meets it inside.
+        const auto first = static_cast<std::size_t>(row[2]);
+        const std::int64_t before = is_second[first] ? 1 : 0, offset = row[0] - before * g.offset_step;
+        plan->low = std::min(plan->low, offset);
+        row[0] = static_cast<std::int32_t>(offset);
+        row[1] = static_cast<std::int32_t>((row[1] + before + 1) / 2);
+        row[2] = tap_of[first];
+        plan->max_count = std::max(plan->max_count, row[1]);
+    }
+    plan->elements = std::move(pairs);
+    plan->step = 2 * g.offset_step;
+    plan->paired = true;
+}
+
+} // namespace convtranspose

@@ -1,0 +1,468 @@
+#include "problem/geometry.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "base/division.h"
+#include "base/error.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Kernels index with 32 bits.
+constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
+
+// Strides, dilations and pads stay below this, and so does the natural size: the sum of two of them, a residue and an
+// extent then fits in 64 bits wherever geometry is computed.
+constexpr std::int64_t kMaxAttribute = std::int64_t{1} << 61;
+
+bool given(const convt_ints &list) { return list.data != nullptr; }
+
+Shape to_shape(const convt_ints &list) { return given(list) ? Shape(list.data, list.data + list.size) : Shape(); }
+
+// a * b mod m for 0 <= a, b < m, by halves where the product would not fit.
+std::int64_t multiply_mod(std::int64_t a, std::int64_t b, std::int64_t m) {
+    if (m <= kMaxExtent) return a * b % m;
+    std::int64_t product = 0;
+    for (; b > 0; b /= 2) {
+        if (b % 2) product = (product + a) % m;
+        a = 2 * a % m;
+    }
+    return product;
+}
+
+// The inverse of a modulo m, where gcd(a, m) = 1.
+std::int64_t inverse_mod(std::int64_t a, std::int64_t m) {
+    // Invariant of Euclid's algorithm: r = t * a and next_r = next_t * a, modulo m.
+    std::int64_t r = m, t = 0, next_r = a % m, next_t = 1 % m;
+    while (next_r != 0) {
+        const std::int64_t quotient = r / next_r;
+        r = std::exchange(next_r, r - quotient * next_r);
+        t = std::exchange(next_t, t - quotient * next_t);
+    }
+    return t < 0 ? t + m : t;
+}
+
+// An attribute with one value per spatial axis. On success *values holds them, or `size` times `missing`.
+Status read_list(const char *name, const convt_ints &list, std::size_t size, const char *rule, std::int64_t missing,
+                 std::int64_t least, const char *bound, Shape *values) {
+    if (given(list) && list.size != size) {
+        return invalid(name, " has ", list.size, " elements, needs ", size, " (", rule, " per spatial axis)");
+    }
+    *values = given(list) ? to_shape(list) : Shape(size, missing);
+    for (std::size_t i = 0; i < size; ++i) {
+        const std::int64_t value = (*values)[i];
+        if (value < least) return invalid(element(name, i), " = ", value, " must ", bound);
+        if (value >= kMaxAttribute) {
+            return overflow(element(name, i), " = ", value, " does not fit: must be less than 2^61");
+        }
+    }
+    return Status();
+}
+
+// A shape whose every extent is one that a kernel can index.
+Status read_shape(const char *name, const convt_ints &list, Shape *shape) {
+    if (!given(list)) return invalid(name, " is missing");
+    *shape = to_shape(list);
+    for (std::size_t i = 0; i < shape->size(); ++i) {
+        const std::int64_t extent = (*shape)[i];
+        if (extent < 0) return invalid(element(name, i), " = ", extent, " must not be negative");
+        if (extent > kMaxExtent) return overflow(element(name, i), " = ", extent, " exceeds ", kMaxExtent);
+    }
+    return Status();
+}
+
+Status check_bytes(const char *name, const Shape &shape, convt_dtype dtype) {
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return Status();
+    std::int64_t bytes = static_cast<std::int64_t>(convt_dtype_size(dtype));
+    for (const std::int64_t extent : shape) {
+        if (__builtin_mul_overflow(bytes, extent, &bytes)) {
+            return overflow(name, " of shape ", to_string(shape), " and type ", convt_dtype_name(dtype),
+                            " does not fit in 2^63 - 1 bytes");
+        }
+    }
+    return Status();
+}
+
+enum class AutoPad { notset, same_upper, same_lower, valid };
+
+Status read_auto_pad(const char *text, AutoPad *auto_pad) {
+    const std::string value = text ? text : "NOTSET";
+    if (value == "NOTSET") {
+        *auto_pad = AutoPad::notset;
+    } else if (value == "SAME_UPPER") {
+        *auto_pad = AutoPad::same_upper;
+    } else if (value == "SAME_LOWER") {
+        *auto_pad = AutoPad::same_lower;
+    } else if (value == "VALID") {
+        *auto_pad = AutoPad::valid;
+    } else {
+        return invalid("auto_pad = \"", value, "\" is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID");
+    }
+    return Status();
+}
+
+// The output extent before any padding is taken off: stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1.
+// Negative where the input is empty and the stride exceeds the rest.
+Status natural_extent(const AxisGeometry &axis, std::size_t i, std::int64_t *natural) {
+    std::int64_t last_input = 0, last_tap = 0;
+    const bool fits = !__builtin_mul_overflow(axis.stride, axis.in - 1, &last_input) && last_input < kMaxAttribute &&
+                      !__builtin_mul_overflow(axis.dilation, axis.kernel - 1, &last_tap) && last_tap < kMaxAttribute;
+    if (fits) *natural = last_input + last_tap + axis.output_padding + 1; // four terms, each at most 2^61
+    if (!fits || *natural >= kMaxAttribute) {
+        return overflow("the output size of spatial axis ", i, " does not fit: strides[", i, "] = ", axis.stride,
+                        " * (", axis.in, " - 1) + output_padding[", i, "] = ", axis.output_padding, " + (", axis.kernel,
+                        " - 1) * dilations[", i, "] = ", axis.dilation, " + 1 must be less than 2^61");
+    }
+    return Status();
+}
+
+// What the padding attributes say, for all axes.
+struct Padding {
+    AutoPad auto_pad = AutoPad::notset;
+    Shape pads;         // begins, then ends
+    Shape output_shape; // spatial axes only; empty: not given
+};
+
+// Output extent and pads of one axis whose other fields are set. One rule for every version of the operator:
+//   output_shape given: what of natural exceeds it is padding; what it exceeds natural by is added at the end
+//   SAME_*:             what of natural exceeds in * stride is padding; never negative
+//   otherwise:          pads
+// The odd one of a padding that is split goes to the end for SAME_UPPER and to the beginning for everything else.
+Status pad_axis(const Padding &padding, std::size_t axes, std::size_t i, AxisGeometry *axis) {
+    std::int64_t natural = 0;
+    if (Status status = natural_extent(*axis, i, &natural); !status) return status;
+
+    const bool same = padding.auto_pad == AutoPad::same_upper || padding.auto_pad == AutoPad::same_lower;
+    if (!padding.output_shape.empty() || same) {
+        std::int64_t total = 0;
+        if (!padding.output_shape.empty()) {
+            axis->out = padding.output_shape[i];
+            total = std::max<std::int64_t>(0, natural - axis->out);
+        } else {
+            total = std::max<std::int64_t>(0, natural - axis->in * axis->stride); // fits, as natural does
+            axis->out = natural - total;
+        }
+        axis->pad_begin = padding.auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
+    } else {
+        axis->pad_begin = padding.pads[i];
+        axis->out = natural - axis->pad_begin - padding.pads[axes + i];
+    }
+    axis->pad_end = natural - axis->out - axis->pad_begin;
+
+    if (axis->out <= 0) {
+        return invalid("the output size of spatial axis ", i, " is ", axis->out, " = ", natural, " - ", axis->pad_begin,
+                       " - ", axis->pad_end, " (natural size less pads), must be positive");
+    }
+    if (axis->out > kMaxExtent) {
+        return overflow("the output size of spatial axis ", i, " is ", axis->out, ", exceeds ", kMaxExtent);
+    }
+    return Status();
+}
+
+Status read_output_shape(const convt_ints &list, std::size_t axes, Shape *output_shape) {
+    output_shape->clear();
+    if (!given(list) || list.size == 0) return Status();
+    if (list.size != axes && list.size != axes + 2) {
+        return invalid("output_shape has ", list.size, " elements, needs ", axes, " (one per spatial axis) or ",
+                       axes + 2, " (N and C in front)");
+    }
+    *output_shape = to_shape(list);
+    const std::size_t skip = output_shape->size() - axes; // N and C carry no information, and are not looked at
+    for (std::size_t i = skip; i < output_shape->size(); ++i) {
+        const std::int64_t extent = (*output_shape)[i];
+        if (extent <= 0) return invalid(element("output_shape", i), " = ", extent, " must be positive");
+        if (extent > kMaxExtent) return overflow(element("output_shape", i), " = ", extent, " exceeds ", kMaxExtent);
+    }
+    output_shape->erase(output_shape->begin(), output_shape->begin() + static_cast<std::ptrdiff_t>(skip));
+    return Status();
+}
+
+bool is_integer(int dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
+
+Status resolve_types(const convt_problem &problem, Geometry *geometry) {
+    const int x = raw(problem.dtype);
+    if ((x < CONVT_F16 || x > CONVT_F64) && !is_integer(x)) {
+        return invalid("dtype = ", x, " is not one of f16, bf16, f32, f64, u8, s8");
+    }
+    const int w = raw(problem.w_dtype) ? raw(problem.w_dtype) : x, y = raw(problem.y_dtype) ? raw(problem.y_dtype) : x;
+    if (is_integer(x)) {
+        if (!is_integer(w)) return invalid("w_dtype = ", w, " must be u8 or s8, as x is quantized");
+        if (!is_integer(y) && y != CONVT_F32) {
+            return invalid("y_dtype = ", y, " must be u8, s8 or f32, as x is quantized");
+        }
+    } else {
+        for (const auto &[name, dtype] : {std::pair<const char *, int>{"w_dtype", w}, {"y_dtype", y}}) {
+            if (dtype == x) continue;
+            return invalid(name, " = ", dtype, " must be that of x, ", convt_dtype_name(problem.dtype));
+        }
+        if (problem.quantization.w_scale) {
+            return invalid("quantization is given, but x is ", convt_dtype_name(problem.dtype));
+        }
+    }
+    geometry->dtype = problem.dtype;
+    geometry->w_dtype = static_cast<convt_dtype>(w);
+    geometry->y_dtype = static_cast<convt_dtype>(y);
+    geometry->b_dtype = !is_integer(x) ? problem.dtype : y == CONVT_F32 ? CONVT_F32 : CONVT_S32;
+    return Status();
+}
+
+// Shapes, channels and bias: everything but the spatial attributes.
+Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
+    if (problem.opset < 1) return invalid("opset = ", problem.opset, " must be at least 1");
+    const int layout = raw(problem.layout);
+    if (Status status = resolve_types(problem, geometry); !status) return status;
+    if (layout != CONVT_CHANNELS_FIRST && layout != CONVT_CHANNELS_LAST) {
+        return invalid("layout = ", layout, " is neither channels first nor channels last");
+    }
+    geometry->layout = problem.layout;
+
+    Shape &x = geometry->x_shape, &w = geometry->w_shape;
+    if (Status status = read_shape("x_shape", problem.x_shape, &x); !status) return status;
+    if (x.size() < 3) return invalid("x_shape has ", x.size(), " elements, needs at least 3 (N, C and a spatial axis)");
+    if (Status status = read_shape("w_shape", problem.w_shape, &w); !status) return status;
+    if (w.size() != x.size()) {
+        return invalid("w_shape has ", w.size(), " elements, needs ", x.size(), " (the rank of x)");
+    }
+    if (Status status = check_bytes("x", x, problem.dtype); !status) return status;
+    if (Status status = check_bytes("w", w, geometry->w_dtype); !status) return status;
+
+    const std::size_t channel_axis = problem.layout == CONVT_CHANNELS_FIRST ? 1 : x.size() - 1;
+    geometry->batch = x[0];
+    geometry->in_channels = x[channel_axis];
+    geometry->group = problem.attributes.group;
+    if (geometry->group <= 0) return invalid("group = ", geometry->group, " must be positive");
+    if (geometry->in_channels % geometry->group != 0) {
+        return invalid("x_shape[", channel_axis, "] = ", geometry->in_channels,
+                       " (input channels) is not divisible by group = ", geometry->group);
+    }
+    if (w[0] != geometry->in_channels) {
+        return invalid("w_shape[0] = ", w[0], " does not match x_shape[", channel_axis, "] = ", geometry->in_channels,
+                       " (input channels)");
+    }
+    if (__builtin_mul_overflow(w[1], geometry->group, &geometry->out_channels) || geometry->out_channels > kMaxExtent) {
+        return overflow("output channels w_shape[1] * group = ", w[1], " * ", geometry->group, " exceed ", kMaxExtent);
+    }
+
+    geometry->has_bias = given(problem.b_shape);
+    if (geometry->has_bias && to_shape(problem.b_shape) != Shape{geometry->out_channels}) {
+        return invalid("b_shape = ", to_string(to_shape(problem.b_shape)), " must be (", geometry->out_channels,
+                       "), the output channels w_shape[1] * group");
+    }
+    return Status();
+}
+
+// The spatial axes. Needs what resolve_channels fills.
+Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
+    const std::size_t axes = geometry->x_shape.size() - 2;
+    const Shape kernel(geometry->w_shape.begin() + 2, geometry->w_shape.end());
+    if (given(attributes.kernel_shape)) {
+        const convt_ints &expected = attributes.kernel_shape;
+        if (expected.size != axes) {
+            return invalid("kernel_shape has ", expected.size, " elements, needs ", axes, " (one per spatial axis)");
+        }
+        for (std::size_t i = 0; i < axes; ++i) {
+            if (expected.data[i] == kernel[i]) continue;
+            return invalid("kernel_shape[", i, "] = ", expected.data[i], " does not match w_shape[", i + 2,
+                           "] = ", kernel[i]);
+        }
+    }
+    for (std::size_t i = 0; i < axes; ++i) {
+        if (kernel[i] <= 0) return invalid("w_shape[", i + 2, "] = ", kernel[i], " (kernel extent) must be positive");
+    }
+
+    Shape strides, dilations, output_padding;
+    Padding padding;
+    if (Status status = read_list("strides", attributes.strides, axes, "one", 1, 1, "be positive", &strides); !status) {
+        return status;
+    }
+    if (Status status = read_list("dilations", attributes.dilations, axes, "one", 1, 1, "be positive", &dilations);
+        !status) {
+        return status;
+    }
+    if (Status status = read_list("output_padding", attributes.output_padding, axes, "one", 0, 0, "not be negative",
+                                  &output_padding);
+        !status) {
+        return status;
+    }
+    for (std::size_t i = 0; i < axes; ++i) {
+        const std::int64_t limit = std::max(strides[i], dilations[i]);
+        if (output_padding[i] < limit) continue;
+        return invalid("output_padding[", i, "] = ", output_padding[i],
+                       " must be less than max(stride, dilation) = ", limit);
+    }
+    if (Status status = read_auto_pad(attributes.auto_pad, &padding.auto_pad); !status) return status;
+    if (Status status = read_list("pads", attributes.pads, 2 * axes, "two", 0, 0, "not be negative", &padding.pads);
+        !status) {
+        return status;
+    }
+    if (given(attributes.pads) && padding.auto_pad != AutoPad::notset) {
+        return invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\"");
+    }
+    if (Status status = read_output_shape(attributes.output_shape, axes, &padding.output_shape); !status) return status;
+
+    const std::size_t first = geometry->layout == CONVT_CHANNELS_FIRST ? 2 : 1; // spatial axis of x
+    for (std::size_t i = 0; i < axes; ++i) {
+        AxisGeometry axis;
+        axis.in = geometry->x_shape[first + i];
+        axis.kernel = kernel[i];
+        axis.stride = strides[i];
+        axis.dilation = dilations[i];
+        axis.output_padding = output_padding[i];
+        const std::int64_t common = std::gcd(axis.stride, axis.dilation);
+        axis.kernel_step = -(axis.stride / common);
+        axis.offset_step = axis.dilation / common;
+        if (Status status = pad_axis(padding, axes, i, &axis); !status) return status;
+        geometry->axes.push_back(axis);
+    }
+    return Status();
+}
+
+Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
+    switch (const int activation = raw(p.activation)) {
+    case CONVT_NO_ACTIVATION:
+    case CONVT_RELU:
+    case CONVT_SIGMOID:
+    case CONVT_TANH: break;
+    case CONVT_LEAKY_RELU:
+        if (!std::isfinite(p.alpha)) return invalid("post_ops.alpha = ", p.alpha, " must be finite: it is a slope");
+        break;
+    case CONVT_CLIP:
+        if (p.alpha <= p.beta) break;
+        return invalid("post_ops.alpha = ", p.alpha, " must be at most post_ops.beta = ", p.beta);
+    default: return invalid("post_ops.activation = ", activation, " is not a convt_activation");
+    }
+    const bool any = p.adds_residual || p.activation != CONVT_NO_ACTIVATION;
+    if (any && (geometry->y_dtype == CONVT_U8 || geometry->y_dtype == CONVT_S8)) {
+        return invalid("post_ops are given, but y is ", convt_dtype_name(geometry->y_dtype),
+                       ": an 8-bit y is clamped by its y_range");
+    }
+    geometry->post_ops = p;
+    return Status();
+}
+
+} // namespace
+
+AxisGeometry pointwise_axis(std::int64_t extent) {
+    AxisGeometry axis;
+    axis.in = axis.out = extent;
+    axis.kernel = 1;
+    axis.kernel_step = -1;
+    axis.offset_step = 1;
+    return axis;
+}
+
+Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
+    if (residue >= axis.out) return Taps();
+    // k * dilation = residue + pad_begin (mod stride), divided by the gcd, has one solution modulo `period`.
+    const std::int64_t target = residue + axis.pad_begin;
+    const std::int64_t common = std::gcd(axis.stride, axis.dilation);
+    if (target % common != 0) return Taps();
+    const std::int64_t period = axis.stride / common;
+    const std::int64_t first =
+        multiply_mod(target / common % period, inverse_mod(axis.dilation / common, period), period);
+    if (first >= axis.kernel) return Taps();
+
+    const std::int64_t positions = ceil_div(axis.out - residue, axis.stride);
+    const std::int64_t all = (axis.kernel - 1 - first) / period + 1;
+    const std::int64_t largest = first + (all - 1) * period; // for it reads the first input position
+    const std::int64_t offset = (target - largest * axis.dilation) / axis.stride; // exact
+    // Those that some position q in 0..positions-1 meets inside x.
+    const std::int64_t begin = std::max<std::int64_t>(0, ceil_div(1 - positions - offset, axis.offset_step));
+    const std::int64_t end = std::min(all, floor_div(axis.in - 1 - offset, axis.offset_step) + 1);
+    if (begin >= end) return Taps();
+    return {largest - begin * period, offset + begin * axis.offset_step, end - begin};
+}
+
+Status resolve(const convt_problem &problem, Geometry *geometry) {
+    Geometry resolved;
+    if (Status status = resolve_channels(problem, &resolved); !status) return status;
+    if (Status status = resolve_axes(problem.attributes, &resolved); !status) return status;
+
+    Shape &y = resolved.y_shape;
+    y.push_back(resolved.batch);
+    for (const AxisGeometry &axis : resolved.axes) y.push_back(axis.out);
+    y.insert(resolved.layout == CONVT_CHANNELS_FIRST ? y.begin() + 1 : y.end(), resolved.out_channels);
+    if (Status status = check_bytes("y", y, resolved.y_dtype); !status) return status;
+
+    if (Status status = resolve_post_ops(problem.post_ops, &resolved); !status) return status;
+    *geometry = std::move(resolved);
+    return Status();
+}
+
+std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {
+    const std::size_t rank = geometry.x_shape.size(), first = geometry.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
+    std::vector<std::size_t> left;
+    std::size_t axes = geometry.axes.size();
+    for (std::size_t i = rank; i-- > 0;) {
+        if (i >= first && i < first + geometry.axes.size() && axes > 1) {
+            if (is_unit(geometry.axes[i - first])) {
+                axes--;
+                continue;
+            }
+        }
+        left.push_back(i);
+    }
+    std::reverse(left.begin(), left.end());
+    return left;
+}
+
+Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t> &dimensions) {
+    const std::size_t axes = geometry.axes.size(), first = geometry.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
+    Geometry g = geometry;
+    if (dimensions.size() < geometry.x_shape.size()) g.given_x_shape = geometry.x_shape;
+    g.axes.clear();
+    g.x_shape.clear();
+    g.y_shape.clear();
+    g.w_shape.resize(2);
+    for (const std::size_t i : dimensions) {
+        g.x_shape.push_back(geometry.x_shape[i]);
+        g.y_shape.push_back(geometry.y_shape[i]);
+        if (i < first || i >= first + axes) continue;
+        g.axes.push_back(geometry.axes[i - first]);
+        g.w_shape.push_back(geometry.w_shape[2 + i - first]);
+    }
+    if (volume(g.w_shape) > 0) return g;
+    // Without weights y is the bias or has no elements. Extents that no tensor's size bounds are left out.
+    g.given_x_shape = geometry.x_shape;
+    const bool has_outputs = volume(g.y_shape) > 0;
+    for (std::size_t a = 0; a < g.axes.size(); a++) {
+        const std::int64_t out = has_outputs ? g.axes[a].out : 1;
+        g.axes[a] = pointwise_axis(1);
+        g.axes[a].out = g.y_shape[first + a] = out;
+        g.axes[a].pad_end = 1 - out;
+        g.x_shape[first + a] = g.w_shape[2 + a] = 1;
+    }
+    return g;
+}
+
+double count_macs(const Geometry &geometry) {
+    double macs = static_cast<double>(geometry.batch) * static_cast<double>(geometry.in_channels) *
+                  static_cast<double>(geometry.out_channels_per_group());
+    for (const AxisGeometry &axis : geometry.axes) {
+        if (macs == 0) return 0;
+        // Input i and kernel element k meet at i * stride + k * dilation - pad_begin. For each of the fewer ones, count
+        // the others that land inside the output.
+        std::int64_t fewer = axis.kernel, fewer_step = axis.dilation, others = axis.in, others_step = axis.stride;
+        if (others < fewer) {
+            std::swap(fewer, others);
+            std::swap(fewer_step, others_step);
+        }
+        double pairs = 0;
+        for (std::int64_t i = 0; i < fewer; ++i) {
+            const std::int64_t position = i * fewer_step - axis.pad_begin; // where the other's first element lands
+            const std::int64_t first = std::max<std::int64_t>(0, -floor_div(position, others_step));
+            const std::int64_t last = std::min(others - 1, floor_div(axis.out - 1 - position, others_step));
+            if (first <= last) pairs += static_cast<double>(last - first + 1);
+        }
+        macs *= pairs;
+    }
+    return macs;
+}
+
+} // namespace convtranspose

@@ -1,0 +1,52 @@
+#include "problem/spatial_problem.h"
+
+#include <cstddef>
+#include <numeric>
+
+namespace convtranspose {
+
+bool CoreProblem::reads_outside(std::size_t axis) const {
+    const AxisPlan &a = plan[axis];
+    if (a.low == a.high) return false;
+    if (a.low < 0) return true;
+    bool leaves = false;
+    a.for_each_with_taps([&](const ResidueRun &run, std::int64_t, const std::int32_t *row) {
+        leaves = leaves || run.q_extent - 1 + row[0] + (row[1] - 1) * a.step >= a.geometry.in;
+    });
+    return leaves;
+}
+
+bool CoreProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
+
+std::size_t CoreProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 : plan[1].q_extent() > 1 ? 1 : 0; }
+
+namespace {
+
+// With one input position the stride matters to nobody. One as long as y makes every output position a residue of its own, with
+// one tap or none, so that nothing is computed from the zeros around x.
+AxisGeometry single_position(AxisGeometry a) {
+    a.stride = a.out;
+    const std::int64_t divisor = std::gcd(a.stride, a.dilation);
+    a.kernel_step = -(a.stride / divisor);
+    a.offset_step = a.dilation / divisor;
+    return a;
+}
+
+} // namespace
+
+CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions) {
+    CoreProblem p;
+    p.geometry = geometry;
+    p.x_dtype = geometry.dtype;
+    p.y_dtype = y_dtype;
+    p.axes.fill(pointwise_axis(1));
+    for (std::size_t i = 0; i < geometry.axes.size(); i++) p.axes[i] = geometry.axes[geometry.axes.size() - 1 - i];
+    for (std::size_t i = 0; i < 3; i++) {
+        p.weight_stride[i] = p.axes[i].stride;
+        if (single_positions && p.axes[i].in == 1 && p.axes[i].kernel > 1) p.axes[i] = single_position(p.axes[i]);
+        p.plan[i] = plan_axis(p.axes[i], p.weight_stride[i], false);
+    }
+    return p;
+}
+
+} // namespace convtranspose

@@ -1,0 +1,81 @@
+#include "selection/candidates.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/shape.h"
+#include "cost/cost.h"
+#include "cost/cost_profile.h"
+#include "kernels/kernel_tables.h"
+
+namespace convtranspose {
+
+Candidate candidate(const Variant &variant, const CoreProblem &problem) {
+    Candidate c;
+    c.variant = &variant;
+    c.refusal = refusal(variant, problem);
+    if (!c.refusal.text) {
+        const bool in_place = reads_x_in_place(variant, problem);
+        const bool leaves = leaves_x(variant, problem, kNoAxis) || !has_whole_tiles(variant, problem);
+        c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
+        c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) &&
+                        !leaves_x(variant, problem, problem.strip_axis());
+        c.copying = c.copies_x ? cost_of_copy(variant, problem, c.copies_ends) : 0;
+        c.cost = cost(variant, problem, nullptr) + c.copying;
+        const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
+        NarrowerTiles tiles;
+        if (rest != 0) tiles = narrower_tiles(variant);
+        if (const Variant *const narrower = tiles.holding(rest)) {
+            const double with = cost(variant, problem, narrower) + c.copying;
+            c.narrower_ends = with < c.cost;
+            c.cost = std::min(c.cost, with);
+        }
+        if (c.copies_x && in_place && copies_row_ends(variant, problem)) {
+            c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
+            const double spared =
+                c.copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
+            c.cost -= spared;
+            c.copying -= spared;
+        }
+        if (c.copies_ends && pays_in_place(variant, problem)) {
+            const double not_copied =
+                problem.oc() <= std::int64_t{4} * variant.tile_oc ? machine().not_copied : machine().not_copied_by_more;
+            c.cost -= not_copied * static_cast<double>(volume(problem.geometry.x_shape));
+        }
+    }
+    return c;
+}
+
+namespace {
+
+template<typename F>
+void for_each_variant(Isa isa, const F &f) {
+    for_each_kernel_table([&](const KernelTable &table) {
+        for (std::size_t i = 0; i < table.variant_count; i++) {
+            if (belongs_to(table.variants[i], isa)) f(table.variants[i]);
+        }
+    });
+}
+
+} // namespace
+
+std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
+    std::size_t count = 0;
+    for_each_variant(isa, [&](const Variant & /*v*/) { count++; });
+    std::vector<Candidate> list;
+    list.reserve(count);
+    for_each_variant(isa, [&](const Variant &v) { list.push_back(candidate(v, problem)); });
+    return list;
+}
+
+double least_cost(const Geometry &geometry, Isa isa) {
+    const CoreProblem problem = core_problem(geometry, geometry.y_dtype, true);
+    double least = std::numeric_limits<double>::infinity();
+    for_each_variant(isa, [&](const Variant &v) {
+        const Candidate c = candidate(v, problem);
+        if (!c.refusal.text) least = std::min(least, c.cost);
+    });
+    return least;
+}
+
+} // namespace convtranspose

@@ -1,0 +1,164 @@
+#include "selection/kernel_support.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "base/division.h"
+#include "kernels/packed_weights.h"
+
+namespace convtranspose {
+
+namespace {
+
+// What of the layer that is built into the variant differs, or nothing.
+Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreProblem &p) {
+    if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
+    if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, of which there are #", b.oc, p.oc()};
+    static constexpr const char *kOuts[3] = {"built for # columns of y, of which there are #",
+                                             "built for # rows of y, of which there are #",
+                                             "built for # planes of y, of which there are #"};
+    static constexpr const char *kCounts[3] = {"built for # taps along w, of which a residue has #",
+                                               "built for # taps along h, of which a residue has #",
+                                               "built for # taps along d, of which a residue has #"};
+    static constexpr const char *kResidues[3] = {"built for # residues of w, of which there are #",
+                                                 "built for # residues of h, of which there are #",
+                                                 "built for # residues of d, of which there are #"};
+    static constexpr const char *kTables[3] = {"built for other taps along w: of residue #, column #",
+                                               "built for other taps along h: of residue #, column #",
+                                               "built for other taps along d: of residue #, column #"};
+    static constexpr const char *kSteps[3] = {"built for taps # columns apart, which are # apart",
+                                              "built for taps # rows apart, which are # apart",
+                                              "built for taps # planes apart, which are # apart"};
+    static constexpr const char *kWhole[3] = {"built for columns of y that are a multiple of #, which # are not",
+                                              "built for rows of y that are a multiple of #, which # are not",
+                                              "built for planes of y that are a multiple of #, which # are not"};
+    for (std::size_t i = 0; i < 3; i++) {
+        const BuiltInAxis &a = b.axes[i];
+        const AxisPlan &plan = p.plan[i];
+        if (a.out && a.out != plan.geometry.out) return {kOuts[i], a.out, plan.geometry.out};
+        for (std::int64_t r = 0; a.count && r < plan.rows(); r++) {
+            const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + 1)];
+            if (count != a.count) return {kCounts[i], a.count, count};
+        }
+        if (!a.table) continue;
+        if (a.residues != plan.residues || a.residues != plan.geometry.stride) {
+            return {kResidues[i], a.residues, std::min(plan.residues, plan.geometry.stride)};
+        }
+        // Residues that are a dimension of y make two calls where some have a position more than others.
+        if (strides[i] == 0 && plan.geometry.out % a.residues != 0) {
+            return {kWhole[i], a.residues, plan.geometry.out};
+        }
+        if (a.step != plan.step) return {kSteps[i], a.step, plan.step};
+        for (std::int64_t t = 0; t < kTapColumns * a.residues; t++) {
+            if (a.table[t] != plan.table[static_cast<std::size_t>(t)]) {
+                return {kTables[i], t / kTapColumns, t % kTapColumns};
+            }
+        }
+    }
+    return {};
+}
+
+// Elements of the weights as the variant packs them.
+std::int64_t packed_weights(const Variant &v, const CoreProblem &p) {
+    const PackedLayout packing = packing_of(v);
+    const auto whole = [](std::int64_t count, std::int64_t part) { return ceil_div(count, part) * part; };
+    const auto taps = [&](std::size_t a) { return static_cast<std::int64_t>(p.plan[a].elements.size()); };
+    const std::int64_t group = p.geometry.group;
+    return capped_product({packing.oc_tile ? group : whole(group, packing.group_tile),
+                           packing.oc_tile ? whole(p.oc(), packing.oc_tile) : 1,
+                           whole(p.ic(), packing.block * packing.blocks_at_once), taps(0), taps(1), taps(2)});
+}
+
+} // namespace
+
+Refusal too_large(const char *text, std::int64_t elements) { return {text, elements, kMostElements, true}; }
+
+Refusal refusal(const Variant &v, const CoreProblem &p) {
+    const AxisPlan &w = p.plan[0], &h = p.plan[1];
+    if (is_float(v.arithmetic) == p.geometry.quantized()) {
+        return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
+    }
+    if (v.dtype != p.y_dtype) return {"computes another type"};
+    if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
+    if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
+    if (const std::int64_t weights = packed_weights(v, p); weights > kMostElements) {
+        return too_large("its packed weights have # elements, a kernel counts up to #", weights);
+    }
+    for (const AxisPlan &axis : p.plan) {
+        if (!axis.fits_kernels()) {
+            return too_large("positions of x reach up to #, a kernel counts up to #", axis.q_extent() + axis.high - 1);
+        }
+    }
+    if (v.family == Family::kReference) return {};
+    if (!p.fits_int32) return {"sums may not fit in 32 bits"};
+    if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8)
+        return {"a weight less its zero point does not fit in 8 bits"};
+    if (p.ic() == 0 || w.geometry.in == 0 || h.geometry.in == 0 || p.plan[2].geometry.in == 0)
+        return {"x has no elements"};
+    if (p.may_be_infinite && p.reads_outside()) {
+        return {"a weight is inf or NaN, which the zeros around x must not meet"};
+    }
+    const Store dense = p.geometry.y_channels_last() ? Store::kChannels : Store::kPlanar;
+    switch (v.family) {
+    case Family::kReference: break;
+    case Family::kChannels:
+    case Family::kMatrix:
+        if (v.store == Store::kChannels && dense != Store::kChannels) return {"y is channels first"};
+        if (v.store == Store::kPlanar && dense != Store::kPlanar) return {"y is channels last"};
+        if (has_rows_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return {"x is channels last"};
+        if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
+            return {"a residue has # columns, the tile #", w.least_q_extent(), v.tile_q};
+        }
+        break;
+    case Family::kWide:
+        if (v.store != dense) return {dense == Store::kPlanar ? "y is channels first" : "y is channels last"};
+        break;
+    case Family::kFew:
+        if (dense != Store::kPlanar && p.geometry.out_channels > 1) return {"y is channels last"};
+        if (!goes_by_offset(v) && (w.geometry.offset_step != 1 || h.geometry.offset_step != 1))
+            return {"dilation does not divide stride"};
+        if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
+        break;
+    case Family::kDepthwise:
+        if (p.ic() != 1) return {"# input channels per group", p.ic()};
+        if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
+        if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return {"x has one column, each tap a residue"};
+        if (v.store == Store::kChannels) {
+            if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != Store::kChannels)
+                return {"x or y is channels first"};
+            if (p.oc() != 1) return {"# output channels per group", p.oc()};
+            if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
+                return {"# groups, the tile #", p.geometry.group, packing_of(v).group_tile};
+            }
+            if (w.least_q_extent() < v.tile_q) {
+                return {"a residue has # columns, the tile #", w.least_q_extent(), v.tile_q};
+            }
+        } else if (dense != Store::kPlanar) {
+            return {"y is channels last"};
+        }
+        break;
+    }
+    if (h.least_q_extent() < v.tile_qh) {
+        return {"a residue has # rows, the tile #", h.least_q_extent(), v.tile_qh};
+    }
+    if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
+    if (v.built_in) return refusal(*v.built_in, {v.stride_w, v.stride_h, 0}, p);
+    return {};
+}
+
+std::string to_string(const Refusal &refusal) {
+    std::string text;
+    std::int64_t number = refusal.first;
+    for (const char *c = refusal.text ? refusal.text : ""; *c; c++) {
+        if (*c != '#') {
+            text += *c;
+        } else {
+            text += std::to_string(number);
+            number = refusal.second;
+        }
+    }
+    return text;
+}
+
+} // namespace convtranspose
