@@ -18,10 +18,10 @@
 #include "problem_line.h"
 #include "random_layer.h"
 #include "text.h"
-#include "tune/arena.h"
 #include "tune/emit.h"
-#include "tune/journal.h"
-#include "tune/toolbox.h"
+#include "tune/kernel_builder.h"
+#include "tune/measurement_session.h"
+#include "tune/search_log.h"
 #include "tune/tuner.h"
 
 namespace convtranspose::tools {
@@ -142,10 +142,10 @@ int tune_command(const TuneOptions &options) {
     }
     const std::vector<Work> all = all_work(options, &failed);
     fs::create_directories(options.output);
-    const Toolbox toolbox(options);
+    const KernelBuilder builder(options);
     const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
-    Journal log(fs::path(options.output) / "search.jsonl", stamp, options.resume);
-    Journal records(fs::path(options.output) / "tuning.jsonl", stamp, options.resume);
+    SearchLog log(fs::path(options.output) / "search.jsonl", stamp, options.resume);
+    SearchLog records(fs::path(options.output) / "tuning.jsonl", stamp, options.resume);
 
     std::vector<TunedLayer> tuned;
     Progress progress(all.size(), true);
@@ -153,8 +153,8 @@ int tune_command(const TuneOptions &options) {
         const std::string &name = work.names.front();
         progress.step(name);
         try {
-            Arena arena(toolbox, work.line, options.plan, options.timeout);
-            const json &layer = arena.layer();
+            MeasurementSession session(builder, work.line, options.plan, options.timeout);
+            const json &layer = session.layer();
             if (layer.at("package") != stamp.package || layer.at("kernels") != stamp.kernels) {
                 throw Error("the worker is of version " + layer.at("package").get<std::string>() + " and kernels " +
                             layer.at("kernels").get<std::string>() + ", this program of " + stamp.package + " and " +
@@ -167,7 +167,7 @@ int tune_command(const TuneOptions &options) {
             };
             const auto done = std::find_if(records.lines().begin(), records.lines().end(), is_done);
             if (done == records.lines().end()) {
-                Tuner tuner(options, toolbox, &arena, &log);
+                Tuner tuner(options, builder, &session, &log);
                 records.add(tuner.tune([&](std::size_t tried, double best, double seconds) {
                     progress.detail(name + ": " + std::to_string(tried) + " tried, best " + format("%.2f", 1 / best) +
                                     " times as fast as the default, " + format("%.0f s left", std::max(seconds, 0.0)));
@@ -187,7 +187,7 @@ int tune_command(const TuneOptions &options) {
     std::ofstream(fs::path(options.output) / "report.txt") << text;
     std::cout << text << std::flush;
     if (!options.emit.empty() && !tuned.empty()) {
-        emit(tuned, options, toolbox);
+        emit(tuned, options, builder);
         std::cout << options.emit << " holds a library of these layers, with an example that links it\n";
     }
     if (!options.rows.empty()) {

@@ -12,7 +12,7 @@
 
 namespace convtranspose {
 
-std::size_t Method::packed_bytes() const {
+std::size_t Algorithm::packed_bytes() const {
     const std::vector<const LayerPlan *> plans = layers();
     std::size_t bytes = 0;
     for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
@@ -24,26 +24,27 @@ std::size_t Method::packed_bytes() const {
     return bytes;
 }
 
-const std::array<MethodKind, 7> &methods() {
-    static constexpr std::array<MethodKind, 7> all = {{
-        {"residue_layers", false, false, ResidueLayers::create},
+const std::array<AlgorithmKind, 7> &algorithms() {
+    static constexpr std::array<AlgorithmKind, 7> all = {{
+        {"phases_as_channels", false, false, PhasesAsChannels::create},
         {"depth_to_space", false, false, DepthToSpace::create},
         {"col2im", true, false, Col2im::create},
         {"output_parts", false, false, OutputParts::create},
-        {"other_layout", false, false, OtherLayout::create},
-        {"images_as_row", false, false, ImagesAsRow::create},
+        {"layout_transpose", false, false, LayoutTranspose::create},
+        {"batch_as_width", false, false, BatchAsWidth::create},
         {"winograd", false, true, Winograd::create},
     }};
     return all;
 }
 
-bool is_method(const std::string &name) {
-    return std::any_of(methods().begin(), methods().end(), [&](const MethodKind &kind) { return name == kind.name; });
+bool is_algorithm(const std::string &name) {
+    return std::any_of(algorithms().begin(), algorithms().end(),
+                       [&](const AlgorithmKind &kind) { return name == kind.name; });
 }
 
-bool rounds_otherwise(const std::string &name) {
-    return std::any_of(methods().begin(), methods().end(),
-                       [&](const MethodKind &kind) { return name == kind.name && kind.rounds_otherwise; });
+bool changes_rounding(const std::string &name) {
+    return std::any_of(algorithms().begin(), algorithms().end(),
+                       [&](const AlgorithmKind &kind) { return name == kind.name && kind.changes_rounding; });
 }
 
 } // namespace convtranspose

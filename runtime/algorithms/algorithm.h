@@ -16,9 +16,9 @@
 
 namespace convtranspose {
 
-class Method {
+class Algorithm {
   public:
-    virtual ~Method() = default;
+    virtual ~Algorithm() = default;
 
     virtual std::string summary() const = 0; // what it does with this layer, for a person
     virtual const LayerPlan &first() const = 0;
@@ -27,7 +27,7 @@ class Method {
     virtual std::uint64_t workspace_bytes() const = 0;
     std::size_t packed_bytes() const; // of all layers, once for those that share them
 
-    virtual Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const = 0;
+    virtual Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const = 0;
     virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // which is aligned to 64
 };
 
@@ -58,31 +58,31 @@ Status run_by(const Parallel &parallel, int workers, std::size_t count, const Ta
     return failure;
 }
 
-struct MethodRequest {
+struct AlgorithmRequest {
     const Geometry &geometry;
     PlanSettings settings; // of the layers
     const void *w, *b;     // w: null if it arrives with each run. b: null likewise, or if there is none
     const QuantizationValues *quantization; // null likewise, or if the problem is not quantized
     Arithmetic arithmetic;                  // of the kernel that would compute it otherwise
-    double most;                            // estimated cycles that the method must stay below
+    double most;                            // estimated cycles that the algorithm must stay below
 };
 
-struct MadeMethod {
-    std::unique_ptr<Method> method; // null: not for this layer, or not estimated to take less than `most`
-    double cost = 0;                // estimated cycles; 0: not known
+struct MadeAlgorithm {
+    std::unique_ptr<Algorithm> algorithm; // null: not for this layer, or not estimated to take less than `most`
+    double cost = 0;                      // estimated cycles; 0: not known
 };
 
-struct MethodKind {
+struct AlgorithmKind {
     const char *name;
-    bool for_weights_at_run_time, rounds_otherwise; // the latter: only if PlanSettings::winograd asks for it
-    Status (*create)(const MethodRequest &request, MadeMethod *made);
+    bool for_weights_at_run_time, changes_rounding; // the latter: only if PlanSettings::winograd asks for it
+    Status (*create)(const AlgorithmRequest &request, MadeAlgorithm *made);
 };
 
-// Whether it is a method that does: not one without leave.
-bool rounds_otherwise(const std::string &name);
+// True if the algorithm rounds differently from the definition, so that the caller must allow it.
+bool changes_rounding(const std::string &name);
 
 // In the order in which they are tried: each has to be estimated to take less than those before it.
-const std::array<MethodKind, 7> &methods();
+const std::array<AlgorithmKind, 7> &algorithms();
 
 } // namespace convtranspose
 

@@ -43,44 +43,44 @@ Geometry as_row(const Geometry &geometry) {
 
 } // namespace
 
-double ImagesAsRow::cost(const Geometry &g, Isa isa) {
+double BatchAsWidth::cost(const Geometry &g, Isa isa) {
     const bool fits = !g.quantized() && g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout &&
                       g.axes.size() <= 2 && volume(g.x_shape) > 0 &&
                       (g.batch > 1 || g.axes.back().in <= kMostColumnsOfOne);
     return fits ? least_cost(as_row(g), isa) : std::numeric_limits<double>::infinity();
 }
 
-Status ImagesAsRow::create(const MethodRequest &request, MadeMethod *made) {
+Status BatchAsWidth::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
     const double cycles = cost(request.geometry, request.settings.isa);
     if (cycles == std::numeric_limits<double>::infinity()) return Status();
     made->cost = cycles;
     const double gain = request.geometry.batch > 1 ? kGain : kGainOfOne;
     if (!(made->cost < gain * request.most)) return Status();
-    auto own = std::make_unique<ImagesAsRow>();
+    auto own = std::make_unique<BatchAsWidth>();
     PlanSettings settings = request.settings;
     settings.by_kernel = true;
     Status status = LayerPlan::create(as_row(request.geometry), settings, nullptr, request.w, request.b, &own->plan_);
     if (!status) return status;
-    made->method = std::move(own);
+    made->algorithm = std::move(own);
     return Status();
 }
 
-Status ImagesAsRow::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+Status BatchAsWidth::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
     const Isa isa = plan_->settings().isa;
     Geometry layer = geometry;
     layer.post_ops = {};
     if (cost(layer, isa) < least_cost(layer, isa)) layer = as_row(layer);
-    auto own = std::make_unique<ImagesAsRow>();
+    auto own = std::make_unique<BatchAsWidth>();
     if (Status status = plan_->reshape(layer, &own->plan_); !status) return status;
     *made = std::move(own);
     return Status();
 }
 
-std::string ImagesAsRow::summary() const {
+std::string BatchAsWidth::summary() const {
     return is_row() ? "images side by side, as the positions of a row" : "as it is, of too few images for a row";
 }
 
-Status ImagesAsRow::run(const RunTensors &t, char *workspace) const {
+Status BatchAsWidth::run(const RunTensors &t, char *workspace) const {
     RunTensors own;
     own.x = t.x;
     own.y = t.y;

@@ -15,9 +15,9 @@
 
 namespace convtranspose {
 
-class ImagesAsRow : public Method {
+class BatchAsWidth : public Algorithm {
   public:
-    static Status create(const MethodRequest &request, MadeMethod *made);
+    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
     // Estimated cycles; infinite: not for this layer.
     static double cost(const Geometry &geometry, Isa isa);
 
@@ -25,7 +25,7 @@ class ImagesAsRow : public Method {
     const LayerPlan &first() const override { return *plan_; }
     std::vector<const LayerPlan *> layers() const override { return {plan_.get()}; }
     std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:

@@ -33,7 +33,7 @@ constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 16;
 Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, Store store)
     : geometry_(geometry), settings_(settings), parallel_(settings.parallel), sum_dtype_(sum_dtype(geometry.y_dtype)),
       store_(store) {
-    axes_ = core_problem(geometry, geometry.y_dtype, false).plan;
+    axes_ = spatial_problem(geometry, geometry.y_dtype, false).plan;
     const std::int64_t stride = store == Store::kPlanar ? geometry.axes.back().stride : 0;
     const KernelTable &table = convt_float_kernels;
     const auto rank = [&](const Col2imVariant &v) { return std::pair(v.stride_w == stride, v.vectors); };
@@ -180,7 +180,7 @@ std::vector<const LayerPlan *> Col2im::layers() const {
     return all;
 }
 
-Status Col2im::create(const MethodRequest &request, MadeMethod *made) {
+Status Col2im::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
     const Geometry &geometry = request.geometry;
     const void *const w = request.w;
     bool fits = !geometry.quantized() && request.arithmetic != Arithmetic::kHalf && geometry.axes.size() <= 3 &&
@@ -214,7 +214,7 @@ Status Col2im::create(const MethodRequest &request, MadeMethod *made) {
         if (!status) return status;
         own->bias_of(request.b, own->bias_.data());
     }
-    made->method = std::move(own);
+    made->algorithm = std::move(own);
     return Status();
 }
 
@@ -227,7 +227,7 @@ bool Col2im::may_hold(bool weights_at_run_time) const {
            (!weights_at_run_time || strips() == 1);
 }
 
-Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<Col2im> own(new Col2im(geometry, settings, store_));

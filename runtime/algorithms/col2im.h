@@ -23,9 +23,9 @@
 
 namespace convtranspose {
 
-class Col2im : public Method {
+class Col2im : public Algorithm {
   public:
-    static Status create(const MethodRequest &request, MadeMethod *made);
+    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
 
     std::string summary() const override;
     const LayerPlan &first() const override { return *whole_; }
@@ -34,7 +34,7 @@ class Col2im : public Method {
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_) + bias_bytes_;
     }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:

@@ -44,8 +44,8 @@ double Col2im::cycles_to_add_planes() const {
     const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && geometry_.out_channels > 1;
     const double per_element = among_others ? cycles_to_scatter(geometry_) : scattered ? kCyclesPerElement : 0;
     const double y_bytes = stored * kernel_->lanes * static_cast<double>(convt_dtype_size(geometry_.y_dtype));
-    const bool is_far = y_bytes >= machine().second_level_cache;
-    const double from_far = is_far ? machine().far_product * taps * kernel_->lanes : 0;
+    const bool is_far = y_bytes >= cost_profile().second_level_cache;
+    const double from_far = is_far ? cost_profile().far_product * taps * kernel_->lanes : 0;
     const double at_once = 1 + kNextVector * (kernel_->vectors - 1);
     return from_far + taps * at_once * kCyclesPerTap +
            stored * (at_once * kCyclesPerVector + kernel_->lanes * per_element);
@@ -63,7 +63,8 @@ double Col2im::cycles_to_add_runs() const {
     }
     const auto far = [&](const Shape &shape, convt_dtype dtype) {
         const auto elements = static_cast<double>(volume(shape));
-        return elements * static_cast<double>(convt_dtype_size(dtype)) >= machine().second_level_cache ? elements : 0;
+        return elements * static_cast<double>(convt_dtype_size(dtype)) >= cost_profile().second_level_cache ? elements
+                                                                                                            : 0;
     };
     return taps * kCyclesPerTapOfRun + stored * kCyclesPerRun +
            kCyclesFromFar * far(geometry_.x_shape, geometry_.dtype) +

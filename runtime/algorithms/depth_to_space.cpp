@@ -211,7 +211,7 @@ void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char
     }
 }
 
-Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
+Status DepthToSpace::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
     const Geometry &geometry = request.geometry;
     const void *const b = request.b;
     const auto y_size = static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
@@ -250,8 +250,8 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
         made->cost += rows * kCyclesPerRow + least_cost(own->geometry_of(layer), request.settings.isa);
     }
     made->cost *= times;
-    if (are_planes) made->cost *= machine().depth_to_space;
-    if (geometry.group >= kManyGroups) made->cost *= machine().groups_to_space;
+    if (are_planes) made->cost *= cost_profile().depth_to_space;
+    if (geometry.group >= kManyGroups) made->cost *= cost_profile().groups_to_space;
     const double gain = w.dilation > 1 ? kGainDilated : margins(request.settings.isa).depth_to_space;
     if (!(made->cost < gain * request.most)) return Status();
     for (Layer &layer : own->layers_) {
@@ -266,11 +266,11 @@ Status DepthToSpace::create(const MethodRequest &request, MadeMethod *made) {
     }
     own->plan_workspace();
     Status status = copy_block(request.settings.allocator, b, geometry.b_bytes(), "biases", &own->bias_);
-    if (status) made->method = std::move(own);
+    if (status) made->algorithm = std::move(own);
     return status;
 }
 
-Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings_));
     Status status = copy_block(settings_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     if (!status) return status;

@@ -15,15 +15,15 @@
 
 namespace convtranspose {
 
-class DepthToSpace : public Method {
+class DepthToSpace : public Algorithm {
   public:
-    static Status create(const MethodRequest &request, MadeMethod *made);
+    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
 
     std::string summary() const override;
     const LayerPlan &first() const override { return *layers_.front().plan; }
     std::vector<const LayerPlan *> layers() const override { return plans_of(layers_); }
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + depth_bytes_; }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:

@@ -72,7 +72,7 @@ double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t
                                                                   : kCyclesFromFar;
     const bool slower = !near && !is_block && layout == CONVT_CHANNELS_FIRST;
     return kCyclesPerTransposition +
-           each * elements * times_as_large(size) * (slower ? machine().far_transposition : 1);
+           each * elements * times_as_large(size) * (slower ? cost_profile().far_transposition : 1);
 }
 
 // Whether a tensor is one of the other layout too, as those of a single channel are if what is innermost there has no gaps;
@@ -87,7 +87,7 @@ bool is_in_both(std::int64_t channels, convt_layout other, const Strides &stride
 
 } // namespace
 
-OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
+LayoutTranspose::LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
     : geometry_(geometry), settings_(settings), parallel_(settings.parallel), block_groups_(block_groups),
       images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
     settings_.keeps_layout = true;
@@ -103,7 +103,7 @@ OtherLayout::OtherLayout(const Geometry &geometry, const PlanSettings &settings,
 }
 
 // All, or as many as stay in cache; of their channels vectors at least.
-std::int64_t OtherLayout::groups_at_once(const Geometry &geometry) {
+std::int64_t LayoutTranspose::groups_at_once(const Geometry &geometry) {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
     const std::int64_t bytes = (volume(geometry.x_shape) + volume(geometry.y_shape)) * size;
     if (bytes <= kBlockBytes) return geometry.group;
@@ -116,7 +116,7 @@ std::int64_t OtherLayout::groups_at_once(const Geometry &geometry) {
 }
 
 // Of an image that is small, some at a time; of a large one strips.
-void OtherLayout::plan_strips() {
+void LayoutTranspose::plan_strips() {
     if (geometry_.in_channels == 1 || geometry_.out_channels == 1 || geometry_.batch == 0)
         return; // x or y is not moved
     const AxisGeometry &axis = geometry_.axes.front();
@@ -141,9 +141,9 @@ void OtherLayout::plan_strips() {
     images_ = 1;
 }
 
-std::int64_t OtherLayout::block_count() const { return strips_ * ceil_div(geometry_.group, block_groups_); }
+std::int64_t LayoutTranspose::block_count() const { return strips_ * ceil_div(geometry_.group, block_groups_); }
 
-OtherLayout::Strip OtherLayout::strip(std::int64_t block) const {
+LayoutTranspose::Strip LayoutTranspose::strip(std::int64_t block) const {
     const AxisGeometry &axis = geometry_.axes.front();
     if (strips_ == 1) return {0, axis.in, 0, axis.out};
     const std::int64_t begin = block * strip_q_ * axis.stride, end = std::min(begin + strip_q_ * axis.stride, axis.out),
@@ -155,7 +155,7 @@ OtherLayout::Strip OtherLayout::strip(std::int64_t block) const {
 }
 
 // The layer of a block, in the other layout.
-Geometry OtherLayout::inner(std::int64_t block) const {
+Geometry LayoutTranspose::inner(std::int64_t block) const {
     Geometry g = geometry_;
     g.post_ops = {};
     g.layout = other(geometry_.layout);
@@ -184,20 +184,20 @@ Geometry OtherLayout::inner(std::int64_t block) const {
     return g;
 }
 
-bool OtherLayout::y_is_far() const {
+bool LayoutTranspose::y_is_far() const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     return static_cast<double>(volume(geometry_.y_shape) * size) > kNear;
 }
 
-double OtherLayout::cycles_to_transpose_all() const {
+double LayoutTranspose::cycles_to_transpose_all() const {
     const std::int64_t blocks = block_count();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
                        geometry_.out_channels * size >= kOtherPages &&
-                       static_cast<double>(volume(geometry_.y_shape) * size) >= machine().second_level_cache;
+                       static_cast<double>(volume(geometry_.y_shape) * size) >= cost_profile().second_level_cache;
     const bool far_strips = strips_ > 1 && y_is_far();
     const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
-                       static_cast<double>(volume(geometry_.x_shape) * size) > machine().far_bytes;
+                       static_cast<double>(volume(geometry_.x_shape) * size) > cost_profile().far_bytes;
     const auto of_block = [&](std::int64_t i) {
         const Geometry g = inner(i);
         const auto cycles = [&](const Shape &shape, std::int64_t channels) {
@@ -207,41 +207,41 @@ double OtherLayout::cycles_to_transpose_all() const {
             return static_cast<double>(volume(shape)) * times_as_large(size);
         };
         const double y_elements = elements(g.y_shape);
-        const double of_y = far_strips ? machine().strip_to_far * y_elements
+        const double of_y = far_strips ? cost_profile().strip_to_far * y_elements
                             : lines    ? kCyclesOfLines * y_elements
                                        : cycles(g.y_shape, g.out_channels);
-        const double of_x = far_x ? machine().strip_from_far * elements(g.x_shape) : 0;
+        const double of_x = far_x ? cost_profile().strip_from_far * elements(g.x_shape) : 0;
         return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;
     };
     return of_blocks(of_block);
 }
 
-double OtherLayout::cycles_of_layers() const {
+double LayoutTranspose::cycles_of_layers() const {
     return of_blocks([&](std::int64_t i) {
         const Geometry g = inner(i);
-        return std::min({least_cost(g, settings_.isa), ResidueLayers::cost(g, settings_.isa),
-                         ImagesAsRow::cost(g, settings_.isa), OutputParts::cost(g, settings_),
+        return std::min({least_cost(g, settings_.isa), PhasesAsChannels::cost(g, settings_.isa),
+                         BatchAsWidth::cost(g, settings_.isa), OutputParts::cost(g, settings_),
                          kOfWinograd * Winograd::cost(g, settings_)});
     });
 }
 
 // All blocks but the last are alike, but for what the first reads of x.
 template<typename OfBlock>
-double OtherLayout::of_blocks(const OfBlock &of_block) const {
+double LayoutTranspose::of_blocks(const OfBlock &of_block) const {
     const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
     const auto alike = static_cast<double>(last), images = static_cast<double>(times);
     return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
 }
 
-std::string OtherLayout::summary() const {
+std::string LayoutTranspose::summary() const {
     const char *const layout = geometry_.layout == CONVT_CHANNELS_LAST ? "first" : "last";
     const std::string at_once = strips_ > 1         ? concat(", in ", strips_, " strips")
                                 : block_count() > 1 ? concat(", ", block_groups_, " groups at a time")
                                                     : "";
-    return concat("as a layer with channels ", layout, at_once, ", x and y transposed (other_layout)");
+    return concat("as a layer with channels ", layout, at_once, ", x and y transposed (layout_transpose)");
 }
 
-Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
+Status LayoutTranspose::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
     const Geometry &geometry = request.geometry;
     // Copies of f16 are of the sums' type, as are those of bf16 for ISAs that do not multiply it.
     const bool copied = !geometry.quantized() && geometry.dtype != CONVT_F16;
@@ -251,15 +251,15 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
     }
     const std::int64_t elements = volume(geometry.x_shape) + volume(geometry.y_shape);
     if (volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0 || elements > kMostBytes / size) return Status();
-    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, request.settings, groups_at_once(geometry)));
+    std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, request.settings, groups_at_once(geometry)));
     if (!own->copy_.any) return Status();
     const double transposing = own->cycles_to_transpose_all();
     const bool first = geometry.layout == CONVT_CHANNELS_FIRST, is_far = volume(geometry.w_shape) * size >= kFarWeights;
     const Margins most = margins(request.settings.isa);
     const double gain = transposing == 0 ? 1 // the layouts are one, and so are the estimates
-                        : !first         ? most.other_layout_of_last
-                        : is_far         ? most.other_layout_of_far
-                                         : most.other_layout;
+                        : !first         ? most.layout_transpose_of_last
+                        : is_far         ? most.layout_transpose_of_far
+                                         : most.layout_transpose;
     if (!(transposing < gain * request.most)) return Status();
     made->cost = transposing + own->cycles_of_layers();
     if (!(made->cost < gain * request.most)) return Status();
@@ -276,12 +276,12 @@ Status OtherLayout::create(const MethodRequest &request, MadeMethod *made) {
         }
     }
     own->plan_workspace();
-    made->method = std::move(own);
+    made->algorithm = std::move(own);
     return Status();
 }
 
-Status OtherLayout::plan_block(std::int64_t block, const void *w, const void *b,
-                               std::unique_ptr<LayerPlan> *plan) const {
+Status LayoutTranspose::plan_block(std::int64_t block, const void *w, const void *b,
+                                   std::unique_ptr<LayerPlan> *plan) const {
     const Geometry geometry = inner(block);
     const std::int64_t first = first_group(block);
     std::int64_t elements = 1; // of the weights of a group
@@ -297,10 +297,10 @@ Status OtherLayout::plan_block(std::int64_t block, const void *w, const void *b,
     return LayerPlan::create(geometry, settings_, nullptr, own_w, own_b, plan);
 }
 
-Status OtherLayout::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+Status LayoutTranspose::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
-    std::unique_ptr<OtherLayout> own(new OtherLayout(geometry, settings, block_groups_));
+    std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, settings, block_groups_));
     if (own->strips_ > 1) {
         if (Status status = own->add_strips(first()); !status) return status;
     } else {
@@ -317,7 +317,7 @@ Status OtherLayout::reshape(const Geometry &geometry, std::unique_ptr<Method> *m
 }
 
 // Of a plan that has the weights. Of strips only those at the ends differ from those between them.
-Status OtherLayout::add_strips(const LayerPlan &from) {
+Status LayoutTranspose::add_strips(const LayerPlan &from) {
     for (std::int64_t i = 0; i < strips_; i++) {
         const Strip own = strip(i);
         const Geometry geometry = inner(i);
@@ -337,7 +337,7 @@ Status OtherLayout::add_strips(const LayerPlan &from) {
     return Status();
 }
 
-void OtherLayout::plan_workspace() {
+void LayoutTranspose::plan_workspace() {
     const std::uint64_t size = convt_dtype_size(geometry_.dtype);
     for (const Block &block : blocks_) {
         const Geometry &geometry = block.plan->geometry();
@@ -347,7 +347,7 @@ void OtherLayout::plan_workspace() {
     }
 }
 
-Status OtherLayout::run(const RunTensors &t, char *workspace) const {
+Status LayoutTranspose::run(const RunTensors &t, char *workspace) const {
     const std::size_t blocks = blocks_.size();
     const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
     return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
@@ -356,7 +356,7 @@ Status OtherLayout::run(const RunTensors &t, char *workspace) const {
     });
 }
 
-Status OtherLayout::run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
+Status LayoutTranspose::run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
     const Geometry &inner = block.plan->geometry();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::size_t c_at = geometry_.layout == CONVT_CHANNELS_LAST ? t.x_strides.size() - 1 : 1;
@@ -393,8 +393,8 @@ Status OtherLayout::run_block(const Block &block, std::int64_t image, const RunT
 }
 
 // shape: in from_layout, as are from_strides; to_strides: in the other.
-void OtherLayout::transpose(const std::int64_t *shape, convt_layout from_layout, const void *from,
-                            const Strides &from_strides, void *to, const Strides &to_strides) const {
+void LayoutTranspose::transpose(const std::int64_t *shape, convt_layout from_layout, const void *from,
+                                const Strides &from_strides, void *to, const Strides &to_strides) const {
     const bool from_last = from_layout == CONVT_CHANNELS_LAST;
     const std::size_t rank = from_strides.size(), last = rank - 1;
     struct Axis {

@@ -14,9 +14,9 @@
 
 namespace convtranspose {
 
-class OtherLayout : public Method {
+class LayoutTranspose : public Algorithm {
   public:
-    static Status create(const MethodRequest &request, MadeMethod *made);
+    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
 
     std::string summary() const override;
     const LayerPlan &first() const override { return *blocks_.front().plan; }
@@ -24,7 +24,7 @@ class OtherLayout : public Method {
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + x_bytes_ + y_bytes_);
     }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -37,7 +37,7 @@ class OtherLayout : public Method {
         std::int64_t x_begin, x_end, y_begin, y_end;
     };
 
-    OtherLayout(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups);
+    LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups);
     static std::int64_t groups_at_once(const Geometry &geometry);
     void plan_strips();
     std::int64_t block_count() const;

@@ -103,7 +103,7 @@ OutputParts::OutputParts(const Geometry &geometry, const PlanSettings &settings)
 std::vector<OutputParts::Cuts> OutputParts::proposals(const Geometry &geometry) {
     std::vector<Cuts> list;
     if (geometry.axes.size() > 3 || volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0) return list;
-    const CoreProblem problem = core_problem(geometry, estimated_y(geometry), true);
+    const SpatialProblem problem = spatial_problem(geometry, estimated_y(geometry), true);
     const std::size_t axes = geometry.axes.size();
     double most = 1;
     for (const AxisPlan &axis : problem.plan) {
@@ -189,7 +189,7 @@ double OutputParts::choose(const std::vector<Cuts> &list) {
 }
 
 // from: a plan whose packed weights are taken; null: they are those of the request.
-Status OutputParts::plan_parts(const LayerPlan *from, const MethodRequest *request) {
+Status OutputParts::plan_parts(const LayerPlan *from, const AlgorithmRequest *request) {
     for (Part &part : parts_) {
         Status status = from ? from->reshape(part.geometry, &part.plan)
                              : LayerPlan::create(part.geometry, settings_, request->quantization, request->w,
@@ -209,18 +209,18 @@ double OutputParts::cost(const Geometry &geometry, const PlanSettings &settings)
     return cycles < kGain * least_cost(geometry, settings.isa) ? cycles : kNone;
 }
 
-Status OutputParts::create(const MethodRequest &request, MadeMethod *made) {
+Status OutputParts::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
     const std::vector<Cuts> list = proposals(request.geometry);
     if (list.empty()) return Status();
     std::unique_ptr<OutputParts> own(new OutputParts(request.geometry, request.settings));
     made->cost = own->choose(list);
     if (!(made->cost < kGain * request.most)) return Status();
     if (Status status = own->plan_parts(nullptr, &request); !status) return status;
-    made->method = std::move(own);
+    made->algorithm = std::move(own);
     return Status();
 }
 
-Status OutputParts::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+Status OutputParts::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));

@@ -14,9 +14,9 @@
 
 namespace convtranspose {
 
-class OutputParts : public Method {
+class OutputParts : public Algorithm {
   public:
-    static Status create(const MethodRequest &request, MadeMethod *made);
+    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
     // Estimated cycles; infinite: not for this layer.
     static double cost(const Geometry &geometry, const PlanSettings &settings);
 
@@ -24,7 +24,7 @@ class OutputParts : public Method {
     const LayerPlan &first() const override { return *parts_.front().plan; }
     std::vector<const LayerPlan *> layers() const override { return plans_of(parts_); }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * part_bytes_; }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -42,7 +42,7 @@ class OutputParts : public Method {
     static std::vector<Cuts> proposals(const Geometry &geometry);
     std::vector<Part> parts_of(const Cuts &cuts) const;
     double choose(const std::vector<Cuts> &list);
-    Status plan_parts(const LayerPlan *from, const MethodRequest *request);
+    Status plan_parts(const LayerPlan *from, const AlgorithmRequest *request);
 
     Geometry geometry_;
     PlanSettings settings_; // of the parts

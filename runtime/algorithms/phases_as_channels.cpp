@@ -26,19 +26,19 @@ constexpr double kGain = 0.8, kGainLast = 0.92;
 
 } // namespace
 
-std::vector<ResidueLayers::Residues> ResidueLayers::residues_of(const AxisGeometry &w) {
+std::vector<PhasesAsChannels::Residues> PhasesAsChannels::residues_of(const AxisGeometry &w) {
     const std::int64_t taps = w.kernel / w.stride, more = w.kernel % w.stride;
     if (more == 0) return {{0, w.stride, taps}};
     return {{0, more, taps + 1}, {more, w.stride - more, taps}};
 }
 
-Geometry ResidueLayers::without_post_ops() const {
+Geometry PhasesAsChannels::without_post_ops() const {
     Geometry g = geometry_;
     g.post_ops = {};
     return g;
 }
 
-Geometry ResidueLayers::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
+Geometry PhasesAsChannels::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
     Geometry g = without_post_ops();
     g.y_order = YOrder::kChannels;
     g.group = 1;
@@ -63,7 +63,7 @@ Geometry ResidueLayers::layer(const Residues &residues, std::int64_t q_begin, st
     return g;
 }
 
-std::vector<ResidueLayers::Piece> ResidueLayers::pieces_of(const Residues &r) const {
+std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Residues &r) const {
     const AxisGeometry &w = geometry_.axes.back();
     const std::int64_t last = r.first + r.count - 1;
     // Positions with any residue inside y, and of those the ones with all.
@@ -84,8 +84,8 @@ std::vector<ResidueLayers::Piece> ResidueLayers::pieces_of(const Residues &r) co
     return pieces;
 }
 
-void ResidueLayers::gather(const Residues &r, std::int64_t channel, const void *w, const void *b, char *w_out,
-                           char *b_out) const {
+void PhasesAsChannels::gather(const Residues &r, std::int64_t channel, const void *w, const void *b, char *w_out,
+                              char *b_out) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
     const Shape &shape = geometry_.w_shape; // (C, M/group, K1..Kn)
     const std::int64_t kernel = shape.back(), stride = geometry_.axes.back().stride;
@@ -114,7 +114,7 @@ void ResidueLayers::gather(const Residues &r, std::int64_t channel, const void *
     }
 }
 
-double ResidueLayers::cost(const Geometry &geometry, Isa isa) {
+double PhasesAsChannels::cost(const Geometry &geometry, Isa isa) {
     const AxisGeometry &axis = geometry.axes.back();
     const std::int64_t most = geometry.layout == CONVT_CHANNELS_LAST ? kMostFolded : kMostChannels;
     const bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && axis.stride > 1 && axis.dilation == 1 &&
@@ -122,7 +122,7 @@ double ResidueLayers::cost(const Geometry &geometry, Isa isa) {
                       geometry.out_channels > 0 && geometry.out_channels <= most &&
                       (geometry.layout == CONVT_CHANNELS_FIRST || geometry.group == 1);
     if (!fits) return std::numeric_limits<double>::infinity();
-    const ResidueLayers all(geometry);
+    const PhasesAsChannels all(geometry);
     double cycles = 0;
     for (const Residues &r : residues_of(axis)) {
         for (const Piece &piece : all.pieces_of(r)) {
@@ -132,7 +132,7 @@ double ResidueLayers::cost(const Geometry &geometry, Isa isa) {
     return static_cast<double>(all.channels()) * cycles;
 }
 
-Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
+Status PhasesAsChannels::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
     const Geometry &geometry = request.geometry;
     const void *const b = request.b;
     const double cycles = cost(geometry, request.settings.isa);
@@ -141,7 +141,7 @@ Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
     const double gain = geometry.layout == CONVT_CHANNELS_LAST ? kGainLast : kGain;
     if (!(made->cost < gain * request.most)) return Status();
 
-    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry));
     const std::vector<Residues> residues = residues_of(geometry.axes.back());
     for (std::int64_t channel = 0; channel < own->channels(); channel++) {
         for (const Residues &r : residues) {
@@ -166,12 +166,12 @@ Status ResidueLayers::create(const MethodRequest &request, MadeMethod *made) {
         if (!status) return status;
     }
     own->plan_workspace();
-    made->method = std::move(own);
+    made->algorithm = std::move(own);
     return Status();
 }
 
-Status ResidueLayers::add_pieces(const Residues &r, std::int64_t channel, const LayerPlan *whole,
-                                 const LayerPlan *aside, std::unique_ptr<LayerPlan> first) {
+Status PhasesAsChannels::add_pieces(const Residues &r, std::int64_t channel, const LayerPlan *whole,
+                                    const LayerPlan *aside, std::unique_ptr<LayerPlan> first) {
     for (Piece &piece : pieces_of(r)) {
         piece.channel = channel;
         piece.plan = std::move(first);
@@ -186,8 +186,8 @@ Status ResidueLayers::add_pieces(const Residues &r, std::int64_t channel, const 
     return Status();
 }
 
-Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
-    std::unique_ptr<ResidueLayers> own(new ResidueLayers(geometry));
+Status PhasesAsChannels::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry));
     for (std::size_t i = 0; i < pieces_.size();) {
         const Piece &first = pieces_[i];
         const LayerPlan *aside = nullptr;
@@ -205,17 +205,17 @@ Status ResidueLayers::reshape(const Geometry &geometry, std::unique_ptr<Method> 
     return Status();
 }
 
-std::string ResidueLayers::summary() const {
+std::string PhasesAsChannels::summary() const {
     return concat("residues of w as output channels, of ", pieces_.size(), " layers of stride 1");
 }
 
-std::vector<const LayerPlan *> ResidueLayers::layers() const {
+std::vector<const LayerPlan *> PhasesAsChannels::layers() const {
     std::vector<const LayerPlan *> plans = plans_of(pieces_);
     if (for_gaps_) plans.push_back(for_gaps_.get());
     return plans;
 }
 
-void ResidueLayers::plan_workspace() {
+void PhasesAsChannels::plan_workspace() {
     for (const Piece &piece : pieces_) {
         layer_bytes_ = std::max(layer_bytes_, round_up(piece.plan->workspace_bytes()));
         if (!piece.aside) continue;
@@ -224,7 +224,7 @@ void ResidueLayers::plan_workspace() {
     if (for_gaps_) layer_bytes_ = std::max(layer_bytes_, round_up(for_gaps_->workspace_bytes()));
 }
 
-Status ResidueLayers::run(const RunTensors &t, char *workspace) const {
+Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {
     if (for_gaps_) {
         const std::size_t w = geometry_.y_shape.size() - 2;
         if (t.y_strides[w] != geometry_.out_channels) return for_gaps_->run(t, workspace);
@@ -235,7 +235,7 @@ Status ResidueLayers::run(const RunTensors &t, char *workspace) const {
     return Status();
 }
 
-Status ResidueLayers::run_piece(const Piece &piece, const RunTensors &t, char *workspace) const {
+Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char *workspace) const {
     const AxisGeometry &axis = geometry_.axes.back();
     const std::size_t rank = t.y_strides.size(), c_at = folds() ? rank - 1 : 1, w_at = folds() ? rank - 2 : rank - 1;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),

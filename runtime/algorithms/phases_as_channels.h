@@ -17,9 +17,9 @@
 
 namespace convtranspose {
 
-class ResidueLayers : public Method {
+class PhasesAsChannels : public Algorithm {
   public:
-    static Status create(const MethodRequest &request, MadeMethod *made);
+    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
     // Estimated cycles; infinite: not for this layer.
     static double cost(const Geometry &geometry, Isa isa);
 
@@ -27,7 +27,7 @@ class ResidueLayers : public Method {
     const LayerPlan &first() const override { return *pieces_.front().plan; }
     std::vector<const LayerPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_; }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -48,7 +48,7 @@ class ResidueLayers : public Method {
         }
     };
 
-    explicit ResidueLayers(const Geometry &geometry) : geometry_(geometry) {}
+    explicit PhasesAsChannels(const Geometry &geometry) : geometry_(geometry) {}
     static std::vector<Residues> residues_of(const AxisGeometry &w);
     bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; } // output channels into residues
     std::int64_t channels() const { return folds() ? 1 : geometry_.out_channels; }

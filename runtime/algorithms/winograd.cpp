@@ -275,7 +275,7 @@ double Winograd::cost(const Geometry &geometry, const PlanSettings &settings) {
     return own ? own->cycles() : std::numeric_limits<double>::infinity();
 }
 
-Status Winograd::create(const MethodRequest &request, MadeMethod *made) {
+Status Winograd::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
     std::unique_ptr<Winograd> own = of(request.geometry, request.settings);
     if (!own) return Status();
     made->cost = own->cycles();
@@ -286,7 +286,7 @@ Status Winograd::create(const MethodRequest &request, MadeMethod *made) {
         if (layer.products.empty()) return Status();
     }
     own->plan_workspace();
-    made->method = std::move(own);
+    made->algorithm = std::move(own);
     return Status();
 }
 
@@ -353,7 +353,7 @@ bool Winograd::transform_weights(const Layer &layer, const T *w, void *transform
     return finite;
 }
 
-Status Winograd::reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const {
+Status Winograd::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<Winograd> own(new Winograd(geometry, settings));

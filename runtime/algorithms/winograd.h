@@ -29,9 +29,9 @@
 
 namespace convtranspose {
 
-class Winograd : public Method {
+class Winograd : public Algorithm {
   public:
-    static Status create(const MethodRequest &request, MadeMethod *made);
+    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
     // Estimated cycles; infinite: not for this layer.
     static double cost(const Geometry &geometry, const PlanSettings &settings);
 
@@ -39,7 +39,7 @@ class Winograd : public Method {
     const LayerPlan &first() const override { return *layers_.front().products.front(); }
     std::vector<const LayerPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * bytes_of_worker(); }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Method> *made) const override;
+    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:

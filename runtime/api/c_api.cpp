@@ -166,7 +166,7 @@ const std::vector<const char *> &variant_names() {
 
 // Whether there is a way to compute of that name.
 bool names_something(const std::string &name) {
-    bool found = convtranspose::is_method(name);
+    bool found = convtranspose::is_algorithm(name);
     convtranspose::for_each_kernel_table([&](const convtranspose::KernelTable &table) {
         for (std::size_t i = 0; i < table.variant_count; i++) found = found || name == table.variants[i].name;
     });
@@ -703,7 +703,7 @@ int convt_plan_threads(const convt_plan *plan) {
 }
 const char *convt_plan_variant(const convt_plan *plan) {
     if (!plan) return "";
-    return plan->device ? plan->device->variant().name : plan->plan->core().variant().name;
+    return plan->device ? plan->device->variant().name : plan->plan->direct().variant().name;
 }
 const char *convt_plan_problem(const convt_plan *plan) {
     if (!plan) return "";
@@ -728,7 +728,7 @@ const char *convt_plan_kernel(const convt_plan *plan, size_t i) {
 }
 const char *convt_plan_isa(const convt_plan *plan) {
     if (!plan) return "";
-    return plan->device ? plan->device->table().kind : isa_name(plan->plan->core().variant().isa);
+    return plan->device ? plan->device->table().kind : isa_name(plan->plan->direct().variant().isa);
 }
 const char *convt_plan_device(const convt_plan *plan) {
     if (!plan) return "";

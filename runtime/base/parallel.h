@@ -39,7 +39,7 @@ struct Parallel {
             for (std::size_t i = 0; i < count; i++) body(i, std::size_t{0});
             return;
         }
-        Shares shares(count, static_cast<std::size_t>(workers));
+        WorkShares shares(count, static_cast<std::size_t>(workers));
         for_each(static_cast<std::size_t>(workers),
                  [&](std::size_t worker) { shares.work(worker, [&](std::size_t i) { body(i, worker); }); });
     }

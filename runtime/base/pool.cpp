@@ -45,7 +45,7 @@ struct Job {
         shares.work(worker, [this](std::size_t i) { task(context, i); });
     }
 
-    Shares shares;
+    WorkShares shares;
     const convt_task task;
     void *const context;
 };

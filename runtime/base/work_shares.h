@@ -10,9 +10,9 @@
 
 namespace convtranspose {
 
-class Shares {
+class WorkShares {
   public:
-    Shares(std::size_t tasks, std::size_t workers) : count_(std::min(workers, kMost)) {
+    WorkShares(std::size_t tasks, std::size_t workers) : count_(std::min(workers, kMost)) {
         for (std::size_t s = 0; s < count_; s++) {
             shares_[s].next.store(begin_of(tasks, s), std::memory_order_relaxed);
             shares_[s].end = begin_of(tasks, s + 1);

@@ -33,9 +33,9 @@ double cost_of_group(const CostTerms &t, const Variant *narrower) {
 
 } // namespace
 
-double cycles_per_load(double vector_bytes) { return vector_bytes < 64 ? 0 : machine().per_load; }
+double cycles_per_load(double vector_bytes) { return vector_bytes < 64 ? 0 : cost_profile().per_load; }
 
-CostTerms::CostTerms(const Variant &variant, const CoreProblem &problem)
+CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
     : v(variant), p(problem), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]), d(problem.plan[2]) {
     for (std::size_t a = 0; a < 3; a++) {
         taps *= skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
@@ -59,7 +59,7 @@ CostTerms::CostTerms(const Variant &variant, const CoreProblem &problem)
     per_load = cycles_per_load(lanes * size);
     is_of_channels = v.family == Family::kChannels && v.store == Store::kChannels;
     // What an instruction that is no multiply-add takes of their ports.
-    per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? machine().per_other : 0;
+    per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? cost_profile().per_other : 0;
     // Of all residues of w: bytes are requantized, and take more shuffles. Few output channels: of eight residues, each vector is
     // made of all of them, by two steps in kernels by offset.
     const double shuffles = v.family != Family::kFew || v.stride_w < 8 || goes_by_offset(v) ? 3 : 16;
@@ -67,7 +67,7 @@ CostTerms::CostTerms(const Variant &variant, const CoreProblem &problem)
 }
 
 double CostTerms::step(double vectors, double broadcasts) const {
-    const Machine &m = machine();
+    const CostProfile &m = cost_profile();
     // Of weights each line is fetched ahead too, and a loop is four.
     const double others = per_other > 0                  ? per_other * (2 * vectors + broadcasts + 4)
                           : crosses && lanes * size < 64 ? m.per_vector_along * vectors
@@ -80,12 +80,12 @@ double CostTerms::step(double vectors, double broadcasts) const {
            others;
 }
 
-double cost(const Variant &variant, const CoreProblem &problem, const Variant *narrower) {
+double cost(const Variant &variant, const SpatialProblem &problem, const Variant *narrower) {
     const CostTerms terms(variant, problem);
     return cost_of_group(terms, narrower) * terms.images * terms.groups;
 }
 
-double cost_of_copy(const Variant &v, const CoreProblem &p, bool ends_alone) {
+double cost_of_copy(const Variant &v, const SpatialProblem &p, bool ends_alone) {
     const Geometry &g = p.geometry;
     double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
     for (const AxisPlan &a : p.plan)
@@ -94,7 +94,8 @@ double cost_of_copy(const Variant &v, const CoreProblem &p, bool ends_alone) {
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
     const double near = copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4;
     const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));
-    return elements * (bytes >= machine().far_bytes && !ends_alone ? std::max(near, machine().far_copy) : near);
+    return elements *
+           (bytes >= cost_profile().far_bytes && !ends_alone ? std::max(near, cost_profile().far_copy) : near);
 }
 
 double cycles_to_scatter(const Geometry &geometry) {

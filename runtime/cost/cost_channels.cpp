@@ -58,7 +58,7 @@ class CostOfChannels {
 
     const CostTerms &t_;
     const Variant &v_;
-    const Machine &m_;
+    const CostProfile &m_;
     double vectors_, tiles_of_channels_; // of a tile; of all output channels of a group
     double panel_, w_bytes_, x_bytes_;   // of weights for a tile, and all; of an image
     bool is_of_lines_, is_of_short_vectors_;
@@ -68,7 +68,7 @@ class CostOfChannels {
     bool waits_for_y_;
 };
 
-CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v), m_(machine()) {
+CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v), m_(cost_profile()) {
     const double vector_bytes = t_.lanes * t_.size;
     vectors_ = v_.tile_oc / t_.lanes;
     tiles_of_channels_ = parts_of(t_.p.oc(), v_.tile_oc);

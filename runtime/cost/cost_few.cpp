@@ -9,25 +9,25 @@ namespace convtranspose {
 
 namespace {
 
-// For a vector of x along w: of rows that lie at cache lines (Core::copied_row), the loads for one offset in each do not cross any.
+// For a vector of x along w: of rows that lie at cache lines (DirectPlan::copied_row), the loads for one offset in each do not cross any.
 double cycles_to_cross_lines(const AxisPlan &w) {
-    return machine().per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
+    return cost_profile().per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
 }
 
 // For a vector of x of few output channels that is loaded for the first time, if x is further away than the second-level cache:
 // where there is but one row of it, or several planes, each of which is walked anew.
-double cycles_from_far(const CoreProblem &p) {
+double cycles_from_far(const SpatialProblem &p) {
     if (p.plan[1].q_extent() > 1 && p.plan[2].q_extent() == 1) return 0;
     const Geometry &g = p.geometry;
     const double bytes = static_cast<double>(volume(g.x_shape)) * static_cast<double>(convt_dtype_size(g.dtype));
-    return bytes >= machine().second_level_cache ? machine().far_x : 0;
+    return bytes >= cost_profile().second_level_cache ? cost_profile().far_x : 0;
 }
 
 } // namespace
 
 double cost_by_offset(const CostTerms &t) {
     const Variant &v = t.v;
-    const CoreProblem &p = t.p;
+    const SpatialProblem &p = t.p;
     const AxisPlan &w = t.w, &h = t.h, &d = t.d;
     const double vectors = static_cast<double>(v.tile_q) / v.lanes;
     const double residues_w = static_cast<double>(w.residues), residues_h = static_cast<double>(h.residues);
@@ -47,7 +47,7 @@ double cost_by_offset(const CostTerms &t) {
     // as by others (Xeon, Emerald Rapids, 16 layers), 4x4 1.0 to 1.4 times.
     const double exposed = taps < 25 ? 1 : 0.35;
     const double crossing =
-        waits ? exposed * loads * cycles_to_cross_lines(w) + rows_of_x * vectors * machine().per_far_load : 0;
+        waits ? exposed * loads * cycles_to_cross_lines(w) + rows_of_x * vectors * cost_profile().per_far_load : 0;
     const double far = v.family == Family::kFew ? rows_of_x * vectors * cycles_from_far(p) : 0;
     // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
     // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
@@ -64,7 +64,7 @@ double cost_by_offset(const CostTerms &t) {
     const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
     const bool depthwise = v.family == Family::kDepthwise;
     const bool masked = v.isa == Isa::kAvx512 || (v.isa == Isa::kAvx2 && convt_dtype_size(p.y_dtype) >= 4);
-    const double slower_there = p.ic() == 1 ? machine().one_channel : 1;
+    const double slower_there = p.ic() == 1 ? cost_profile().one_channel : 1;
     return (depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
                (static_cast<double>(d.elements.size()) * (t.ic * step + (depthwise ? 0 : 10 * rows)) +
@@ -94,7 +94,8 @@ double cost_of_few(const CostTerms &t) {
     const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
     // Measured, residues of two axes take a quarter more than that.
-    const double far_rows = v.stride_h > 2 && t.y_bytes >= machine().second_level_cache ? machine().far_rows : 1;
+    const double far_rows =
+        v.stride_h > 2 && t.y_bytes >= cost_profile().second_level_cache ? cost_profile().far_rows : 1;
     return (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
            (static_cast<double>(d.elements.size()) * (t.ic * steps + loops) +
             t.residues * (10 + vectors * v.tile_oc * t.interleave));

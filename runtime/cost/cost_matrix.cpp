@@ -7,7 +7,7 @@ namespace convtranspose {
 
 double cost_of_matrix(const CostTerms &t) {
     const Variant &v = t.v;
-    const CoreProblem &p = t.p;
+    const SpatialProblem &p = t.p;
     // Of registers of up to 16 rows and columns: an instruction takes as many cycles as its first operand has rows, a load
     // 8, and instructions on the same sums wait 52 for each other. Rows are positions, of planar y output channels.
     const bool planar = has_rows_of_channels(v);

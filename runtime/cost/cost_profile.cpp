@@ -11,8 +11,8 @@ namespace convtranspose {
 namespace {
 
 // Granite Rapids, one thread where nothing else is said.
-Machine intel() {
-    Machine m;
+CostProfile intel() {
+    CostProfile m;
     // Of the same multiply-adds in the first-level cache, tiles of 4 vectors by 6 (10 loads for 24) take 0.92 to 0.95 of the time
     // of 2 by 14 (16 for 28). On AMD's Zen 5 all of them run at its peak.
     m.per_load = 0.2;
@@ -59,7 +59,7 @@ Machine intel() {
 }
 
 // Of AMD's cores, of vectors shorter than a cache line: AVX2. Measured on Zen 3.
-void set_short_vectors(Machine *m) {
+void set_short_vectors(CostProfile *m) {
     // A multiply-add by 2 vectors and 4 positions takes 1.04 to 1.06 times as long as by 2 and 6 where weights are near, 1.1 to 1.3
     // times where they are 4 to 32 MB (kernels of so few positions fetch nothing ahead), by 1 and 6 1.1 to 1.3.
     m->per_position_less = 0.03;
@@ -75,8 +75,8 @@ void set_short_vectors(Machine *m) {
 
 // Zen 3 (2 cores, AVX2), one thread, f32: 77 layers in either layout, 32 of them of real networks, up to 12 candidates of each
 // timed. Choices are 1.033 from the best in the mean, 88% within 10%; by the estimates of other cores of AMD's 1.072, 79%.
-Machine amd_of_avx2() {
-    Machine m;
+CostProfile amd_of_avx2() {
+    CostProfile m;
     set_short_vectors(&m);
     // 16 columns as 6, 6 and 4, 32 as five of 6 and 4: 1.18 and 1.07 times as long as by tiles of 4.
     m.channels_row_end = 1.4;
@@ -95,7 +95,7 @@ Machine amd_of_avx2() {
 // Of vectors that are multiplied in two halves: what loads take hides behind that. Measured on Zen 4, one thread, f32: 332 layers in
 // either layout, 32 of them of real networks, up to 13 candidates of each timed. Choices are 1.037 and 1.047 from the best in the
 // mean, 1.050 and 1.063 without; of 80 other layers 1.020 either way, 94% within 10%, without 1.023 and 1.046, 94 and 84%.
-void set_halves(Machine *m) {
+void set_halves(CostProfile *m) {
     // Of 64 channels of 5x4, 6x6 stride 3, tiles of 4 positions take 0.75 of the time of 4 in each of 3 rows, which were estimated to
     // take 0.8 of theirs.
     m->near_weights = 0.8;
@@ -103,14 +103,14 @@ void set_halves(Machine *m) {
     m->depthwise_taps = 0.6;
     m->far_transposition = 1.5;
     // By AVX2 there these margins take up to 1.6 times as long, 31 layers 1.07 in the mean.
-    m->margins_of_lines.other_layout = 1.07;
-    m->margins_of_lines.other_layout_of_last = 0.96;
+    m->margins_of_lines.layout_transpose = 1.07;
+    m->margins_of_lines.layout_transpose_of_last = 0.96;
     m->margins_of_lines.depth_to_space = 0.98;
 }
 
 // Zen 4 (2 cores), one thread, f32. On Zen 5, which multiplies twice as fast, x in place was not measured.
-Machine amd_of_avx512() {
-    Machine m;
+CostProfile amd_of_avx512() {
+    CostProfile m;
     set_short_vectors(&m);
     // 64 and 512 channels of 800 to 16000 to 8: 0.58 to 0.73 of the time of copying; to 64 0.86 to 0.95, to 256 0.96 to 0.99.
     m.tiles_in_place = 32;
@@ -123,18 +123,18 @@ Machine amd_of_avx512() {
     return m;
 }
 
-Machine made_for_this() {
+CostProfile made_for_this() {
     if (is_intel()) return intel();
     if (isa_supported(Isa::kAvx512)) return amd_of_avx512();
-    return isa_supported(Isa::kAvx2) ? amd_of_avx2() : Machine();
+    return isa_supported(Isa::kAvx2) ? amd_of_avx2() : CostProfile();
 }
 
 } // namespace
 
-const Machine &machine() {
-    static Once<Machine> made;
+const CostProfile &cost_profile() {
+    static Once<CostProfile> made;
     return made.get([] {
-        Machine m = made_for_this();
+        CostProfile m = made_for_this();
         // Of 2 MiB 768 KiB, of 1 MiB 384, of 512 KiB 192: there, of 512 to 256 channels 2x2 stride 2, 1.07 to 1.16 times as fast as by
         // strips of 384 KiB, of 1024 for few rows 1.5 times.
         constexpr std::int64_t kLeast = 64 << 10, kMost = 768 << 10;
@@ -146,7 +146,7 @@ const Machine &machine() {
 
 Margins margins(Isa isa) {
     const bool of_lines = isa_of_floats(isa) == Isa::kAvx512;
-    return of_lines ? machine().margins_of_lines : Margins();
+    return of_lines ? cost_profile().margins_of_lines : Margins();
 }
 
 } // namespace convtranspose

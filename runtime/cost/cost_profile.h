@@ -10,17 +10,17 @@
 
 namespace convtranspose {
 
-// Layers go by a method if that is estimated to take less than so many times as long, as estimates are not that exact.
+// An algorithm is chosen if it is estimated to take less than so many times as long, as estimates are not that exact.
 struct Margins {
     // The other layout: of channels first, of weights that are not far and of such that are; of channels last. Zen 4: 19 layers
     // between the first two and 0.95 and 0.85 take 0.88 of the time in the mean.
-    double other_layout = 1, other_layout_of_far = 0.915, other_layout_of_last = 0.9;
+    double layout_transpose = 1, layout_transpose_of_far = 0.915, layout_transpose_of_last = 0.9;
     double depth_to_space = 0.8; // without dilation
 };
 
 constexpr double kPerRowOfX = 2; // of shorter vectors (below), and where nothing else was measured
 
-struct Machine {
+struct CostProfile {
     // Of vectors of a cache line. Of a step of channels: times as long, to load weights from the second-level cache; cycles besides,
     // for each row of x that a tile reads. Times as long: taps of depthwise layers with channels last.
     double near_weights = 1, per_row_of_x = kPerRowOfX, depthwise_taps = 1;
@@ -61,7 +61,7 @@ struct Machine {
     // Cycles for a vector of x of few output channels, a store of a part of a cache line that groups share, a vector of a far y in
     // tiles of one row, or of few vectors, and an element of a product of col2im.
     double far_x = 0, shared_line = 0, far_store = 0, far_product = 0;
-    // Tiles of output channels that are made of one tap faster from x in place than from a copy of it (pays_in_place()): by variants
+    // Tiles of output channels that are made of one tap faster from x in place than from a copy of it (prefers_in_place()): by variants
     // that fetch x ahead, and by others, of an x of less than in_place_bytes.
     std::int64_t tiles_in_place = 0, near_tiles_in_place = 0;
     double in_place_bytes = 0;
@@ -72,7 +72,7 @@ struct Machine {
     std::int64_t near_strip = 384 << 10, fine_strips = 8;
 };
 
-const Machine &machine();
+const CostProfile &cost_profile();
 
 // Of plans for an ISA.
 Margins margins(Isa isa);

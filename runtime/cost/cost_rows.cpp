@@ -31,7 +31,7 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     // where both leave about as many channels empty.
     const double crowded = v.tile_oc > vectors && vectors * v.tile_oc + vectors >= 30 ? 1.03 : 1;
     const bool is_wide_of_doubles = v.family == Family::kWide && t.size == sizeof(double) && t.taps > 1;
-    const double doubles = is_wide_of_doubles ? machine().wide_doubles : 1;
+    const double doubles = is_wide_of_doubles ? cost_profile().wide_doubles : 1;
     const auto tile = [&](const Variant &variant) {
         const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
         return t.ic * t.taps * crowded * t.step(of_vectors, v.tile_oc) +
@@ -48,7 +48,7 @@ double cost_of_depthwise_channels(const CostTerms &t) {
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
     const double store = t.y_bytes >= 2 << 20 ? 6 : 4;
     const double each = std::max(v.lanes * t.size, 32.0) / 64; // of a cache line
-    const double each_tap = each < 1 ? 1 : machine().depthwise_taps;
+    const double each_tap = each < 1 ? 1 : cost_profile().depthwise_taps;
     return tiles *
            (each_tap * t.taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
             t.residues * (10 + vectors * (1.0 + each * (store - 1)))) /

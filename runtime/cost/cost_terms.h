@@ -17,10 +17,10 @@ constexpr std::int64_t kFarPositions = 2048;
 
 // Of a variant for a layer: counts, and cycles.
 struct CostTerms {
-    CostTerms(const Variant &variant, const CoreProblem &problem);
+    CostTerms(const Variant &variant, const SpatialProblem &problem);
 
     const Variant &v;
-    const CoreProblem &p;
+    const SpatialProblem &p;
     const Geometry &g;
     const AxisPlan &w, &h, &d;
 

@@ -51,8 +51,8 @@ std::string read_cpu_name() {
         const std::string value = trimmed(line.substr(colon + 1));
         if (line.rfind("CPU implementer", 0) == 0) implementer = value;
         if (line.rfind("CPU part", 0) == 0) {
-            const std::string core = implementer + ":" + value;
-            if (name.find(core) == std::string::npos) name += (name.empty() ? "" : " ") + core;
+            const std::string direct = implementer + ":" + value;
+            if (name.find(direct) == std::string::npos) name += (name.empty() ? "" : " ") + direct;
         }
         if (line.rfind("model name", 0) == 0) return value; // an emulator's host
     }

@@ -27,7 +27,7 @@ constexpr std::int64_t kFewSteps = 32;
 
 } // namespace
 
-std::int64_t Core::copied_column() const {
+std::int64_t DirectPlan::copied_column() const {
     const std::int64_t channels = copied_channels(), size = operand_size(*variant_);
     const bool apart = (reads_any_strides(*variant_) || variant_->family == Family::kMatrix) &&
                        copies_channels_inside() && in_few_sets(channels * size);
@@ -40,13 +40,13 @@ std::int64_t Core::copied_column() const {
 // of the time, 128 of 128x128 0.89, 3x3 stride 1 0.95; 0.97 in the mean of 15 layers. Not of narrow rows, of which the gaps would
 // be most. Gaps are filled as what is around x is: tiles read them, and of memory as it comes some numbers are subnormal, which
 // takes 25 times as long.
-std::int64_t Core::copied_row(const Strip &s) const {
+std::int64_t DirectPlan::copied_row(const Strip &s) const {
     if (copies_channels_inside() || !has_vectors_along_w(*variant_)) return s.x_extent[0];
     const std::int64_t row = (ceil_div(s.x_extent[0], std::int64_t{variant_->lanes}) | 1) * variant_->lanes;
     return 2 * row <= 3 * s.x_extent[0] ? row : s.x_extent[0];
 }
 
-void Core::plan_strips(int threads) {
+void DirectPlan::plan_strips(int threads) {
     const Variant &v = *variant_;
     const std::array<std::int64_t, 3> q = {axes_[0].q_extent(), axes_[1].q_extent(), axes_[2].q_extent()};
     strip_axis_ = static_cast<int>(problem_.strip_axis());
@@ -64,7 +64,7 @@ void Core::plan_strips(int threads) {
     if (v.family != Family::kReference) {
         const std::int64_t weights_bytes = packed_.weights() * size;
         const std::int64_t near =
-            std::clamp(weights_bytes, std::min(kLeastStripBytes, machine().near_strip), machine().near_strip);
+            std::clamp(weights_bytes, std::min(kLeastStripBytes, cost_profile().near_strip), cost_profile().near_strip);
         const std::int64_t residues =
             capped_product({v.stride_w ? 1 : axes_[0].residues, v.stride_h ? 1 : axes_[1].residues, axes_[2].residues});
         const std::int64_t near_bytes = capped_product({ceil_div(image_bytes, near), weights_bytes}),
@@ -109,7 +109,7 @@ void Core::plan_strips(int threads) {
         const std::int64_t possible =
             std::min({wanted, most * batch, strip_axis_ == 0 ? at_least(4 * strip_tile_) * batch : wanted});
         const bool may_share =
-            weights_bytes <= kSharedWeightsBytes || (is_near && possible >= machine().fine_strips * threads);
+            weights_bytes <= kSharedWeightsBytes || (is_near && possible >= cost_profile().fine_strips * threads);
         if (threads > 1 && may_share && (meets_in_y || y_volume / kDwarfs <= x_volume)) {
             if (batch >= wanted) {
                 images_ = std::min(batch / wanted, std::max<std::int64_t>(strip_bytes / image_bytes, 1));
@@ -139,7 +139,7 @@ void Core::plan_strips(int threads) {
     }
     if (!copies_x_) return;
     // Where x ends within the last tile of a row, that tile alone is copied.
-    if (copies_ends_ && strip_axis_ == 0 && !problem_.reads_outside() && positions > strip_tile_ &&
+    if (packs_edge_strips_ && strip_axis_ == 0 && !problem_.reads_outside() && positions > strip_tile_ &&
         positions % strip_tile_ != 0) {
         strips_++;
         rest_apart_ = true;
@@ -163,14 +163,14 @@ void Core::plan_strips(int threads) {
 }
 
 // Where the i-th strip of an image begins: they are of as many whole tiles each as can be, and the last has the rest, or is it.
-std::int64_t Core::strip_begin(std::int64_t i) const {
+std::int64_t DirectPlan::strip_begin(std::int64_t i) const {
     const std::int64_t q = axes_[strip_axis_].q_extent(), of_whole_tiles = rest_apart_ ? strips_ - 1 : strips_;
     return i == strips_ ? q : q / strip_tile_ * i / of_whole_tiles * strip_tile_;
 }
 
-std::int64_t Core::strip_count() const { return ceil_div(problem_.geometry.batch, images_) * strips_; }
+std::int64_t DirectPlan::strip_count() const { return ceil_div(problem_.geometry.batch, images_) * strips_; }
 
-Core::Strip Core::strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const {
+DirectPlan::Strip DirectPlan::strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const {
     Strip s;
     s.images = images;
     s.q_begin = q_begin;

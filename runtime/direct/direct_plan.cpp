@@ -42,9 +42,9 @@ constexpr std::int64_t kMostUneven = 4;
 
 } // namespace
 
-Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
-    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x), copies_ends_(choice.copies_ends),
-      in_place_(choice.in_place) {
+DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
+    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x),
+      packs_edge_strips_(choice.packs_edge_strips), in_place_(choice.in_place) {
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
@@ -71,61 +71,61 @@ Core::Core(const CoreProblem &problem, const Candidate &choice, int threads, con
     if (biases > kMostElements) overflow_ = too_large("its biases are # elements, a kernel counts up to #", biases);
 }
 
-std::uint64_t Core::weight_bytes() const {
+std::uint64_t DirectPlan::weight_bytes() const {
     std::int64_t elements = packed_.weights();
     if (kByElement)
         elements += packed_.block * std::max<std::int64_t>(packed_.oc_tile, 1); // those of one more input channel
     return static_cast<std::uint64_t>(ceil_div(elements * operand_size(*variant_), kCacheLine) * kCacheLine);
 }
 
-std::uint64_t Core::packed_bytes() const {
+std::uint64_t DirectPlan::packed_bytes() const {
     std::int64_t bytes = packed_.biases() * types_of(*variant_).bias.bytes();
     if (packed_.arithmetic == Arithmetic::kInt8) bytes = packed_.biases() * packed_.taps_volume() * 4;
     if (packed_.arithmetic == Arithmetic::kInt16) bytes = 0;
     return weight_bytes() + static_cast<std::uint64_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
 }
 
-std::uint64_t Core::epilogue_bytes() const {
+std::uint64_t DirectPlan::epilogue_bytes() const {
     if (is_float(packed_.arithmetic)) return 0;
     return static_cast<std::uint64_t>(ceil_div(epilogue_of(packed_, axes_).bytes(), kCacheLine) * kCacheLine);
 }
 
-bool Core::pack(const WeightsView &w, const void *bias, void *packed) const {
+bool DirectPlan::pack(const WeightsView &w, const void *bias, void *packed) const {
     return pack_weights(packed_, axes_, problem_.x_dtype, w, bias, packed,
                         static_cast<char *>(packed) + weight_bytes());
 }
 
-void Core::pack(const WeightsView &w, const QuantizationValues &q, void *packed) const {
+void DirectPlan::pack(const WeightsView &w, const QuantizationValues &q, void *packed) const {
     void *const sums = static_cast<char *>(packed) + weight_bytes();
     pack_quantized(packed_, axes_, problem_.geometry, q, w, packed, static_cast<std::int32_t *>(sums));
 }
 
-void Core::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
+void DirectPlan::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
     unpack_weights(packed_, axes_, problem_.x_dtype, q, packed, w, w_out);
 }
 
-void Core::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {
+void DirectPlan::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {
     const void *const sums = static_cast<const char *>(packed) + weight_bytes();
     make_epilogue(packed_, axes_, problem_.geometry, q, static_cast<const std::int32_t *>(sums), bias, epilogue);
 }
 
-bool Core::transposes() const {
+bool DirectPlan::transposes() const {
     return copy_order_ == CopyOrder::kToChannels && variant_->arithmetic == Arithmetic::kBf16;
 }
 
-std::int64_t Core::x_block() const { return block_of(*variant_); }
+std::int64_t DirectPlan::x_block() const { return block_of(*variant_); }
 
-std::int64_t Core::x_blocks() const { return packed_.blocks() * packed_.block / x_block(); }
+std::int64_t DirectPlan::x_blocks() const { return packed_.blocks() * packed_.block / x_block(); }
 
-std::int64_t Core::copied_channels() const { return packed_.groups() * packed_.blocks() * packed_.block; }
+std::int64_t DirectPlan::copied_channels() const { return packed_.groups() * packed_.blocks() * packed_.block; }
 
-bool Core::copies_channels_inside() const {
+bool DirectPlan::copies_channels_inside() const {
     return copy_order_ == CopyOrder::kChannels || copy_order_ == CopyOrder::kToChannels;
 }
 
 // Kernels multiply positions by strides in 32 bits, also those before x that a call counts from (kernel_call.cpp).
-Refusal Core::overflow_of_strides(const TensorStrides &x) const {
-    if (copies_x_ && !copies_ends_ && !in_place_.any()) return {};
+UnsupportedReason DirectPlan::overflow_of_strides(const TensorStrides &x) const {
+    if (copies_x_ && !packs_edge_strips_ && !in_place_.any()) return {};
     for (std::size_t a = 0; a < 3; a++) {
         const AxisPlan &axis = axes_[a];
         const std::int64_t tile = a == 0 ? variant_->tile_q : a == 1 ? variant_->tile_qh : 1;
@@ -137,7 +137,7 @@ Refusal Core::overflow_of_strides(const TensorStrides &x) const {
     return {};
 }
 
-void Core::run(const Operands &o, const Parallel &parallel) const {
+void DirectPlan::run(const Operands &o, const Parallel &parallel) const {
     if (axes_[strip_axis_].q_extent() == 0) return;
     const auto count = static_cast<std::size_t>(strip_count());
     if (workers_ <= 1) {
@@ -152,7 +152,7 @@ void Core::run(const Operands &o, const Parallel &parallel) const {
 }
 
 // But for taps that the kernel leaves out; whole tiles, too, where it reads such.
-bool Core::is_inside(const Strip &s) const {
+bool DirectPlan::is_inside(const Strip &s) const {
     for (std::size_t a = 0; a < 3; a++) {
         if (skips_outside(*variant_, a)) continue;
         std::int64_t end = s.x_min[a] + s.x_extent[a];
@@ -163,7 +163,7 @@ bool Core::is_inside(const Strip &s) const {
     return true;
 }
 
-void Core::run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const {
+void DirectPlan::run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const {
     const std::int64_t first = static_cast<std::int64_t>(i) / strips_ * images_,
                        at = static_cast<std::int64_t>(i) % strips_;
     Strip s = strip(std::min(images_, problem_.geometry.batch - first), strip_begin(at), strip_begin(at + 1));
@@ -183,12 +183,12 @@ void Core::run_strip(std::size_t i, const Operands &o, const Parallel &parallel)
     compute_strip(parts, o, parallel);
 }
 
-bool Core::is_copied(const Strip &s) const {
+bool DirectPlan::is_copied(const Strip &s) const {
     if (in_place_.any()) return s.columns.begin != in_place_.begin;
-    return copies_x_ && !(copies_ends_ && is_inside(s));
+    return copies_x_ && !(packs_edge_strips_ && is_inside(s));
 }
 
-void Core::locate_in_place(Strip *s, const Operands &o) const {
+void DirectPlan::locate_in_place(Strip *s, const Operands &o) const {
     s->strides = o.x_strides;
     s->group_stride = packed_.ic * s->strides.c;
     s->strides.c *= x_block();
@@ -206,7 +206,7 @@ void Core::locate_in_place(Strip *s, const Operands &o) const {
     }
 }
 
-Core::StripParts Core::parts_of_rows(const Strip &s) const {
+DirectPlan::StripParts DirectPlan::parts_of_rows(const Strip &s) const {
     StripParts parts;
     const AxisPlan &w = axes_[0];
     const auto add = [&](std::int64_t begin, std::int64_t end) {
@@ -224,7 +224,7 @@ Core::StripParts Core::parts_of_rows(const Strip &s) const {
     return parts;
 }
 
-void Core::compute_strip(const StripParts &rows, const Operands &o, const Parallel &parallel) const {
+void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const Parallel &parallel) const {
     const Strip &s = rows.part[0];
     const std::int64_t q_begin = s.q_begin, q_end = s.q_end;
     const Variant &v = *variant_;
@@ -304,7 +304,7 @@ void Core::compute_strip(const StripParts &rows, const Operands &o, const Parall
 }
 
 // Pieces of the strip's y that fit into the second-level cache, for what follows to find them there.
-std::int64_t Core::pieces(const Strip &s, const Operands &o) const {
+std::int64_t DirectPlan::pieces(const Strip &s, const Operands &o) const {
     if (!o.post_ops) return 1;
     std::int64_t elements = s.images * problem_.geometry.out_channels;
     for (int a = 0; a < 3; a++) {
@@ -315,7 +315,7 @@ std::int64_t Core::pieces(const Strip &s, const Operands &o) const {
 }
 
 // What follows, on the y of a task: its channels, and along the strip axis its positions.
-void Core::finish(const Strip &s, const Call &c, const Operands &o) const {
+void DirectPlan::finish(const Strip &s, const Call &c, const Operands &o) const {
     const std::int64_t tile = std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t oc_begin = c.oc_tile_begin * tile, oc_end = std::min(c.oc_tile_end * tile, packed_.oc);
     const std::int64_t channel = c.group_begin * packed_.oc + oc_begin;
@@ -338,7 +338,7 @@ void Core::finish(const Strip &s, const Call &c, const Operands &o) const {
                  o.residual ? static_cast<const char *>(o.residual) + r_offset * size : nullptr);
 }
 
-void Core::call(const StripParts &rows, const Call &c, const Operands &o) const {
+void DirectPlan::call(const StripParts &rows, const Call &c, const Operands &o) const {
     for (std::size_t k = 0; k < rows.count; k++) {
         const Strip &s = rows.part[k];
         Call part = c;
@@ -349,7 +349,7 @@ void Core::call(const StripParts &rows, const Call &c, const Operands &o) const 
     }
 }
 
-void Core::call(const Strip &s, const Call &c, const Operands &o) const {
+void DirectPlan::call(const Strip &s, const Call &c, const Operands &o) const {
     const Box &row = c.box[0];
     const std::int64_t rest = (row.q_end - row.q_begin) % variant_->tile_q;
     const Variant *const narrower = narrower_.holding(rest);

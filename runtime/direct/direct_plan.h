@@ -25,11 +25,12 @@ struct TensorStrides {
 // From strides in the order of the layout; of more than three axes those of the last three.
 TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides);
 
-class Core {
+class DirectPlan {
   public:
-    Core() = default;
+    DirectPlan() = default;
     // packed: how weights are packed already, if they are. The reference reads any packing, others their own.
-    Core(const CoreProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed = nullptr);
+    DirectPlan(const SpatialProblem &problem, const Candidate &choice, int threads,
+               const PackedLayout *packed = nullptr);
 
     const Variant &variant() const { return *variant_; }
     const PackedLayout &packed_layout() const { return packed_; }
@@ -38,12 +39,12 @@ class Core {
     std::uint64_t epilogue_bytes() const; // quantized only, else 0
     std::uint64_t workspace_bytes() const { return copy_bytes_ * static_cast<std::uint64_t>(workers_); }
     bool copies_x() const { return copies_x_; }
-    bool copies_ends() const { return copies_ends_; }        // then that is but of strips that taps leave
-    bool copies_row_ends() const { return in_place_.any(); } // or for the columns at the ends of rows alone
+    bool packs_edge_strips() const { return packs_edge_strips_; } // then that is but of strips that taps leave
+    bool packs_row_edges() const { return in_place_.any(); }      // or for the columns at the ends of rows alone
     std::int64_t strip_count() const;
-    const Refusal &overflow() const { return overflow_; }      // why it must not run, or nothing
-    Refusal overflow_of_strides(const TensorStrides &x) const; // the same of an x with such strides
-    const Variant *row_end() const {                           // what computes the ends of rows; null: the variant
+    const UnsupportedReason &overflow() const { return overflow_; }      // why it must not run, or nothing
+    UnsupportedReason overflow_of_strides(const TensorStrides &x) const; // the same of an x with such strides
+    const Variant *row_end() const { // what computes the ends of rows; null: the variant
         return narrower_.holding(axes_[0].q_extent() % variant_->tile_q);
     }
 
@@ -115,11 +116,11 @@ class Core {
     NarrowerTiles narrower_; // of the variant, for the ends of rows
     Copier copy_;
     CopyOrder copy_order_ = CopyOrder::kPlanar;
-    CoreProblem problem_;
+    SpatialProblem problem_;
     std::array<AxisPlan, 3> axes_;
     std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
     PackedLayout packed_;
-    bool copies_x_ = false, copies_ends_ = false;
+    bool copies_x_ = false, packs_edge_strips_ = false;
     Columns in_place_; // if any, only what others read is copied
     int strip_axis_ = 0;
     std::int64_t strip_tile_ = 1; // of the variant's tile, the extent along that axis
@@ -128,7 +129,7 @@ class Core {
     std::int64_t images_ = 1;     // images copied and computed at a time
     int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all share each strip
     std::uint64_t copy_bytes_ = 0;
-    Refusal overflow_;
+    UnsupportedReason overflow_;
 };
 
 } // namespace convtranspose

@@ -1,4 +1,4 @@
-// What the pieces of Core share: buffers, strips, boxes, calls.
+// What the pieces of DirectPlan share: buffers, strips, boxes, calls.
 #ifndef CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_PARTS_H_
 #define CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_PARTS_H_
 
@@ -26,7 +26,7 @@ struct OperandTypes {
 OperandTypes types_of(const Variant &v);
 
 // What is computed at a time: some images, some positions along one axis, and the part of x that they read.
-struct Core::Strip {
+struct DirectPlan::Strip {
     std::int64_t first_image = 0, images = 1;
     std::int64_t q_begin = 0, q_end = 0;         // of the strip axis
     Columns columns;                             // of w, that read it
@@ -40,13 +40,13 @@ struct Core::Strip {
 };
 
 // One; or the beginnings, the middles and the ends of its rows, each of which reads x elsewhere.
-struct Core::StripParts {
+struct DirectPlan::StripParts {
     std::array<Strip, 3> part;
     std::size_t count = 0;
 };
 
 // One call of the pipeline.
-struct Core::Call {
+struct DirectPlan::Call {
     std::int64_t q_begin = 0, q_end = 0; // of the strip axis, which its boxes, one a call, make up
     std::array<Box, 3> box;
     std::int64_t oc_tile_begin = 0, oc_tile_end = 1;

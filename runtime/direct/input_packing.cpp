@@ -1,4 +1,4 @@
-// Core's copies of x: in the order and type that a family reads, with what stands for zero around it.
+// DirectPlan's copies of x: in the order and type that a family reads, with what stands for zero around it.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -30,7 +30,7 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
 }
 
 // Where the strip's x is copied to: dense, in the order that the variant reads.
-void Core::locate_copy(Strip *s, char *copy) const {
+void DirectPlan::locate_copy(Strip *s, char *copy) const {
     s->x = s->copy = copy;
     TensorStrides &to = s->strides;
     if (copies_channels_inside()) {
@@ -48,16 +48,16 @@ void Core::locate_copy(Strip *s, char *copy) const {
 }
 
 // Without those past the last row.
-std::int64_t Core::copied_elements(const Strip &s) const {
+std::int64_t DirectPlan::copied_elements(const Strip &s) const {
     return capped_product({s.images, copied_row(s), s.x_extent[1], s.x_extent[2], copied_column()});
 }
 
 // What one call of a copy kernel copies, and where it begins, in elements.
-struct Core::CopyPart : CopyBox {
+struct DirectPlan::CopyPart : CopyBox {
     std::int64_t from_offset = 0, to_offset = 0;
 };
 
-struct Core::CopyParts {
+struct DirectPlan::CopyParts {
     std::array<CopyPart, 5> part;
     std::size_t count = 0;
 
@@ -65,8 +65,9 @@ struct Core::CopyParts {
 };
 
 // begin, inside: the part of each axis of the copy that is in x.
-Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
-                                 const std::array<std::int64_t, 3> &inside) const {
+DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
+                                             const std::array<std::int64_t, 3> &begin,
+                                             const std::array<std::int64_t, 3> &inside) const {
     const TensorStrides &x = o.x_strides, &to = s.strides;
     const std::int64_t block = x_block(), ic = packed_.ic;
     const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
@@ -141,7 +142,7 @@ Core::CopyParts Core::copy_parts(const Strip &s, const Operands &o, const std::a
 // The elements of the copy that fill up blocks of channels meet weights of zero, which with integers makes zero whatever they
 // hold, so that they are left as they are; of floats they are zeros. Left are those that fill up vectors along groups, as what
 // comes of them is not stored.
-void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
+void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
     const std::int64_t size = operand_size(*variant_),
                        x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
@@ -183,7 +184,7 @@ void Core::copy_strip(const Strip &s, const Operands &o, const Parallel &paralle
 }
 
 // Zeros behind the last input channel of each group; before x is copied, as a block may hold both.
-void Core::fill_up_blocks(const Strip &s, const Parallel &parallel) const {
+void DirectPlan::fill_up_blocks(const Strip &s, const Parallel &parallel) const {
     const std::int64_t size = operand_size(*variant_), rows = s.x_extent[1] * s.x_extent[2] * s.images;
     // For each position, or for all of a row.
     const std::int64_t whole = packed_.ic / x_block();
@@ -202,8 +203,9 @@ void Core::fill_up_blocks(const Strip &s, const Parallel &parallel) const {
 
 // Fills what of the copy lies around x, and between its rows, with what stands for zero. begin, inside: the part of each axis
 // that is x.
-void Core::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
-                       const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const {
+void DirectPlan::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
+                             const std::array<std::int64_t, 3> &inside, const Operands &o,
+                             const Parallel &parallel) const {
     const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.byte_x.zero : 0;
     // Runs along w, each `column` wide: one for each position with the channels inside, else one for each block of channels.
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;

@@ -18,7 +18,7 @@ Buffer<2> table_buffer(const AxisPlan &axis, const Box &box) {
 
 } // namespace
 
-void Core::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
+void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
     const TensorStrides &strides = o.y_strides;
     const OperandTypes types = types_of(v);
     const auto y_size = static_cast<std::int64_t>(convt_dtype_size(v.dtype));

@@ -36,7 +36,7 @@ const DeviceVariant *find_combine(const DeviceTable &table, convt_dtype parts, c
 convt_dtype as_table(convt_dtype dtype) { return dtype == CONVT_S8 ? CONVT_U8 : dtype; }
 
 // What stands against the variant whatever is split.
-Refusal refusal(const DeviceVariant &v, const DeviceQuestion &q) {
+UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestion &q) {
     const Geometry &g = *q.geometry;
     if (v.family == DeviceFamily::kCombine) return {"adds up what others compute"};
     if (v.integers != g.quantized()) return {v.integers ? "computes with integers" : "computes with floats"};
@@ -122,14 +122,14 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQ
         const DeviceVariant &v = table.variants[i];
         DeviceChoice choice;
         choice.variant = &v;
-        choice.refusal = refusal(v, q);
-        if (!choice.refusal.text) {
+        choice.unsupported = unsupported_reason(v, q);
+        if (!choice.unsupported.text) {
             const bool each = v.family == DeviceFamily::kEach;
             choice.cost = each ? cost_each(v, q) : cost_by_residue(v, q, 1);
-            if (v.y_dtype != y) choice.refusal = {"writes another type"};
+            if (v.y_dtype != y) choice.unsupported = {"writes another type"};
             if (post_ops) {
                 choice.combine = find_combine(table, y, y);
-                if (!choice.combine) choice.refusal = {"nothing that does the post-ops is built in"};
+                if (!choice.combine) choice.unsupported = {"nothing that does the post-ops is built in"};
             }
             // Sums in parts are stored as such, and then added up.
             const DeviceVariant *const adds_up = find_combine(table, sum, y);
@@ -142,7 +142,7 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQ
             for (int splits = 2; splits <= 32 && !each && !v.integers && v.y_dtype == sum && adds_up; splits *= 2) {
                 if (chunks < 2 * splits || y_elements > INT32_MAX / splits) break;
                 const double cost = cost_by_residue(v, q, splits);
-                if (!choice.refusal.text && cost >= choice.cost) continue;
+                if (!choice.unsupported.text && cost >= choice.cost) continue;
                 choice = {&v, adds_up, splits, {}, cost};
             }
         }

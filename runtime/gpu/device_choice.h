@@ -17,7 +17,7 @@ struct DeviceChoice {
     const DeviceVariant *variant = nullptr;
     const DeviceVariant *combine = nullptr; // adds up parts, and does post-ops; null: not needed
     int splits = 1;
-    Refusal refusal;
+    UnsupportedReason unsupported;
     double cost = 0; // estimated cycles
 };
 

@@ -80,7 +80,7 @@ const char *family_rule(DeviceFamily family) {
 
 DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                        std::shared_ptr<OpenDevice> device)
-    : problem_(core_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
+    : problem_(spatial_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
       device_(std::move(device)), key_(tuning_key(geometry)) {}
 
 std::size_t DevicePlan::packed_bytes() const {
@@ -104,34 +104,34 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     }
     const std::vector<DeviceChoice> choices = device_choices(device_->table(), question);
     const DeviceChoice *best = nullptr;
-    std::string refusal, note;
+    std::string unsupported, note;
     const DeviceChoice *const recorded = request_.variant.empty() ? tuned(choices, &note) : nullptr;
     for (const DeviceChoice &c : choices) {
         if (!request_.variant.empty() && request_.variant != c.variant->name) continue;
-        if (c.refusal.text) {
+        if (c.unsupported.text) {
             // Told where nothing can: what those for this type say.
             const bool of_type =
                 c.variant->family != DeviceFamily::kCombine &&
                 (c.variant->integers ? problem_.geometry.quantized() : c.variant->x_dtype == problem_.geometry.dtype);
             if (!of_type && request_.variant.empty()) continue;
-            refusal = concat("variant ", c.variant->name, " cannot run this problem: ", to_string(c.refusal));
+            unsupported = concat("variant ", c.variant->name, " cannot run this problem: ", to_string(c.unsupported));
         } else if (!best || c.cost < best->cost) {
             best = &c;
         }
     }
     if (!best) {
         if (request_.variant.empty()) {
-            refusal = concat("no kernel for ", request_.table->kind, " can compute this problem",
-                             refusal.empty() ? "" : "; the last one: ", refusal);
-        } else if (refusal.empty()) {
-            refusal = concat("variant ", request_.variant, " is not built for ", request_.table->kind);
+            unsupported = concat("no kernel for ", request_.table->kind, " can compute this problem",
+                                 unsupported.empty() ? "" : "; the last one: ", unsupported);
+        } else if (unsupported.empty()) {
+            unsupported = concat("variant ", request_.variant, " is not built for ", request_.table->kind);
         }
-        return Status(CONVT_UNSUPPORTED, refusal);
+        return Status(CONVT_UNSUPPORTED, unsupported);
     }
     if (recorded) best = recorded;
     std::vector<const DeviceChoice *> sorted;
     for (const DeviceChoice &c : choices) {
-        if (!c.refusal.text) sorted.push_back(&c);
+        if (!c.unsupported.text) sorted.push_back(&c);
     }
     std::sort(sorted.begin(), sorted.end(), [](auto *a, auto *b) { return a->cost < b->cost; });
     able_.clear();
@@ -164,11 +164,11 @@ const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, 
     if (!record) return nullptr;
     for (const DeviceChoice &c : choices) {
         if (record->variant != c.variant->name) continue;
-        if (!c.refusal.text) {
+        if (!c.unsupported.text) {
             *note = concat("measured to be the fastest, says a tuning record: ", record->ms, " ms");
             return &c;
         }
-        *note = concat("a tuning record names ", record->variant, ", which cannot: ", to_string(c.refusal));
+        *note = concat("a tuning record names ", record->variant, ", which cannot: ", to_string(c.unsupported));
         return nullptr;
     }
     *note = concat("a tuning record names ", record->variant, ", which is not built for ", request_.table->kind);
@@ -652,9 +652,9 @@ void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::st
     for (const DeviceChoice &c : choices) {
         char line[128];
         if (c.variant->family == DeviceFamily::kCombine) continue;
-        if (c.refusal.text) {
+        if (c.unsupported.text) {
             std::snprintf(line, sizeof line, "    %-32s no: ", c.variant->name);
-            explanation_ += line + to_string(c.refusal) + "\n";
+            explanation_ += line + to_string(c.unsupported) + "\n";
         } else {
             std::snprintf(line, sizeof line, "  %c %-32s %.3g\n", c.variant == chosen.variant ? '*' : ' ',
                           c.variant->name, c.cost);

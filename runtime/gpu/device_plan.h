@@ -105,7 +105,7 @@ class DevicePlan {
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
     void explain(const std::vector<DeviceChoice> &choices, const std::string &note);
 
-    CoreProblem problem_;
+    SpatialProblem problem_;
     DeviceRequest request_;
     Allocator allocator_;
     std::shared_ptr<OpenDevice> device_;

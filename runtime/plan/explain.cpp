@@ -118,14 +118,14 @@ std::string built_in_of(const BuiltIn &b) {
     return text;
 }
 
-std::string reading_of_x(const Core &core) {
-    const std::int64_t strips = core.strip_count();
+std::string reading_of_x(const DirectPlan &direct) {
+    const std::int64_t strips = direct.strip_count();
     const std::string in_strips = strips > 1 ? concat(", in ", strips, " strips") : std::string();
-    if (!core.copies_x()) return "read in place" + in_strips;
-    if (core.copies_row_ends()) {
+    if (!direct.copies_x()) return "read in place" + in_strips;
+    if (direct.packs_row_edges()) {
         return "read in place" + in_strips + ", but for the ends of rows, which are copied, with zeros around them";
     }
-    if (!core.copies_ends()) return "copied, with zeros around it" + in_strips;
+    if (!direct.packs_edge_strips()) return "copied, with zeros around it" + in_strips;
     return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
 }
 
@@ -138,15 +138,15 @@ void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
     };
     std::vector<Able> able;
     std::vector<std::pair<std::string, std::string>> refusals; // and names
-    for (const MethodEstimate &m : plan.estimates()) able.push_back({m.name, m.cost, 0, m.name == plan.method()});
-    const Variant &chosen = plan.core().variant();
+    for (const AlgorithmEstimate &m : plan.estimates()) able.push_back({m.name, m.cost, 0, m.name == plan.algorithm()});
+    const Variant &chosen = plan.direct().variant();
     for (const Candidate &c : plan.candidates()) {
         const Variant &v = *c.variant;
-        if (!c.refusal.text) {
-            able.push_back({v.name, c.cost, c.copying, &v == &chosen && !plan.method()});
+        if (!c.unsupported.text) {
+            able.push_back({v.name, c.cost, c.copying, &v == &chosen && !plan.algorithm()});
             continue;
         }
-        const std::string why = to_string(c.refusal);
+        const std::string why = to_string(c.unsupported);
         const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
         if (same != refusals.end()) {
             same->second.append(", ").append(v.name);
@@ -197,14 +197,14 @@ std::string explain(const LayerPlan &plan) {
         << (plan.weights_at_run_time() ? "with each run, in the workspace"
                                        : bytes(static_cast<double>(plan.packed_bytes())))
         << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads "
-        << plan.settings().parallel.threads << "; isa " << isa_name(plan.core().variant().isa) << "\n";
+        << plan.settings().parallel.threads << "; isa " << isa_name(plan.direct().variant().isa) << "\n";
 
-    const Variant *chosen = &plan.core().variant();
+    const Variant *chosen = &plan.direct().variant();
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
         << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
-        << "  x is " << reading_of_x(plan.core()) << "\n"
-        << (plan.core().row_end() ? concat("  rows end in a tile of ", plan.core().row_end()->name, "\n")
-                                  : std::string())
+        << "  x is " << reading_of_x(plan.direct()) << "\n"
+        << (plan.direct().row_end() ? concat("  rows end in a tile of ", plan.direct().row_end()->name, "\n")
+                                    : std::string())
         << "candidates, by estimated cycles:\n";
     explain_candidates(plan, &out);
     return out.str();

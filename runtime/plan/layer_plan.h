@@ -24,19 +24,19 @@ struct PlanSettings {
     std::string variant; // forced; empty: by cost
     bool sums_in_f16 = false, winograd = false;
     bool keeps_layout = false;      // not computed in the other one
-    bool by_kernel = false;         // nor by another method
+    bool by_kernel = false;         // nor by another algorithm
     const Tuning *tuning = nullptr; // null: see tuning_record()
 };
 
-bool is_method(const std::string &name); // as methods() has it
+bool is_algorithm(const std::string &name); // as algorithms() has it
 
-// What a method is estimated to cost.
-struct MethodEstimate {
+// An algorithm's estimate.
+struct AlgorithmEstimate {
     const char *name;
     double cost; // cycles
 };
 
-// Weights as one or more cores read them: one block for each kernel element of the leading axes (beyond three), so one
+// Weights as one or more direct plans read them: one block for each kernel element of the leading axes (beyond three), so one
 // where there are none.
 struct Packed {
     Block block;
@@ -61,7 +61,7 @@ struct RunTensors {
     void *stream = nullptr;
 };
 
-class Method;
+class Algorithm;
 
 class LayerPlan {
   public:
@@ -82,9 +82,9 @@ class LayerPlan {
     bool weights_at_run_time() const;
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return packed_ && geometry_.quantized() ? &packed_->facts : nullptr; }
-    const Core &core() const;                           // the first, if layers of other shapes compute this one
-    const char *method() const { return method_name_; } // null: none, core() computes
-    const std::vector<MethodEstimate> &estimates() const { return estimates_; } // of methods that were considered
+    const DirectPlan &direct() const;                         // the first, if layers of other shapes compute this one
+    const char *algorithm() const { return algorithm_name_; } // null: none, direct() computes
+    const std::vector<AlgorithmEstimate> &estimates() const { return estimates_; } // of algorithms that were considered
     std::size_t workspace_bytes() const { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const { return packed_bytes_; }
     bool shares_weights_of(const LayerPlan &other) const;
@@ -104,9 +104,9 @@ class LayerPlan {
     void plan_fallbacks();
     const Candidate *cheapest(const std::vector<Candidate> &candidates) const;
     const Candidate *tuned(std::string *note) const;
-    Status plan_method(const void *w, const void *b);
+    Status plan_algorithm(const void *w, const void *b);
     void list() const;
-    bool names_a_variant() const { return !settings_.variant.empty() && !is_method(settings_.variant); }
+    bool names_a_variant() const { return !settings_.variant.empty() && !is_algorithm(settings_.variant); }
     std::int64_t leading_elements() const; // kernel elements of the leading axes
     Status pack_all(const void *w, const void *b, Packed *packed) const;
     Status take_weights(const void *w, const void *b, std::shared_ptr<Packed> packed);
@@ -114,18 +114,19 @@ class LayerPlan {
     Status repack(const LayerPlan &from);
     template<typename F>
     void for_each_leading_element(const F &f) const;
-    bool pack(const Core &core, const void *w, const void *b, const QuantizationValues *q, void *packed) const;
-    void prepare(const Core &core, const QuantizationValues &q, const void *packed, const void *b,
+    bool pack(const DirectPlan &direct, const void *w, const void *b, const QuantizationValues *q, void *packed) const;
+    void prepare(const DirectPlan &direct, const QuantizationValues &q, const void *packed, const void *b,
                  void *epilogue) const;
-    const Core *core_for(const RunTensors &tensors, void *workspace) const;
+    const DirectPlan *direct_for(const RunTensors &tensors, void *workspace) const;
     void finish_whole(const RunTensors &tensors) const;
-    void run_leading(const Core &core, const RunTensors &tensors, Core::Operands operands, char *workspace) const;
+    void run_leading(const DirectPlan &direct, const RunTensors &tensors, DirectPlan::Operands operands,
+                     char *workspace) const;
 
     // The problem with its leading axes, those beyond the innermost three, taken off.
-    Geometry geometry_, core_geometry_;
+    Geometry geometry_, direct_geometry_;
     std::size_t leading_ = 0;
     PlanSettings settings_;
-    CoreProblem problem_;
+    SpatialProblem problem_;
     std::vector<Candidate> candidates_;
     std::string reason_;
     mutable std::once_flag explained_;
@@ -137,19 +138,19 @@ class LayerPlan {
     std::string record_note_;              // why records could not be used
     std::optional<QuantizationValues> quantization_;
     PostOpsCall post_ops_;
-    Core core_;
-    double cost_ = 0;                // its estimate
-    std::unique_ptr<Method> method_; // null: core_ computes
-    const char *method_name_ = nullptr;
-    std::vector<MethodEstimate> estimates_;
-    // Weights that arrive at run time may be such as core_ must not be used for: an inf or a NaN among them, or sums that do
+    DirectPlan direct_;
+    double cost_ = 0;                      // its estimate
+    std::unique_ptr<Algorithm> algorithm_; // null: direct_ computes
+    const char *algorithm_name_ = nullptr;
+    std::vector<AlgorithmEstimate> estimates_;
+    // Weights that arrive at run time may be such as direct_ must not be used for: an inf or a NaN among them, or sums that do
     // not fit. Then the first of these that may is run; the last is the reference.
-    std::vector<Core> fallbacks_;
+    std::vector<DirectPlan> fallbacks_;
     std::shared_ptr<const Packed> packed_;
     Block epilogue_; // of constant weights: one for each element of the leading axes
     std::size_t packed_bytes_ = 0;
-    // Workspace: packed weights and epilogue of the run, the core's, sums over leading axes, y.
-    std::uint64_t workspace_bytes_ = 0, core_workspace_bytes_ = 0, partial_bytes_ = 0, run_packed_bytes_ = 0,
+    // Workspace: packed weights and epilogue of the run, the direct plan's, sums over leading axes, y.
+    std::uint64_t workspace_bytes_ = 0, direct_workspace_bytes_ = 0, partial_bytes_ = 0, run_packed_bytes_ = 0,
                   run_epilogue_bytes_ = 0;
     // A single output channel that comes last leaves the columns of y apart if y is a crop, which kernels that store runs
     // of a row cannot do: they then write here.

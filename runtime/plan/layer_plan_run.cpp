@@ -1,4 +1,4 @@
-// A run of a plan: by a method, by a core, or over leading axes by a core for each of their taps.
+// A run of a plan: by an algorithm, by its direct plan, or over leading axes by the direct plan for each of their taps.
 #include <algorithm>
 
 #include "algorithms/algorithm.h"
@@ -40,15 +40,17 @@ double load(convt_dtype dtype, const void *p) {
 
 } // namespace
 
-// The core that the run's weights, if it has some, allow. Null: what they ask for overflows.
-const Core *LayerPlan::core_for(const RunTensors &t, void *workspace) const {
-    if (!weights_at_run_time() || !geometry_.quantized() || core_.variant().family == Family::kReference) return &core_;
+// The direct plan that the run's weights, if it has some, allow. Null: what they ask for overflows.
+const DirectPlan *LayerPlan::direct_for(const RunTensors &t, void *workspace) const {
+    if (!weights_at_run_time() || !geometry_.quantized() || direct_.variant().family == Family::kReference)
+        return &direct_;
     const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b, workspace);
-    const auto allowed = [&](const Core &core) {
-        if (core.variant().family == Family::kReference) return true;
-        return core.variant().arithmetic == Arithmetic::kInt8 ? facts.fits_int8 && facts.fits_int32 : facts.fits_int32;
+    const auto allowed = [&](const DirectPlan &direct) {
+        if (direct.variant().family == Family::kReference) return true;
+        return direct.variant().arithmetic == Arithmetic::kInt8 ? facts.fits_int8 && facts.fits_int32
+                                                                : facts.fits_int32;
     };
-    if (allowed(core_)) return &core_;
+    if (allowed(direct_)) return &direct_;
     const auto found = std::find_if(fallbacks_.begin(), fallbacks_.end(), allowed);
     return found == fallbacks_.end() ? nullptr : &*found;
 }
@@ -62,16 +64,16 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
         if (!block) return out_of_memory(workspace_bytes_, "workspace");
         workspace = block.data();
     }
-    if (method_) {
-        Status status = method_->run(t, static_cast<char *>(workspace));
+    if (algorithm_) {
+        Status status = algorithm_->run(t, static_cast<char *>(workspace));
         if (status && post_ops_.run) finish_whole(t);
         workspaces_.put(std::move(block));
         return status;
     }
     char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
-                *const core_workspace = run_epilogue + run_epilogue_bytes_;
-    const Core *core = core_for(t, core_workspace);
-    if (!core) {
+                *const direct_workspace = run_epilogue + run_epilogue_bytes_;
+    const DirectPlan *direct = direct_for(t, direct_workspace);
+    if (!direct) {
         workspaces_.put(std::move(block));
         return Status(CONVT_OVERFLOW,
                       "sums of these weights may not fit in 32 bits, and the kernel that sums in 64 cannot "
@@ -79,23 +81,23 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     }
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
 
-    Core::Operands operands;
+    DirectPlan::Operands operands;
     operands.x = t.x;
-    operands.x_strides = tensor_strides(core_geometry_, t.x_strides);
-    if (const Refusal refusal = core->overflow_of_strides(operands.x_strides); refusal.text) {
+    operands.x_strides = tensor_strides(direct_geometry_, t.x_strides);
+    if (const UnsupportedReason unsupported = direct->overflow_of_strides(operands.x_strides); unsupported.text) {
         workspaces_.put(std::move(block));
-        return Status(CONVT_OVERFLOW, to_string(refusal));
+        return Status(CONVT_OVERFLOW, to_string(unsupported));
     }
     operands.y = t.y;
-    operands.y_strides = tensor_strides(core_geometry_, t.y_strides);
-    operands.workspace = core_workspace;
+    operands.y_strides = tensor_strides(direct_geometry_, t.y_strides);
+    operands.workspace = direct_workspace;
     operands.packed = packed_ ? packed_->block.data() : run_packed;
-    if (!packed_ && !pack(*core, t.w, t.b, q, run_packed) && !fallbacks_.empty()) core = &fallbacks_.back();
+    if (!packed_ && !pack(*direct, t.w, t.b, q, run_packed) && !fallbacks_.empty()) direct = &fallbacks_.back();
     if (q) {
         operands.epilogue = epilogue_.data();
         if (!packed_ || t.quantization) {
             const void *const b = !packed_ ? t.b : packed_->bias.data();
-            prepare(*core, *q, operands.packed, b, run_epilogue);
+            prepare(*direct, *q, operands.packed, b, run_epilogue);
             operands.epilogue = run_epilogue;
         }
         operands.byte_x = byte_x(*q, geometry_);
@@ -105,24 +107,24 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (post_ops_.run && !leading_) {
         operands.post_ops = &post_ops_;
         operands.residual = t.residual;
-        if (t.residual) operands.residual_strides = tensor_strides(core_geometry_, t.residual_strides);
+        if (t.residual) operands.residual_strides = tensor_strides(direct_geometry_, t.residual_strides);
     }
     if (leading_) {
-        run_leading(*core, t, operands, core_workspace + core_workspace_bytes_);
+        run_leading(*direct, t, operands, direct_workspace + direct_workspace_bytes_);
         if (post_ops_.run) finish_whole(t);
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
-        operands.y = core_workspace + core_workspace_bytes_;
-        operands.y_strides = tensor_strides(core_geometry_, dense_strides(geometry_.y_shape));
-        core->run(operands, settings_.parallel);
+        operands.y = direct_workspace + direct_workspace_bytes_;
+        operands.y_strides = tensor_strides(direct_geometry_, dense_strides(geometry_.y_shape));
+        direct->run(operands, settings_.parallel);
         copy_apart(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), operands.y, t.y, t.y_strides);
     } else {
-        core->run(operands, settings_.parallel);
+        direct->run(operands, settings_.parallel);
     }
     workspaces_.put(std::move(block));
     return Status();
 }
 
-// What follows a layer whose cores do not compute y piece by piece.
+// What follows a layer whose direct plans do not compute y piece by piece.
 void LayerPlan::finish_whole(const RunTensors &t) const {
     const Shape &shape = geometry_.y_shape;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
@@ -145,9 +147,10 @@ void LayerPlan::finish_whole(const RunTensors &t) const {
     }
 }
 
-// Each position of the leading axes is the sum, over the taps of those, of a core's results. operands: those of the whole
+// Each position of the leading axes is the sum, over the taps of those, of the direct plan's results. operands: those of the whole
 // layer; workspace: partial_bytes_.
-void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operands operands, char *workspace) const {
+void LayerPlan::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
+                            char *workspace) const {
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t first_axis = channels_last ? 1 : 2; // of the leading axes in x and y
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
@@ -161,10 +164,10 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
     const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
 
     // The partial result, dense in y's layout; the sums, in the same order.
-    Shape inner = {core_geometry_.batch};
-    if (!channels_last) inner.push_back(core_geometry_.out_channels);
-    for (const AxisGeometry &a : core_geometry_.axes) inner.push_back(a.out);
-    if (channels_last) inner.push_back(core_geometry_.out_channels);
+    Shape inner = {direct_geometry_.batch};
+    if (!channels_last) inner.push_back(direct_geometry_.out_channels);
+    for (const AxisGeometry &a : direct_geometry_.axes) inner.push_back(a.out);
+    if (channels_last) inner.push_back(direct_geometry_.out_channels);
     const auto elements = static_cast<std::size_t>(volume(inner));
     const std::size_t channel = channels_last ? inner.size() - 1 : 1;
     char *const partial = workspace;
@@ -172,7 +175,7 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
     const char *const packed = static_cast<const char *>(operands.packed);
     const char *const epilogue = static_cast<const char *>(operands.epilogue);
     operands.y = partial;
-    operands.y_strides = tensor_strides(core_geometry_, dense_strides(inner));
+    operands.y_strides = tensor_strides(direct_geometry_, dense_strides(inner));
 
     // All book-keeping is made before anything of y is written: then nothing is left that can fail.
     std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
@@ -207,9 +210,10 @@ void LayerPlan::run_leading(const Core &core, const RunTensors &t, Core::Operand
                 }
                 if (!inside) continue;
                 operands.x = static_cast<const char *>(t.x) + offset * x_size;
-                operands.packed = packed + element * static_cast<std::int64_t>(core.packed_bytes());
-                if (epilogue) operands.epilogue = epilogue + element * static_cast<std::int64_t>(core.epilogue_bytes());
-                core.run(operands, settings_.parallel);
+                operands.packed = packed + element * static_cast<std::int64_t>(direct.packed_bytes());
+                if (epilogue)
+                    operands.epilogue = epilogue + element * static_cast<std::int64_t>(direct.epilogue_bytes());
+                direct.run(operands, settings_.parallel);
                 for (std::size_t i = 0; i < elements; i++) {
                     total[i] += load(problem_.y_dtype, partial + i * convt_dtype_size(problem_.y_dtype));
                 }

@@ -5,7 +5,7 @@
 
 namespace convtranspose {
 
-bool CoreProblem::reads_outside(std::size_t axis) const {
+bool SpatialProblem::reads_outside(std::size_t axis) const {
     const AxisPlan &a = plan[axis];
     if (a.low == a.high) return false;
     if (a.low < 0) return true;
@@ -16,9 +16,9 @@ bool CoreProblem::reads_outside(std::size_t axis) const {
     return leaves;
 }
 
-bool CoreProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
+bool SpatialProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
 
-std::size_t CoreProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 : plan[1].q_extent() > 1 ? 1 : 0; }
+std::size_t SpatialProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 : plan[1].q_extent() > 1 ? 1 : 0; }
 
 namespace {
 
@@ -34,8 +34,8 @@ AxisGeometry single_position(AxisGeometry a) {
 
 } // namespace
 
-CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions) {
-    CoreProblem p;
+SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions) {
+    SpatialProblem p;
     p.geometry = geometry;
     p.x_dtype = geometry.dtype;
     p.y_dtype = y_dtype;

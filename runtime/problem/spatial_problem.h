@@ -12,7 +12,7 @@
 namespace convtranspose {
 
 // A problem of up to three spatial axes, w, h, d; those it lacks have extent 1.
-struct CoreProblem {
+struct SpatialProblem {
     Geometry geometry;
     convt_dtype x_dtype, y_dtype;              // y_dtype: of y, or that of the sums; u8 for any 8-bit y
     std::array<AxisGeometry, 3> axes;          // w, h, d
@@ -31,7 +31,7 @@ struct CoreProblem {
 };
 
 // single_positions: whether axes on which x has one position are made residues only (see the source).
-CoreProblem core_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions);
+SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions);
 
 } // namespace convtranspose
 

@@ -10,17 +10,17 @@
 
 namespace convtranspose {
 
-Candidate candidate(const Variant &variant, const CoreProblem &problem) {
+Candidate candidate(const Variant &variant, const SpatialProblem &problem) {
     Candidate c;
     c.variant = &variant;
-    c.refusal = refusal(variant, problem);
-    if (!c.refusal.text) {
+    c.unsupported = unsupported_reason(variant, problem);
+    if (!c.unsupported.text) {
         const bool in_place = reads_x_in_place(variant, problem);
         const bool leaves = leaves_x(variant, problem, kNoAxis) || !has_whole_tiles(variant, problem);
         c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
-        c.copies_ends = c.copies_x && in_place && dares_in_place(variant, problem) &&
-                        !leaves_x(variant, problem, problem.strip_axis());
-        c.copying = c.copies_x ? cost_of_copy(variant, problem, c.copies_ends) : 0;
+        c.packs_edge_strips = c.copies_x && in_place && forces_in_place(variant, problem) &&
+                              !leaves_x(variant, problem, problem.strip_axis());
+        c.copying = c.copies_x ? cost_of_copy(variant, problem, c.packs_edge_strips) : 0;
         c.cost = cost(variant, problem, nullptr) + c.copying;
         const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
         NarrowerTiles tiles;
@@ -30,16 +30,17 @@ Candidate candidate(const Variant &variant, const CoreProblem &problem) {
             c.narrower_ends = with < c.cost;
             c.cost = std::min(c.cost, with);
         }
-        if (c.copies_x && in_place && copies_row_ends(variant, problem)) {
+        if (c.copies_x && in_place && packs_row_edges(variant, problem)) {
             c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
             const double spared =
                 c.copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
             c.cost -= spared;
             c.copying -= spared;
         }
-        if (c.copies_ends && pays_in_place(variant, problem)) {
-            const double not_copied =
-                problem.oc() <= std::int64_t{4} * variant.tile_oc ? machine().not_copied : machine().not_copied_by_more;
+        if (c.packs_edge_strips && prefers_in_place(variant, problem)) {
+            const double not_copied = problem.oc() <= std::int64_t{4} * variant.tile_oc
+                                          ? cost_profile().not_copied
+                                          : cost_profile().not_copied_by_more;
             c.cost -= not_copied * static_cast<double>(volume(problem.geometry.x_shape));
         }
     }
@@ -59,7 +60,7 @@ void for_each_variant(Isa isa, const F &f) {
 
 } // namespace
 
-std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
+std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa) {
     std::size_t count = 0;
     for_each_variant(isa, [&](const Variant & /*v*/) { count++; });
     std::vector<Candidate> list;
@@ -69,11 +70,11 @@ std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa) {
 }
 
 double least_cost(const Geometry &geometry, Isa isa) {
-    const CoreProblem problem = core_problem(geometry, geometry.y_dtype, true);
+    const SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
     double least = std::numeric_limits<double>::infinity();
     for_each_variant(isa, [&](const Variant &v) {
         const Candidate c = candidate(v, problem);
-        if (!c.refusal.text) least = std::min(least, c.cost);
+        if (!c.unsupported.text) least = std::min(least, c.cost);
     });
     return least;
 }

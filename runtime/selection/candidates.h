@@ -13,20 +13,20 @@ namespace convtranspose {
 
 struct Candidate {
     const Variant *variant = nullptr;
-    Refusal refusal;
+    UnsupportedReason unsupported;
     double cost = 0, copying = 0; // estimated cycles on one thread; and those of them that copy x
     bool copies_x = false;
-    bool copies_ends = false;   // but strips of x that no tap leaves are read in place
-    Columns in_place;           // if any, of these x is read in place though it is copied for the others
-    bool narrower_ends = false; // rows end in a narrower tile, where they do not fill one (narrower_tiles())
+    bool packs_edge_strips = false; // but strips of x that no tap leaves are read in place
+    Columns in_place;               // if any, of these x is read in place though it is copied for the others
+    bool narrower_ends = false;     // rows end in a narrower tile, where they do not fill one (narrower_tiles())
 };
 
-Candidate candidate(const Variant &variant, const CoreProblem &problem);
+Candidate candidate(const Variant &variant, const SpatialProblem &problem);
 
 // Tries every variant of the ISA; in table order, which ends in the reference, which never refuses.
-std::vector<Candidate> candidates(const CoreProblem &problem, Isa isa);
+std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa);
 
-// The cost of the cheapest of them, for a layer whose axes are all the core's.
+// The cost of the cheapest of them, for a layer of up to three axes.
 double least_cost(const Geometry &geometry, Isa isa);
 
 } // namespace convtranspose

@@ -20,28 +20,28 @@ bool fetches_x_ahead(const Variant &v) {
     return v.isa == Isa::kAvx512 && v.tile_q == kVectors * v.lanes;
 }
 
-double taps_of_all_axes(const CoreProblem &p) { return p.plan[0].taps * p.plan[1].taps * p.plan[2].taps; }
+double taps_of_all_axes(const SpatialProblem &p) { return p.plan[0].taps * p.plan[1].taps * p.plan[2].taps; }
 
 // Whether x is read so few times that copying it first, to where its positions do not collide in the first-level cache, would take
 // longer than that saves. Xeon (Granite Rapids), f32: products of 512 channels in place are 1.4 times as fast with one tile of
 // output channels, 1.29 with 32, 1.06 with 128, 1.02 with 256 (eight tiles), 0.97 to 1.01 with 512.
-bool reads_seldom(const Variant &v, const CoreProblem &p) {
+bool reads_seldom(const Variant &v, const SpatialProblem &p) {
     constexpr double kFewReads = 8;
     return parts_of(p.oc(), v.tile_oc) * taps_of_all_axes(p) <= kFewReads;
 }
 
 } // namespace
 
-bool has_whole_tiles(const Variant &v, const CoreProblem &p) {
+bool has_whole_tiles(const Variant &v, const SpatialProblem &p) {
     return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
 
-bool pays_in_place(const Variant &v, const CoreProblem &p) {
+bool prefers_in_place(const Variant &v, const SpatialProblem &p) {
     if (v.family != Family::kWide || v.stride_w != 1 || v.tile_qh != 1) return false;
     const bool one_tap =
         std::all_of(p.plan.begin(), p.plan.end(), [](const AxisPlan &axis) { return axis.elements.size() == 1; });
     if (!one_tap) return false;
-    const Machine &m = machine();
+    const CostProfile &m = cost_profile();
     const Geometry &g = p.geometry;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(g.dtype));
     const auto x_bytes = static_cast<double>(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
@@ -51,17 +51,17 @@ bool pays_in_place(const Variant &v, const CoreProblem &p) {
     return parts_of(p.oc(), v.tile_oc) <= static_cast<double>(most);
 }
 
-bool dares_in_place(const Variant &v, const CoreProblem &p) {
+bool forces_in_place(const Variant &v, const SpatialProblem &p) {
     // Positions of which all channels are side by side: measured, copying takes up to a fifth of the time that computing takes.
     if (reads_any_strides(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return true;
-    if (pays_in_place(v, p)) return true;
+    if (prefers_in_place(v, p)) return true;
     if (!v.built_in || !v.built_in->x_in_place) return false;
     // For layers of any number of channels, if one tile has them all, so that x is walked once. Measured, 128 to 64 channels of
     // 224x224 take 4 times as long in place, by tiles of two; 24 to 1 of 320x320 half as long.
     return v.built_in->oc > 0 || p.oc() <= v.tile_oc;
 }
 
-bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
+bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
     if (block_of(v) > 1) {
         const int loaded = block_of(v) * (kByElement ? 2 : blocks_at_once(v)); // input channels at once
         const bool as_it_is =
@@ -86,20 +86,20 @@ bool reads_x_in_place(const Variant &v, const CoreProblem &p) {
     // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
     const auto size = static_cast<std::int64_t>(convt_dtype_size(p.x_dtype));
     const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
-    if (!dares_in_place(v, p) && p.ic() >= 16 && plane > 2048) return false;
+    if (!forces_in_place(v, p) && p.ic() >= 16 && plane > 2048) return false;
     // A constant stride of h reads for all residues, also for those that are past the last row of y; one of w reads up to
     // whole tiles.
     if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
-    return has_whole_tiles(v, p) || (dares_in_place(v, p) && p.strip_axis() == 0);
+    return has_whole_tiles(v, p) || (forces_in_place(v, p) && p.strip_axis() == 0);
 }
 
-bool leaves_x(const Variant &v, const CoreProblem &p, std::size_t but) {
+bool leaves_x(const Variant &v, const SpatialProblem &p, std::size_t but) {
     bool any = false;
     for (std::size_t a = 0; a < 3; a++) any = any || (a != but && p.reads_outside(a) && !skips_outside(v, a));
     return any;
 }
 
-Columns columns_in_place(const Variant &v, const CoreProblem &p, const NarrowerTiles &narrower) {
+Columns columns_in_place(const Variant &v, const SpatialProblem &p, const NarrowerTiles &narrower) {
     const AxisPlan &w = p.plan[0];
     const std::int64_t tile = v.tile_q;
     Columns c;
@@ -114,7 +114,7 @@ Columns columns_in_place(const Variant &v, const CoreProblem &p, const NarrowerT
     return c.any() ? c : Columns();
 }
 
-bool copies_row_ends(const Variant &v, const CoreProblem &p) {
+bool packs_row_edges(const Variant &v, const SpatialProblem &p) {
     const bool may = v.family == Family::kChannels && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
                      p.strip_axis() != 0 && !leaves_x(v, p, 0);
     if (!may) return false;

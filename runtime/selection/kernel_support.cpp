@@ -12,7 +12,7 @@ namespace convtranspose {
 namespace {
 
 // What of the layer that is built into the variant differs, or nothing.
-Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreProblem &p) {
+UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> &strides, const SpatialProblem &p) {
     if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
     if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, of which there are #", b.oc, p.oc()};
     static constexpr const char *kOuts[3] = {"built for # columns of y, of which there are #",
@@ -60,7 +60,7 @@ Refusal refusal(const BuiltIn &b, const std::array<int, 3> &strides, const CoreP
 }
 
 // Elements of the weights as the variant packs them.
-std::int64_t packed_weights(const Variant &v, const CoreProblem &p) {
+std::int64_t packed_weights(const Variant &v, const SpatialProblem &p) {
     const PackedLayout packing = packing_of(v);
     const auto whole = [](std::int64_t count, std::int64_t part) { return ceil_div(count, part) * part; };
     const auto taps = [&](std::size_t a) { return static_cast<std::int64_t>(p.plan[a].elements.size()); };
@@ -72,9 +72,9 @@ std::int64_t packed_weights(const Variant &v, const CoreProblem &p) {
 
 } // namespace
 
-Refusal too_large(const char *text, std::int64_t elements) { return {text, elements, kMostElements, true}; }
+UnsupportedReason too_large(const char *text, std::int64_t elements) { return {text, elements, kMostElements, true}; }
 
-Refusal refusal(const Variant &v, const CoreProblem &p) {
+UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     if (is_float(v.arithmetic) == p.geometry.quantized()) {
         return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
@@ -143,19 +143,19 @@ Refusal refusal(const Variant &v, const CoreProblem &p) {
         return {"a residue has # rows, the tile #", h.least_q_extent(), v.tile_qh};
     }
     if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
-    if (v.built_in) return refusal(*v.built_in, {v.stride_w, v.stride_h, 0}, p);
+    if (v.built_in) return unsupported_reason(*v.built_in, {v.stride_w, v.stride_h, 0}, p);
     return {};
 }
 
-std::string to_string(const Refusal &refusal) {
+std::string to_string(const UnsupportedReason &unsupported) {
     std::string text;
-    std::int64_t number = refusal.first;
-    for (const char *c = refusal.text ? refusal.text : ""; *c; c++) {
+    std::int64_t number = unsupported.first;
+    for (const char *c = unsupported.text ? unsupported.text : ""; *c; c++) {
         if (*c != '#') {
             text += *c;
         } else {
             text += std::to_string(number);
-            number = refusal.second;
+            number = unsupported.second;
         }
     }
     return text;

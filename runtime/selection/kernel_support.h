@@ -11,18 +11,18 @@
 namespace convtranspose {
 
 // Why a variant cannot. Made for every variant with every plan, and seldom read: so no text yet.
-struct Refusal {
+struct UnsupportedReason {
     const char *text = nullptr; // # stands for the numbers, in order; null: it can
     std::int64_t first = 0, second = 0;
     bool is_overflow = false; // it could, were numbers of more bits
 };
-std::string to_string(const Refusal &refusal);
+std::string to_string(const UnsupportedReason &unsupported);
 
 // Something that a kernel reads or writes has more elements than it can count.
-Refusal too_large(const char *text, std::int64_t elements);
+UnsupportedReason too_large(const char *text, std::int64_t elements);
 
 // What stands against the variant, or nothing.
-Refusal refusal(const Variant &variant, const CoreProblem &problem);
+UnsupportedReason unsupported_reason(const Variant &variant, const SpatialProblem &problem);
 
 } // namespace convtranspose
 

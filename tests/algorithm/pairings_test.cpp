@@ -12,9 +12,9 @@
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
-#include "runtime/cpu/cpu.h"
 #include "runtime/base/allocator.h"
 #include "runtime/base/shape.h"
+#include "runtime/cpu/cpu.h"
 #include "runtime/direct/direct_plan.h"
 
 namespace convtranspose::test {
@@ -34,13 +34,13 @@ TensorStrides core_strides(const Shape &shape, convt_layout layout) {
 // Runs the compiled kernel on a problem as the dispatcher would, with its strips, boxes and packed weights.
 Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &inputs) {
     const Geometry geometry = geometry_of(problem);
-    const CoreProblem core_of = core_problem(geometry, variant.dtype, false);
+    const SpatialProblem core_of = spatial_problem(geometry, variant.dtype, false);
     Candidate choice;
     choice.variant = &variant;
     choice.copies_x = variant.family != Family::kReference || geometry.quantized();
-    const Core core(core_of, choice, 1);
+    const DirectPlan direct(core_of, choice, 1);
     const Allocator allocator;
-    const Block packed(allocator, core.packed_bytes()), workspace(allocator, core.workspace_bytes());
+    const Block packed(allocator, direct.packed_bytes()), workspace(allocator, direct.workspace_bytes());
     WeightsView w;
     w.data = inputs.w.data();
     const Strides strides = dense_strides(geometry.w_shape);
@@ -48,27 +48,27 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     w.m = strides[1];
     for (std::size_t a = 0; a + 2 < strides.size(); a++) w.k[a] = strides[strides.size() - 1 - a];
     const void *const b = inputs.b ? inputs.b->data() : nullptr;
-    const Block epilogue(allocator, core.epilogue_bytes());
-    Core::Operands operands;
+    const Block epilogue(allocator, direct.epilogue_bytes());
+    DirectPlan::Operands operands;
     operands.x = inputs.x.data();
     operands.x_strides = core_strides(geometry.x_shape, geometry.layout);
     operands.packed = packed.data();
     if (geometry.quantized()) {
         QuantizationValues q;
         EXPECT_TRUE(read_quantization(detail::view(*problem.quantization), geometry, &q));
-        core.pack(w, q, packed.data());
-        core.prepare(q, packed.data(), b, epilogue.data());
+        direct.pack(w, q, packed.data());
+        direct.prepare(q, packed.data(), b, epilogue.data());
         operands.epilogue = epilogue.data();
         operands.byte_x = byte_x(q, geometry);
         operands.range = output_range(q, geometry);
     } else {
-        core.pack(w, b, packed.data());
+        direct.pack(w, b, packed.data());
     }
     Tensor y(geometry.y_dtype, geometry.y_shape);
     operands.y = y.data();
     operands.y_strides = core_strides(geometry.y_shape, geometry.layout);
     operands.workspace = workspace.data();
-    core.run(operands, Parallel{});
+    direct.run(operands, Parallel{});
     return y;
 }
 

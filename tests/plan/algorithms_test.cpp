@@ -17,8 +17,8 @@
 namespace convtranspose::test {
 namespace {
 
-const std::vector<std::string> kMethods = {"residue_layers", "depth_to_space", "col2im",  "output_parts",
-                                           "other_layout",   "images_as_row",  "winograd"};
+const std::vector<std::string> kMethods = {"phases_as_channels", "depth_to_space", "col2im",  "output_parts",
+                                           "layout_transpose",   "batch_as_width", "winograd"};
 
 // Images of which a few fit near the CPU at a time, numbers of them that rounds divide and do not; what each method is for.
 const std::vector<std::string> kBatches = {

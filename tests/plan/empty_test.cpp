@@ -129,8 +129,8 @@ TEST(EmptyTensors, APlanIsReshapedToNoImages) {
                                    "f32 nchw n2 g40 ic40 oc40 i40x30 k6x6 s2x2", "f32 nhwc n2 ic8 oc1 i9 k4 s2"}) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 2);
-        for (const char *const method :
-             {"", "residue_layers", "depth_to_space", "col2im", "output_parts", "other_layout", "images_as_row"}) {
+        for (const char *const method : {"", "phases_as_channels", "depth_to_space", "col2im", "output_parts",
+                                         "layout_transpose", "batch_as_width"}) {
             for (const int threads : {1, 2}) {
                 Options options{};
                 options.variant = *method ? method : nullptr;

@@ -9,8 +9,8 @@
 
 #include "reference/descriptor.h"
 #include "reference/reference.h"
-#include "runtime/cpu/cpu.h"
 #include "runtime/base/half.h"
+#include "runtime/cpu/cpu.h"
 #include "runtime/kernels/variant.h"
 
 namespace convtranspose::test {

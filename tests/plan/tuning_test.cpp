@@ -45,8 +45,8 @@ Status read(const std::string &text, TuningPointer *tuning = nullptr) {
 
 // Whether it names a way to plan a layer as other layers, not each of which can.
 bool is_way_to_plan(const std::string &name) {
-    const std::set<std::string> ways = {"residue_layers", "depth_to_space", "col2im",  "output_parts",
-                                        "other_layout",   "images_as_row",  "winograd"};
+    const std::set<std::string> ways = {"phases_as_channels", "depth_to_space", "col2im",  "output_parts",
+                                        "layout_transpose",   "batch_as_width", "winograd"};
     return ways.count(name) > 0;
 }
 
@@ -205,7 +205,7 @@ TEST(ShippedTuning, PlansUseItAndAgree) {
 }
 
 TEST_F(Tuning, WaysToPlanAsOtherLayersHaveNames) {
-    for (const char *const name : {"residue_layers", "depth_to_space", "other_layout"}) {
+    for (const char *const name : {"phases_as_channels", "depth_to_space", "layout_transpose"}) {
         fields_.variant = name;
         TuningPointer tuning;
         ASSERT_TRUE(read(record(fields_), &tuning));
@@ -225,11 +225,11 @@ TEST_F(Tuning, WaysToPlanAsOtherLayersHaveNames) {
     }
     // Run-time weights cannot be gathered.
     Options options{};
-    options.variant = "residue_layers";
+    options.variant = "phases_as_channels";
     Plan made;
     const Status status = Plan::create(problem_, options, nullptr, nullptr, &made);
     EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
-    EXPECT_EQ(status.message(), "residue_layers needs constant weights");
+    EXPECT_EQ(status.message(), "phases_as_channels needs constant weights");
 }
 
 TEST_F(Tuning, WhatCannotBeUsedIsSaid) {

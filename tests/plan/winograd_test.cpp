@@ -192,7 +192,7 @@ TEST(Winograd, ServesTheOtherLayout) {
     const Inputs inputs = draw(problem, 2);
     Options options{};
     options.winograd = 1;
-    options.variant = "other_layout";
+    options.variant = "layout_transpose";
     const Plan plan = plan_of(problem, inputs, options);
     Tensor y(CONVT_F32, plan.y_shape()), plain;
     ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));

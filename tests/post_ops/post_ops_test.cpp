@@ -231,7 +231,7 @@ struct Method {
 };
 
 const std::vector<Method> kMethods = {
-    {"residue_layers",
+    {"phases_as_channels",
      {"f32 nhwc n2 g1 ic40 oc2 i50 k70 s16 p7_5 bias", "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 p13_29",
       "f16 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias", "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 os900 bias"}},
     {"depth_to_space",
@@ -245,10 +245,10 @@ const std::vector<Method> kMethods = {
     {"output_parts",
      {"f32 nchw n2 ic24 oc20 i16x16 k3x3 s1x1 d12x12 bias",
       "f32 nhwc n1 ic16 oc16 i20x20 k3x3 s1x1 p19x19_19x19 d19x19", "f64 nhwc n1 ic16 oc24 i24 k3 s2 d30 bias"}},
-    {"other_layout",
+    {"layout_transpose",
      {"f32 nchw n2 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias", "f32 nhwc n3 g20 ic20 oc40 i37 k3 s3 bias",
       "f64 nhwc n1 g8 ic8 oc16 i5x9 k3x3 s2x2 p1x1_1x1 bias"}},
-    {"images_as_row",
+    {"batch_as_width",
      {"f32 nhwc n13 ic48 oc40 i4x4 k4x4 s2x2 p1x1_1x1 bias", "f16 nhwc n9 ic24 oc20 i4x4 k4x4 s2x2 p1x1_1x1 bias"}},
     {"winograd",
      {"f32 nhwc n2 ic16 oc33 i5x9 k3x3 s2x2 p1x1_1x1 op1x1 bias", "f32 nhwc n7 ic512 oc16 i6x6 k4x4 s2x2 p1x1_1x1",

@@ -47,9 +47,9 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 g1 ic8 oc16 i8x16 k3x3 s1x1 p1x1_1x1 op0x0 d1x1",
 };
 
-CoreProblem core_of(const Problem &problem) {
+SpatialProblem core_of(const Problem &problem) {
     const Geometry geometry = geometry_of(problem);
-    return core_problem(geometry, geometry.y_dtype, true);
+    return spatial_problem(geometry, geometry.y_dtype, true);
 }
 
 std::vector<Isa> isas() {
@@ -63,7 +63,7 @@ std::vector<Isa> isas() {
 class ScheduleCandidates : public testing::TestWithParam<std::string> {};
 
 TEST_P(ScheduleCandidates, CanComputeTheProblemInOrderOfTheirEstimates) {
-    const CoreProblem problem = core_of(parse_problem(GetParam()));
+    const SpatialProblem problem = core_of(parse_problem(GetParam()));
     for (const Isa isa : isas()) {
         const std::vector<ScheduleCandidate> list = schedule_candidates(problem, isa);
         ASSERT_FALSE(list.empty()) << isa_name(isa);
@@ -74,7 +74,7 @@ TEST_P(ScheduleCandidates, CanComputeTheProblemInOrderOfTheirEstimates) {
             Variant row;
             BuiltIn layer;
             c.complete(&row, &layer);
-            EXPECT_EQ(candidate(row, problem).refusal.text, nullptr) << c.name;
+            EXPECT_EQ(candidate(row, problem).unsupported.text, nullptr) << c.name;
             EXPECT_TRUE(names.insert(c.name).second) << c.name;
             EXPECT_GE(c.cost, cost);
             cost = c.cost;
@@ -93,7 +93,7 @@ TEST_P(ScheduleCandidates, RefuseOtherProblems) {
     others[1].w_shape.back() += 1; // the kernel's last extent
     others[1].attributes.kernel_shape.reset();
     others[2].attributes.pads->front() += 1;
-    const CoreProblem own = core_of(problem);
+    const SpatialProblem own = core_of(problem);
     for (const ScheduleCandidate &c : schedule_candidates(own, isas().front())) {
         Variant row;
         BuiltIn layer;
@@ -103,7 +103,7 @@ TEST_P(ScheduleCandidates, RefuseOtherProblems) {
             if (i == 0 && own.ic() == 1) continue;
             if (i == 1 && !layer.axes[0].table && !layer.axes[0].count) continue;
             if (i == 2 && !layer.axes[own.geometry.axes.size() - 1].table) continue;
-            EXPECT_NE(candidate(row, core_of(others[i])).refusal.text, nullptr)
+            EXPECT_NE(candidate(row, core_of(others[i])).unsupported.text, nullptr)
                 << c.name << ": " << describe(others[i]);
         }
     }

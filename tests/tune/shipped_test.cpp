@@ -88,7 +88,7 @@ TEST_F(Shipped, RowsAreThoseOfTheSearch) {
                                    "f16 nchw n1 g5 ic5 oc5 i7x40 k4x4 s2x2 p1x1_1x1 op0x0 d1x1"}) {
         const Geometry geometry = geometry_of(parse_problem(text));
         const std::vector<ScheduleCandidate> list =
-            schedule_candidates(core_problem(geometry, geometry.y_dtype, true), Isa::kAvx512, 12);
+            schedule_candidates(spatial_problem(geometry, geometry.y_dtype, true), Isa::kAvx512, 12);
         ASSERT_FALSE(list.empty());
         for (const ScheduleCandidate &c : list) {
             SCOPED_TRACE(c.name);
@@ -111,7 +111,7 @@ TEST_F(Shipped, RowsAreThoseOfTheSearch) {
 TEST_F(Shipped, WhatIsTheDefaultChoiceHasNoFile) {
     const Geometry geometry =
         geometry_of(parse_problem("f32 nchw n1 g1 ic8 oc3 i9x32 k4x4 s2x2 p1x1_1x1 op0x0 d1x1 bias"));
-    const auto list = schedule_candidates(core_problem(geometry, geometry.y_dtype, true), Isa::kAvx512, 1);
+    const auto list = schedule_candidates(spatial_problem(geometry, geometry.y_dtype, true), Isa::kAvx512, 1);
     tools::TunedLayer tuned = layer(list.front(), "a problem");
     tuned.record["default"] = tuned.record["variant"];
     EXPECT_EQ(tools::write_rows({tuned}, (folder_ / "rows").string()), 0u);

@@ -142,8 +142,8 @@ int main() {
 
 class Emitter {
   public:
-    Emitter(const std::vector<TunedLayer> &layers, const TuneOptions &options, const Toolbox &toolbox)
-        : layers_(layers), options_(options), toolbox_(toolbox), folder_(options.emit), name_(options.emit_name) {}
+    Emitter(const std::vector<TunedLayer> &layers, const TuneOptions &options, const KernelBuilder &builder)
+        : layers_(layers), options_(options), builder_(builder), folder_(options.emit), name_(options.emit_name) {}
 
     void emit() {
         collect();
@@ -182,7 +182,7 @@ class Emitter {
         if (isa == "neon_dotprod" || isa == "neon") isas.emplace_back("neon_fp16");
         if (isa == "neon_dotprod") isas.emplace_back("neon");
         for (const std::string &one : isas) {
-            for (const json &kernel : toolbox_.kernels()) {
+            for (const json &kernel : builder_.kernels()) {
                 if (kernel.at("name") != variant || kernel.at("isa") != one) continue;
                 add(of_package(kernel));
                 add_company(type_of(variant), one);
@@ -216,20 +216,20 @@ class Emitter {
     }
 
     void add_company(const std::string &type, const std::string &isa) {
-        for (const json &kernel : toolbox_.kernels()) {
+        for (const json &kernel : builder_.kernels()) {
             if (belongs_with(kernel, type, isa)) add(of_package(kernel));
         }
     }
 
     // Of each component that has kernels a table, and all in one archive.
     void build() {
-        const fs::path objects = toolbox_.scratch() / "emit";
+        const fs::path objects = builder_.scratch() / "emit";
         fs::remove_all(objects);
         fs::create_directories(objects);
         std::vector<Task> tasks;
         std::vector<std::string> members;
         for (const auto &[function, kernel] : kernels_) {
-            tasks.push_back(toolbox_.generate(kernel.generator, function, function, kernel.target, kernel.parameters,
+            tasks.push_back(builder_.generate(kernel.generator, function, function, kernel.target, kernel.parameters,
                                               objects.string()));
             members.push_back((objects / (function + ".o")).string());
         }
@@ -241,16 +241,16 @@ class Emitter {
             const fs::path source = objects / (component + ".cpp");
             write(source, text);
             Task task;
-            task.command = toolbox_.compiler();
+            task.command = builder_.compiler();
             const std::string object = (objects / (component + ".o")).string();
             task.command.insert(task.command.end(),
-                                {"-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-I", toolbox_.sources().string(),
-                                 "-I", toolbox_.headers().parent_path().string(), "-c", source.string(), "-o", object});
+                                {"-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-I", builder_.sources().string(),
+                                 "-I", builder_.headers().parent_path().string(), "-c", source.string(), "-o", object});
             task.log = object + ".log";
             tasks.push_back(task);
             members.push_back(object);
         }
-        check(run_all(tasks, toolbox_.jobs(), options_.timeout));
+        check(run_all(tasks, builder_.jobs(), options_.timeout));
         fs::create_directories(folder_ / "lib");
         const fs::path archive = folder_ / "lib" / ("lib" + name_ + ".a");
         fs::remove(archive);
@@ -325,12 +325,12 @@ class Emitter {
 
     void copy_package() const {
         for (const std::string archive : {"convtranspose_runtime", "convtranspose_absent"}) {
-            const fs::path from = toolbox_.archive(archive);
+            const fs::path from = builder_.archive(archive);
             fs::copy_file(from, folder_ / "lib" / from.filename(), fs::copy_options::overwrite_existing);
         }
         fs::create_directories(folder_ / "include" / "convtranspose");
         for (const char *const header : {"convtranspose.h", "convtranspose.hpp"}) {
-            fs::copy_file(toolbox_.headers() / header, folder_ / "include" / "convtranspose" / header,
+            fs::copy_file(builder_.headers() / header, folder_ / "include" / "convtranspose" / header,
                           fs::copy_options::overwrite_existing);
         }
     }
@@ -395,7 +395,7 @@ class Emitter {
 
     const std::vector<TunedLayer> &layers_;
     const TuneOptions &options_;
-    const Toolbox &toolbox_;
+    const KernelBuilder &builder_;
     fs::path folder_;
     std::string name_;
     std::map<std::string, Kernel> kernels_; // by function
@@ -404,9 +404,9 @@ class Emitter {
 
 } // namespace
 
-void emit(const std::vector<TunedLayer> &layers, const TuneOptions &options, const Toolbox &toolbox) {
+void emit(const std::vector<TunedLayer> &layers, const TuneOptions &options, const KernelBuilder &builder) {
     if (layers.empty()) throw Error("there is no layer to emit");
-    Emitter(layers, options, toolbox).emit();
+    Emitter(layers, options, builder).emit();
 }
 
 } // namespace convtranspose::tools

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "commands.h"
-#include "toolbox.h"
+#include "kernel_builder.h"
 #include "tuned_layer.h"
 
 namespace convtranspose::tools {
 
 // Writes into options.emit: lib/ (archives and a CMake package), include/, example/. Throws Error.
-void emit(const std::vector<TunedLayer> &layers, const TuneOptions &options, const Toolbox &toolbox);
+void emit(const std::vector<TunedLayer> &layers, const TuneOptions &options, const KernelBuilder &builder);
 
 } // namespace convtranspose::tools
 

@@ -96,7 +96,7 @@ struct Choice {
 
 class Space {
   public:
-    Space(const CoreProblem &problem, Isa isa) : p_(problem), isa_(isa) {
+    Space(const SpatialProblem &problem, Isa isa) : p_(problem), isa_(isa) {
         const bool floats = !problem.geometry.quantized();
         arithmetic_ = floats ? Arithmetic::kFloat : Arithmetic::kInt8;
         lanes_ = bytes_of_vector(isa) / (floats ? static_cast<int>(convt_dtype_size(sum_dtype(problem.y_dtype))) : 4);
@@ -344,9 +344,9 @@ class Space {
             BuiltIn layer;
             one.complete(&row, &layer);
             const Candidate found = candidate(row, p_);
-            if (found.refusal.text) return;
+            if (found.unsupported.text) return;
             // Worth a candidate of its own only where that makes a difference.
-            if (x_in_place && (found.copies_x && !found.copies_ends)) return;
+            if (x_in_place && (found.copies_x && !found.packs_edge_strips)) return;
             // Residues of h one after the other take long to compile, and are seldom faster where all of them fit into registers.
             const bool one_by_one = c.by_offset && c.stride_h == 0 && stride(1) > 1 && vector_registers(isa_) > 16;
             one.cost = found.cost * (one_by_one ? 1.2 : 1);
@@ -356,7 +356,7 @@ class Space {
         }
     }
 
-    const CoreProblem &p_;
+    const SpatialProblem &p_;
     Isa isa_;
     Arithmetic arithmetic_;
     int lanes_, accumulators_;
@@ -377,7 +377,7 @@ void ScheduleCandidate::complete(Variant *row, BuiltIn *layer) const {
     row->built_in = layer;
 }
 
-std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, Isa isa, std::size_t most) {
+std::vector<ScheduleCandidate> schedule_candidates(const SpatialProblem &problem, Isa isa, std::size_t most) {
     if (isa == Isa::kAmx) isa = Isa::kAvx512Vnni; // matrices have no shapes to search
     const bool int8 = problem.geometry.quantized() && problem.y_dtype != CONVT_S32 &&
                       (isa == Isa::kAvx512Vnni || isa == Isa::kNeonDotprod);
@@ -389,7 +389,7 @@ std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, I
     return list;
 }
 
-std::vector<std::string> auto_parameters(const CoreProblem &problem) {
+std::vector<std::string> auto_parameters(const SpatialProblem &problem) {
     const Geometry &g = problem.geometry;
     if (g.quantized()) return {};
     std::vector<std::string> list = {std::string("y_type=") + name_of(g.y_dtype)};

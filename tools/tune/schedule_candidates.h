@@ -30,11 +30,11 @@ struct ScheduleCandidate {
 
 // For kernels of floats and of 8-bit integers; empty for others. Every one of them compiles and can compute the problem. At most
 // `most`, best first, by the estimate of runtime/selection/candidates.cpp.
-std::vector<ScheduleCandidate> schedule_candidates(const CoreProblem &problem, Isa isa, std::size_t most = 200);
+std::vector<ScheduleCandidate> schedule_candidates(const SpatialProblem &problem, Isa isa, std::size_t most = 200);
 
 // What the generator of autoscheduled kernels needs of a layer of floats; empty: it has none for it. Its kernels are used as the
 // reference is, by calls that compute all residues, of which y must have as many of each.
-std::vector<std::string> auto_parameters(const CoreProblem &problem);
+std::vector<std::string> auto_parameters(const SpatialProblem &problem);
 
 } // namespace convtranspose
 

@@ -36,13 +36,13 @@ double now() {
 
 } // namespace
 
-Tuner::Tuner(const TuneOptions &options, const Toolbox &toolbox, Arena *arena, Journal *log)
-    : options_(options), toolbox_(toolbox), arena_(arena), log_(log), begin_(now()),
+Tuner::Tuner(const TuneOptions &options, const KernelBuilder &builder, MeasurementSession *session, SearchLog *log)
+    : options_(options), builder_(builder), session_(session), log_(log), begin_(now()),
       budget_(options.budget > 0           ? options.budget
               : options.search == "select" ? kSelectSeconds
                                            : kSearchSeconds),
-      default_(arena->layer().at("variant").get<std::string>()) {
-    const json &layer = arena->layer();
+      default_(session->layer().at("variant").get<std::string>()) {
+    const json &layer = session->layer();
     for (const json &line : log->lines()) {
         const bool same = line.value("problem", "") == layer.at("problem") &&
                           line.value("cpu", "") == layer.at("cpu") && line.value("isa", "") == layer.at("isa") &&
@@ -65,7 +65,7 @@ void Tuner::note(const Candidate &candidate, const Result &result, double defaul
         made_++;
         if (!error.empty() && first_error_.empty()) first_error_ = error;
     }
-    const json &layer = arena_->layer();
+    const json &layer = session_->layer();
     json line = {{"problem", layer.at("problem")},   {"cpu", layer.at("cpu")},    {"isa", layer.at("isa")},
                  {"threads", options_.plan.threads}, {"search", options_.search}, {"name", candidate.name},
                  {"seconds", now() - begin_}};
@@ -86,7 +86,7 @@ void Tuner::note(const Candidate &candidate, const Result &result, double defaul
 // Beside the default choice, whose time is that of the moment. Only as long as the budget lasts: what is left then is not tried.
 void Tuner::measure(const std::vector<Candidate> &candidates, double seconds, double until) {
     const double begin = now();
-    const Measured first = arena_->try_out(default_, options_.timeout);
+    const Measured first = session_->try_out(default_, options_.timeout);
     if (!first.error.empty()) throw Error("the default choice: " + first.error);
     const double patience = kGrace + kHopeless * (now() - begin);
     if (best_first_ms_ == 0) best_first_ms_ = first.ms;
@@ -94,7 +94,7 @@ void Tuner::measure(const std::vector<Candidate> &candidates, double seconds, do
     std::vector<const Candidate *> tried;
     for (const Candidate &c : candidates) {
         if (left() < until && &c != &candidates.front()) break;
-        const Measured one = arena_->try_out(c.name, patience);
+        const Measured one = session_->try_out(c.name, patience);
         if (!one.error.empty()) {
             note(c, {}, 0, one.error);
             continue;
@@ -110,7 +110,7 @@ void Tuner::measure(const std::vector<Candidate> &candidates, double seconds, do
         tried.push_back(&c);
         names.push_back(c.name);
     }
-    const std::vector<Measured> measured = arena_->measure(names, seconds);
+    const std::vector<Measured> measured = session_->measure(names, seconds);
     const double default_ms = measured.front().ms;
     if (default_ms == 0) throw Error("the default choice: " + measured.front().error);
     default_ms_ = default_ms_ == 0 ? default_ms : std::min(default_ms_, default_ms);
@@ -141,7 +141,7 @@ void Tuner::select(double until) {
         if (!group.empty()) measure(group, kFirstLook, until);
         group.clear();
     };
-    for (const json &name : arena_->layer().at("candidates")) {
+    for (const json &name : session_->layer().at("candidates")) {
         if (left() < until) break;
         Candidate c;
         c.name = name.get<std::string>();
@@ -156,17 +156,17 @@ void Tuner::select(double until) {
 
 // Compiles and loads candidates; those that cannot be are noted as failed.
 std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
-    const std::string folder = toolbox_.scratch().string();
+    const std::string folder = builder_.scratch().string();
     std::vector<Task> tasks;
     std::vector<std::string> objects; // that the tasks make
     for (const Candidate &c : candidates) {
         const bool is_new = std::find(objects.begin(), objects.end(), c.object) == objects.end();
         if (compiled_.count(c.object) || !is_new) continue;
         objects.push_back(c.object);
-        tasks.push_back(toolbox_.generate(c.generator, c.object, c.row.at("function").get<std::string>(), c.target,
+        tasks.push_back(builder_.generate(c.generator, c.object, c.row.at("function").get<std::string>(), c.target,
                                           c.parameters, folder));
     }
-    std::vector<std::string> failures = run_all(tasks, toolbox_.jobs(), options_.timeout);
+    std::vector<std::string> failures = run_all(tasks, builder_.jobs(), options_.timeout);
     for (std::size_t i = 0; i < tasks.size(); i++) {
         // Halide compiles what it has proven to fail an assertion, whatever is asked for, and only says so.
         if (failures[i].empty() && said(tasks[i].log, "guaranteed to fail"))
@@ -188,8 +188,8 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
     }
     if (made.empty()) return made;
     const std::string shared = (std::filesystem::path(folder) / (made.front().name + ".so")).string();
-    std::string error = run_all({toolbox_.link({files.begin(), files.end()}, shared)}, 1, options_.timeout).front();
-    if (error.empty()) error = arena_->add(shared, rows);
+    std::string error = run_all({builder_.link({files.begin(), files.end()}, shared)}, 1, options_.timeout).front();
+    if (error.empty()) error = session_->add(shared, rows);
     if (error.empty()) {
         for (const Candidate &c : made) loaded_.insert(c.name);
         return made;
@@ -209,16 +209,16 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
 // Kernels that are made for the layer, in the order of the search space.
 void Tuner::search(double until) {
     std::vector<Candidate> space;
-    for (const json &item : arena_->space(options_.search)) {
+    for (const json &item : session_->space(options_.search)) {
         Candidate c;
         c.row = item.at("row");
         c.name = c.row.at("name").get<std::string>();
         c.generator = item.at("generator").get<std::string>();
         c.object = item.at("object").get<std::string>();
-        c.target = toolbox_.target(c.row.at("isa").get<std::string>());
+        c.target = builder_.target(c.row.at("isa").get<std::string>());
         c.parameters = item.at("parameters");
         if (item.contains("autoscheduler")) {
-            toolbox_.schedule_automatically(item.at("autoscheduler").get<std::string>(), options_.plan.threads,
+            builder_.schedule_automatically(item.at("autoscheduler").get<std::string>(), options_.plan.threads,
                                             &c.parameters, &c.target);
         }
         if (c.target.empty()) throw Error("the package has no kernels for " + c.row.at("isa").get<std::string>());
@@ -229,7 +229,7 @@ void Tuner::search(double until) {
         known_[c.name] = c;
         if (results_.count(c.name)) continue;
         group.push_back(c);
-        if (group.size() < 2 * static_cast<std::size_t>(toolbox_.jobs()) && &c != &space.back()) continue;
+        if (group.size() < 2 * static_cast<std::size_t>(builder_.jobs()) && &c != &space.back()) continue;
         if (left() < until) return;
         measure(make(group), 2 * kFirstLook, until);
         group.clear();
@@ -273,14 +273,14 @@ json Tuner::tune(const Watch &watch) {
     for (const std::string &name : fastest(1)) {
         if (results_[name].ratio >= kGain) continue;
         // Of many the luckiest looks best: so once more, by a worker of its own.
-        arena_->restart();
+        session_->restart();
         measure({known_[name]}, std::max(seconds, 10 * kFirstLook), 0);
         if (results_[name].ratio == 0 || results_[name].ratio >= kGain) continue;
         winner = name;
         ratio = results_[name].ratio;
     }
-    const json &layer = arena_->layer();
-    const json kernels = arena_->kernels(winner);
+    const json &layer = session_->layer();
+    const json kernels = session_->kernels(winner);
     json record = {{"cpu", layer.at("cpu")},
                    {"isa", layer.at("isa")},
                    {"threads", options_.plan.threads},

@@ -10,10 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "arena.h"
 #include "commands.h"
-#include "journal.h"
-#include "toolbox.h"
+#include "kernel_builder.h"
+#include "measurement_session.h"
+#include "search_log.h"
 
 namespace convtranspose::tools {
 
@@ -33,7 +33,7 @@ using Watch = std::function<void(std::size_t tried, double best, double seconds_
 class Tuner {
   public:
     // log: gets each candidate's result, and is asked for those that were tried before.
-    Tuner(const TuneOptions &options, const Toolbox &toolbox, Arena *arena, Journal *log);
+    Tuner(const TuneOptions &options, const KernelBuilder &builder, MeasurementSession *session, SearchLog *log);
 
     // A tuning record (runtime/kernels/tuning.h), which beside that has default, default_ms, the number of candidates tried, and where the
     // kernel is not built in how it is made: generator, target, parameters, row.
@@ -57,9 +57,9 @@ class Tuner {
     std::vector<std::string> fastest(std::size_t most) const;
 
     const TuneOptions &options_;
-    const Toolbox &toolbox_;
-    Arena *arena_;
-    Journal *log_;
+    const KernelBuilder &builder_;
+    MeasurementSession *session_;
+    SearchLog *log_;
     double begin_, budget_;
     std::string default_;
     double default_ms_ = 0, best_first_ms_ = 0; // the least so far

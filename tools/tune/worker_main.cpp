@@ -261,7 +261,7 @@ class Worker {
         json list = json::array();
         if (geometry.axes.size() > 3) return {{"candidates", list}}; // sums of such layers
         const std::string name = record_isa();
-        const CoreProblem core = core_problem(geometry, geometry.quantized() ? CONVT_U8 : geometry.y_dtype, true);
+        const SpatialProblem core = spatial_problem(geometry, geometry.quantized() ? CONVT_U8 : geometry.y_dtype, true);
         if (search == "auto") return {{"candidates", autoscheduled(core, name)}};
         for (const ScheduleCandidate &c : schedule_candidates(core, isa_of(name))) {
             Variant row;
@@ -282,13 +282,13 @@ class Worker {
     }
 
     // One for each autoscheduler, which whoever compiles it names.
-    static json autoscheduled(const CoreProblem &problem, const std::string &isa) {
+    static json autoscheduled(const SpatialProblem &problem, const std::string &isa) {
         json list = json::array();
         const std::vector<std::string> parameters = auto_parameters(problem);
         if (parameters.empty()) return list;
         Variant row = {};
         for (const Candidate &c : candidates(problem, isa_of(isa))) {
-            if (c.variant->family == Family::kReference && !c.refusal.text) row = *c.variant;
+            if (c.variant->family == Family::kReference && !c.unsupported.text) row = *c.variant;
         }
         row.tile_oc = static_cast<int>(problem.oc()); // all channels in a call
         for (const char *const scheduler : {"Adams2019", "Mullapudi2016", "Li2018"}) {

@@ -296,9 +296,9 @@ CONVT_API const char *
 convt_plan_explain(const convt_plan *plan); /* geometry, taps, candidates, choice and reason, as text */
 
 /* What can compute the problem on the plan's ISA, by name and rising estimated cost, which is what a tuner tries: variants and,
- * for constant weights of floats, "residue_layers", "depth_to_space" and "col2im", which plan the layer as layers of stride 1,
- * "output_parts", which cuts y where the taps change that read inside x, "other_layout", which transposes x and y, and
- * "images_as_row", which has the batch as an axis (not each of those can; of integers only those that were estimated are named:
+ * for constant weights of floats, "phases_as_channels", "depth_to_space" and "col2im", which plan the layer as layers of stride 1,
+ * "output_parts", which cuts y where the taps change that read inside x, "layout_transpose", which transposes x and y, and
+ * "batch_as_width", which has the batch as an axis (not each of those can; of integers only those that were estimated are named:
  * convt_plan_create then says so). And the name that tuning records know the problem by. */
 CONVT_API size_t convt_plan_candidate_count(const convt_plan *plan);
 CONVT_API const char *convt_plan_candidate(const convt_plan *plan, size_t i);

@@ -1,4 +1,4 @@
-#include "toolbox.h"
+#include "kernel_builder.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,7 +21,7 @@ fs::path folder_of_this_program() {
 
 } // namespace
 
-Toolbox::Toolbox(const TuneOptions &options)
+KernelBuilder::KernelBuilder(const TuneOptions &options)
     : options_(options), program_folder_(folder_of_this_program()),
       package_(options.package.empty() ? program_folder_ / ".." : fs::path(options.package)),
       scratch_(fs::path(options.output) / "scratch"),
@@ -29,7 +29,7 @@ Toolbox::Toolbox(const TuneOptions &options)
     fs::create_directories(scratch_);
 }
 
-std::vector<fs::path> Toolbox::in_package(const fs::path &file) const {
+std::vector<fs::path> KernelBuilder::in_package(const fs::path &file) const {
     std::vector<fs::path> places = {package_ / "runtime" / file.filename(), package_ / "lib" / file};
     if (fs::is_directory(package_ / "lib")) {
         for (const auto &entry : fs::directory_iterator(package_ / "lib")) {
@@ -39,7 +39,7 @@ std::vector<fs::path> Toolbox::in_package(const fs::path &file) const {
     return places;
 }
 
-fs::path Toolbox::first_that_exists(const std::vector<fs::path> &places, const char *what) const {
+fs::path KernelBuilder::first_that_exists(const std::vector<fs::path> &places, const char *what) const {
     for (const fs::path &place : places) {
         if (fs::exists(place)) return place;
     }
@@ -48,7 +48,7 @@ fs::path Toolbox::first_that_exists(const std::vector<fs::path> &places, const c
     throw Error(std::string("there is no ") + what + ": looked for " + looked);
 }
 
-std::unique_ptr<Child> Toolbox::start_worker() const {
+std::unique_ptr<Subprocess> KernelBuilder::start_worker() const {
     std::vector<std::string> command = words_of(options_.runner);
     std::string worker = options_.worker;
     if (worker.empty()) {
@@ -57,10 +57,10 @@ std::unique_ptr<Child> Toolbox::start_worker() const {
     command.push_back(worker);
     setenv("HL_NUM_THREADS", std::to_string(options_.plan.threads).c_str(),
            1); // of Halide's runtime in autoscheduled kernels
-    return std::make_unique<Child>(command, (scratch_ / "worker.log").string());
+    return std::make_unique<Subprocess>(command, (scratch_ / "worker.log").string());
 }
 
-const fs::path &Toolbox::generators() const {
+const fs::path &KernelBuilder::generators() const {
     if (generators_.empty()) {
         const fs::path file = "channels_generator";
         std::vector<fs::path> places = {program_folder_ / file,
@@ -71,7 +71,7 @@ const fs::path &Toolbox::generators() const {
     return generators_;
 }
 
-const nlohmann::json &Toolbox::kernels() const {
+const nlohmann::json &KernelBuilder::kernels() const {
     if (kernels_.is_null()) {
         const std::vector<fs::path> places = in_package(fs::path("cmake") / "ConvTranspose" / "kernels.json");
         const fs::path file = first_that_exists(places, "list of kernels (--package names the library's folder)");
@@ -81,23 +81,23 @@ const nlohmann::json &Toolbox::kernels() const {
     return kernels_;
 }
 
-fs::path Toolbox::archive(const std::string &name) const {
+fs::path KernelBuilder::archive(const std::string &name) const {
     const std::string file = "lib" + name + ".a";
     return first_that_exists(in_package(file), file.c_str());
 }
 
-fs::path Toolbox::headers() const {
+fs::path KernelBuilder::headers() const {
     return first_that_exists({package_ / "include" / "convtranspose", fs::path(CONVTRANSPOSE_SOURCE_HEADERS)},
                              "headers");
 }
 
-fs::path Toolbox::sources() const {
+fs::path KernelBuilder::sources() const {
     const fs::path header = fs::path("kernel_contract") / "kernel_table.h";
     const std::vector<fs::path> places = {generators() / "include" / header, fs::path(CONVTRANSPOSE_SOURCES) / header};
     return first_that_exists(places, "kernel_table.h").parent_path().parent_path();
 }
 
-std::string Toolbox::target(const std::string &isa) const {
+std::string KernelBuilder::target(const std::string &isa) const {
     for (const nlohmann::json &kernel : kernels()) {
         if (kernel.at("isa") != isa || kernel.at("kind") != "variant") continue;
         auto target = kernel.at("target").get<std::string>();
@@ -110,8 +110,9 @@ std::string Toolbox::target(const std::string &isa) const {
     return "";
 }
 
-Task Toolbox::generate(const std::string &generator, const std::string &name, const std::string &function,
-                       const std::string &target, const nlohmann::json &parameters, const std::string &folder) const {
+Task KernelBuilder::generate(const std::string &generator, const std::string &name, const std::string &function,
+                             const std::string &target, const nlohmann::json &parameters,
+                             const std::string &folder) const {
     Task task;
     task.command = {(generators() / (generator + "_generator")).string(),
                     "-g",
@@ -130,8 +131,8 @@ Task Toolbox::generate(const std::string &generator, const std::string &name, co
     return task;
 }
 
-void Toolbox::schedule_automatically(const std::string &scheduler, int threads, nlohmann::json *parameters,
-                                     std::string *target) const {
+void KernelBuilder::schedule_automatically(const std::string &scheduler, int threads, nlohmann::json *parameters,
+                                           std::string *target) const {
     std::string file = "libautoschedule_" + scheduler + ".so";
     std::transform(file.begin(), file.end(), file.begin(), [](unsigned char c) { return std::tolower(c); });
     const fs::path plugin =
@@ -143,9 +144,9 @@ void Toolbox::schedule_automatically(const std::string &scheduler, int threads, 
     if (const std::size_t at = target->find(without); at != std::string::npos) target->erase(at, without.size());
 }
 
-std::vector<std::string> Toolbox::compiler() const { return words_of(options_.compiler); }
+std::vector<std::string> KernelBuilder::compiler() const { return words_of(options_.compiler); }
 
-Task Toolbox::link(const std::vector<std::string> &objects, const std::string &shared) const {
+Task KernelBuilder::link(const std::vector<std::string> &objects, const std::string &shared) const {
     Task task;
     task.command = compiler();
     task.command.insert(task.command.end(), {"-shared", "-o", shared});

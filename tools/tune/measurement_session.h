@@ -1,6 +1,6 @@
 // Where candidates for one layer are checked and timed against each other, on the device.
-#ifndef CONVTRANSPOSE_TOOLS_TUNE_ARENA_H_
-#define CONVTRANSPOSE_TOOLS_TUNE_ARENA_H_
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_MEASUREMENT_SESSION_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_MEASUREMENT_SESSION_H_
 
 #include <memory>
 #include <set>
@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "child.h"
-#include "toolbox.h"
+#include "kernel_builder.h"
+#include "subprocess.h"
 
 namespace convtranspose::tools {
 
@@ -20,9 +20,10 @@ struct Measured {
     std::string error; // why
 };
 
-class Arena {
+class MeasurementSession {
   public:
-    Arena(const Toolbox &toolbox, const std::string &problem, const PlanOptions &options, double timeout);
+    MeasurementSession(const KernelBuilder &builder, const std::string &problem, const PlanOptions &options,
+                       double timeout);
 
     // The first worker's words about the layer: worker_main.cpp, "plan". Later workers do not change them.
     const nlohmann::json &layer() const { return layer_; }
@@ -53,14 +54,14 @@ class Arena {
     void start();
     void load(const nlohmann::json &kernels);
 
-    const Toolbox &toolbox_;
+    const KernelBuilder &builder_;
     nlohmann::json question_, layer_;
     std::vector<nlohmann::json> added_;
     double timeout_;
-    std::unique_ptr<Child> worker_;
+    std::unique_ptr<Subprocess> worker_;
     std::set<std::string> tried_; // by this worker, which keeps them
 };
 
 } // namespace convtranspose::tools
 
-#endif // CONVTRANSPOSE_TOOLS_TUNE_ARENA_H_
+#endif // CONVTRANSPOSE_TOOLS_TUNE_MEASUREMENT_SESSION_H_

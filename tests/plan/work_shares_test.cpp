@@ -10,12 +10,12 @@
 namespace convtranspose::test {
 namespace {
 
-TEST(Shares, AWorkerBeginsWithItsOwn) {
+TEST(WorkShares, AWorkerBeginsWithItsOwn) {
     for (const std::size_t tasks : {0, 1, 3, 7, 8, 64}) {
         for (const std::size_t workers : {1, 2, 3, 7, 100}) {
             SCOPED_TRACE(testing::Message() << tasks << " tasks, " << workers << " workers");
             for (std::size_t worker = 0; worker < workers; worker++) {
-                Shares shares(tasks, workers);
+                WorkShares shares(tasks, workers);
                 std::vector<std::size_t> order;
                 EXPECT_EQ(shares.work(worker, [&](std::size_t i) { order.push_back(i); }), tasks);
                 ASSERT_EQ(order.size(), tasks);
@@ -29,10 +29,10 @@ TEST(Shares, AWorkerBeginsWithItsOwn) {
     }
 }
 
-TEST(Shares, ThreadsTakeEachOnce) {
+TEST(WorkShares, ThreadsTakeEachOnce) {
     constexpr std::size_t kTasks = 10007, kThreads = 4;
-    Shares shares(kTasks, kThreads - 1); // two threads are the same worker
-    std::vector<int> taken(kTasks);      // each written by one thread
+    WorkShares shares(kTasks, kThreads - 1); // two threads are the same worker
+    std::vector<int> taken(kTasks);          // each written by one thread
     std::vector<std::size_t> counts(kThreads);
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < kThreads; t++) {

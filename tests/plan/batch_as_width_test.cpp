@@ -29,15 +29,15 @@ const std::vector<std::string> kProblems = {
 
 Options as_row(int threads = 1) {
     Options options{};
-    options.variant = "images_as_row";
+    options.variant = "batch_as_width";
     options.threads = threads;
     return options;
 }
 
-TEST(ImagesAsRow, Agrees) { expect_agreement_on_all_isas(kProblems, "images side by side", as_row()); }
+TEST(BatchAsWidth, Agrees) { expect_agreement_on_all_isas(kProblems, "images side by side", as_row()); }
 
 // Estimates decide, and differ by ISA. Channels first within the other layout.
-TEST(ImagesAsRow, IsChosenForBatchesOfSmallImages) {
+TEST(BatchAsWidth, IsChosenForBatchesOfSmallImages) {
     int chosen = 0;
     for (const char *const line :
          {"f32 nhwc n16 ic64 oc64 i4x4 k4x4 s2x2 p1x1_1x1", "f32 nhwc n32 ic50 oc128 i1x1 k4x4 s1x1",
@@ -51,15 +51,15 @@ TEST(ImagesAsRow, IsChosenForBatchesOfSmallImages) {
     EXPECT_GT(chosen, 0);
 }
 
-TEST(ImagesAsRow, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems, as_row()); }
+TEST(BatchAsWidth, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems, as_row()); }
 
-TEST(ImagesAsRow, OtherSizesOfX) {
+TEST(BatchAsWidth, OtherSizesOfX) {
     expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9}, as_row(3));
     expect_agreement_when_reshaped(kProblems, SpatialAxis::kFirst, {1, 6}, as_row());
 }
 
 // One image, which is a row no longer where the kernel has less to do so; more than were planned for.
-TEST(ImagesAsRow, OtherNumbersOfImages) {
+TEST(BatchAsWidth, OtherNumbersOfImages) {
     int rows = 0, images_alone = 0;
     for (const std::string &line : kProblems) {
         const Problem problem = parse_problem(line);
@@ -91,9 +91,9 @@ TEST(ImagesAsRow, OtherNumbersOfImages) {
     EXPECT_GT(images_alone, 0);
 }
 
-TEST(ImagesAsRow, CropsPostOpsAndWorkspaces) { expect_agreement_of_crops(kProblems, as_row()); }
+TEST(BatchAsWidth, CropsPostOpsAndWorkspaces) { expect_agreement_of_crops(kProblems, as_row()); }
 
-TEST(ImagesAsRow, IsRefusedWhereThereIsNoRow) {
+TEST(BatchAsWidth, IsRefusedWhereThereIsNoRow) {
     for (const char *const line : {"f32 nhwc n1 ic8 oc8 i5x5 k3x3 s2x2", "f32 nchw n4 ic8 oc8 i5x5 k3x3 s2x2",
                                    "f32 nhwc n4 ic8 oc8 i2x2x2 k2x2x2 s1x1x1"}) {
         const Problem problem = parse_problem(line);
@@ -101,7 +101,7 @@ TEST(ImagesAsRow, IsRefusedWhereThereIsNoRow) {
         Plan plan;
         const Status status = Plan::create(problem, as_row(), inputs.w.data(), nullptr, &plan);
         EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
-        EXPECT_NE(status.message().find("images_as_row"), std::string::npos) << status.message();
+        EXPECT_NE(status.message().find("batch_as_width"), std::string::npos) << status.message();
     }
 }
 

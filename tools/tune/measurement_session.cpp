@@ -1,4 +1,4 @@
-#include "arena.h"
+#include "measurement_session.h"
 
 #include <algorithm>
 #include <fstream>
@@ -24,8 +24,9 @@ constexpr std::size_t kMostTables = 28; // that the library takes (runtime/kerne
 
 } // namespace
 
-Arena::Arena(const Toolbox &toolbox, const std::string &problem, const PlanOptions &options, double timeout)
-    : toolbox_(toolbox), question_({{"do", "plan"},
+MeasurementSession::MeasurementSession(const KernelBuilder &builder, const std::string &problem,
+                                       const PlanOptions &options, double timeout)
+    : builder_(builder), question_({{"do", "plan"},
                                     {"problem", problem},
                                     {"isa", options.isa},
                                     {"threads", options.threads},
@@ -35,7 +36,7 @@ Arena::Arena(const Toolbox &toolbox, const std::string &problem, const PlanOptio
     start();
 }
 
-json Arena::ask(const json &question, double seconds) {
+json MeasurementSession::ask(const json &question, double seconds) {
     json answer;
     try {
         answer = json::parse(worker_->ask(question.dump(), seconds));
@@ -50,13 +51,13 @@ json Arena::ask(const json &question, double seconds) {
     return answer;
 }
 
-void Arena::restart() {
+void MeasurementSession::restart() {
     worker_.reset();
     tried_.clear();
 }
 
-void Arena::start() {
-    worker_ = toolbox_.start_worker();
+void MeasurementSession::start() {
+    worker_ = builder_.start_worker();
     try {
         json said = ask(question_, 10 * timeout_); // weights are packed, and the peak is measured
         for (const char *const key : {"cpu", "package", "kernels", "isa", "problem", "variant", "candidates"}) {
@@ -72,13 +73,13 @@ void Arena::start() {
     for (const json &kernels : added_) load(kernels);
 }
 
-void Arena::load(const json &kernels) {
+void MeasurementSession::load(const json &kernels) {
     std::ifstream file(kernels.at("path").get<std::string>(), std::ios::binary);
     const std::string object((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     ask({{"do", "load"}, {"object", to_base64(object)}, {"rows", kernels.at("rows")}}, timeout_);
 }
 
-std::string Arena::add(const std::string &shared_object, const json &rows) {
+std::string MeasurementSession::add(const std::string &shared_object, const json &rows) {
     json kernels = {{"path", shared_object}, {"rows", rows}};
     try {
         if (added_.size() >= kMostTables) {
@@ -95,17 +96,17 @@ std::string Arena::add(const std::string &shared_object, const json &rows) {
     return "";
 }
 
-json Arena::space(const std::string &search) {
+json MeasurementSession::space(const std::string &search) {
     if (!worker_) start();
     return ask({{"do", "space"}, {"search", search}}, timeout_).at("candidates");
 }
 
-json Arena::kernels(const std::string &name) {
+json MeasurementSession::kernels(const std::string &name) {
     if (!worker_) start();
     return ask({{"do", "kernels"}, {"variant", name}}, timeout_).at("kernels");
 }
 
-Measured Arena::try_out(const std::string &name, double patience) {
+Measured MeasurementSession::try_out(const std::string &name, double patience) {
     try {
         if (!worker_) start();
         const json answer = ask({{"do", "try"}, {"variant", name}}, std::min(patience, timeout_));
@@ -119,7 +120,7 @@ Measured Arena::try_out(const std::string &name, double patience) {
     }
 }
 
-std::vector<Measured> Arena::time(const std::vector<std::string> &names, double seconds) {
+std::vector<Measured> MeasurementSession::time(const std::vector<std::string> &names, double seconds) {
     if (names.empty()) return {};
     tried_.clear();
     const double patience = timeout_ + 20 * seconds * static_cast<double>(names.size());
@@ -139,7 +140,7 @@ std::vector<Measured> Arena::time(const std::vector<std::string> &names, double 
     return all;
 }
 
-std::vector<Measured> Arena::measure(const std::vector<std::string> &names, double seconds) {
+std::vector<Measured> MeasurementSession::measure(const std::vector<std::string> &names, double seconds) {
     std::map<std::string, Measured> results;
     std::vector<std::string> ready;
     // Where one takes the worker along, the next worker has to try the others again.

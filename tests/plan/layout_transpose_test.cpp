@@ -39,12 +39,12 @@ const std::vector<std::string> kProblems = {
 
 Options in_the_other_layout(int threads = 1) {
     Options options{};
-    options.variant = "other_layout";
+    options.variant = "layout_transpose";
     options.threads = threads;
     return options;
 }
 
-TEST(OtherLayout, Agrees) { expect_agreement_on_all_isas(kProblems, "x and y transposed", in_the_other_layout()); }
+TEST(LayoutTranspose, Agrees) { expect_agreement_on_all_isas(kProblems, "x and y transposed", in_the_other_layout()); }
 
 // In parts, which take less workspace than x and y do.
 void expect_parts(const std::string &line, const std::string &explained) {
@@ -57,20 +57,20 @@ void expect_parts(const std::string &line, const std::string &explained) {
     EXPECT_LT(plan.workspace_bytes(), static_cast<std::size_t>(elements) * sizeof(float));
 }
 
-TEST(OtherLayout, TransposesSomeGroupsAtATime) {
+TEST(LayoutTranspose, TransposesSomeGroupsAtATime) {
     expect_parts("f32 nchw n1 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias", "groups at a time");
     expect_parts("f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias", "groups at a time");
 }
 
 // They end where residues do, whatever the number of threads.
-TEST(OtherLayout, TransposesStrips) {
+TEST(LayoutTranspose, TransposesStrips) {
     for (const std::string &line : {kProblems[11], kProblems[14], kProblems[15]}) {
         expect_parts(line, " strips, x and y transposed");
     }
 }
 
 // Estimates decide, and differ by ISA.
-TEST(OtherLayout, IsChosenForSmallPlanesAndForSmallGroups) {
+TEST(LayoutTranspose, IsChosenForSmallPlanesAndForSmallGroups) {
     int chosen = 0;
     for (const char *const line :
          {"f32 nchw n1 g768 ic768 oc768 i7x6 k4x4 s2x2", "f32 nhwc n1 g512 ic512 oc1024 i9x14 k8x8 s4x4 p2x2_2x2"}) {
@@ -83,11 +83,11 @@ TEST(OtherLayout, IsChosenForSmallPlanesAndForSmallGroups) {
     EXPECT_GT(chosen, 0);
 }
 
-TEST(OtherLayout, InfinitiesReachWhatTheyMust) {
+TEST(LayoutTranspose, InfinitiesReachWhatTheyMust) {
     expect_infinities_reach_what_they_must(kProblems, in_the_other_layout());
 }
 
-TEST(OtherLayout, OtherSizesOfX) {
+TEST(LayoutTranspose, OtherSizesOfX) {
     const std::vector<std::string> small(kProblems.begin(), kProblems.begin() + 11);
     expect_agreement_when_reshaped(small, SpatialAxis::kLast, {1, 2, 9, 77}, in_the_other_layout(3));
     // Into strips, and out of them.
@@ -96,9 +96,9 @@ TEST(OtherLayout, OtherSizesOfX) {
     expect_agreement_when_reshaped({kProblems[14]}, SpatialAxis::kFirst, {1, 77}, in_the_other_layout(3));
 }
 
-TEST(OtherLayout, CropsPostOpsAndWorkspaces) { expect_agreement_of_crops(kProblems, in_the_other_layout()); }
+TEST(LayoutTranspose, CropsPostOpsAndWorkspaces) { expect_agreement_of_crops(kProblems, in_the_other_layout()); }
 
-TEST(OtherLayout, IsRefusedWhereNothingTransposes) {
+TEST(LayoutTranspose, IsRefusedWhereNothingTransposes) {
     const auto refuses = [](const std::string &line, bool constant_weights) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 3);
@@ -108,8 +108,8 @@ TEST(OtherLayout, IsRefusedWhereNothingTransposes) {
         EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
         return status.message();
     };
-    EXPECT_NE(refuses("f16 nchw n1 g1 ic8 oc8 i5x5 k3x3 s2x2", true).find("other_layout"), std::string::npos);
-    EXPECT_NE(refuses("f32 nchw n1 g1 ic2 oc2 i2x2x2x2 k2x2x2x2 s1x1x1x1", true).find("other_layout"),
+    EXPECT_NE(refuses("f16 nchw n1 g1 ic8 oc8 i5x5 k3x3 s2x2", true).find("layout_transpose"), std::string::npos);
+    EXPECT_NE(refuses("f32 nchw n1 g1 ic2 oc2 i2x2x2x2 k2x2x2x2 s1x1x1x1", true).find("layout_transpose"),
               std::string::npos);
     EXPECT_NE(refuses("f32 nchw n1 g1 ic8 oc8 i5x5 k3x3 s2x2", false).find("constant weights"), std::string::npos);
 }

@@ -75,7 +75,7 @@ const std::vector<std::string> kProblems = {
 };
 
 // Each problem by name, as one of the two at least can, and as estimates decide, which differ by ISA.
-TEST(ResidueLayers, AreChosenAndAgree) {
+TEST(PhasesAsChannels, AreChosenAndAgree) {
     for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
         if (!convt_isa_supported(isa)) continue;
         std::size_t chosen = 0, by_methods = 0;
@@ -84,7 +84,7 @@ TEST(ResidueLayers, AreChosenAndAgree) {
             const Inputs inputs = draw(problem, 3);
             const Expected expected = reference(problem, inputs);
             int able = 0;
-            for (const char *const method : {"residue_layers", "depth_to_space", ""}) {
+            for (const char *const method : {"phases_as_channels", "depth_to_space", ""}) {
                 for (const int threads : {1, 3}) {
                     Options options{};
                     options.threads = threads;
@@ -117,7 +117,7 @@ TEST(ResidueLayers, AreChosenAndAgree) {
 }
 
 // Nor are the cropped positions at either end, each a layer one column wide, left to the reference kernel.
-TEST(ResidueLayers, ComputeNoPieceByTheReference) {
+TEST(PhasesAsChannels, ComputeNoPieceByTheReference) {
     for (const char *const line :
          {"f32 nhwc n1 g1 ic24 oc12 i37x24 k16x16 s8x8 p4x4_4x4 bias",
           "f32 nhwc n1 g1 ic16 oc24 i29x46 k8x8 s4x4 p2x2_2x2", "f32 nchw n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias"}) {
@@ -125,7 +125,7 @@ TEST(ResidueLayers, ComputeNoPieceByTheReference) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 4);
         Options options{};
-        options.variant = "residue_layers";
+        options.variant = "phases_as_channels";
         const Plan plan = plan_of(problem, inputs, options);
         ASSERT_TRUE(plan);
         const std::size_t kernels = convt_plan_kernel_count(plan.get());
@@ -139,28 +139,28 @@ TEST(ResidueLayers, ComputeNoPieceByTheReference) {
     }
 }
 
-TEST(ResidueLayers, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems); }
+TEST(PhasesAsChannels, InfinitiesReachWhatTheyMust) { expect_infinities_reach_what_they_must(kProblems); }
 
-TEST(ResidueLayers, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9, 77}); }
+TEST(PhasesAsChannels, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems, SpatialAxis::kLast, {1, 2, 9, 77}); }
 
-TEST(ResidueLayers, CropsPostOpsAndWorkspaces) {
+TEST(PhasesAsChannels, CropsPostOpsAndWorkspaces) {
     expect_agreement_of_crops({kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19],
                                kProblems[24], kProblems[31]},
                               {}, CropOrder::kOther);
 }
 
 // For a y that is a part of more channels either.
-TEST(ResidueLayers, HaveNoRoomForAllOfY) {
+TEST(PhasesAsChannels, HaveNoRoomForAllOfY) {
     const Problem problem = parse_problem("f32 nhwc n1 g1 ic24 oc24 i64x64 k2x2 s2x2 bias");
     const Inputs inputs = draw(problem, 5);
     Options options{};
-    options.variant = "residue_layers";
+    options.variant = "phases_as_channels";
     const Plan plan = plan_of(problem, inputs, options);
     ASSERT_TRUE(plan);
     EXPECT_LT(plan.workspace_bytes(), std::size_t{128} * 128 * 24 * sizeof(float) / 2);
 }
 
-TEST(ResidueLayers, AreNotForLayersOfManyChannels) {
+TEST(PhasesAsChannels, AreNotForLayersOfManyChannels) {
     const Problem problem = parse_problem("f32 nchw n1 g1 ic40 oc64 i50 k64 s16 p32_32 bias");
     const Inputs inputs = draw(problem, 3);
     Plan plan;
@@ -169,7 +169,7 @@ TEST(ResidueLayers, AreNotForLayersOfManyChannels) {
 }
 
 // Residues that lie together have taps that do not: with the layer's own dilation, further outside of x than x is long.
-TEST(ResidueLayers, DilatedTapsOfOnePosition) {
+TEST(PhasesAsChannels, DilatedTapsOfOnePosition) {
     for (const char *const line : {"f32 nchw n1 g1 ic1 oc1 i1 k11 s3 p0_0 d2",
                                    "f16 nchw n1 g1 ic1 oc1 i1x1x1 k12x1x1 s5x1x1 p2x0x0_0x0x0 d3x1x1"}) {
         for (const char *const variant : {static_cast<const char *>(nullptr), "depth_to_space"}) {

@@ -1,7 +1,7 @@
 // Files of JSON lines that are only ever added to, each line stamped with what it was measured of. What is in such a file is used
 // again only if every stamp in it is still right.
-#ifndef CONVTRANSPOSE_TOOLS_TUNE_JOURNAL_H_
-#define CONVTRANSPOSE_TOOLS_TUNE_JOURNAL_H_
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_SEARCH_LOG_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_SEARCH_LOG_H_
 
 #include <filesystem>
 #include <string>
@@ -15,11 +15,11 @@ struct Stamp {
     std::string package, kernels;
 };
 
-class Journal {
+class SearchLog {
   public:
     // resume: reads what is there. Throws Error, with the line, for what is no record or is of another stamp; a last line that
     // was cut off is dropped. Else the file begins anew.
-    Journal(std::filesystem::path file, const Stamp &stamp, bool resume);
+    SearchLog(std::filesystem::path file, const Stamp &stamp, bool resume);
 
     const std::vector<nlohmann::json> &lines() const { return lines_; }
     void add(nlohmann::json line); // stamps it, and writes it at once
@@ -34,4 +34,4 @@ class Journal {
 
 } // namespace convtranspose::tools
 
-#endif // CONVTRANSPOSE_TOOLS_TUNE_JOURNAL_H_
+#endif // CONVTRANSPOSE_TOOLS_TUNE_SEARCH_LOG_H_

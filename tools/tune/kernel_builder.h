@@ -1,7 +1,7 @@
 // What tuning needs beside itself: the worker on the device, and to make kernels the generators, a linker and how the package's own
 // kernels were made.
-#ifndef CONVTRANSPOSE_TOOLS_TUNE_TOOLBOX_H_
-#define CONVTRANSPOSE_TOOLS_TUNE_TOOLBOX_H_
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_KERNEL_BUILDER_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_KERNEL_BUILDER_H_
 
 #include <filesystem>
 #include <memory>
@@ -10,16 +10,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "child.h"
 #include "commands.h"
+#include "subprocess.h"
 
 namespace convtranspose::tools {
 
-class Toolbox {
+class KernelBuilder {
   public:
-    explicit Toolbox(const TuneOptions &options);
+    explicit KernelBuilder(const TuneOptions &options);
 
-    std::unique_ptr<Child> start_worker() const;
+    std::unique_ptr<Subprocess> start_worker() const;
 
     // Throw Error where a part is missing, and say which.
     const std::filesystem::path &generators() const; // the folder
@@ -59,4 +59,4 @@ class Toolbox {
 
 } // namespace convtranspose::tools
 
-#endif // CONVTRANSPOSE_TOOLS_TUNE_TOOLBOX_H_
+#endif // CONVTRANSPOSE_TOOLS_TUNE_KERNEL_BUILDER_H_

@@ -1,4 +1,4 @@
-#include "journal.h"
+#include "search_log.h"
 
 #include <fstream>
 #include <iterator>
@@ -8,14 +8,15 @@
 
 namespace convtranspose::tools {
 
-Journal::Journal(std::filesystem::path file, const Stamp &stamp, bool resume) : file_(std::move(file)), stamp_(stamp) {
+SearchLog::SearchLog(std::filesystem::path file, const Stamp &stamp, bool resume)
+    : file_(std::move(file)), stamp_(stamp) {
     if (resume) read();
     std::ofstream stream(file_, std::ios::trunc);
     for (const nlohmann::json &line : lines_) stream << line.dump() << '\n';
     if (!stream) throw Error("cannot write " + file_.string());
 }
 
-void Journal::read() {
+void SearchLog::read() {
     std::ifstream stream(file_);
     const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
     std::size_t number = 0;
@@ -42,7 +43,7 @@ void Journal::read() {
     }
 }
 
-void Journal::add(nlohmann::json line) {
+void SearchLog::add(nlohmann::json line) {
     line["package"] = stamp_.package;
     line["kernels"] = stamp_.kernels;
     std::ofstream stream(file_, std::ios::app);

@@ -1,4 +1,4 @@
-#include "child.h"
+#include "subprocess.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -84,7 +84,7 @@ std::vector<std::string> words_of(const std::string &command) {
     return words;
 }
 
-Child::Child(const std::vector<std::string> &command, const std::string &log) {
+Subprocess::Subprocess(const std::vector<std::string> &command, const std::string &log) {
     signal(SIGPIPE, SIG_IGN); // a child that is gone is told of by what writing returns
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) throw Error("no pipes left");
@@ -100,9 +100,9 @@ Child::Child(const std::vector<std::string> &command, const std::string &log) {
     close(out[1]);
 }
 
-Child::~Child() { end(); }
+Subprocess::~Subprocess() { end(); }
 
-void Child::end() {
+void Subprocess::end() {
     if (in_ >= 0) close(in_);
     if (out_ >= 0) close(out_);
     in_ = out_ = -1;
@@ -112,7 +112,7 @@ void Child::end() {
     pid_ = -1;
 }
 
-void Child::fail(const std::string &what) {
+void Subprocess::fail(const std::string &what) {
     int status = 0;
     std::string how = what;
     if (how.empty()) {
@@ -123,7 +123,7 @@ void Child::fail(const std::string &what) {
     throw Error("it " + how);
 }
 
-std::string Child::ask(const std::string &line, double seconds) {
+std::string Subprocess::ask(const std::string &line, double seconds) {
     if (pid_ < 0) throw Error("it has ended");
     const std::string message = line + "\n";
     for (std::size_t sent = 0; sent < message.size();) {

@@ -1,6 +1,6 @@
 // Programs that the command starts: generators and linkers, which it waits for, and the worker, which it talks with.
-#ifndef CONVTRANSPOSE_TOOLS_TUNE_CHILD_H_
-#define CONVTRANSPOSE_TOOLS_TUNE_CHILD_H_
+#ifndef CONVTRANSPOSE_TOOLS_TUNE_SUBPROCESS_H_
+#define CONVTRANSPOSE_TOOLS_TUNE_SUBPROCESS_H_
 
 #include <sys/types.h>
 
@@ -13,13 +13,13 @@ namespace convtranspose::tools {
 std::vector<std::string> words_of(const std::string &command);
 
 // A child that is told lines and answers with lines. It is killed when this object ends.
-class Child {
+class Subprocess {
   public:
     // log: a file for what it says on standard error. Throws Error if it cannot be started.
-    Child(const std::vector<std::string> &command, const std::string &log);
-    ~Child();
-    Child(const Child &) = delete;
-    Child &operator=(const Child &) = delete;
+    Subprocess(const std::vector<std::string> &command, const std::string &log);
+    ~Subprocess();
+    Subprocess(const Subprocess &) = delete;
+    Subprocess &operator=(const Subprocess &) = delete;
 
     // Throws Error: it ended, by a signal or not, or did not answer in time; the child is then gone.
     std::string ask(const std::string &line, double seconds);
@@ -43,4 +43,4 @@ std::vector<std::string> run_all(const std::vector<Task> &tasks, int jobs, doubl
 
 } // namespace convtranspose::tools
 
-#endif // CONVTRANSPOSE_TOOLS_TUNE_CHILD_H_
+#endif // CONVTRANSPOSE_TOOLS_TUNE_SUBPROCESS_H_
