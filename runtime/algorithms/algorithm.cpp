@@ -1,22 +1,57 @@
 #include "algorithms/algorithm.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "algorithms/batch_as_width.h"
-#include "algorithms/col2im.h"
+#include "algorithms/col2im/col2im.h"
 #include "algorithms/depth_to_space.h"
+#include "algorithms/direct.h"
 #include "algorithms/layout_transpose.h"
 #include "algorithms/output_parts.h"
 #include "algorithms/phases_as_channels.h"
-#include "algorithms/winograd.h"
+#include "algorithms/winograd/winograd.h"
+#include "base/error.h"
 
 namespace convtranspose {
 
-std::size_t Algorithm::packed_bytes() const {
-    const std::vector<const LayerPlan *> plans = layers();
+const std::array<Algorithm, 8> &algorithms() {
+    static constexpr std::array<Algorithm, 8> all = {{
+        {"batch_as_width", false, BatchAsWidth::propose},
+        {"col2im", false, Col2im::propose},
+        {"depth_to_space", false, DepthToSpace::propose},
+        {"direct", false, Direct::propose},
+        {"layout_transpose", false, LayoutTranspose::propose},
+        {"output_parts", false, OutputParts::propose},
+        {"phases_as_channels", false, PhasesAsChannels::propose},
+        {"winograd", true, Winograd::propose},
+    }};
+    return all;
+}
+
+const Algorithm *find_algorithm(const std::string &name) {
+    const auto found = std::find_if(algorithms().begin(), algorithms().end(),
+                                    [&](const Algorithm &algorithm) { return name == algorithm.name; });
+    return found == algorithms().end() ? nullptr : &*found;
+}
+
+AlgorithmSet set_of(std::initializer_list<const char *> names) {
+    AlgorithmSet set = 0;
+    for (const char *const name : names) set |= AlgorithmSet{1} << (find_algorithm(name) - algorithms().data());
+    return set;
+}
+
+AlgorithmSet all_but_direct() { return ~set_of({"direct"}); }
+
+std::string AlgorithmPlan::reason(const ChoiceReason &why) const {
+    return concat(summary(), ": ", why.text, why.note.empty() ? "" : " (", why.note, why.note.empty() ? "" : ")");
+}
+
+std::size_t AlgorithmPlan::packed_bytes() const {
+    const std::vector<const SubPlan *> plans = layers();
     std::size_t bytes = 0;
     for (auto plan = plans.begin(); plan != plans.end(); ++plan) {
-        const bool shares = std::any_of(plans.begin(), plan, [&](const LayerPlan *before) {
+        const bool shares = std::any_of(plans.begin(), plan, [&](const SubPlan *before) {
             return before == *plan || (*plan)->shares_weights_of(*before);
         });
         if (!shares) bytes += (*plan)->packed_bytes();
@@ -24,27 +59,14 @@ std::size_t Algorithm::packed_bytes() const {
     return bytes;
 }
 
-const std::array<AlgorithmKind, 7> &algorithms() {
-    static constexpr std::array<AlgorithmKind, 7> all = {{
-        {"phases_as_channels", false, false, PhasesAsChannels::create},
-        {"depth_to_space", false, false, DepthToSpace::create},
-        {"col2im", true, false, Col2im::create},
-        {"output_parts", false, false, OutputParts::create},
-        {"layout_transpose", false, false, LayoutTranspose::create},
-        {"batch_as_width", false, false, BatchAsWidth::create},
-        {"winograd", false, true, Winograd::create},
-    }};
-    return all;
+bool AlgorithmPlan::shares_weights_of(const AlgorithmPlan &other) const {
+    return layers().front()->shares_weights_of(*other.layers().front());
 }
 
-bool is_algorithm(const std::string &name) {
-    return std::any_of(algorithms().begin(), algorithms().end(),
-                       [&](const AlgorithmKind &kind) { return name == kind.name; });
-}
-
-bool changes_rounding(const std::string &name) {
-    return std::any_of(algorithms().begin(), algorithms().end(),
-                       [&](const AlgorithmKind &kind) { return name == kind.name && kind.changes_rounding; });
+void AlgorithmPlan::for_each_kernel(const std::function<void(const char *)> &f) const {
+    for (const SubPlan *const layer : layers()) {
+        for (const char *const name : layer->kernels()) f(name);
+    }
 }
 
 } // namespace convtranspose

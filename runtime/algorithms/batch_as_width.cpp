@@ -41,36 +41,44 @@ Geometry as_row(const Geometry &geometry) {
     return g;
 }
 
+bool are_worth_it(const Geometry &g) { return g.batch > 1 || g.axes.back().in <= kMostColumnsOfOne; }
+
 } // namespace
 
-double BatchAsWidth::cost(const Geometry &g, Isa isa) {
-    const bool fits = !g.quantized() && g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout &&
-                      g.axes.size() <= 2 && volume(g.x_shape) > 0 &&
-                      (g.batch > 1 || g.axes.back().in <= kMostColumnsOfOne);
-    return fits ? least_cost(as_row(g), isa) : std::numeric_limits<double>::infinity();
+BatchAsWidth::BatchAsWidth(const Geometry &geometry, const PlanSettings &settings)
+    : geometry_(as_row(geometry)), settings_(for_layers(settings)) {
+    settings_.excluded = all_but_direct();
 }
 
-Status BatchAsWidth::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
-    const double cycles = cost(request.geometry, request.settings.isa);
-    if (cycles == std::numeric_limits<double>::infinity()) return Status();
-    made->cost = cycles;
-    const double gain = request.geometry.batch > 1 ? kGain : kGainOfOne;
-    if (!(made->cost < gain * request.most)) return Status();
-    auto own = std::make_unique<BatchAsWidth>();
-    PlanSettings settings = request.settings;
-    settings.by_kernel = true;
-    Status status = LayerPlan::create(as_row(request.geometry), settings, nullptr, request.w, request.b, &own->plan_);
-    if (!status) return status;
-    made->algorithm = std::move(own);
-    return Status();
+std::unique_ptr<AlgorithmPlan> BatchAsWidth::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                     UnsupportedReason *why) {
+    const Geometry &g = problem.geometry;
+    const bool last = g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout;
+    const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
+                                     {!g.quantized(), kNeedsFloats},
+                                     {last, "channels are not last"},
+                                     {g.axes.size() <= 2, "more than two spatial axes"},
+                                     {volume(g.x_shape) > 0, kNeedsElements},
+                                     {are_worth_it(g), "a single image of many columns"}},
+                                    why);
+    if (!supported) return nullptr;
+    std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(g, problem.settings));
+    own->estimate(least_cost(own->geometry_, own->settings_.isa), g.batch > 1 ? kGain : kGainOfOne);
+    return own;
 }
 
-Status BatchAsWidth::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
-    const Isa isa = plan_->settings().isa;
+Status BatchAsWidth::build(const LayerWeights &weights, const Planner &planner) {
+    return planner.plan(geometry_, settings_, nullptr, weights, &plan_);
+}
+
+Status BatchAsWidth::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    const Geometry &geometry = problem.geometry;
+    const Isa isa = problem.settings.isa;
     Geometry layer = geometry;
     layer.post_ops = {};
-    if (cost(layer, isa) < least_cost(layer, isa)) layer = as_row(layer);
-    auto own = std::make_unique<BatchAsWidth>();
+    const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
+    if (may && least_cost(as_row(layer), isa) < least_cost(layer, isa)) layer = as_row(layer);
+    std::unique_ptr<BatchAsWidth> own(new BatchAsWidth());
     if (Status status = plan_->reshape(layer, &own->plan_); !status) return status;
     *made = std::move(own);
     return Status();

@@ -15,24 +15,27 @@
 
 namespace convtranspose {
 
-class BatchAsWidth : public Algorithm {
+class BatchAsWidth : public AlgorithmPlan {
   public:
-    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
-    // Estimated cycles; infinite: not for this layer.
-    static double cost(const Geometry &geometry, Isa isa);
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *plan_; }
-    std::vector<const LayerPlan *> layers() const override { return {plan_.get()}; }
+    std::vector<const SubPlan *> layers() const override { return {plan_.get()}; }
     std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
+    BatchAsWidth() = default;
+    BatchAsWidth(const Geometry &geometry, const PlanSettings &settings);
     // Not so where the plan was given so few images that the layer as it is takes less.
     bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
 
-    std::unique_ptr<LayerPlan> plan_;
+    Geometry geometry_; // of the layer to be planned
+    PlanSettings settings_;
+    std::unique_ptr<SubPlan> plan_;
 };
 
 } // namespace convtranspose

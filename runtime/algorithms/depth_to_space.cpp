@@ -211,66 +211,90 @@ void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char
     }
 }
 
-Status DepthToSpace::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
-    const Geometry &geometry = request.geometry;
-    const void *const b = request.b;
-    const auto y_size = static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
+std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                     UnsupportedReason *why) {
+    const Geometry &geometry = problem.geometry;
     const bool gaps = has_gaps(geometry), many = geometry.out_channels_per_group() > kMostChannels;
-    bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && geometry.batch > 0 && geometry.in_channels > 0 &&
-                geometry.out_channels > 0 && (gaps || !many);
+    bool near = true;
     std::int64_t residues = 1;
     for (const AxisGeometry &axis : geometry.axes) {
-        fits = fits && axis.in > 0 && axis.stride <= kMostBytes && lie_together(axis);
-        residues *= fits ? axis.stride : 1;
-        fits = fits && residues <= kMostBytes;
+        near = near && axis.stride <= kMostBytes && lie_together(axis);
+        residues *= near ? axis.stride : 1;
+        near = near && residues <= kMostBytes;
     }
-    if (!fits || residues == 1) return Status();
-    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, request.settings));
+    const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
+                                     {!geometry.quantized(), kNeedsFloats},
+                                     {geometry.axes.size() <= 3, kNeedsThreeAxes},
+                                     {has_elements(geometry), kNeedsElements},
+                                     {gaps || !many, "too many output channels to be worth it"},
+                                     {near, "strides or dilations are too long"},
+                                     {residues > 1, "all strides are 1"}},
+                                    why);
+    if (!supported) return nullptr;
+    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, problem.settings));
     own->plan_layers();
-    const double times = static_cast<double>(geometry.batch) / static_cast<double>(own->images_),
-                 y_elements = static_cast<double>(volume(geometry.y_shape)) / times;
-    double elements = 0; // as y_elements, of images at a time
-    for (const Layer &layer : own->layers_) elements += static_cast<double>(volume(own->geometry_of(layer).y_shape));
-    elements = std::min(elements, y_elements);                  // that are rearranged, without cropped ones
-    const double near = elements * static_cast<double>(y_size); // bytes
-    const bool leaves_cache = near > kNearBytes && near * times > kMostBytes;
-    if (leaves_cache || (many && y_elements < kSparse * elements)) return Status();
-    const bool apart = geometry.layout == CONVT_CHANNELS_LAST && geometry.out_channels > 1;
-    const AxisGeometry &w = geometry.axes.back();
-    const double each = apart ? kCyclesApart : w.dilation > 1 ? kCyclesDilated : kCyclesPerElement;
-    made->cost = elements * (each + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
-    if (gaps) made->cost += y_elements * static_cast<double>(y_size) / kFilled;
-    const auto planes = static_cast<double>(geometry.out_channels * own->images_);
-    const bool are_planes = geometry.layout == CONVT_CHANNELS_FIRST;
-    if (gaps && are_planes) made->cost += planes * kCyclesPerFill;
-    for (const Layer &layer : own->layers_) {
+    const double elements = own->elements_rearranged(), times = own->times(),
+                 y_elements = static_cast<double>(volume(geometry.y_shape)) / times,
+                 bytes = elements * static_cast<double>(convt_dtype_size(geometry.y_dtype));
+    const bool leaves_cache = bytes > kNearBytes && bytes * times > kMostBytes;
+    if (!supports({{!leaves_cache, "what is rearranged does not fit in the cache"},
+                   {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"}},
+                  why)) {
+        return nullptr;
+    }
+    const bool dilated = geometry.axes.back().dilation > 1;
+    own->estimate(own->estimated(), dilated ? kGainDilated : margins(problem.settings.isa).depth_to_space);
+    return own;
+}
+
+// Elements of some images that are rearranged at a time, without cropped ones.
+double DepthToSpace::elements_rearranged() const {
+    double elements = 0;
+    for (const Layer &layer : layers_) elements += static_cast<double>(volume(geometry_of(layer).y_shape));
+    return std::min(elements, static_cast<double>(volume(geometry_.y_shape)) / times());
+}
+
+double DepthToSpace::estimated() const {
+    const AxisGeometry &w = geometry_.axes.back();
+    const auto y_size = static_cast<double>(convt_dtype_size(geometry_.y_dtype));
+    const bool gaps = has_gaps(geometry_), are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
+    const double each = !are_planes && geometry_.out_channels > 1 ? kCyclesApart
+                        : w.dilation > 1                          ? kCyclesDilated
+                                                                  : kCyclesPerElement;
+    const double y_elements = static_cast<double>(volume(geometry_.y_shape)) / times();
+    double cycles = elements_rearranged() * (each + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
+    if (gaps) cycles += y_elements * y_size / kFilled;
+    const auto planes = static_cast<double>(geometry_.out_channels * images_);
+    if (gaps && are_planes) cycles += planes * kCyclesPerFill;
+    for (const Layer &layer : layers_) {
         double rows = are_planes ? planes : 0;
         for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
             rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
-        made->cost += rows * kCyclesPerRow + least_cost(own->geometry_of(layer), request.settings.isa);
+        cycles += rows * kCyclesPerRow + least_cost(geometry_of(layer), settings_.isa);
     }
-    made->cost *= times;
-    if (are_planes) made->cost *= cost_profile().depth_to_space;
-    if (geometry.group >= kManyGroups) made->cost *= cost_profile().groups_to_space;
-    const double gain = w.dilation > 1 ? kGainDilated : margins(request.settings.isa).depth_to_space;
-    if (!(made->cost < gain * request.most)) return Status();
-    for (Layer &layer : own->layers_) {
-        const Geometry g = own->geometry_of(layer);
-        Block gathered;
-        Status status = get_block(request.settings.allocator, g.w_bytes() + g.b_bytes(), "weights", &gathered);
-        if (!status) return status;
-        auto *const layer_w = static_cast<char *>(gathered.data()), *const layer_b = layer_w + g.w_bytes();
-        own->gather(layer, request.w, b, layer_w, layer_b);
-        status = LayerPlan::create(g, request.settings, nullptr, layer_w, b ? layer_b : nullptr, &layer.plan);
-        if (!status) return status;
-    }
-    own->plan_workspace();
-    Status status = copy_block(request.settings.allocator, b, geometry.b_bytes(), "biases", &own->bias_);
-    if (status) made->algorithm = std::move(own);
-    return status;
+    cycles *= times();
+    if (are_planes) cycles *= cost_profile().depth_to_space;
+    if (geometry_.group >= kManyGroups) cycles *= cost_profile().groups_to_space;
+    return cycles;
 }
 
-Status DepthToSpace::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
+Status DepthToSpace::build(const LayerWeights &weights, const Planner &planner) {
+    for (Layer &layer : layers_) {
+        const Geometry g = geometry_of(layer);
+        Block gathered;
+        Status status = get_block(settings_.allocator, g.w_bytes() + g.b_bytes(), "weights", &gathered);
+        if (!status) return status;
+        auto *const layer_w = static_cast<char *>(gathered.data()), *const layer_b = layer_w + g.w_bytes();
+        gather(layer, weights.w, weights.b, layer_w, layer_b);
+        status = planner.plan(g, settings_, nullptr, {layer_w, weights.b ? layer_b : nullptr}, &layer.plan);
+        if (!status) return status;
+    }
+    plan_workspace();
+    return copy_block(settings_.allocator, weights.b, geometry_.b_bytes(), "biases", &bias_);
+}
+
+Status DepthToSpace::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    const Geometry &geometry = problem.geometry;
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings_));
     Status status = copy_block(settings_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     if (!status) return status;

@@ -15,15 +15,16 @@
 
 namespace convtranspose {
 
-class DepthToSpace : public Algorithm {
+class DepthToSpace : public AlgorithmPlan {
   public:
-    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *layers_.front().plan; }
-    std::vector<const LayerPlan *> layers() const override { return plans_of(layers_); }
+    std::vector<const SubPlan *> layers() const override { return plans_of(layers_); }
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + depth_bytes_; }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -35,12 +36,16 @@ class DepthToSpace : public Algorithm {
     };
     struct Layer {
         std::vector<Residues> axes; // outermost first, as in geometry_
-        std::unique_ptr<LayerPlan> plan;
+        std::unique_ptr<SubPlan> plan;
     };
 
-    DepthToSpace(const Geometry &geometry, const PlanSettings &settings) : geometry_(geometry), settings_(settings) {}
+    DepthToSpace(const Geometry &geometry, const PlanSettings &settings)
+        : geometry_(geometry), settings_(for_layers(settings)) {}
     std::vector<Layer> list() const; // without plans
     void plan_layers();
+    double times() const { return static_cast<double>(geometry_.batch) / static_cast<double>(images_); }
+    double elements_rearranged() const;
+    double estimated() const; // cycles
     Geometry geometry_of(const Layer &layer) const;
     void gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const;
     void plan_workspace();

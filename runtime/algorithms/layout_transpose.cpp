@@ -4,10 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "algorithms/batch_as_width.h"
-#include "algorithms/output_parts.h"
-#include "algorithms/phases_as_channels.h"
-#include "algorithms/winograd.h"
 #include "base/division.h"
 #include "base/error.h"
 #include "cost/cost_profile.h"
@@ -88,9 +84,9 @@ bool is_in_both(std::int64_t channels, convt_layout other, const Strides &stride
 } // namespace
 
 LayoutTranspose::LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
-    : geometry_(geometry), settings_(settings), parallel_(settings.parallel), block_groups_(block_groups),
+    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel), block_groups_(block_groups),
       images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
-    settings_.keeps_layout = true;
+    settings_.excluded |= set_of({"layout_transpose"});
     if (block_groups == geometry.group) plan_strips();
     const std::int64_t tasks = block_count() * (geometry.batch / images_);
     if (are_enough_for_each(tasks, parallel_.threads)) {
@@ -136,7 +132,7 @@ void LayoutTranspose::plan_strips() {
     const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
     if (count == 0) return;
     strip_q_ = ceil_div(all, count);
-    if (settings_.winograd) strip_q_ += strip_q_ % 2; // whose tiles are of two
+    if (settings_.may_change_rounding) strip_q_ += strip_q_ % 2; // whose tiles are of two
     strips_ = ceil_div(all, strip_q_);
     images_ = 1;
 }
@@ -216,13 +212,8 @@ double LayoutTranspose::cycles_to_transpose_all() const {
     return of_blocks(of_block);
 }
 
-double LayoutTranspose::cycles_of_layers() const {
-    return of_blocks([&](std::int64_t i) {
-        const Geometry g = inner(i);
-        return std::min({least_cost(g, settings_.isa), PhasesAsChannels::cost(g, settings_.isa),
-                         BatchAsWidth::cost(g, settings_.isa), OutputParts::cost(g, settings_),
-                         kOfWinograd * Winograd::cost(g, settings_)});
-    });
+double LayoutTranspose::cycles_of_layers(const Planner &planner) const {
+    return of_blocks([&](std::int64_t i) { return planner.estimate(inner(i), settings_); });
 }
 
 // All blocks but the last are alike, but for what the first reads of x.
@@ -241,72 +232,79 @@ std::string LayoutTranspose::summary() const {
     return concat("as a layer with channels ", layout, at_once, ", x and y transposed (layout_transpose)");
 }
 
-Status LayoutTranspose::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
-    const Geometry &geometry = request.geometry;
-    // Copies of f16 are of the sums' type, as are those of bf16 for ISAs that do not multiply it.
-    const bool copied = !geometry.quantized() && geometry.dtype != CONVT_F16;
+std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                        UnsupportedReason *why) {
+    const Geometry &geometry = problem.geometry;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
-    if (!copied || request.settings.keeps_layout || geometry.y_order != YOrder::kLayout || geometry.axes.size() > 3) {
-        return Status();
-    }
-    const std::int64_t elements = volume(geometry.x_shape) + volume(geometry.y_shape);
-    if (volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0 || elements > kMostBytes / size) return Status();
-    std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, request.settings, groups_at_once(geometry)));
-    if (!own->copy_.any) return Status();
+    const bool supported =
+        supports({{problem.constant_weights, kNeedsConstantWeights},
+                  {!geometry.quantized(), kNeedsFloats},
+                  // Copies of f16 are of the sums' type, as are those of bf16 for ISAs that do not multiply it.
+                  {geometry.dtype != CONVT_F16, "f16 is copied in another type"},
+                  {geometry.y_order == YOrder::kLayout, "y is of an order of its own"},
+                  {geometry.axes.size() <= 3, kNeedsThreeAxes},
+                  {has_elements(geometry), kNeedsElements},
+                  {volume(geometry.x_shape) + volume(geometry.y_shape) <= kMostBytes / size, "x and y are too large"}},
+                 why);
+    if (!supported) return nullptr;
+    std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, groups_at_once(geometry)));
+    if (!supports({{own->copy_.any != nullptr, "no kernel that transposes is built in"}}, why)) return nullptr;
     const double transposing = own->cycles_to_transpose_all();
     const bool first = geometry.layout == CONVT_CHANNELS_FIRST, is_far = volume(geometry.w_shape) * size >= kFarWeights;
-    const Margins most = margins(request.settings.isa);
+    const Margins most = margins(problem.settings.isa);
     const double gain = transposing == 0 ? 1 // the layouts are one, and so are the estimates
                         : !first         ? most.layout_transpose_of_last
                         : is_far         ? most.layout_transpose_of_far
                                          : most.layout_transpose;
-    if (!(transposing < gain * request.most)) return Status();
-    made->cost = transposing + own->cycles_of_layers();
-    if (!(made->cost < gain * request.most)) return Status();
-    if (own->strips_ > 1) {
-        std::unique_ptr<LayerPlan> plan; // of one between the ends
-        Status status = own->plan_block(own->strips_ / 2, request.w, request.b, &plan);
-        if (status) status = own->add_strips(*plan);
+    own->estimate(transposing + own->cycles_of_layers(planner), gain);
+    return own;
+}
+
+Status LayoutTranspose::build(const LayerWeights &weights, const Planner &planner) {
+    if (strips_ > 1) {
+        std::unique_ptr<SubPlan> plan; // of one between the ends
+        Status status = plan_block(strips_ / 2, weights, planner, &plan);
+        if (status) status = add_strips(*plan);
         if (!status) return status;
     } else {
-        for (std::int64_t i = 0; i < own->block_count(); i++) {
-            std::unique_ptr<LayerPlan> plan;
-            if (Status status = own->plan_block(i, request.w, request.b, &plan); !status) return status;
-            own->blocks_.push_back({std::move(plan), own->first_group(i), 0, 0});
+        for (std::int64_t i = 0; i < block_count(); i++) {
+            std::unique_ptr<SubPlan> plan;
+            if (Status status = plan_block(i, weights, planner, &plan); !status) return status;
+            blocks_.push_back({std::move(plan), first_group(i), 0, 0});
         }
     }
-    own->plan_workspace();
-    made->algorithm = std::move(own);
+    plan_workspace();
     return Status();
 }
 
-Status LayoutTranspose::plan_block(std::int64_t block, const void *w, const void *b,
-                                   std::unique_ptr<LayerPlan> *plan) const {
+Status LayoutTranspose::plan_block(std::int64_t block, const LayerWeights &weights, const Planner &planner,
+                                   std::unique_ptr<SubPlan> *plan) const {
     const Geometry geometry = inner(block);
     const std::int64_t first = first_group(block);
     std::int64_t elements = 1; // of the weights of a group
     for (const std::int64_t extent : geometry.w_shape) elements *= extent;
     elements /= geometry.group;
-    const auto *const own_w =
-        static_cast<const char *>(w) + first * elements * static_cast<std::int64_t>(convt_dtype_size(geometry.w_dtype));
-    const auto *const own_b =
-        b ? static_cast<const char *>(b) + first * geometry.out_channels_per_group() *
-                                               static_cast<std::int64_t>(convt_dtype_size(geometry.b_dtype))
-          : nullptr;
-    if (!blocks_.empty() && geometry.group == block_groups_) return this->first().replan(own_w, own_b, plan);
-    return LayerPlan::create(geometry, settings_, nullptr, own_w, own_b, plan);
+    const auto at = [](const void *data, std::int64_t element, convt_dtype dtype) {
+        const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
+        return data ? static_cast<const char *>(data) + element * size : nullptr;
+    };
+    const LayerWeights own = {at(weights.w, first * elements, geometry.w_dtype),
+                              at(weights.b, first * geometry.out_channels_per_group(), geometry.b_dtype)};
+    if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
+    return planner.plan(geometry, settings_, nullptr, own, plan);
 }
 
-Status LayoutTranspose::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
+Status LayoutTranspose::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    const Geometry &geometry = problem.geometry;
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, settings, block_groups_));
     if (own->strips_ > 1) {
-        if (Status status = own->add_strips(first()); !status) return status;
+        if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
     } else {
         for (std::int64_t i = 0; i < own->block_count(); i++) {
             const Block &from = blocks_[static_cast<std::size_t>(i)]; // of the same groups
-            std::unique_ptr<LayerPlan> plan;
+            std::unique_ptr<SubPlan> plan;
             if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
             own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
         }
@@ -317,7 +315,7 @@ Status LayoutTranspose::reshape(const Geometry &geometry, std::unique_ptr<Algori
 }
 
 // Of a plan that has the weights. Of strips only those at the ends differ from those between them.
-Status LayoutTranspose::add_strips(const LayerPlan &from) {
+Status LayoutTranspose::add_strips(const SubPlan &from) {
     for (std::int64_t i = 0; i < strips_; i++) {
         const Strip own = strip(i);
         const Geometry geometry = inner(i);
@@ -328,7 +326,7 @@ Status LayoutTranspose::add_strips(const LayerPlan &from) {
             if (alike) block.plan = blocks_.back().plan;
         }
         if (!block.plan) {
-            std::unique_ptr<LayerPlan> plan;
+            std::unique_ptr<SubPlan> plan;
             if (Status status = from.reshape(geometry, &plan); !status) return status;
             block.plan = std::move(plan);
         }

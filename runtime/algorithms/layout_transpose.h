@@ -14,22 +14,23 @@
 
 namespace convtranspose {
 
-class LayoutTranspose : public Algorithm {
+class LayoutTranspose : public AlgorithmPlan {
   public:
-    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *blocks_.front().plan; }
-    std::vector<const LayerPlan *> layers() const override { return plans_of(blocks_); }
+    std::vector<const SubPlan *> layers() const override { return plans_of(blocks_); }
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + x_bytes_ + y_bytes_);
     }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
     struct Block {
-        std::shared_ptr<const LayerPlan> plan; // of the other layout; blocks of one shape and the same weights share it
+        std::shared_ptr<const SubPlan> plan; // of the other layout; blocks of one shape and the same weights share it
         std::int64_t first_group, x_begin, y_begin; // the latter along the outermost axis
     };
     // Of the outermost axis: so much of x and of y, the first of which belongs to a residue of 0.
@@ -46,11 +47,12 @@ class LayoutTranspose : public Algorithm {
     Geometry inner(std::int64_t block) const;
     bool y_is_far() const;
     double cycles_to_transpose_all() const;
-    double cycles_of_layers() const;
+    double cycles_of_layers(const Planner &planner) const;
     template<typename OfBlock>
     double of_blocks(const OfBlock &of_block) const;
-    Status plan_block(std::int64_t block, const void *w, const void *b, std::unique_ptr<LayerPlan> *plan) const;
-    Status add_strips(const LayerPlan &from);
+    Status plan_block(std::int64_t block, const LayerWeights &weights, const Planner &planner,
+                      std::unique_ptr<SubPlan> *plan) const;
+    Status add_strips(const SubPlan &from);
     void plan_workspace();
     Status run_block(const Block &block, std::int64_t image, const RunTensors &tensors, char *workspace) const;
     void transpose(const std::int64_t *shape, convt_layout from_layout, const void *from, const Strides &from_strides,

@@ -93,9 +93,9 @@ convt_dtype estimated_y(const Geometry &g) { return g.y_dtype == CONVT_S8 ? CONV
 } // namespace
 
 OutputParts::OutputParts(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(settings), parallel_(settings.parallel) {
+    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel) {
     geometry_.post_ops = {};
-    settings_.by_kernel = true;
+    settings_.excluded = all_but_direct();
 }
 
 // Cuts that spare multiply-adds enough, of w alone, and of all axes, as kernels of floats may leave out rows and planes themselves.
@@ -188,39 +188,35 @@ double OutputParts::choose(const std::vector<Cuts> &list) {
     return least;
 }
 
-// from: a plan whose packed weights are taken; null: they are those of the request.
-Status OutputParts::plan_parts(const LayerPlan *from, const AlgorithmRequest *request) {
-    for (Part &part : parts_) {
-        Status status = from ? from->reshape(part.geometry, &part.plan)
-                             : LayerPlan::create(part.geometry, settings_, request->quantization, request->w,
-                                                 request->b, &part.plan);
-        if (!status) return status;
-        if (!from) from = part.plan.get();
-        part_bytes_ = std::max(part_bytes_, round_up(part.plan->workspace_bytes()));
+// Plans parts from `first` on by the weights of another plan.
+Status OutputParts::reshape_parts(const SubPlan &from, std::size_t first) {
+    for (std::size_t i = first; i < parts_.size(); i++) {
+        if (Status status = from.reshape(parts_[i].geometry, &parts_[i].plan); !status) return status;
     }
+    for (const Part &part : parts_) part_bytes_ = std::max(part_bytes_, round_up(part.plan->workspace_bytes()));
     return Status();
 }
 
-double OutputParts::cost(const Geometry &geometry, const PlanSettings &settings) {
-    constexpr double kNone = std::numeric_limits<double>::infinity();
-    const std::vector<Cuts> list = proposals(geometry);
-    if (list.empty()) return kNone;
-    const double cycles = OutputParts(geometry, settings).choose(list);
-    return cycles < kGain * least_cost(geometry, settings.isa) ? cycles : kNone;
+std::unique_ptr<AlgorithmPlan> OutputParts::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                    UnsupportedReason *why) {
+    if (!supports({{problem.constant_weights, kNeedsConstantWeights}}, why)) return nullptr;
+    const std::vector<Cuts> list = proposals(problem.geometry);
+    if (!supports({{!list.empty(), "no cuts of y spare enough multiply-adds"}}, why)) return nullptr;
+    std::unique_ptr<OutputParts> own(new OutputParts(problem.geometry, problem.settings));
+    own->quantization_ = problem.quantization;
+    own->estimate(own->choose(list), kGain);
+    return own;
 }
 
-Status OutputParts::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
-    const std::vector<Cuts> list = proposals(request.geometry);
-    if (list.empty()) return Status();
-    std::unique_ptr<OutputParts> own(new OutputParts(request.geometry, request.settings));
-    made->cost = own->choose(list);
-    if (!(made->cost < kGain * request.most)) return Status();
-    if (Status status = own->plan_parts(nullptr, &request); !status) return status;
-    made->algorithm = std::move(own);
-    return Status();
+Status OutputParts::build(const LayerWeights &weights, const Planner &planner) {
+    Part &first = parts_.front();
+    Status status = planner.plan(first.geometry, settings_, quantization_, weights, &first.plan);
+    quantization_ = nullptr;
+    return status ? reshape_parts(*first.plan, 1) : status;
 }
 
-Status OutputParts::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
+Status OutputParts::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    const Geometry &geometry = problem.geometry;
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));
@@ -230,7 +226,7 @@ Status OutputParts::reshape(const Geometry &geometry, std::unique_ptr<Algorithm>
         for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
     }
     own->choose(list);
-    if (Status status = own->plan_parts(parts_.front().plan.get(), nullptr); !status) return status;
+    if (Status status = own->reshape_parts(*parts_.front().plan, 0); !status) return status;
     *made = std::move(own);
     return Status();
 }

@@ -14,17 +14,16 @@
 
 namespace convtranspose {
 
-class OutputParts : public Algorithm {
+class OutputParts : public AlgorithmPlan {
   public:
-    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
-    // Estimated cycles; infinite: not for this layer.
-    static double cost(const Geometry &geometry, const PlanSettings &settings);
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *parts_.front().plan; }
-    std::vector<const LayerPlan *> layers() const override { return plans_of(parts_); }
+    std::vector<const SubPlan *> layers() const override { return plans_of(parts_); }
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * part_bytes_; }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -34,7 +33,7 @@ class OutputParts : public Algorithm {
     struct Part {
         std::vector<std::int64_t> begin; // in y, of each axis
         Geometry geometry;
-        std::unique_ptr<LayerPlan> plan;
+        std::unique_ptr<SubPlan> plan;
         double cost; // estimated cycles
     };
 
@@ -42,10 +41,11 @@ class OutputParts : public Algorithm {
     static std::vector<Cuts> proposals(const Geometry &geometry);
     std::vector<Part> parts_of(const Cuts &cuts) const;
     double choose(const std::vector<Cuts> &list);
-    Status plan_parts(const LayerPlan *from, const AlgorithmRequest *request);
+    Status reshape_parts(const SubPlan &from, std::size_t first);
 
     Geometry geometry_;
-    PlanSettings settings_; // of the parts
+    const QuantizationValues *quantization_ = nullptr; // of a quantized layer, until it is built
+    PlanSettings settings_;                            // of the parts
     Parallel parallel_;
     std::vector<Part> parts_; // the largest first
     int workers_ = 1;         // threads that take whole parts, each with a workspace of its own; 1: all share each part

@@ -114,69 +114,72 @@ void PhasesAsChannels::gather(const Residues &r, std::int64_t channel, const voi
     }
 }
 
-double PhasesAsChannels::cost(const Geometry &geometry, Isa isa) {
-    const AxisGeometry &axis = geometry.axes.back();
-    const std::int64_t most = geometry.layout == CONVT_CHANNELS_LAST ? kMostFolded : kMostChannels;
-    const bool fits = !geometry.quantized() && geometry.axes.size() <= 3 && axis.stride > 1 && axis.dilation == 1 &&
-                      axis.kernel >= axis.stride && axis.in > 0 && geometry.batch > 0 && geometry.in_channels > 0 &&
-                      geometry.out_channels > 0 && geometry.out_channels <= most &&
-                      (geometry.layout == CONVT_CHANNELS_FIRST || geometry.group == 1);
-    if (!fits) return std::numeric_limits<double>::infinity();
-    const PhasesAsChannels all(geometry);
+double PhasesAsChannels::estimated() const {
     double cycles = 0;
-    for (const Residues &r : residues_of(axis)) {
-        for (const Piece &piece : all.pieces_of(r)) {
-            cycles += least_cost(all.layer(r, piece.q_begin, piece.q_count), isa);
+    for (const Residues &r : residues_of(geometry_.axes.back())) {
+        for (const Piece &piece : pieces_of(r)) {
+            cycles += least_cost(layer(r, piece.q_begin, piece.q_count), settings_.isa);
         }
     }
-    return static_cast<double>(all.channels()) * cycles;
+    return static_cast<double>(channels()) * cycles;
 }
 
-Status PhasesAsChannels::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
-    const Geometry &geometry = request.geometry;
-    const void *const b = request.b;
-    const double cycles = cost(geometry, request.settings.isa);
-    if (cycles == std::numeric_limits<double>::infinity()) return Status();
-    made->cost = cycles;
-    const double gain = geometry.layout == CONVT_CHANNELS_LAST ? kGainLast : kGain;
-    if (!(made->cost < gain * request.most)) return Status();
+std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                         UnsupportedReason *why) {
+    const Geometry &geometry = problem.geometry;
+    const AxisGeometry &axis = geometry.axes.back();
+    const bool last = geometry.layout == CONVT_CHANNELS_LAST;
+    const bool supported = supports(
+        {{problem.constant_weights, kNeedsConstantWeights},
+         {!geometry.quantized(), kNeedsFloats},
+         {geometry.axes.size() <= 3, kNeedsThreeAxes},
+         {has_elements(geometry), kNeedsElements},
+         {axis.stride > 1, "the stride along the last axis is 1"},
+         {axis.dilation == 1, "the last axis is dilated"},
+         {axis.kernel >= axis.stride, "the kernel is shorter than the stride"},
+         {geometry.out_channels <= (last ? kMostFolded : kMostChannels), "too many output channels to be worth it"},
+         {!last || geometry.group == 1, "groups, and channels last"}},
+        why);
+    if (!supported) return nullptr;
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings));
+    own->estimate(own->estimated(), last ? kGainLast : kGain);
+    return own;
+}
 
-    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry));
-    const std::vector<Residues> residues = residues_of(geometry.axes.back());
-    for (std::int64_t channel = 0; channel < own->channels(); channel++) {
-        for (const Residues &r : residues) {
-            const Piece piece = std::move(own->pieces_of(r).front());
-            const Geometry sub = own->layer(r, piece.q_begin, piece.q_count);
+Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &planner) {
+    for (std::int64_t channel = 0; channel < channels(); channel++) {
+        for (const Residues &r : residues_of(geometry_.axes.back())) {
+            const Piece piece = std::move(pieces_of(r).front());
+            const Geometry sub = layer(r, piece.q_begin, piece.q_count);
             Block gathered;
-            Status status = get_block(request.settings.allocator, sub.w_bytes() + sub.b_bytes(), "weights", &gathered);
+            Status status = get_block(settings_.allocator, sub.w_bytes() + sub.b_bytes(), "weights", &gathered);
             if (!status) return status;
             auto *const sub_w = static_cast<char *>(gathered.data()), *const sub_b = sub_w + sub.w_bytes();
-            own->gather(r, channel, request.w, b, sub_w, sub_b);
-            std::unique_ptr<LayerPlan> first;
-            status = LayerPlan::create(sub, request.settings, nullptr, sub_w, b ? sub_b : nullptr, &first);
-            const LayerPlan *const whole = first.get();
-            if (status) status = own->add_pieces(r, channel, whole, nullptr, std::move(first));
+            gather(r, channel, weights.w, weights.b, sub_w, sub_b);
+            std::unique_ptr<SubPlan> first;
+            status = planner.plan(sub, settings_, nullptr, {sub_w, weights.b ? sub_b : nullptr}, &first);
+            const SubPlan *const whole = first.get();
+            if (status) status = add_pieces(r, channel, whole, nullptr, std::move(first));
             if (!status) return status;
         }
     }
-    if (own->folds()) {
-        PlanSettings settings = request.settings;
-        settings.by_kernel = true;
-        Status status = LayerPlan::create(own->without_post_ops(), settings, nullptr, request.w, b, &own->for_gaps_);
+    if (folds()) {
+        PlanSettings settings = settings_;
+        settings.excluded = all_but_direct();
+        Status status = planner.plan(without_post_ops(), settings, nullptr, weights, &for_gaps_);
         if (!status) return status;
     }
-    own->plan_workspace();
-    made->algorithm = std::move(own);
+    plan_workspace();
     return Status();
 }
 
-Status PhasesAsChannels::add_pieces(const Residues &r, std::int64_t channel, const LayerPlan *whole,
-                                    const LayerPlan *aside, std::unique_ptr<LayerPlan> first) {
+Status PhasesAsChannels::add_pieces(const Residues &r, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
+                                    std::unique_ptr<SubPlan> first) {
     for (Piece &piece : pieces_of(r)) {
         piece.channel = channel;
         piece.plan = std::move(first);
         if (!piece.plan) {
-            const LayerPlan *const from = piece.aside && aside ? aside : whole;
+            const SubPlan *const from = piece.aside && aside ? aside : whole;
             Status status = from->reshape(layer(r, piece.q_begin, piece.q_count), &piece.plan);
             if (!status) return status;
         }
@@ -186,11 +189,12 @@ Status PhasesAsChannels::add_pieces(const Residues &r, std::int64_t channel, con
     return Status();
 }
 
-Status PhasesAsChannels::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
-    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry));
+Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    const Geometry &geometry = problem.geometry;
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, settings_));
     for (std::size_t i = 0; i < pieces_.size();) {
         const Piece &first = pieces_[i];
-        const LayerPlan *aside = nullptr;
+        const SubPlan *aside = nullptr;
         for (; i < pieces_.size() && first.is_beside(pieces_[i]); i++) {
             if (pieces_[i].aside) aside = pieces_[i].plan.get();
         }
@@ -209,8 +213,8 @@ std::string PhasesAsChannels::summary() const {
     return concat("residues of w as output channels, of ", pieces_.size(), " layers of stride 1");
 }
 
-std::vector<const LayerPlan *> PhasesAsChannels::layers() const {
-    std::vector<const LayerPlan *> plans = plans_of(pieces_);
+std::vector<const SubPlan *> PhasesAsChannels::layers() const {
+    std::vector<const SubPlan *> plans = plans_of(pieces_);
     if (for_gaps_) plans.push_back(for_gaps_.get());
     return plans;
 }

@@ -17,17 +17,16 @@
 
 namespace convtranspose {
 
-class PhasesAsChannels : public Algorithm {
+class PhasesAsChannels : public AlgorithmPlan {
   public:
-    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
-    // Estimated cycles; infinite: not for this layer.
-    static double cost(const Geometry &geometry, Isa isa);
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *pieces_.front().plan; }
-    std::vector<const LayerPlan *> layers() const override;
+    std::vector<const SubPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + aside_bytes_; }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -36,7 +35,7 @@ class PhasesAsChannels : public Algorithm {
         std::int64_t first, count, taps;
     };
     struct Piece {
-        std::unique_ptr<LayerPlan> plan;
+        std::unique_ptr<SubPlan> plan;
         Residues residues;
         std::int64_t channel;          // of y, if channels are first
         std::int64_t q_begin, q_count; // positions
@@ -48,7 +47,9 @@ class PhasesAsChannels : public Algorithm {
         }
     };
 
-    explicit PhasesAsChannels(const Geometry &geometry) : geometry_(geometry) {}
+    PhasesAsChannels(const Geometry &geometry, const PlanSettings &settings)
+        : geometry_(geometry), settings_(for_layers(settings)) {}
+    double estimated() const; // cycles
     static std::vector<Residues> residues_of(const AxisGeometry &w);
     bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; } // output channels into residues
     std::int64_t channels() const { return folds() ? 1 : geometry_.out_channels; }
@@ -58,8 +59,8 @@ class PhasesAsChannels : public Algorithm {
     std::vector<Piece> pieces_of(const Residues &residues) const;
     // Adds those of some residues and a channel, planned by reshaping: `whole`, or `aside` where there is one for those that
     // are. first: the plan of the first of them, if it is made already.
-    Status add_pieces(const Residues &residues, std::int64_t channel, const LayerPlan *whole, const LayerPlan *aside,
-                      std::unique_ptr<LayerPlan> first);
+    Status add_pieces(const Residues &residues, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
+                      std::unique_ptr<SubPlan> first);
     void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
                 char *b_out) const;
     void plan_workspace();
@@ -67,9 +68,10 @@ class PhasesAsChannels : public Algorithm {
     Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
 
     Geometry geometry_;
+    PlanSettings settings_; // of the layers
     std::vector<Piece> pieces_;
     // Where channels are last, of the layer as it is: for y that is a part of more channels, whose residues are not dense.
-    std::unique_ptr<LayerPlan> for_gaps_;
+    std::unique_ptr<SubPlan> for_gaps_;
     std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
 };
 

@@ -166,7 +166,7 @@ const std::vector<const char *> &variant_names() {
 
 // Whether there is a way to compute of that name.
 bool names_something(const std::string &name) {
-    bool found = convtranspose::is_algorithm(name);
+    bool found = convtranspose::find_algorithm(name) != nullptr;
     convtranspose::for_each_kernel_table([&](const convtranspose::KernelTable &table) {
         for (std::size_t i = 0; i < table.variant_count; i++) found = found || name == table.variants[i].name;
     });
@@ -201,7 +201,7 @@ Status settings_of(const convt_options *options, convtranspose::PlanSettings *se
     if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
     settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
     settings->sums_in_f16 = o.sums_in_f16 != 0;
-    settings->winograd = o.winograd != 0;
+    settings->may_change_rounding = o.winograd != 0;
     settings->tuning = o.tuning ? &o.tuning->records : nullptr;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
     if (isas_built_in().count == 0) {
@@ -364,7 +364,8 @@ Status plan_on_cpu(const convtranspose::PlanSettings &settings, const convtransp
                    const void *w, const void *b, convt_plan *plan) {
     const Geometry &g = plan->geometry;
     plan->dimensions = without_unit_axes(g);
-    Status status = LayerPlan::create(with_dimensions(g, plan->dimensions), settings, quantization, w, b, &plan->plan);
+    Status status =
+        LayerPlan::create(with_dimensions(g, plan->dimensions), settings, quantization, {w, b}, &plan->plan);
     if (!status || !w || plan->dimensions.size() == g.x_shape.size()) return status;
     auto kept = std::make_shared<KeptWeights>();
     status = copy_block(settings.allocator, w, g.w_bytes(), "weights", &kept->w);
@@ -407,7 +408,7 @@ Status plan_with_gaps(const convt_plan &plan, const LayerPlan **made) {
         std::unique_ptr<LayerPlan> own;
         Status status = LayerPlan::create(
             with_dimensions(plan.geometry, all), settings, p.quantization() ? &*p.quantization() : nullptr,
-            kept ? kept->w.data() : nullptr, kept && plan.geometry.has_bias ? kept->b.data() : nullptr, &own);
+            {kept ? kept->w.data() : nullptr, kept && plan.geometry.has_bias ? kept->b.data() : nullptr}, &own);
         if (!status) return status;
         if (plan.with_gaps.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
     }
@@ -649,7 +650,7 @@ convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, conv
             status = plan->device->reshape(g, &made->device);
         } else if (others_are_units(g, plan->dimensions)) {
             made->kept = plan->kept;
-            status = plan->plan->reshape(with_dimensions(g, plan->dimensions), &made->plan);
+            status = plan->plan->reshape_plan(with_dimensions(g, plan->dimensions), &made->plan);
         } else {
             const LayerPlan &p = *plan->plan;
             const KeptWeights *const kept = plan->kept.get();
@@ -704,6 +705,10 @@ int convt_plan_threads(const convt_plan *plan) {
 const char *convt_plan_variant(const convt_plan *plan) {
     if (!plan) return "";
     return plan->device ? plan->device->variant().name : plan->plan->direct().variant().name;
+}
+const char *convt_plan_algorithm(const convt_plan *plan) {
+    if (!plan) return "";
+    return plan->device ? "direct" : plan->plan->algorithm();
 }
 const char *convt_plan_problem(const convt_plan *plan) {
     if (!plan) return "";

@@ -165,7 +165,7 @@ const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, 
     for (const DeviceChoice &c : choices) {
         if (record->variant != c.variant->name) continue;
         if (!c.unsupported.text) {
-            *note = concat("measured to be the fastest, says a tuning record: ", record->ms, " ms");
+            *note = to_string(*record);
             return &c;
         }
         *note = concat("a tuning record names ", record->variant, ", which cannot: ", to_string(c.unsupported));

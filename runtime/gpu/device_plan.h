@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/algorithm.h"
 #include "base/allocator.h"
 #include "base/threads.h"
 #include "direct/direct_plan.h"
@@ -15,7 +16,6 @@
 #include "gpu/kernel_arguments.h"
 #include "gpu/open_device.h"
 #include "kernels/tuning.h"
-#include "plan/layer_plan.h"
 #include "problem/geometry.h"
 
 namespace convtranspose {

@@ -25,6 +25,8 @@ struct TuningRecord {
     double ms = 0;
 };
 
+std::string to_string(const TuningRecord &record); // why what it names is used, for a person
+
 class Tuning {
   public:
     // Reads all of it or nothing. The message names the line.

@@ -112,6 +112,9 @@ inline Isa isa_of_floats(Isa isa) {
     return isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16 ? Isa::kNeon : isa;
 }
 
+// Whether kernels of the ISA compute with vectors of f16.
+inline bool vectors_have_f16(Isa isa) { return isa == Isa::kNeonFp16 || isa == Isa::kNeonDotprod; }
+
 inline int vector_registers(Isa isa) {
     switch (isa) {
     case Isa::kAvx512:

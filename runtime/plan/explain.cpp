@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 
 #include "base/error.h"
@@ -138,20 +139,32 @@ void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
     };
     std::vector<Able> able;
     std::vector<std::pair<std::string, std::string>> refusals; // and names
-    for (const AlgorithmEstimate &m : plan.estimates()) able.push_back({m.name, m.cost, 0, m.name == plan.algorithm()});
+    const auto refuse = [&](const UnsupportedReason &unsupported, const char *name) {
+        const std::string why = to_string(unsupported);
+        const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
+        if (same != refusals.end()) {
+            same->second.append(", ").append(name);
+        } else {
+            refusals.emplace_back(why, name);
+        }
+    };
+    bool is_kernel = false; // what was chosen
+    for (const AlgorithmEstimate &e : plan.estimates()) {
+        const bool chosen = std::strcmp(e.name, plan.algorithm()) == 0;
+        if (chosen) is_kernel = e.has_candidates;
+        if (e.unsupported.text) {
+            refuse(e.unsupported, e.name);
+        } else if (!e.has_candidates) {
+            able.push_back({e.name, e.cycles, 0, chosen});
+        }
+    }
     const Variant &chosen = plan.direct().variant();
     for (const Candidate &c : plan.candidates()) {
         const Variant &v = *c.variant;
         if (!c.unsupported.text) {
-            able.push_back({v.name, c.cost, c.copying, &v == &chosen && !plan.algorithm()});
-            continue;
-        }
-        const std::string why = to_string(c.unsupported);
-        const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
-        if (same != refusals.end()) {
-            same->second.append(", ").append(v.name);
+            able.push_back({v.name, c.cost, c.copying, &v == &chosen && is_kernel});
         } else {
-            refusals.emplace_back(why, v.name);
+            refuse(c.unsupported, v.name);
         }
     }
     std::stable_sort(able.begin(), able.end(), [](const Able &a, const Able &b) { return a.cost < b.cost; });

@@ -13,7 +13,7 @@
 namespace convtranspose::test {
 namespace {
 
-bool is_chosen(const Plan &plan) { return plan.explain().find("(col2im)") != std::string::npos; }
+bool is_chosen(const Plan &plan) { return plan.algorithm() == "col2im"; }
 
 // Few output channels on small images, and what else there is of attributes: strides 1, 2 and others of w, which are stored
 // differently; dilations; pads that crop more than a stride, or the first and last rows of x; outputs beyond all taps; groups,

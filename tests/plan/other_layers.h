@@ -15,9 +15,8 @@ namespace convtranspose::test {
 // With constant weights. Expects that there is one.
 Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &options = {});
 
-// On each ISA that this CPU has, the same on one thread and on three. explained: what the plans say that they do.
-void expect_agreement_on_all_isas(const std::vector<std::string> &problems, const std::string &explained,
-                                  const Options &options);
+// On each ISA that this CPU has, the same on one thread and on three, by the algorithm that the options name.
+void expect_agreement_on_all_isas(const std::vector<std::string> &problems, const Options &options);
 
 // Infinities and NaNs reach what the definition says, in x and in w. problems: lines.
 void expect_infinities_reach_what_they_must(const std::vector<std::string> &problems, const Options &options = {});

@@ -229,7 +229,7 @@ TEST_F(Tuning, WaysToPlanAsOtherLayersHaveNames) {
     Plan made;
     const Status status = Plan::create(problem_, options, nullptr, nullptr, &made);
     EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
-    EXPECT_EQ(status.message(), "phases_as_channels needs constant weights");
+    EXPECT_EQ(status.message(), "phases_as_channels cannot compute this problem: it needs constant weights");
 }
 
 TEST_F(Tuning, WhatCannotBeUsedIsSaid) {

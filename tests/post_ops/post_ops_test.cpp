@@ -225,12 +225,12 @@ TEST(PostOps, AfterLayersOfEveryKind) {
 
 // Asked for by name, what computes a layer through others applies what follows once: a slope or a residual shows a second time,
 // which Relu does not.
-struct Method {
+struct WithAlgorithm {
     const char *name;
     std::vector<std::string> problems;
 };
 
-const std::vector<Method> kMethods = {
+const std::vector<WithAlgorithm> kAlgorithms = {
     {"phases_as_channels",
      {"f32 nhwc n2 g1 ic40 oc2 i50 k70 s16 p7_5 bias", "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 p13_29",
       "f16 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias", "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 os900 bias"}},
@@ -258,15 +258,15 @@ const std::vector<Method> kMethods = {
 const std::vector<PostOps> kOnceOnly = {
     {0, CONVT_LEAKY_RELU, 0.25f, 0}, {1, CONVT_NO_ACTIVATION, 0, 0}, {1, CONVT_LEAKY_RELU, -1.5f, 0}};
 
-TEST(PostOps, AfterEachMethodOnce) {
-    for (const Method &method : kMethods) {
-        for (const std::string &line : method.problems) {
+TEST(PostOps, AfterEachAlgorithmOnce) {
+    for (const WithAlgorithm &by : kAlgorithms) {
+        for (const std::string &line : by.problems) {
             const Problem problem = parse_problem(line);
             const Inputs inputs = draw(problem, 3);
             for (const int threads : {1, 3}) {
                 Options options{};
                 options.threads = threads;
-                options.variant = method.name;
+                options.variant = by.name;
                 options.winograd = 1;
                 for (const PostOps &p : kOnceOnly) expect_agreement(problem, p, inputs, options);
             }
@@ -293,7 +293,8 @@ TEST(PostOps, AfterEachCandidateOnce) {
             options.threads = i % 2 ? 1 : 3;
             Plan plan;
             const void *const b = inputs.b ? inputs.b->data() : nullptr;
-            if (!Plan::create(problem, options, inputs.w.data(), b, &plan)) continue; // a method that this is none for
+            if (!Plan::create(problem, options, inputs.w.data(), b, &plan))
+                continue; // an algorithm that does not support it
             expect_agreement(problem, kOnceOnly[i % kOnceOnly.size()], inputs, options);
             tried++;
         }

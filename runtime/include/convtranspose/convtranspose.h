@@ -289,7 +289,10 @@ CONVT_API const int64_t *convt_plan_x_shape(const convt_plan *plan); /* in the p
 CONVT_API const int64_t *convt_plan_y_shape(const convt_plan *plan); /* likewise */
 CONVT_API double convt_plan_macs(const convt_plan *plan); /* multiply-adds of the definition, cropped ones left out */
 CONVT_API int convt_plan_threads(const convt_plan *plan); /* as asked for */
-CONVT_API const char *convt_plan_variant(const convt_plan *plan); /* name of the chosen variant */
+/* Name of the kernel that computes the layer, or the first of the layers that the algorithm computes it through. */
+CONVT_API const char *convt_plan_variant(const convt_plan *plan);
+/* Name of the chosen algorithm: "direct", which computes the layer as it is, "col2im", "depth_to_space" and so on. */
+CONVT_API const char *convt_plan_algorithm(const convt_plan *plan);
 CONVT_API const char *convt_plan_isa(const convt_plan *plan);     /* name of the ISA it runs on */
 CONVT_API const char *convt_plan_device(const convt_plan *plan);  /* "cpu", or the device's name as in convt_device */
 CONVT_API const char *

@@ -299,6 +299,7 @@ class Plan {
     double macs() const { return convt_plan_macs(plan_.get()); }
     int threads() const { return convt_plan_threads(plan_.get()); }
     std::string variant() const { return convt_plan_variant(plan_.get()); }
+    std::string algorithm() const { return convt_plan_algorithm(plan_.get()); }
     std::string isa() const { return convt_plan_isa(plan_.get()); }
     std::string device() const { return convt_plan_device(plan_.get()); }
     std::string explain() const { return convt_plan_explain(plan_.get()); }

@@ -1,7 +1,7 @@
 // How columns are added up: calls of the kernels, and what they are estimated to take.
 #include <algorithm>
 
-#include "algorithms/col2im.h"
+#include "algorithms/col2im/col2im.h"
 #include "base/division.h"
 #include "cost/cost.h"
 #include "cost/cost_profile.h"

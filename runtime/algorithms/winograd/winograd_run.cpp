@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "algorithms/winograd.h"
+#include "algorithms/winograd/winograd.h"
 #include "kernels/halide_buffer.h"
 
 namespace convtranspose {

@@ -1,4 +1,4 @@
-#include "algorithms/winograd.h"
+#include "algorithms/winograd/winograd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -116,8 +116,8 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
 }
 
 Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(settings), parallel_(settings.parallel) {
-    settings_.keeps_layout = settings_.by_kernel = true;
+    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel) {
+    settings_.excluded = all_but_direct();
     h_ = axis_of(geometry.axes.front());
     if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
     find_input();
@@ -232,7 +232,7 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
     return g;
 }
 
-double Winograd::cycles() const {
+double Winograd::estimated() const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t whole_strips = h_.tiles / tiles_of_strip_, times = geometry_.batch / images_;
     const auto whole = static_cast<double>(whole_strips), images = static_cast<double>(times);
@@ -255,43 +255,44 @@ double Winograd::cycles() const {
            tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput));
 }
 
-// Null: not for this layer.
-std::unique_ptr<Winograd> Winograd::of(const Geometry &geometry, const PlanSettings &settings) {
-    const bool is_float = geometry.dtype == CONVT_F32 || geometry.dtype == CONVT_F64;
-    const bool may = settings.winograd && !geometry.quantized() && is_float && geometry.y_dtype == geometry.dtype &&
-                     geometry.layout == CONVT_CHANNELS_LAST && geometry.y_order == YOrder::kLayout &&
-                     geometry.group == 1 && geometry.axes.size() <= 2 && volume(geometry.x_shape) > 0 &&
-                     geometry.in_channels >= kLeastChannels && geometry.out_channels >= kLeastChannels;
-    if (!may) return nullptr;
-    for (const AxisGeometry &axis : geometry.axes) {
-        if (axis.dilation != 1 || axis.stride > axis.kernel) return nullptr;
+std::unique_ptr<AlgorithmPlan> Winograd::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                 UnsupportedReason *why) {
+    const Geometry &g = problem.geometry;
+    const bool is_float = g.dtype == CONVT_F32 || g.dtype == CONVT_F64;
+    const bool last = g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout;
+    bool plain = true;
+    for (const AxisGeometry &axis : g.axes) plain = plain && axis.dilation == 1 && axis.stride <= axis.kernel;
+    const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
+                                     {is_float && g.y_dtype == g.dtype, "x and y are not both f32 or both f64"},
+                                     {last, "channels are not last"},
+                                     {g.group == 1, "it has groups"},
+                                     {g.axes.size() <= 2, "more than two spatial axes"},
+                                     {has_elements(g), kNeedsElements},
+                                     {std::min(g.in_channels, g.out_channels) >= kLeastChannels, "too few channels"},
+                                     {plain, "it is dilated, or the kernel is shorter than the stride"}},
+                                    why);
+    if (!supported) return nullptr;
+    std::unique_ptr<Winograd> own(new Winograd(g, problem.settings));
+    if (!supports({{own->input_ != nullptr, "no kernel that transforms x is built in"},
+                   {own->fits(), "a residue has no taps or more than three, or all have one, or there are too many"}},
+                  why)) {
+        return nullptr;
     }
-    std::unique_ptr<Winograd> own(new Winograd(geometry, settings));
-    return own->fits() ? std::move(own) : nullptr;
+    own->estimate(own->estimated(), kGain);
+    return own;
 }
 
-double Winograd::cost(const Geometry &geometry, const PlanSettings &settings) {
-    const std::unique_ptr<Winograd> own = of(geometry, settings);
-    return own ? own->cycles() : std::numeric_limits<double>::infinity();
-}
-
-Status Winograd::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
-    std::unique_ptr<Winograd> own = of(request.geometry, request.settings);
-    if (!own) return Status();
-    made->cost = own->cycles();
-    if (!(made->cost < kGain * request.most)) return Status();
-    for (Layer &layer : own->layers_) {
-        const LayerPlan *const like = &layer == own->layers_.data() ? nullptr : &own->first();
-        if (Status status = own->plan_layer(request.w, request.b, like, &layer); !status) return status;
-        if (layer.products.empty()) return Status();
+Status Winograd::build(const LayerWeights &weights, const Planner &planner) {
+    for (Layer &layer : layers_) {
+        const SubPlan *const like = &layer == layers_.data() ? nullptr : layers_.front().products.front().get();
+        if (Status status = plan_layer(weights, planner, like, &layer); !status) return status;
     }
-    own->plan_workspace();
-    made->algorithm = std::move(own);
+    plan_workspace();
     return Status();
 }
 
-// like: of the same shape, null for the first. No products: not of finite weights.
-Status Winograd::plan_layer(const void *w, const void *b, const LayerPlan *like, Layer *layer) const {
+// like: of the same shape, null for the first.
+Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, const SubPlan *like, Layer *layer) const {
     const int of_w = weights_of(layer->count_w), all = weights_of(layer->count_h) * of_w;
     const int with_bias = kProducts[layer->count_h].with_bias * of_w + kProducts[layer->count_w].with_bias;
     const std::uint64_t each =
@@ -300,20 +301,20 @@ Status Winograd::plan_layer(const void *w, const void *b, const LayerPlan *like,
     Status status = get_block(settings_.allocator, static_cast<std::uint64_t>(all) * each, "weights", &weights);
     if (!status) return status;
     const bool finite = geometry_.dtype == CONVT_F64
-                            ? transform_weights(*layer, static_cast<const double *>(w), weights.data())
-                            : transform_weights(*layer, static_cast<const float *>(w), weights.data());
-    if (!finite) return Status();
-    std::vector<std::unique_ptr<LayerPlan>> plans, rest;
+                            ? transform_weights(*layer, static_cast<const double *>(of.w), weights.data())
+                            : transform_weights(*layer, static_cast<const float *>(of.w), weights.data());
+    if (!finite) return Status(CONVT_UNSUPPORTED, "sums of weights are not finite");
+    std::vector<std::unique_ptr<SubPlan>> plans, rest;
     for (int i = 0; i < all; i++) {
         const char *const own = static_cast<const char *>(weights.data()) + static_cast<std::uint64_t>(i) * each;
-        const void *const bias = i == with_bias ? b : nullptr;
-        std::unique_ptr<LayerPlan> plan;
-        status = like ? like->replan(own, bias, &plan)
-                      : LayerPlan::create(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, own, bias,
-                                          &plan);
+        const void *const bias = i == with_bias ? of.b : nullptr;
+        std::unique_ptr<SubPlan> plan;
+        status =
+            like ? like->replan({own, bias}, &plan)
+                 : planner.plan(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, {own, bias}, &plan);
         if (!status) return status;
         if (rest_tiles()) {
-            std::unique_ptr<LayerPlan> end;
+            std::unique_ptr<SubPlan> end;
             status = plan->reshape(product_geometry(positions(rest_tiles())), &end);
             if (!status) return status;
             rest.push_back(std::move(end));
@@ -353,7 +354,8 @@ bool Winograd::transform_weights(const Layer &layer, const T *w, void *transform
     return finite;
 }
 
-Status Winograd::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
+Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    const Geometry &geometry = problem.geometry;
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<Winograd> own(new Winograd(geometry, settings));
@@ -361,9 +363,9 @@ Status Winograd::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *m
         const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
             return layer.begin_h == other.begin_h && layer.begin_w == other.begin_w;
         });
-        const auto reshaped = [&](std::int64_t positions, std::vector<std::unique_ptr<LayerPlan>> *to) {
-            for (const std::unique_ptr<LayerPlan> &plan : from.products) {
-                std::unique_ptr<LayerPlan> one;
+        const auto reshaped = [&](std::int64_t positions, std::vector<std::unique_ptr<SubPlan>> *to) {
+            for (const std::unique_ptr<SubPlan> &plan : from.products) {
+                std::unique_ptr<SubPlan> one;
                 if (Status status = plan->reshape(own->product_geometry(positions), &one); !status) return status;
                 to->push_back(std::move(one));
             }
@@ -387,11 +389,11 @@ std::string Winograd::summary() const {
                   strips_ * (geometry_.batch / images_), " strips");
 }
 
-std::vector<const LayerPlan *> Winograd::layers() const {
-    std::vector<const LayerPlan *> plans;
+std::vector<const SubPlan *> Winograd::layers() const {
+    std::vector<const SubPlan *> plans;
     for (const Layer &layer : layers_) {
         for (const auto *const list : {&layer.products, &layer.rest}) {
-            for (const std::unique_ptr<LayerPlan> &plan : *list) plans.push_back(plan.get());
+            for (const std::unique_ptr<SubPlan> &plan : *list) plans.push_back(plan.get());
         }
     }
     return plans;
@@ -403,7 +405,7 @@ void Winograd::plan_workspace() {
     for (const Layer &layer : layers_) {
         most = std::max(most, kProducts[layer.count_h].count * kProducts[layer.count_w].count);
     }
-    for (const LayerPlan *const plan : layers()) {
+    for (const SubPlan *const plan : layers()) {
         layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
     }
     transformed_bytes_ = round_up(

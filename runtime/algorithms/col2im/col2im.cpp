@@ -1,4 +1,4 @@
-#include "algorithms/col2im.h"
+#include "algorithms/col2im/col2im.h"
 
 #include <algorithm>
 #include <cstring>
@@ -146,7 +146,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     return g;
 }
 
-double Col2im::cost() const {
+double Col2im::estimated() const {
     const double strips_of_all = static_cast<double>(strips());
     const double strips_of_image = strips_of_all * static_cast<double>(images_) / static_cast<double>(geometry_.batch);
     const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
@@ -169,9 +169,9 @@ std::string Col2im::summary() const {
                   store_ == Store::kChannels ? ", positions outermost" : "");
 }
 
-std::vector<const LayerPlan *> Col2im::layers() const {
-    std::vector<const LayerPlan *> all;
-    const auto add = [&](const LayerPlan *plan) {
+std::vector<const SubPlan *> Col2im::layers() const {
+    std::vector<const SubPlan *> all;
+    const auto add = [&](const SubPlan *plan) {
         if (plan) all.push_back(plan);
     };
     add(whole_.get());
@@ -180,42 +180,44 @@ std::vector<const LayerPlan *> Col2im::layers() const {
     return all;
 }
 
-Status Col2im::create(const AlgorithmRequest &request, MadeAlgorithm *made) {
-    const Geometry &geometry = request.geometry;
-    const void *const w = request.w;
-    bool fits = !geometry.quantized() && request.arithmetic != Arithmetic::kHalf && geometry.axes.size() <= 3 &&
-                geometry.batch > 0 && geometry.in_channels > 0 && geometry.out_channels > 0;
-    bool plain = true; // a matrix product as it is
-    for (const AxisGeometry &axis : geometry.axes) {
-        fits = fits && axis.in > 0;
-        plain = plain && axis.kernel == 1 && axis.stride == 1;
-    }
-    if (!fits || plain) return Status();
-    std::unique_ptr<Col2im> own;
+std::unique_ptr<AlgorithmPlan> Col2im::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                               UnsupportedReason *why) {
+    const Geometry &geometry = problem.geometry;
+    bool product = true; // a matrix product as it is
+    for (const AxisGeometry &axis : geometry.axes) product = product && axis.kernel == 1 && axis.stride == 1;
+    const bool sums_in_f16 =
+        problem.settings.sums_in_f16 && geometry.dtype == CONVT_F16 && vectors_have_f16(problem.settings.isa);
+    const bool supported = supports({{!geometry.quantized(), kNeedsFloats},
+                                     {!sums_in_f16, "sums in f16 are asked for"},
+                                     {geometry.axes.size() <= 3, kNeedsThreeAxes},
+                                     {has_elements(geometry), kNeedsElements},
+                                     {!product, "it is a matrix product as it is"}},
+                                    why);
+    if (!supported) return nullptr;
+    *why = {"no kernel that adds up columns is built in"};
+    std::unique_ptr<Col2im> best;
     for (const Store store : {Store::kPlanar, Store::kChannels}) {
-        if (store == Store::kChannels && (!w || !may_take_channels(geometry))) continue;
-        std::unique_ptr<Col2im> other(new Col2im(geometry, request.settings, store));
-        if (!other->kernel_) continue;
-        other->plan_strips();
-        if (!other->may_hold(w == nullptr)) continue;
-        const double cycles = other->cost();
-        if (own && cycles >= made->cost) continue;
-        made->cost = cycles;
-        own = std::move(other);
+        if (store == Store::kChannels && (!problem.constant_weights || !may_take_channels(geometry))) continue;
+        std::unique_ptr<Col2im> own(new Col2im(geometry, for_layers(problem.settings), store));
+        if (!own->kernel_) continue;
+        own->plan_strips();
+        *why = {"the columns of a strip do not fit in the cache"};
+        if (!own->may_hold(!problem.constant_weights)) continue;
+        own->estimate(own->estimated(), store == Store::kChannels ? kGainInOrder : 1);
+        if (!best || own->cycles() < best->cycles()) best = std::move(own);
     }
-    if (!own) return Status();
-    const double gain = own->store_ == Store::kChannels ? kGainInOrder : 1;
-    if (!(made->cost < gain * request.most)) return Status();
-    if (w) own->plan_parts();
-    if (Status status = own->make_plans(nullptr, w); !status) return status;
-    if (w) {
-        const std::uint64_t bytes = own->bias_elements() * convt_dtype_size(own->sum_dtype_);
-        Status status = get_block(own->settings_.allocator, bytes, "biases", &own->bias_);
-        if (!status) return status;
-        own->bias_of(request.b, own->bias_.data());
-    }
-    made->algorithm = std::move(own);
-    return Status();
+    return best;
+}
+
+Status Col2im::build(const LayerWeights &weights, const Planner &planner) {
+    if (weights.w) plan_parts();
+    Status status = plan_whole(weights, planner);
+    if (status) status = plan_parts_of_whole();
+    if (!status || !weights.w) return status;
+    const std::uint64_t bytes = bias_elements() * convt_dtype_size(sum_dtype_);
+    status = get_block(settings_.allocator, bytes, "biases", &bias_);
+    if (status) bias_of(weights.b, bias_.data());
+    return status;
 }
 
 bool Col2im::may_hold(bool weights_at_run_time) const {
@@ -227,30 +229,35 @@ bool Col2im::may_hold(bool weights_at_run_time) const {
            (!weights_at_run_time || strips() == 1);
 }
 
-Status Col2im::reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const {
+Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    const Geometry &geometry = problem.geometry;
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
     std::unique_ptr<Col2im> own(new Col2im(geometry, settings, store_));
     Status status = copy_block(settings.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
     if (!weights_at_run_time()) own->plan_parts();
-    if (status) status = own->make_plans(whole_.get(), nullptr);
+    if (status) status = whole_->reshape(own->product(own->strip_rows_ * own->row_), &own->whole_);
+    if (status) status = own->plan_parts_of_whole();
     if (status) *made = std::move(own);
     return status;
 }
 
-// from: the plan whose packed weights are taken; null: they are packed from w.
-Status Col2im::make_plans(const LayerPlan *from, const void *w) {
-    const Geometry whole = product(strip_rows_ * row_);
+Status Col2im::plan_whole(const LayerWeights &weights, const Planner &planner) {
     Block ordered;
-    Status status;
+    const void *w = weights.w;
     if (w && store_ == Store::kChannels) {
-        status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered);
+        Status status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered);
         if (!status) return status;
         put_in_order_of_y(w, static_cast<char *>(ordered.data()));
         w = ordered.data();
     }
-    status = from ? from->reshape(whole, &whole_) : LayerPlan::create(whole, settings_, nullptr, w, nullptr, &whole_);
+    return planner.plan(product(strip_rows_ * row_), settings_, nullptr, {w, nullptr}, &whole_);
+}
+
+// The plans of strips with fewer rows, by the weights of that of a whole strip; tables, and what a run needs.
+Status Col2im::plan_parts_of_whole() {
+    Status status;
     for (Part &part : parts_) {
         const std::int64_t last = (part.rows_end - part.rows_begin) % strip_rows_;
         if (status && last) status = whole_->reshape(product(last * row_), &part.last);
@@ -258,7 +265,7 @@ Status Col2im::make_plans(const LayerPlan *from, const void *w) {
     if (status && strip_axis_ > 0) status = whole_->reshape(product(axes_[0].geometry.in), &single_);
     if (!status) return status;
     make_tables();
-    for (const LayerPlan *plan : layers()) {
+    for (const SubPlan *plan : layers()) {
         layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
     }
     const auto size = static_cast<std::uint64_t>(convt_dtype_size(sum_dtype_));
@@ -365,7 +372,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
     for (std::int64_t begin = part.rows_begin; q_done < part.q_end;) {
         const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
         if (end > begin) {
-            const LayerPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
+            const SubPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
             Status status = multiply(plan, t, n, begin, end, columns + (begin - first) * row_bytes, workspace);
             if (!status) return status;
         }
@@ -388,7 +395,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
 }
 
 // The columns of some rows. They go to `columns`.
-Status Col2im::multiply(const LayerPlan &plan, const RunTensors &t, std::int64_t first_image, std::int64_t begin,
+Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t first_image, std::int64_t begin,
                         std::int64_t end, char *columns, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t rank = t.x_strides.size(), c_at = last ? rank - 1 : 1, w_at = last ? rank - 2 : rank - 1;

@@ -29,17 +29,16 @@
 
 namespace convtranspose {
 
-class Winograd : public Algorithm {
+class Winograd : public AlgorithmPlan {
   public:
-    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
-    // Estimated cycles; infinite: not for this layer.
-    static double cost(const Geometry &geometry, const PlanSettings &settings);
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *layers_.front().products.front(); }
-    std::vector<const LayerPlan *> layers() const override;
+    std::vector<const SubPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * bytes_of_worker(); }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -68,7 +67,7 @@ class Winograd : public Algorithm {
         std::int64_t begin_h = 0, begin_w = 0;
         int count_h = 0, count_w = 0;
         // One for each product of h and of w, of whole strips; the same of the last strip, if that has fewer positions.
-        std::vector<std::unique_ptr<LayerPlan>> products, rest;
+        std::vector<std::unique_ptr<SubPlan>> products, rest;
         WinogradOutputFunction output = nullptr;
     };
     struct Strip {
@@ -76,7 +75,6 @@ class Winograd : public Algorithm {
     };
 
     Winograd(const Geometry &geometry, const PlanSettings &settings);
-    static std::unique_ptr<Winograd> of(const Geometry &geometry, const PlanSettings &settings);
     static Axis axis_of(const AxisGeometry &geometry);
     void find_input();
     bool fits() const;
@@ -87,8 +85,8 @@ class Winograd : public Algorithm {
     Geometry product_geometry(std::int64_t positions) const;
     std::int64_t positions(std::int64_t tiles) const { return images_ * tiles * w_.tiles; }
     std::int64_t rest_tiles() const { return h_.tiles % tiles_of_strip_; }
-    double cycles() const;
-    Status plan_layer(const void *w, const void *b, const LayerPlan *like, Layer *layer) const;
+    double estimated() const; // cycles
+    Status plan_layer(const LayerWeights &weights, const Planner &planner, const SubPlan *like, Layer *layer) const;
     template<typename T>
     bool transform_weights(const Layer &layer, const T *w, void *transformed) const;
 

@@ -1,19 +1,18 @@
-// A run of a plan: by an algorithm, by its direct plan, or over leading axes by the direct plan for each of their taps.
+// A run of the direct algorithm: by its direct plan, or over leading axes by the direct plan for each of their taps.
 #include <algorithm>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/direct.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "base/shape.h"
 #include "base/tensor_copy.h"
-#include "plan/layer_plan.h"
 
 namespace convtranspose {
 
 namespace {
 
 // Rounds sums to y's type, the only rounding there is.
-void finish(convt_dtype dtype, double sum, void *y) {
+void store(convt_dtype dtype, double sum, void *y) {
     switch (dtype) {
     case CONVT_F16: *static_cast<F16 *>(y) = to_f16(static_cast<float>(sum)); break;
     case CONVT_BF16: *static_cast<Bf16 *>(y) = to_bf16(static_cast<float>(sum)); break;
@@ -41,7 +40,7 @@ double load(convt_dtype dtype, const void *p) {
 } // namespace
 
 // The direct plan that the run's weights, if it has some, allow. Null: what they ask for overflows.
-const DirectPlan *LayerPlan::direct_for(const RunTensors &t, void *workspace) const {
+const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const {
     if (!weights_at_run_time() || !geometry_.quantized() || direct_.variant().family == Family::kReference)
         return &direct_;
     const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b, workspace);
@@ -55,44 +54,28 @@ const DirectPlan *LayerPlan::direct_for(const RunTensors &t, void *workspace) co
     return found == fallbacks_.end() ? nullptr : &*found;
 }
 
-Status LayerPlan::run(const RunTensors &t, void *workspace) const {
-    if (volume(geometry_.y_shape) == 0) return Status();
-
-    Block block;
-    if (!workspace && workspace_bytes_) {
-        block = workspaces_.take(workspace_bytes_);
-        if (!block) return out_of_memory(workspace_bytes_, "workspace");
-        workspace = block.data();
-    }
-    if (algorithm_) {
-        Status status = algorithm_->run(t, static_cast<char *>(workspace));
-        if (status && post_ops_.run) finish_whole(t);
-        workspaces_.put(std::move(block));
-        return status;
-    }
-    char *const run_packed = static_cast<char *>(workspace), *const run_epilogue = run_packed + run_packed_bytes_,
+Status Direct::run(const RunTensors &t, char *workspace) const {
+    char *const run_packed = workspace, *const run_epilogue = run_packed + run_packed_bytes_,
                 *const direct_workspace = run_epilogue + run_epilogue_bytes_;
     const DirectPlan *direct = direct_for(t, direct_workspace);
     if (!direct) {
-        workspaces_.put(std::move(block));
         return Status(CONVT_OVERFLOW,
                       "sums of these weights may not fit in 32 bits, and the kernel that sums in 64 cannot "
                       "count the elements of so large a layer: make it smaller, or the weights");
     }
-    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
 
     DirectPlan::Operands operands;
     operands.x = t.x;
-    operands.x_strides = tensor_strides(direct_geometry_, t.x_strides);
+    operands.x_strides = tensor_strides(problem_.geometry, t.x_strides);
     if (const UnsupportedReason unsupported = direct->overflow_of_strides(operands.x_strides); unsupported.text) {
-        workspaces_.put(std::move(block));
         return Status(CONVT_OVERFLOW, to_string(unsupported));
     }
     operands.y = t.y;
-    operands.y_strides = tensor_strides(direct_geometry_, t.y_strides);
+    operands.y_strides = tensor_strides(problem_.geometry, t.y_strides);
     operands.workspace = direct_workspace;
     operands.packed = packed_ ? packed_->block.data() : run_packed;
-    if (!packed_ && !pack(*direct, t.w, t.b, q, run_packed) && !fallbacks_.empty()) direct = &fallbacks_.back();
+    if (!packed_ && !pack(*direct, {t.w, t.b}, q, run_packed) && !fallbacks_.empty()) direct = &fallbacks_.back();
     if (q) {
         operands.epilogue = epilogue_.data();
         if (!packed_ || t.quantization) {
@@ -107,55 +90,30 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (post_ops_.run && !leading_) {
         operands.post_ops = &post_ops_;
         operands.residual = t.residual;
-        if (t.residual) operands.residual_strides = tensor_strides(direct_geometry_, t.residual_strides);
+        if (t.residual) operands.residual_strides = tensor_strides(problem_.geometry, t.residual_strides);
     }
     if (leading_) {
-        run_leading(*direct, t, operands, direct_workspace + direct_workspace_bytes_);
-        if (post_ops_.run) finish_whole(t);
+        run_leading(*direct, t, operands, direct_workspace + direct_bytes_);
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
-        operands.y = direct_workspace + direct_workspace_bytes_;
-        operands.y_strides = tensor_strides(direct_geometry_, dense_strides(geometry_.y_shape));
+        operands.y = direct_workspace + direct_bytes_;
+        operands.y_strides = tensor_strides(problem_.geometry, dense_strides(geometry_.y_shape));
         direct->run(operands, settings_.parallel);
         copy_apart(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), operands.y, t.y, t.y_strides);
     } else {
         direct->run(operands, settings_.parallel);
     }
-    workspaces_.put(std::move(block));
     return Status();
-}
-
-// What follows a layer whose direct plans do not compute y piece by piece.
-void LayerPlan::finish_whole(const RunTensors &t) const {
-    const Shape &shape = geometry_.y_shape;
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    // As many axes at a time as a box has: the others are gone through one by one.
-    const std::size_t others =
-        shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;
-    const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
-    PostOpsBox box;
-    for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
-    std::int64_t boxes = 1;
-    for (std::size_t i = 0; i < others; i++) boxes *= shape[i];
-    for (std::int64_t index = 0; index < boxes; index++) {
-        std::int64_t y_offset = 0, residual_offset = 0, rest = index;
-        for (std::size_t i = others; i-- > 0; rest /= shape[i]) {
-            y_offset += rest % shape[i] * t.y_strides[i];
-            residual_offset += rest % shape[i] * residual_stride(i);
-        }
-        run_post_ops(post_ops_, box, static_cast<char *>(t.y) + y_offset * size,
-                     t.residual ? static_cast<const char *>(t.residual) + residual_offset * size : nullptr);
-    }
 }
 
 // Each position of the leading axes is the sum, over the taps of those, of the direct plan's results. operands: those of the whole
 // layer; workspace: partial_bytes_.
-void LayerPlan::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
-                            char *workspace) const {
+void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
+                         char *workspace) const {
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t first_axis = channels_last ? 1 : 2; // of the leading axes in x and y
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
     const void *const b = !packed_ ? t.b : packed_->bias.data();
     const auto bias_of = [&](std::size_t m) {
         return b ? load(geometry_.b_dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.b_dtype)) : 0;
@@ -164,10 +122,10 @@ void LayerPlan::run_leading(const DirectPlan &direct, const RunTensors &t, Direc
     const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
 
     // The partial result, dense in y's layout; the sums, in the same order.
-    Shape inner = {direct_geometry_.batch};
-    if (!channels_last) inner.push_back(direct_geometry_.out_channels);
-    for (const AxisGeometry &a : direct_geometry_.axes) inner.push_back(a.out);
-    if (channels_last) inner.push_back(direct_geometry_.out_channels);
+    Shape inner = {problem_.geometry.batch};
+    if (!channels_last) inner.push_back(problem_.geometry.out_channels);
+    for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
+    if (channels_last) inner.push_back(problem_.geometry.out_channels);
     const auto elements = static_cast<std::size_t>(volume(inner));
     const std::size_t channel = channels_last ? inner.size() - 1 : 1;
     char *const partial = workspace;
@@ -175,7 +133,7 @@ void LayerPlan::run_leading(const DirectPlan &direct, const RunTensors &t, Direc
     const char *const packed = static_cast<const char *>(operands.packed);
     const char *const epilogue = static_cast<const char *>(operands.epilogue);
     operands.y = partial;
-    operands.y_strides = tensor_strides(direct_geometry_, dense_strides(inner));
+    operands.y_strides = tensor_strides(problem_.geometry, dense_strides(inner));
 
     // All book-keeping is made before anything of y is written: then nothing is left that can fail.
     std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
@@ -232,7 +190,7 @@ void LayerPlan::run_leading(const DirectPlan &direct, const RunTensors &t, Direc
                 requantize(geometry_, total[i], factor_of(*q, geometry_, m), static_cast<float>(addend), operands.range,
                            y);
             } else {
-                finish(geometry_.dtype, total[i], y);
+                store(geometry_.dtype, total[i], y);
             }
             next(inner, &position);
         }

@@ -23,18 +23,19 @@
 
 namespace convtranspose {
 
-class Col2im : public Algorithm {
+class Col2im : public AlgorithmPlan {
   public:
-    static Status create(const AlgorithmRequest &request, MadeAlgorithm *made);
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
 
     std::string summary() const override;
-    const LayerPlan &first() const override { return *whole_; }
-    std::vector<const LayerPlan *> layers() const override;
+    std::vector<const SubPlan *> layers() const override;
     bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
     std::uint64_t workspace_bytes() const override {
         return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_) + bias_bytes_;
     }
-    Status reshape(const Geometry &geometry, std::unique_ptr<Algorithm> *made) const override;
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
@@ -44,7 +45,7 @@ class Col2im : public Algorithm {
     // Positions of y along the strip axis, and the rows of x that they read.
     struct Part {
         std::int64_t q_begin, q_end, rows_begin, rows_end;
-        std::unique_ptr<LayerPlan> last; // of the last strip, where that has fewer rows
+        std::unique_ptr<SubPlan> last; // of the last strip, where that has fewer rows
     };
 
     Col2im(const Geometry &geometry, const PlanSettings &settings, Store store);
@@ -62,11 +63,12 @@ class Col2im : public Algorithm {
     void plan_parts();
     Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
     std::int64_t strips() const;
-    double cost() const; // estimated cycles
+    double estimated() const; // cycles
     double cycles_to_add_planes() const;
     double cycles_to_add_runs() const;
     Geometry product(std::int64_t positions) const; // the 1x1 layer
-    Status make_plans(const LayerPlan *from, const void *w);
+    Status plan_whole(const LayerWeights &weights, const Planner &planner);
+    Status plan_parts_of_whole();
     void make_tables();
     void put_in_order_of_y(const void *w, char *ordered) const;
     std::size_t bias_elements() const;
@@ -74,7 +76,7 @@ class Col2im : public Algorithm {
     void bias_of_channels(const void *b, void *bias) const;
     Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
                     char *workspace) const;
-    Status multiply(const LayerPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
+    Status multiply(const SubPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
                     std::int64_t end, char *columns, char *workspace) const;
     // Positions q_begin..q_end-1 of y along the strip axis, of columns whose first row is first_row.
     struct Columns {
@@ -106,9 +108,9 @@ class Col2im : public Algorithm {
     std::int64_t strip_rows_ = 1, kept_rows_ = 0; // rows computed at a time, and kept from the strip before
     std::int64_t images_ = 1;                     // computed at a time
     std::vector<Part> parts_;
-    std::unique_ptr<LayerPlan> whole_, single_; // of a whole strip, of a row along w alone
-    std::array<Table, 3> tables_;               // w: by residue; h and d: by output position, within x
-    Block bias_;                                // of constant weights
+    std::unique_ptr<SubPlan> whole_, single_; // of a whole strip, of a row along w alone
+    std::array<Table, 3> tables_;             // w: by residue; h and d: by output position, within x
+    Block bias_;                              // of constant weights
     std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two of a worker
 };
 

@@ -1,0 +1,413 @@
+#include "algorithms/direct.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/shape.h"
+#include "base/tensor_copy.h"
+#include "cpu/cpu.h"
+
+namespace convtranspose {
+
+namespace {
+
+std::uint64_t elements_of(const Shape &shape) { return static_cast<std::uint64_t>(volume(shape)); }
+
+// What kernels are to write: for sums over leading axes their own type.
+convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
+    if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.y_dtype;
+    if (leading) return CONVT_S32;
+    return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
+}
+
+constexpr const char *kPackedOtherwise = "weights are packed otherwise";
+
+// Whether the reference reads weights that are packed so. Where it does not, another kernel takes packing them again.
+bool reference_reads(const PackedLayout &layout) {
+    return layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf;
+}
+
+const char *family_rule(Family family) {
+    switch (family) {
+    case Family::kReference: return "any problem, one element at a time";
+    case Family::kChannels: return "vectors along the output channels";
+    case Family::kMatrix: return "matrix instructions";
+    case Family::kWide: return "vectors along rows, weights broadcast";
+    case Family::kFew: return "vectors along rows, one load of x for all residues";
+    case Family::kDepthwise: return "one input channel per group";
+    }
+    return "";
+}
+
+} // namespace
+
+Direct::Direct(const AlgorithmProblem &problem)
+    : geometry_(problem.geometry), settings_(problem.settings), quantization_(problem.quantization),
+      record_(problem.record), facts_(problem.facts) {
+    leading_ = geometry_.axes.size() > 3 ? geometry_.axes.size() - 3 : 0;
+    pose(true, problem.constant_weights);
+}
+
+// single_positions: as spatial_problem() has it.
+void Direct::pose(bool single_positions, bool constant_weights) {
+    Geometry inner = geometry_;
+    inner.axes.erase(inner.axes.begin(), inner.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
+    problem_ = spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0), single_positions);
+    problem_.weights_at_run_time = !constant_weights;
+}
+
+std::unique_ptr<AlgorithmPlan> Direct::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                               UnsupportedReason * /*why*/) {
+    std::unique_ptr<Direct> own(new Direct(problem));
+    own->choose(nullptr);
+    return own;
+}
+
+bool Direct::names_a_kernel() const { return !settings_.variant.empty() && !find_algorithm(settings_.variant); }
+
+std::int64_t Direct::leading_elements() const {
+    std::int64_t n = 1;
+    for (std::size_t a = 0; a < leading_; a++) n *= geometry_.axes[a].kernel;
+    return n;
+}
+
+const Candidate *Direct::cheapest() const {
+    const bool is_named = names_a_kernel();
+    const Candidate *best = nullptr;
+    for (const Candidate &c : candidates_) {
+        if (is_named && settings_.variant != c.variant->name) continue;
+        if (!c.unsupported.text && (!best || c.cost < best->cost)) best = &c;
+    }
+    return best;
+}
+
+// The candidate that a tuning record names. Null: none does; *note says so where a record was to be used and could not be.
+const Candidate *Direct::tuned(std::string *note) const {
+    note->clear();
+    if (!record_ || find_algorithm(record_->variant)) return nullptr;
+    for (const Candidate &c : candidates_) {
+        if (record_->variant != c.variant->name) continue;
+        if (!c.unsupported.text) {
+            *note = to_string(*record_);
+            return &c;
+        }
+        *note = concat("a tuning record names ", record_->variant, ", which cannot: ", to_string(c.unsupported));
+        return nullptr;
+    }
+    *note = concat("a tuning record names ", record_->variant, ", which is not built for ", isa_name(settings_.isa));
+    return nullptr;
+}
+
+// Compares all kernels. packed: how weights are packed already; null: they are not.
+void Direct::choose(const Packed *packed) {
+    problem_.sums_in_f16 = settings_.sums_in_f16;
+    problem_.may_be_infinite = packed && !packed->finite;
+    problem_.fits_int8 = facts_.fits_int8;
+    problem_.fits_int32 = facts_.fits_int32;
+    candidates_ = convtranspose::candidates(problem_, settings_.isa);
+    for (Candidate &c : candidates_) {
+        const Variant &v = *c.variant;
+        const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
+        // The reference of floats reads any packing of its operands.
+        const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
+                               v.arithmetic == packed->layout.arithmetic;
+        if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kPackedOtherwise};
+    }
+    std::string note;
+    const Candidate *recorded = nullptr, *best = nullptr;
+    for (;;) {
+        recorded = tuned(&note);
+        best = recorded ? recorded : cheapest();
+        is_possible_ = best != nullptr;
+        if (!best) {
+            estimate(std::numeric_limits<double>::infinity(), 1);
+            return;
+        }
+        direct_ = DirectPlan(problem_, *best, settings_.parallel.threads,
+                             packed && packed->block ? &packed->layout : nullptr);
+        if (!direct_.overflow().text) break;
+        candidates_[static_cast<std::size_t>(best - candidates_.data())].unsupported = direct_.overflow();
+    }
+    recorded_ = recorded != nullptr;
+    why_ = names_a_kernel() ? "asked for by name"
+           : recorded       ? note
+           : best->variant->family == Family::kReference
+               ? "no other variant can"
+               : concat("least estimated cost; ", family_rule(best->variant->family));
+    if (!recorded && !note.empty()) why_ += concat(" (", note, ")");
+    estimate(std::isfinite(best->cost) ? best->cost : 0, 1); // of a layer without elements it is no number
+    // Kernels of other types make up most of the list, and nobody asks for them once one is chosen.
+    const auto of_others = [&](const Candidate &c) {
+        return c.variant->dtype != direct_.variant().dtype || is_float(c.variant->arithmetic) == geometry_.quantized();
+    };
+    const auto end = std::remove_if(candidates_.begin(), candidates_.end(), of_others);
+    candidates_ = std::vector<Candidate>(candidates_.begin(), end); // in no more memory than they need
+}
+
+// Why no candidate can.
+Status Direct::refused() const {
+    for (const Candidate &c : candidates_) {
+        const UnsupportedReason &r = c.unsupported;
+        if (names_a_kernel() ? settings_.variant != c.variant->name : !r.is_overflow) continue;
+        return Status(r.is_overflow ? CONVT_OVERFLOW : CONVT_UNSUPPORTED,
+                      concat("variant ", c.variant->name, " on ", isa_name(c.variant->isa),
+                             " cannot run this problem: ", to_string(r)));
+    }
+    if (names_a_kernel()) {
+        return Status(CONVT_UNSUPPORTED,
+                      concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
+    }
+    return Status(CONVT_UNSUPPORTED,
+                  concat("no kernel of ", isa_name(settings_.isa), " for ",
+                         geometry_.quantized() ? "quantized layers" : convt_dtype_name(geometry_.dtype),
+                         " is built in"));
+}
+
+void Direct::plan_fallbacks() {
+    fallbacks_.clear();
+    const Variant &chosen = direct_.variant();
+    if (!weights_at_run_time() || chosen.family == Family::kReference) return;
+    const int threads = settings_.parallel.threads;
+    if (!geometry_.quantized()) {
+        if (!problem_.reads_outside()) return;
+        for (const Candidate &c : candidates_) {
+            const bool reads_it = c.variant->arithmetic == chosen.arithmetic;
+            if (!c.unsupported.text && c.variant->family == Family::kReference && reads_it) {
+                fallbacks_.emplace_back(problem_, c, threads, &direct_.packed_layout());
+            }
+        }
+        return;
+    }
+    SpatialProblem problem = problem_;
+    for (const bool fits_int32 : {true, false}) {
+        if (fits_int32 && chosen.arithmetic != Arithmetic::kInt8) continue;
+        problem.fits_int8 = false;
+        problem.fits_int32 = fits_int32;
+        const Candidate *best = nullptr;
+        const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa);
+        for (const Candidate &c : list) {
+            if (!c.unsupported.text && (!best || c.cost < best->cost)) best = &c;
+        }
+        if (best) fallbacks_.emplace_back(problem, *best, threads);
+        if (best && fallbacks_.back().overflow().text) fallbacks_.pop_back(); // runs whose weights need it are refused
+    }
+}
+
+// Packs constant weights for direct_.
+Status Direct::pack_all(const LayerWeights &weights, Packed *packed) const {
+    packed->layout = direct_.packed_layout();
+    const std::uint64_t bytes = direct_.packed_bytes() * static_cast<std::uint64_t>(leading_elements());
+    Status status = get_block(settings_.allocator, bytes, "packed weights", &packed->block);
+    if (status) packed->finite = pack(direct_, weights, quantization_, packed->block.data());
+    return status;
+}
+
+// Keeps constant weights, packed for direct_, or for another one if they are not finite and it must not meet such.
+Status Direct::take_weights(const LayerWeights &weights, std::shared_ptr<Packed> packed) {
+    Status status = pack_all(weights, packed.get());
+    if (!status) return status;
+    if (!packed->finite) {
+        const bool keeps = reference_reads(packed->layout);
+        if (!keeps) packed->block = Block();
+        choose(packed.get());
+        status = is_possible_ ? Status() : refused();
+        if (status && !keeps) status = pack_all(weights, packed.get());
+        if (!status) return status;
+    }
+    status = copy_block(settings_.allocator, weights.b, geometry_.b_bytes(), "biases", &packed->bias);
+    packed_ = std::move(packed);
+    return status;
+}
+
+Status Direct::build(const LayerWeights &weights, const Planner & /*planner*/) {
+    if (!is_possible_) return refused();
+    if (weights.w) {
+        auto packed = std::make_shared<Packed>();
+        packed->facts = facts_;
+        if (Status status = take_weights(weights, std::move(packed)); !status) return status;
+    }
+    return finish();
+}
+
+std::unique_ptr<AlgorithmPlan> Direct::again(const AlgorithmProblem &problem) const {
+    if (problem_.may_be_infinite) return nullptr;
+    std::unique_ptr<Direct> own(new Direct(problem));
+    own->problem_ = problem_;
+    own->why_ = why_;
+    own->is_possible_ = true;
+    own->direct_ = direct_;
+    own->estimate(cycles(), gain());
+    return own;
+}
+
+Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
+    std::unique_ptr<Direct> own(new Direct(problem));
+    if (packed_) own->facts_ = packed_->facts;
+    // The variant that fits best may be another now, if it reads the weights as they are packed.
+    own->choose(packed_.get());
+    if (!own->is_possible_ || own->direct_.variant().family == Family::kReference) {
+        // Of a single position, the node's own stride leaves more variants than the one that spares multiplies.
+        own->pose(false, problem.constant_weights);
+        own->choose(packed_.get());
+    }
+    own->packed_ = packed_;
+    // Packing is a pass over the weights, the reference one at each position.
+    const bool repacks = own->is_possible_
+                             ? own->direct_.variant().family == Family::kReference && own->has_packed_otherwise()
+                             : packed_ && !reference_reads(packed_->layout);
+    Status status;
+    if (repacks && !names_a_kernel()) {
+        own->pose(true, problem.constant_weights);
+        status = own->repack(*this);
+    } else if (!own->is_possible_) {
+        status = own->refused();
+    }
+    if (status) status = own->finish();
+    if (!status) return status;
+    *made = std::move(own);
+    return status;
+}
+
+bool Direct::shares_weights_of(const AlgorithmPlan &other) const {
+    return packed_ && packed_ == static_cast<const Direct &>(other).packed_;
+}
+
+bool Direct::has_packed_otherwise() const {
+    return std::any_of(candidates_.begin(), candidates_.end(),
+                       [](const Candidate &c) { return c.unsupported.text == kPackedOtherwise; });
+}
+
+void Direct::for_each_kernel(const std::function<void(const char *)> &f) const {
+    const auto add = [&](const DirectPlan &direct) {
+        f(direct.variant().name);
+        if (const Variant *const end = direct.row_end()) f(end->name);
+    };
+    add(direct_);
+    for (const DirectPlan &direct : fallbacks_) add(direct);
+}
+
+std::string Direct::summary() const { return family_rule(direct_.variant().family); }
+
+std::string Direct::reason(const ChoiceReason &why) const {
+    const std::string own = why.kind == ChoiceReason::kByName ? why.text : why_;
+    return why.note.empty() ? own : concat(own, " (", why.note, ")");
+}
+
+// Plans what a run needs beside packed weights.
+Status Direct::finish() {
+    if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
+    plan_fallbacks();
+    std::uint64_t direct_bytes = direct_.workspace_bytes(), direct_packed = direct_.packed_bytes(),
+                  direct_epilogue = direct_.epilogue_bytes();
+    for (const DirectPlan &direct : fallbacks_) {
+        direct_bytes = std::max(direct_bytes, direct.workspace_bytes());
+        direct_packed = std::max(direct_packed, direct.packed_bytes());
+        direct_epilogue = std::max(direct_epilogue, direct.epilogue_bytes());
+    }
+    if (weights_at_run_time() && geometry_.quantized())
+        direct_bytes = std::max(direct_bytes, examination_bytes(geometry_));
+    const auto elements = static_cast<std::uint64_t>(leading_elements());
+    run_packed_bytes_ = weights_at_run_time() ? round_up(direct_packed * elements) : 0;
+    run_epilogue_bytes_ =
+        round_up(direct_epilogue * elements); // scales may be those of a run even if weights are constant
+    if (packed_ && quantization_) {
+        Status status = get_block(settings_.allocator, run_epilogue_bytes_, "biases", &epilogue_);
+        if (!status) return status;
+        prepare(direct_, *quantization_, packed_->block.data(), packed_->bias.data(), epilogue_.data());
+    }
+    const bool planar = direct_.variant().family != Family::kReference && direct_.variant().store == Store::kPlanar;
+    dense_y_bytes_ = 0;
+    if (!leading_ && planar && geometry_.y_channels_last()) {
+        dense_y_bytes_ = round_up(elements_of(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));
+    }
+    partial_bytes_ = 0;
+    if (leading_) {
+        // One position of the leading axes: what the direct plan computes, and the sum of those.
+        Shape inner = {problem_.geometry.batch, problem_.geometry.out_channels};
+        for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
+        partial_bytes_ = round_up(elements_of(inner) * convt_dtype_size(problem_.y_dtype)) +
+                         round_up(elements_of(inner) * sizeof(double));
+    }
+    direct_bytes_ = round_up(direct_bytes);
+    return Status();
+}
+
+// Calls f(i, w, offset) for each kernel element i of the leading axes: strides of the rest of dense (C, M/group, K1..Kn), and
+// where it begins, in elements.
+template<typename F>
+void Direct::for_each_leading_element(const F &f) const {
+    const Shape &shape = geometry_.w_shape;
+    const Strides strides = dense_strides(shape);
+    WeightsView view;
+    view.c = strides[0];
+    view.m = strides[1];
+    const std::size_t axes = problem_.geometry.axes.size();
+    for (std::size_t a = 0; a < axes; a++) view.k[a] = strides[strides.size() - 1 - a];
+
+    const std::vector<std::int64_t> extents(shape.begin() + 2,
+                                            shape.begin() + 2 + static_cast<std::ptrdiff_t>(leading_));
+    std::vector<std::int64_t> at(leading_, 0);
+    std::size_t i = 0;
+    do {
+        std::int64_t offset = 0;
+        for (std::size_t a = 0; a < leading_; a++) offset += at[a] * strides[2 + a];
+        f(i++, view, offset);
+    } while (next(extents, &at));
+}
+
+bool Direct::pack(const DirectPlan &direct, const LayerWeights &weights, const QuantizationValues *q,
+                  void *packed) const {
+    bool finite = true;
+    for_each_leading_element([&](std::size_t i, WeightsView view, std::int64_t offset) {
+        view.data = static_cast<const char *>(weights.w) +
+                    offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+        char *const to = static_cast<char *>(packed) + i * direct.packed_bytes();
+        if (q) {
+            direct.pack(view, *q, to);
+        } else {
+            // With leading axes the bias is added once, when their taps have been summed.
+            finite &= direct.pack(view, leading_ ? nullptr : weights.b, to);
+        }
+    });
+    return finite;
+}
+
+// Packs the weights of another plan anew, for a variant that reads them otherwise.
+Status Direct::repack(const Direct &from) {
+    auto packed = std::make_shared<Packed>();
+    packed->facts = facts_;
+    packed->finite = from.packed_->finite;
+    const Block &bias = from.packed_->bias;
+    Block dense;
+    choose(packed.get());
+    if (!is_possible_) return refused();
+    Status status = copy_block(settings_.allocator, bias.data(), bias.size(), "biases", &packed->bias);
+    if (status) status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &dense);
+    if (!status) return status;
+    from.for_each_leading_element([&](std::size_t i, const WeightsView &view, std::int64_t offset) {
+        const auto *const data =
+            static_cast<const char *>(from.packed_->block.data()) + i * from.direct_.packed_bytes();
+        from.direct_.unpack(view, quantization_, data,
+                            static_cast<char *>(dense.data()) +
+                                offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype)));
+    });
+    status = pack_all({dense.data(), packed->bias.data()}, packed.get());
+    if (!status) return status;
+    packed_ = std::move(packed);
+    return Status();
+}
+
+void Direct::prepare(const DirectPlan &direct, const QuantizationValues &q, const void *packed, const void *b,
+                     void *epilogue) const {
+    const auto *from = static_cast<const char *>(packed);
+    auto *to = static_cast<char *>(epilogue);
+    for (std::int64_t i = 0; i < leading_elements(); i++) {
+        direct.prepare(q, from, leading_ ? nullptr : b, to); // for the bias see pack()
+        from += direct.packed_bytes();
+        to += direct.epilogue_bytes();
+    }
+}
+
+} // namespace convtranspose

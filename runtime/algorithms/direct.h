@@ -1,0 +1,102 @@
+// The direct algorithm: one kernel computes the layer as it is. Axes beyond the innermost three, the leading axes, are gone through
+// position by position, each the sum of the kernel's results over the taps of those axes.
+#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
+#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "kernels/post_ops.h"
+
+namespace convtranspose {
+
+class Direct : public AlgorithmPlan {
+  public:
+    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
+                                                  UnsupportedReason *why);
+
+    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
+    std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem &problem) const override;
+    Status run(const RunTensors &tensors, char *workspace) const override;
+
+    std::string summary() const override;
+    std::string reason(const ChoiceReason &why) const override;
+    bool follows_record() const override { return recorded_; }
+    const DirectPlan &direct() const override { return direct_; }
+    bool weights_at_run_time() const override { return packed_ == nullptr; }
+    bool applies_post_ops() const override { return leading_ == 0; }
+    std::uint64_t workspace_bytes() const override {
+        return run_packed_bytes_ + run_epilogue_bytes_ + direct_bytes_ + partial_bytes_ + dense_y_bytes_;
+    }
+    std::size_t packed_bytes() const override { return packed_ ? packed_->block.size() + epilogue_.size() : 0; }
+    bool shares_weights_of(const AlgorithmPlan &other) const override;
+    void for_each_kernel(const std::function<void(const char *)> &f) const override;
+    std::vector<Candidate> take_candidates() override { return std::move(candidates_); }
+
+  private:
+    // Weights as direct plans read them: one block for each kernel element of the leading axes, so one where there are none.
+    struct Packed {
+        Block block;
+        bool finite = true;
+        WeightFacts facts; // quantized only
+        Block bias;        // (M) as given; empty: none
+        PackedLayout layout;
+    };
+
+    explicit Direct(const AlgorithmProblem &problem);
+    void pose(bool single_positions, bool constant_weights);
+    void choose(const Packed *packed);
+    const Candidate *cheapest() const;
+    const Candidate *tuned(std::string *note) const;
+    Status refused() const;
+    bool names_a_kernel() const;
+    bool has_packed_otherwise() const;     // whether a candidate is refused for its packing alone
+    std::int64_t leading_elements() const; // kernel elements of the leading axes
+    template<typename F>
+    void for_each_leading_element(const F &f) const;
+
+    Status take_weights(const LayerWeights &weights, std::shared_ptr<Packed> packed);
+    Status pack_all(const LayerWeights &weights, Packed *packed) const;
+    Status repack(const Direct &from);
+    bool pack(const DirectPlan &direct, const LayerWeights &weights, const QuantizationValues *q, void *packed) const;
+    void prepare(const DirectPlan &direct, const QuantizationValues &q, const void *packed, const void *b,
+                 void *epilogue) const;
+    void plan_fallbacks();
+    Status finish();
+
+    const DirectPlan *direct_for(const RunTensors &tensors, void *workspace) const;
+    void run_leading(const DirectPlan &direct, const RunTensors &tensors, DirectPlan::Operands operands,
+                     char *workspace) const;
+
+    const Geometry &geometry_;
+    const PlanSettings &settings_;
+    const QuantizationValues *quantization_; // null: of a float layer, or it arrives with each run
+    const TuningRecord *record_;
+    std::size_t leading_ = 0;
+    SpatialProblem problem_; // without the leading axes
+    std::vector<Candidate> candidates_;
+    std::string why_;                             // this kernel
+    bool is_possible_ = false, recorded_ = false; // some kernel can; it is the one that a tuning record names
+    WeightFacts facts_;
+    DirectPlan direct_;
+    PostOpsCall post_ops_;
+    // Weights that arrive at run time may be such as direct_ must not be used for: an inf or a NaN among them, or sums that do not
+    // fit. Then the first of these that may is run; the last is the reference.
+    std::vector<DirectPlan> fallbacks_;
+    std::shared_ptr<const Packed> packed_;
+    Block epilogue_; // of constant weights: one for each element of the leading axes
+    // The workspace, in this order: packed weights and epilogue of the run, the direct plan's own, sums over the leading axes, y. The
+    // last is for a single output channel that comes last: it leaves the columns of y apart if y is a crop, where kernels that store
+    // runs of a row cannot write.
+    std::uint64_t run_packed_bytes_ = 0, run_epilogue_bytes_ = 0, direct_bytes_ = 0, partial_bytes_ = 0,
+                  dense_y_bytes_ = 0;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
