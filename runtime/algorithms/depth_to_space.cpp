@@ -145,7 +145,7 @@ Geometry DepthToSpace::geometry_of(const Layer &layer) const {
     g.post_ops = {};
     g.y_order = YOrder::kChannels;
     g.batch = g.x_shape[0] = g.y_shape[0] = images_;
-    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    const DimensionOrder at = g.dimensions();
     for (std::size_t a = 0; a < g.axes.size(); a++) {
         const Residues &r = layer.axes[a];
         AxisGeometry &axis = g.axes[a];
@@ -160,9 +160,9 @@ Geometry DepthToSpace::geometry_of(const Layer &layer) const {
         g.out_channels *= r.count;
         g.w_shape[2 + a] = r.taps;
         g.w_shape[1] *= r.count;
-        g.y_shape[(last ? 1 : 2) + a] = r.q_count;
+        g.y_shape[at.first_axis + a] = r.q_count;
     }
-    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
+    g.y_shape[at.channel] = g.out_channels;
     return g;
 }
 
@@ -323,7 +323,6 @@ void DepthToSpace::plan_workspace() {
 }
 
 Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
-    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     char *const depth = workspace + layer_bytes_;
     if (has_gaps(geometry_)) fill_with_bias(t);
     const auto tasks = static_cast<std::size_t>(geometry_.batch / images_) * layers_.size();
@@ -337,7 +336,7 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
         own.x_strides = t.x_strides;
         own.y = depth;
         own.y_strides = t.y_strides; // of the same rank
-        const std::size_t c_at = last ? g.y_shape.size() - 1 : 1;
+        const std::size_t c_at = geometry_.dimensions().channel;
         std::int64_t stride = g.out_channels;
         own.y_strides[c_at] = 1;
         for (std::size_t i = g.y_shape.size(); i-- > 0;) {
@@ -355,7 +354,7 @@ void DepthToSpace::fill_with_bias(const RunTensors &t) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     // Runs of the innermost positions that lie together, of all channels or of one.
-    const std::size_t rank = geometry_.y_shape.size(), first_axis = last ? 1 : 2;
+    const std::size_t rank = geometry_.y_shape.size(), first_axis = geometry_.dimensions().first_axis;
     const std::int64_t channels = last ? geometry_.y_shape.back() : 1;
     std::size_t outer = last ? rank - 1 : rank;
     std::int64_t run = channels, runs = 1;
@@ -391,8 +390,8 @@ void DepthToSpace::fill_with_bias(const RunTensors &t) const {
 void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t first_image,
                              const RunTensors &t) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t rank = geometry_.y_shape.size(), axes = geometry_.axes.size(), first = last ? 1 : 2;
+    const DimensionOrder at = geometry_.dimensions();
+    const std::size_t axes = geometry_.axes.size(), first = at.first_axis;
     // Of the axes outside of w, the two that there may be, outermost first.
     struct Outer {
         std::int64_t q_begin = 0, q_count = 1, first = 0, count = 1, stride = 1, dilation = 1, pad = 0, out = 1,
@@ -413,7 +412,7 @@ void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t
     }
     const Residues &w = layer.axes.back();
     const AxisGeometry &w_axis = geometry_.axes.back();
-    const std::int64_t w_stride = t.y_strides[first + axes - 1], c_stride = t.y_strides[last ? rank - 1 : 1];
+    const std::int64_t w_stride = t.y_strides[at.last_axis], c_stride = t.y_strides[at.channel];
     const std::int64_t residues = outer[0].count * outer[1].count * w.count,
                        channels = geometry_.out_channels * residues;
     const auto rows = static_cast<std::size_t>(images_ * outer[0].q_count * outer[1].q_count);

@@ -110,7 +110,7 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
 void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
                          char *workspace) const {
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t first_axis = channels_last ? 1 : 2; // of the leading axes in x and y
+    const std::size_t first_axis = geometry_.dimensions().first_axis; // of the leading axes in x and y
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
@@ -127,7 +127,7 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
     for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
     if (channels_last) inner.push_back(problem_.geometry.out_channels);
     const auto elements = static_cast<std::size_t>(volume(inner));
-    const std::size_t channel = channels_last ? inner.size() - 1 : 1;
+    const std::size_t channel = dimension_order(geometry_.layout, inner.size()).channel;
     char *const partial = workspace;
     auto *const total = reinterpret_cast<double *>(partial + round_up(elements * convt_dtype_size(problem_.y_dtype)));
     const char *const packed = static_cast<const char *>(operands.packed);

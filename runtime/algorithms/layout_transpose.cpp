@@ -161,10 +161,10 @@ Geometry LayoutTranspose::inner(std::int64_t block) const {
     g.batch = images_;
     g.in_channels = g.group * geometry_.in_channels_per_group();
     g.out_channels = g.group * geometry_.out_channels_per_group();
-    const bool last = g.layout == CONVT_CHANNELS_LAST;
+    const DimensionOrder at = g.dimensions();
     g.x_shape[0] = g.y_shape[0] = g.batch;
-    g.x_shape[last ? g.x_shape.size() - 1 : 1] = g.in_channels;
-    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
+    g.x_shape[at.channel] = g.in_channels;
+    g.y_shape[at.channel] = g.out_channels;
     g.w_shape[0] = g.in_channels;
     if (strips_ > 1) {
         const Strip own = strip(block);
@@ -174,8 +174,8 @@ Geometry LayoutTranspose::inner(std::int64_t block) const {
         axis.pad_begin += own.y_begin - own.x_begin * axis.stride;
         axis.output_padding = 0;
         axis.pad_end = (axis.in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.out - axis.pad_begin;
-        g.x_shape[last ? 1 : 2] = axis.in;
-        g.y_shape[last ? 1 : 2] = axis.out;
+        g.x_shape[at.first_axis] = axis.in;
+        g.y_shape[at.first_axis] = axis.out;
     }
     return g;
 }
@@ -357,11 +357,10 @@ Status LayoutTranspose::run(const RunTensors &t, char *workspace) const {
 Status LayoutTranspose::run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
     const Geometry &inner = block.plan->geometry();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    const std::size_t c_at = geometry_.layout == CONVT_CHANNELS_LAST ? t.x_strides.size() - 1 : 1;
-    const std::size_t axis_at = geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2;
+    const DimensionOrder at = geometry_.dimensions();
     const auto offset = [&](const Strides &strides, std::int64_t channels, std::int64_t begin) { // channels: of a group
-        return (image * images_ * strides[0] + block.first_group * channels * strides[c_at] +
-                begin * strides[axis_at]) *
+        return (image * images_ * strides[0] + block.first_group * channels * strides[at.channel] +
+                begin * strides[at.first_axis]) *
                size;
     };
     const char *const x =

@@ -153,7 +153,7 @@ std::vector<OutputParts::Part> OutputParts::parts_of(const Cuts &cuts) const {
                 axis.pad_begin += cuts[a][i];
                 axis.pad_end += axis.out - cuts[a][i + 1];
                 axis.out = cuts[a][i + 1] - cuts[a][i];
-                with.geometry.y_shape[(geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2) + a] = axis.out;
+                with.geometry.y_shape[geometry_.dimensions().first_axis + a] = axis.out;
                 longer.push_back(std::move(with));
             }
         }
@@ -237,7 +237,7 @@ std::string OutputParts::summary() const {
 }
 
 Status OutputParts::run(const RunTensors &t, char *workspace) const {
-    const std::size_t first_axis = geometry_.layout == CONVT_CHANNELS_LAST ? 1 : 2;
+    const std::size_t first_axis = geometry_.dimensions().first_axis;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     return run_by(parallel_, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
         const Part &part = parts_[i];

@@ -53,10 +53,10 @@ Geometry PhasesAsChannels::layer(const Residues &residues, std::int64_t q_begin,
     w.pad_end = w.in - 1 + w.kernel - w.out - w.pad_begin;
     w.kernel_step = -1;
     w.offset_step = 1;
-    const bool last = g.layout == CONVT_CHANNELS_LAST;
-    g.x_shape[last ? g.x_shape.size() - 1 : 1] = g.in_channels;
-    g.y_shape[last ? g.y_shape.size() - 1 : 1] = g.out_channels;
-    g.y_shape[last ? g.y_shape.size() - 2 : g.y_shape.size() - 1] = q_count;
+    const DimensionOrder at = g.dimensions();
+    g.x_shape[at.channel] = g.in_channels;
+    g.y_shape[at.channel] = g.out_channels;
+    g.y_shape[at.last_axis] = q_count;
     g.w_shape[0] = g.in_channels;
     g.w_shape[1] = g.out_channels;
     g.w_shape.back() = residues.taps;
@@ -241,7 +241,8 @@ Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {
 
 Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char *workspace) const {
     const AxisGeometry &axis = geometry_.axes.back();
-    const std::size_t rank = t.y_strides.size(), c_at = folds() ? rank - 1 : 1, w_at = folds() ? rank - 2 : rank - 1;
+    const std::size_t rank = t.y_strides.size(), c_at = geometry_.dimensions().channel,
+                      w_at = geometry_.dimensions().last_axis;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const std::int64_t group = folds() ? 0 : piece.channel / geometry_.out_channels_per_group();

@@ -62,6 +62,15 @@ inline std::int64_t volume(const Shape &shape) {
     return n;
 }
 
+// Where a tensor of so many dimensions has its channels and its spatial axes.
+struct DimensionOrder {
+    std::size_t channel, first_axis, last_axis;
+};
+inline DimensionOrder dimension_order(convt_layout layout, std::size_t rank) {
+    if (layout == CONVT_CHANNELS_LAST) return {rank - 1, 1, rank - 2};
+    return {1, 2, rank - 1};
+}
+
 // The shape, or the strides, of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
 template<typename ForEachAxis>
 void move_channels(ForEachAxis *shape, convt_layout to) {

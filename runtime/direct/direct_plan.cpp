@@ -27,11 +27,11 @@ OperandTypes types_of(const Variant &v) {
 
 TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides) {
     TensorStrides s;
-    const bool channels_last = geometry.layout == CONVT_CHANNELS_LAST;
+    const DimensionOrder at = dimension_order(geometry.layout, strides.size());
     s.n = strides.front();
-    s.c = channels_last ? strides.back() : strides[1];
-    const std::size_t last = strides.size() - (channels_last ? 2 : 1);
-    for (std::size_t a = 0; a < std::min(geometry.axes.size(), s.axes.size()); a++) s.axes[a] = strides[last - a];
+    s.c = strides[at.channel];
+    for (std::size_t a = 0; a < std::min(geometry.axes.size(), s.axes.size()); a++)
+        s.axes[a] = strides[at.last_axis - a];
     return s;
 }
 

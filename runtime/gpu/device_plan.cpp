@@ -13,55 +13,6 @@ namespace convtranspose {
 
 namespace {
 
-// Columns of the tables that kernels by residue read (generators/gpu_conv_transpose.h).
-constexpr std::size_t kElementColumns = 4, kPartColumns = 8;
-
-std::int64_t count(const Shape &shape) {
-    std::int64_t n = 1;
-    for (const std::int64_t extent : shape) n *= extent;
-    return n;
-}
-
-// Elements from the first to the last.
-std::int64_t span_of(const Shape &shape, const Strides &strides) {
-    std::int64_t last = 0;
-    for (std::size_t i = 0; i < shape.size(); i++) last += (std::max<std::int64_t>(shape[i], 1) - 1) * strides[i];
-    return last + 1;
-}
-
-bool is_dense(const Shape &shape, const Strides &strides) {
-    const Strides dense = dense_strides(shape);
-    for (std::size_t i = 0; i < shape.size(); i++) {
-        if (shape[i] > 1 && strides[i] != dense[i]) return false;
-    }
-    return true;
-}
-
-// Copies rows along the last axis, which is dense on both sides; from or to has gaps.
-void copy_rows(const Shape &shape, std::size_t size, const char *from, const Strides &from_strides, char *to,
-               const Strides &to_strides) {
-    std::vector<std::int64_t> at(shape.size(), 0);
-    const auto bytes = static_cast<std::size_t>(shape.back()) * size;
-    for (bool more = true; more;) {
-        std::int64_t source = 0, target = 0;
-        for (std::size_t i = 0; i + 1 < shape.size(); i++) {
-            source += at[i] * from_strides[i];
-            target += at[i] * to_strides[i];
-        }
-        std::memcpy(to + target * static_cast<std::int64_t>(size), from + source * static_cast<std::int64_t>(size),
-                    bytes);
-        more = false;
-        for (std::size_t i = shape.size() - 1; i-- > 0 && !more;) {
-            more = ++at[i] < shape[i];
-            if (!more) at[i] = 0;
-        }
-    }
-}
-
-halide_type_t type_on_device(convt_dtype dtype) {
-    return dtype == CONVT_BF16 || dtype == CONVT_F16 ? halide_type_t(halide_type_uint, 16) : type_of(dtype);
-}
-
 std::size_t w_size(const DeviceVariant &v) {
     return v.block > 1 ? 1 : v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype));
 }
@@ -135,6 +86,7 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     }
     std::sort(sorted.begin(), sorted.end(), [](auto *a, auto *b) { return a->cost < b->cost; });
     able_.clear();
+    if (kernel == &kernel_) kernels_ = {best->variant->name};
     for (const DeviceChoice *c : sorted) able_.push_back(c->variant->name);
 
     const Geometry &g = problem_.geometry;
@@ -236,7 +188,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
         for (std::size_t i = 0; i < residues; i++) {
             std::array<std::int32_t, kPartColumns> part = parts[i];
             part[5] = static_cast<std::int32_t>(s * kernel->chunks);
-            part[6] = static_cast<std::int32_t>(s * count(problem_.geometry.y_shape));
+            part[6] = static_cast<std::int32_t>(s * volume(problem_.geometry.y_shape));
             part[7] = -1;
             parts.push_back(part);
         }
@@ -313,8 +265,9 @@ Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues
 }
 
 Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-                          const QuantizationValues *quantization, const void *w, const void *b,
-                          std::unique_ptr<DevicePlan> *plan) {
+                          const QuantizationValues *quantization, const LayerWeights &weights_given,
+                          std::unique_ptr<ProblemPlan> *plan) {
+    const void *const w = weights_given.w, *const b = weights_given.b;
     if (geometry.axes.size() > 3) {
         return Status(CONVT_UNSUPPORTED,
                       concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
@@ -366,9 +319,9 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
         if (!status) return status;
     }
     // What sums in parts need is allocated now, so that there is enough memory, or not, at planning time.
-    if (p->kernel_.choice.splits > 1 && count(geometry.y_shape)) {
+    if (p->kernel_.choice.splits > 1 && volume(geometry.y_shape)) {
         Workspace workspace;
-        status = p->ensure(static_cast<std::uint64_t>(p->kernel_.choice.splits * count(geometry.y_shape)) *
+        status = p->ensure(static_cast<std::uint64_t>(p->kernel_.choice.splits * volume(geometry.y_shape)) *
                                convt_dtype_size(sum_dtype(geometry.dtype)),
                            &workspace.parts);
         if (!status) return status;
@@ -378,7 +331,7 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
     return Status();
 }
 
-Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<DevicePlan> *plan) const {
+Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
     std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_));
     p->quantization_ = quantization_;
     p->constant_ = constant_;
@@ -391,247 +344,6 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<DevicePlan>
         p->request_.variant = request_.variant;
     }
     if (status) *plan = std::move(p);
-    return status;
-}
-
-Status DevicePlan::call(DeviceFunction function, KernelArguments *arguments, void *stream) const {
-    DeviceError error;
-    return device_->backend().call(device_->get(), stream, function, arguments->data(), &error) ? Status()
-                                                                                                : to_status(error);
-}
-
-Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q,
-                              const Placed &x, const Placed &y, void *stream) const {
-    const Geometry &g = problem_.geometry;
-    const DeviceVariant &v = *kernel.choice.variant;
-    const std::array<AxisPlan, 3> &axes = problem_.plan;
-    const auto of_axes = [&](std::int64_t (*f)(const AxisPlan &)) {
-        return std::array<std::int64_t, 3>{f(axes[0]), f(axes[1]), f(axes[2])};
-    };
-    const auto divisors = [&](std::int64_t (*f)(const AxisPlan &)) {
-        return std::array<Divisor, 3>{Divisor(f(axes[0])), Divisor(f(axes[1])), Divisor(f(axes[2]))};
-    };
-    const auto in = [](const AxisPlan &a) { return a.geometry.in; };
-    const auto out = [](const AxisPlan &a) { return a.geometry.out; };
-    const auto stride = [](const AxisPlan &a) { return a.geometry.stride; };
-    const halide_type_t s32(halide_type_int, 32), f32(halide_type_float, 32);
-    const halide_type_t w_type =
-        !v.integers ? type_of(sum_dtype(v.x_dtype)) : halide_type_t(halide_type_int, v.block > 1 ? 8 : 16);
-    const halide_type_t sum_type = v.integers ? s32 : w_type;
-    const PackedLayout &layout = kernel.layout;
-
-    KernelArguments a(device_->backend().interface());
-    a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});
-    if (v.family == DeviceFamily::kEach) {
-        a.add_buffer(operands.w, w_type, {layout.weights()});
-    } else if (v.block > 1) {
-        a.add_buffer(
-            operands.w, w_type,
-            {layout.block, layout.oc_tile, layout.blocks(), layout.taps_volume(), layout.group * layout.tiles()});
-    } else {
-        a.add_buffer(operands.w, w_type,
-                     {layout.oc_tile, layout.ic, layout.taps_volume(), layout.group * layout.tiles()});
-    }
-    a.add_buffer(operands.bias, sum_type, {q ? epilogue_of(layout, axes).bias_count() : layout.biases()});
-    // Floats have no factors.
-    a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? 2 : 1});
-    a.add_all(of_axes(in));
-    a.add_all(x.strides.axes);
-    a.add(x.strides.c);
-    a.add(x.strides.n);
-    a.add_all(y.strides.axes);
-    a.add(y.strides.c);
-    a.add(y.strides.n);
-    a.add(y.span);
-    a.add(g.batch);
-    a.add(layout.ic);
-    const std::int64_t s8 = g.dtype == CONVT_S8 ? 128 : 0; // read as u8, with its sign flipped
-    const OutputRange range = q ? output_range(*q, g) : OutputRange();
-    a.add(s8);
-    a.add(q ? q->x_zero_point + s8 : 0);
-    a.add(std::int64_t{range.zero_point});
-    a.add(range.least);
-    a.add(range.most);
-    if (v.family == DeviceFamily::kEach) {
-        for (std::size_t i = 0; i < 3; i++) {
-            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].residues});
-        }
-        a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
-        a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));
-        a.add_all(layout.taps);
-        const bool groups = layout.oc_tile == 0;
-        a.add(groups ? 1 : layout.taps_volume() * layout.ic);
-        a.add(groups ? layout.group : layout.ic);
-        a.add(std::int64_t{1});
-        a.add(g.out_channels);
-        a.add_divisors(divisors(out));
-        a.add_divisors(divisors(stride));
-        a.add(Divisor(layout.oc));
-    } else {
-        a.add_buffer(kernel.elements.get(), s32, {std::int64_t{kElementColumns}, kernel.element_count});
-        a.add_buffer(kernel.parts.get(), s32, {std::int64_t{kPartColumns}, kernel.part_count});
-        a.add_all(of_axes(out));
-        a.add(layout.oc);
-        a.add(Divisor(layout.tiles()));
-        a.add_divisors(divisors([](const AxisPlan &p) { return p.q_extent(); }));
-        a.add_all(of_axes(stride));
-        a.add(kernel.most_elements);
-        a.add(kernel.chunks);
-    }
-    a.add_buffer(y.memory, type_on_device(v.y_dtype), {y.span});
-    return call(v.run, &a, stream);
-}
-
-Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
-                               void *stream) const {
-    const Geometry &g = problem_.geometry;
-    const DeviceVariant &v = *kernel.choice.combine;
-    struct Axis {
-        std::int64_t extent, part, residual, y;
-    };
-    std::array<Axis, 5> axes;
-    for (std::size_t i = 0; i < 3; i++) {
-        axes[i] = {problem_.axes[i].out, parts.strides.axes[i], residual.strides.axes[i], y.strides.axes[i]};
-    }
-    axes[3] = {g.out_channels, parts.strides.c, residual.strides.c, y.strides.c};
-    axes[4] = {g.batch, parts.strides.n, residual.strides.n, y.strides.n};
-    // Neighbouring threads write neighbouring elements.
-    std::stable_sort(axes.begin(), axes.end(), [](const Axis &a, const Axis &b) {
-        return (a.extent == 1 ? INT64_MAX : a.y) < (b.extent == 1 ? INT64_MAX : b.y);
-    });
-    KernelArguments a(device_->backend().interface());
-    a.add_buffer(parts.memory, type_on_device(v.x_dtype), {parts.span});
-    const Placed &other = residual.memory ? residual : y; // not looked at where there is none
-    a.add_buffer(other.memory, type_on_device(v.y_dtype), {other.span});
-    std::array<Divisor, 5> extents;
-    for (std::size_t i = 0; i < 5; i++) extents[i] = Divisor(axes[i].extent);
-    a.add_divisors(extents);
-    for (const Axis &axis : axes) a.add(axis.part);
-    for (const Axis &axis : axes) a.add(axis.residual);
-    for (const Axis &axis : axes) a.add(axis.y);
-    a.add(std::int64_t{kernel.choice.splits});
-    a.add(count(g.y_shape)); // between parts
-    a.add(count(g.y_shape));
-    a.add(y.span);
-    a.add(std::int64_t{residual.memory != 0});
-    a.add(std::int64_t{g.post_ops.activation});
-    a.add(g.post_ops.alpha);
-    a.add(g.post_ops.beta);
-    a.add_buffer(y.memory, type_on_device(v.y_dtype), {y.span});
-    return call(v.run, &a, stream);
-}
-
-// Puts a tensor on the device; of one in host memory the copy is the run's own. data: null: it is not copied.
-Status DevicePlan::place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides,
-                         std::size_t size, void *stream, Workspace *workspace, DeviceMemory *own,
-                         Placed *placed) const {
-    const Geometry &g = problem_.geometry;
-    if (memory == CONVT_DEVICE_MEMORY) {
-        placed->strides = tensor_strides(g, strides);
-        placed->span = span_of(shape, strides);
-        Status status = placed->wrapped.wrap(device_, data);
-        placed->memory = placed->wrapped.get();
-        return status;
-    }
-    placed->strides = tensor_strides(g, dense_strides(shape));
-    placed->span = std::max<std::int64_t>(count(shape), 1);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(count(shape)) * size;
-    Status status = ensure(bytes, own);
-    if (!status) return status;
-    placed->memory = own->get();
-    if (bytes == 0 || !data) return Status();
-    if (!is_dense(shape, strides)) {
-        status = host_block(bytes, &workspace->host);
-        if (!status) return status;
-        copy_rows(shape, size, static_cast<const char *>(data), strides, static_cast<char *>(workspace->host.data()),
-                  dense_strides(shape));
-        data = workspace->host.data();
-    }
-    return own->upload(stream, data, bytes);
-}
-
-Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
-    const Geometry &g = problem_.geometry;
-    void *const stream = t.stream;
-    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
-
-    const Kernel *kernel = &kernel_;
-    const Weights *weights = constant_.get(), *epilogue = weights;
-    Status status;
-    if (!constant_) {
-        status = pack(*kernel, q, t.w, t.b, stream, &workspace->host, &workspace->weights);
-        if (status && !workspace->weights.finite && any_weights_.choice.variant) {
-            kernel = &any_weights_;
-            status = pack(*kernel, q, t.w, t.b, stream, &workspace->host, &workspace->weights);
-        }
-        weights = epilogue = &workspace->weights;
-    } else if (t.quantization) {
-        const void *const b = bias_.empty() ? nullptr : bias_.data();
-        status = upload_factors(*kernel, *q, constant_->sums, b, stream, &workspace->host, &workspace->weights);
-        epilogue = &workspace->weights;
-    }
-    if (!status) return status;
-    const Operands operands = {weights->w.get(), epilogue->bias.get(), epilogue->factors.get()};
-
-    Placed x, y, residual;
-    const std::size_t size = convt_dtype_size(g.y_dtype);
-    status =
-        place(t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype), stream, workspace, &workspace->x, &x);
-    if (status && t.residual) {
-        status = place(t.residual, t.residual_memory, g.y_shape, t.residual_strides, size, stream, workspace,
-                       &workspace->residual, &residual);
-    }
-    if (status) {
-        const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else it is copied afterwards
-        status = place(data, t.y_memory, g.y_shape, t.y_strides, size, stream, workspace, &workspace->y, &y);
-    }
-    if (!status) return status;
-
-    const DeviceChoice &choice = kernel->choice;
-    if (choice.splits > 1) {
-        Placed parts;
-        parts.strides = tensor_strides(g, dense_strides(g.y_shape));
-        parts.span = count(g.y_shape) * choice.splits;
-        status =
-            ensure(static_cast<std::uint64_t>(parts.span) * convt_dtype_size(sum_dtype(g.dtype)), &workspace->parts);
-        parts.memory = workspace->parts.get();
-        if (status) status = run_kernel(*kernel, operands, q, x, parts, stream);
-        if (status) status = run_combine(*kernel, parts, residual, y, stream);
-    } else {
-        status = run_kernel(*kernel, operands, q, x, y, stream);
-        if (status && choice.combine) status = run_combine(*kernel, y, residual, y, stream);
-    }
-    if (!status || t.y_memory == CONVT_DEVICE_MEMORY) return status;
-    const std::uint64_t bytes = static_cast<std::uint64_t>(count(g.y_shape)) * size;
-    if (is_dense(g.y_shape, t.y_strides)) return workspace->y.download(stream, t.y, bytes);
-    status = host_block(bytes, &workspace->host);
-    if (status) status = workspace->y.download(stream, workspace->host.data(), bytes);
-    if (status) {
-        copy_rows(g.y_shape, size, static_cast<const char *>(workspace->host.data()), dense_strides(g.y_shape),
-                  static_cast<char *>(t.y), t.y_strides);
-    }
-    return status;
-}
-
-Status DevicePlan::run(const RunTensors &t) const {
-    if (count(problem_.geometry.y_shape) == 0) return Status();
-    Workspace workspace;
-    {
-        // One that this stream used: what it still does there comes first. Or one that was never used.
-        const std::lock_guard<Mutex> lock(mutex_);
-        auto found = std::find_if(free_.begin(), free_.end(),
-                                  [&](const Workspace &w) { return !w.used || w.stream == t.stream; });
-        if (found != free_.end()) {
-            workspace = std::move(*found);
-            *found = std::move(free_.back());
-            free_.pop_back();
-        }
-    }
-    workspace.stream = t.stream;
-    workspace.used = true;
-    Status status = run_in(t, &workspace);
-    const std::lock_guard<Mutex> lock(mutex_);
-    free_.push_back(std::move(workspace));
     return status;
 }
 

@@ -16,6 +16,7 @@
 #include "gpu/kernel_arguments.h"
 #include "gpu/open_device.h"
 #include "kernels/tuning.h"
+#include "plan/problem_plan.h"
 #include "problem/geometry.h"
 
 namespace convtranspose {
@@ -28,24 +29,28 @@ struct DeviceRequest {
     const Tuning *tuning = nullptr; // as PlanSettings has it
 };
 
-class DevicePlan {
+class DevicePlan : public ProblemPlan {
   public:
     // As LayerPlan::create().
     static Status create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-                         const QuantizationValues *quantization, const void *w, const void *b,
-                         std::unique_ptr<DevicePlan> *plan);
-    Status reshape(const Geometry &geometry, std::unique_ptr<DevicePlan> *plan) const;
-    Status run(const RunTensors &tensors) const;
+                         const QuantizationValues *quantization, const LayerWeights &weights,
+                         std::unique_ptr<ProblemPlan> *plan);
+    Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override;
+    Status run(const RunTensors &tensors, void *workspace) const override;
 
-    const Geometry &geometry() const { return problem_.geometry; }
-    bool weights_at_run_time() const { return constant_ == nullptr; }
-    const std::optional<QuantizationValues> &quantization() const { return quantization_; }
-    const DeviceTable &table() const { return device_->table(); }
-    const DeviceVariant &variant() const { return *kernel_.choice.variant; }
-    std::size_t packed_bytes() const;
-    const std::vector<const char *> &able() const { return able_; } // names of what can, by cost
-    const std::string &explanation() const { return explanation_; }
-    const std::string &key() const { return key_; } // that tuning records know the problem by
+    bool weights_at_run_time() const override { return constant_ == nullptr; }
+    const std::optional<QuantizationValues> &quantization() const override { return quantization_; }
+    std::size_t workspace_bytes() const override { return 0; }
+    std::size_t packed_bytes() const override;
+    int threads() const override { return 1; }
+    bool is_on_device() const override { return true; }
+    const char *isa() const override { return device_->table().kind; }
+    const char *variant() const override { return kernel_.choice.variant->name; }
+    const char *algorithm() const override { return "direct"; }
+    const std::vector<const char *> &able() const override { return able_; } // by estimate
+    const std::vector<const char *> &kernels() const override { return kernels_; }
+    const std::string &key() const override { return key_; }
+    const std::string &explanation() const override { return explanation_; }
 
   private:
     // A variant for this problem: how weights are packed for it, and its tables of taps on the device.
@@ -102,6 +107,9 @@ class DevicePlan {
                       const Placed &y, void *stream) const;
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
                        void *stream) const;
+    void add_weights(const Kernel &kernel, const Operands &operands, halide_type_t type,
+                     KernelArguments *arguments) const;
+    void add_taps(const Kernel &kernel, KernelArguments *arguments) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
     void explain(const std::vector<DeviceChoice> &choices, const std::string &note);
 
@@ -116,7 +124,7 @@ class DevicePlan {
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
     std::vector<char> bias_; // (M) of constant weights of quantized layers, whose scales may be those of a run
-    std::vector<const char *> able_;
+    std::vector<const char *> able_, kernels_; // names; of the latter one
     std::string explanation_, key_;
 
     mutable Mutex mutex_;

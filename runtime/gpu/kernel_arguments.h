@@ -12,6 +12,9 @@
 
 namespace convtranspose {
 
+// Columns of the tables that kernels by residue read (generators/gpu_conv_transpose.h).
+constexpr std::size_t kElementColumns = 4, kPartColumns = 8;
+
 // n / value = (n * multiplier) >> shift for n < 2^31 and value > 0.
 struct Divisor {
     std::int32_t value = 1;

@@ -11,13 +11,13 @@ Status none() { return Status(CONVT_UNSUPPORTED, "no devices are built in"); }
 } // namespace
 
 Status DevicePlan::create(const Geometry &, const DeviceRequest &, const Allocator &, const QuantizationValues *,
-                          const void *, const void *, std::unique_ptr<DevicePlan> *) {
+                          const LayerWeights &, std::unique_ptr<ProblemPlan> *) {
     return none();
 }
 
-Status DevicePlan::reshape(const Geometry &, std::unique_ptr<DevicePlan> *) const { return none(); }
+Status DevicePlan::reshape(const Geometry &, std::unique_ptr<ProblemPlan> *) const { return none(); }
 
-Status DevicePlan::run(const RunTensors &) const { return none(); }
+Status DevicePlan::run(const RunTensors &, void *) const { return none(); }
 
 std::size_t DevicePlan::packed_bytes() const { return 0; }
 

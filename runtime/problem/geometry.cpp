@@ -232,7 +232,7 @@ Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     if (Status status = check_bytes("x", x, problem.dtype); !status) return status;
     if (Status status = check_bytes("w", w, geometry->w_dtype); !status) return status;
 
-    const std::size_t channel_axis = problem.layout == CONVT_CHANNELS_FIRST ? 1 : x.size() - 1;
+    const std::size_t channel_axis = dimension_order(problem.layout, x.size()).channel;
     geometry->batch = x[0];
     geometry->in_channels = x[channel_axis];
     geometry->group = problem.attributes.group;
@@ -306,7 +306,7 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
     }
     if (Status status = read_output_shape(attributes.output_shape, axes, &padding.output_shape); !status) return status;
 
-    const std::size_t first = geometry->layout == CONVT_CHANNELS_FIRST ? 2 : 1; // spatial axis of x
+    const std::size_t first = geometry->dimensions().first_axis;
     for (std::size_t i = 0; i < axes; ++i) {
         AxisGeometry axis;
         axis.in = geometry->x_shape[first + i];
@@ -396,7 +396,7 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
 }
 
 std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {
-    const std::size_t rank = geometry.x_shape.size(), first = geometry.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
+    const std::size_t rank = geometry.x_shape.size(), first = geometry.dimensions().first_axis;
     std::vector<std::size_t> left;
     std::size_t axes = geometry.axes.size();
     for (std::size_t i = rank; i-- > 0;) {
@@ -413,7 +413,7 @@ std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {
 }
 
 Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t> &dimensions) {
-    const std::size_t axes = geometry.axes.size(), first = geometry.layout == CONVT_CHANNELS_FIRST ? 2 : 1;
+    const std::size_t axes = geometry.axes.size(), first = geometry.dimensions().first_axis;
     Geometry g = geometry;
     if (dimensions.size() < geometry.x_shape.size()) g.given_x_shape = geometry.x_shape;
     g.axes.clear();

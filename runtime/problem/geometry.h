@@ -80,6 +80,7 @@ struct Geometry {
     bool y_channels_last() const {
         return y_order == YOrder::kLayout ? layout == CONVT_CHANNELS_LAST : y_order == YOrder::kChannels;
     }
+    DimensionOrder dimensions() const { return dimension_order(layout, x_shape.size()); }
     bool quantized() const { return dtype == CONVT_U8 || dtype == CONVT_S8; }
     std::int64_t in_channels_per_group() const { return in_channels / group; }
     std::int64_t out_channels_per_group() const { return out_channels / group; }

@@ -398,13 +398,14 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
 Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t first_image, std::int64_t begin,
                         std::int64_t end, char *columns, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t rank = t.x_strides.size(), c_at = last ? rank - 1 : 1, w_at = last ? rank - 2 : rank - 1;
+    const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
     RunTensors own;
     own.w = t.w;
     own.x_strides = own.y_strides = Strides(3);
-    const std::size_t own_c = last ? 2 : 1, own_p = last ? 1 : 2;
+    const DimensionOrder own_at = dimension_order(geometry_.layout, 3);
+    const std::size_t own_c = own_at.channel, own_p = own_at.first_axis;
     own.x_strides[0] = t.x_strides[0];
     own.x_strides[own_c] = t.x_strides[c_at];
     const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_, of_position = position_stride();

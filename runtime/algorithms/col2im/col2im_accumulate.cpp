@@ -104,8 +104,7 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
                         std::int64_t oc_begin, std::int64_t oc_end, const char *bias) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t rank = t.y_strides.size(), c_at = last ? rank - 1 : 1, w_at = last ? rank - 2 : rank - 1;
+    const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
     const std::int64_t lanes = kernel_->lanes, capacity = (strip_rows_ + kept_rows_) * row_;
     const auto axes = static_cast<std::size_t>(geometry_.axes.size());
 

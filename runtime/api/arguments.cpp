@@ -1,0 +1,332 @@
+#include "api/arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "base/once.h"
+#include "cpu/cpu.h"
+#include "kernels/kernel_tables.h"
+
+namespace convtranspose {
+
+namespace {
+
+bool built_in(Isa isa) {
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        if (variant_at(i).isa == isa) return true;
+    }
+    return false;
+}
+
+// Whether there is a way to compute of that name.
+bool names_something(const std::string &name) {
+    bool found = find_algorithm(name) != nullptr;
+    for_each_kernel_table([&](const KernelTable &table) {
+        for (std::size_t i = 0; i < table.variant_count; i++) found = found || name == table.variants[i].name;
+    });
+    return found;
+}
+
+bool names_something(const DeviceTable &table, const std::string &name) {
+    return std::any_of(table.variants, table.variants + table.variant_count,
+                       [&](const DeviceVariant &v) { return name == v.name; });
+}
+
+// Kernels count the elements of a tensor, as far as they are spread in memory, with 32 bits.
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
+
+Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
+    if (std::count(shape.begin(), shape.end(), 0)) return Status();
+    std::int64_t span = 1; // from the first element to the last
+    for (std::size_t i = 0; i < shape.size(); i++) {
+        std::int64_t step = 0;
+        if (shape[i] > 1 &&
+            (__builtin_mul_overflow(shape[i] - 1, strides[i], &step) || __builtin_add_overflow(span, step, &span))) {
+            return overflow(name, " spans more than 2^63 elements, may span at most ", kMostElements);
+        }
+    }
+    if (span <= kMostElements) return Status();
+    return overflow(name, " spans ", span, " elements, may span at most ", kMostElements);
+}
+
+// Two elements of a tensor must not share memory. Whether they do is hard to say in general, and easy of what callers have:
+// sorted by stride, each axis must step over all that those before it span.
+Status check_no_overlap(const char *name, const Shape &shape, const Strides &strides) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < shape.size(); i++) {
+        if (shape[i] == 0) return Status();
+        if (shape[i] > 1) order.push_back(i);
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
+    std::int64_t reach = 1;
+    for (const std::size_t i : order) {
+        if (strides[i] < reach) {
+            return invalid(name, " stride[", i, "] = ", strides[i], " must be at least ", reach,
+                           ", the elements that axes of smaller strides span: elements of ", name, " might overlap");
+        }
+        reach = strides[i] * (shape[i] - 1) + reach;
+    }
+    return Status();
+}
+
+// Weights that arrive with a run.
+Status check_run_weights(const convt_tensor *w, const convt_tensor *b, const Geometry &g) {
+    Strides strides;
+    if (!w) return invalid("w is missing: the plan was made without weights");
+    if (Status status = check_tensor("w", *w, g.w_dtype, g.w_shape, true, &strides); !status) return status;
+    if (!g.has_bias) return b ? invalid("b is given, but the problem has no bias") : Status();
+    if (!b) return invalid("b is missing: the problem has a bias");
+    return check_tensor("b", *b, g.b_dtype, {g.out_channels}, true, &strides);
+}
+
+// Scales and zero points that arrive with a run; *values: where they are kept.
+Status check_run_quantization(const convt_quantization *quantization, const ProblemPlan &plan, const Geometry &g,
+                              RunTensors *tensors, QuantizationValues *values) {
+    if (!quantization) {
+        if (g.quantized() && !plan.quantization()) {
+            return invalid("quantization is missing: the plan was made without it");
+        }
+        // Weights of the run are examined and packed with what was planned.
+        if (plan.quantization() && plan.weights_at_run_time()) tensors->quantization = &*plan.quantization();
+        return Status();
+    }
+    if (!g.quantized()) return invalid("quantization is given, but x is ", convt_dtype_name(g.dtype));
+    if (Status status = read_quantization(*quantization, g, values); !status) return status;
+    for (std::int64_t m = 0; !plan.weights_at_run_time() && m < g.out_channels; m++) {
+        const std::int32_t planned = plan.quantization()->w_zero_point_of(m), now = values->w_zero_point_of(m);
+        if (now == planned) continue;
+        return invalid("w_zero_point of output channel ", m, " is ", now, ", the weights were packed with ", planned);
+    }
+    tensors->quantization = values;
+    return Status();
+}
+
+// Tensors in device memory are for plans on a device, as are streams.
+Status check_memory(const ProblemPlan &plan, const convt_arguments &arguments) {
+    const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
+    for (const auto &[name, t] : {std::pair("x", x), {"w", w}, {"b", b}, {"residual", residual}, {"y", y}}) {
+        if (!t || raw(t->memory) == CONVT_HOST_MEMORY) continue;
+        if (raw(t->memory) != CONVT_DEVICE_MEMORY) {
+            return invalid(name, " has memory = ", raw(t->memory), ", which is not a convt_memory");
+        }
+        if (!plan.is_on_device()) return invalid(name, " is in device memory, the plan is for the CPU");
+        if (t == w || t == b) return invalid("weights that come with a run must be in host memory");
+    }
+    if (stream && !plan.is_on_device()) return invalid("stream is given, but the plan is for the CPU");
+    return Status();
+}
+
+} // namespace
+
+const char *dtype_name(int dtype) {
+    switch (dtype) {
+    case CONVT_F16: return "f16";
+    case CONVT_BF16: return "bf16";
+    case CONVT_F32: return "f32";
+    case CONVT_F64: return "f64";
+    case CONVT_U8: return "u8";
+    case CONVT_S8: return "s8";
+    case CONVT_S32: return "s32";
+    default: return "unknown";
+    }
+}
+
+const IsasBuiltIn &isas_built_in() {
+    static Once<IsasBuiltIn> isas;
+    return isas.get([] {
+        IsasBuiltIn built;
+        for (const Isa isa : kIsas) {
+            if (built_in(isa)) built.list[built.count++] = isa;
+        }
+        return built;
+    });
+}
+
+Status device_of(const convt_options *options, std::optional<DeviceRequest> *request) {
+    if (!options || !options->device.name || std::strcmp(options->device.name, "cpu") == 0) return Status();
+    const convt_device &d = options->device;
+    if (d.index < 0) return invalid("device.index = ", d.index, " must not be negative");
+    const DeviceTable *const table = find_device_table(d.name);
+    if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", d.name, "\" is not built in"));
+    if (options->variant && !names_something(*table, options->variant)) {
+        return Status(CONVT_UNSUPPORTED, concat("variant \"", options->variant, "\" is not built in for ", d.name));
+    }
+    *request = {table, d.index, d.context, options->variant ? options->variant : "",
+                options->tuning ? &options->tuning->records : nullptr};
+    return Status();
+}
+
+Status settings_of(const convt_options *options, PlanSettings *settings) {
+    const convt_options defaults{};
+    const convt_options &o = options ? *options : defaults;
+    if (o.threads < 0) return invalid("threads = ", o.threads, " must not be negative");
+    if (o.threads > 4096) return invalid("threads = ", o.threads, " must be at most 4096");
+    if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
+    settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
+    settings->sums_in_f16 = o.sums_in_f16 != 0;
+    settings->may_change_rounding = o.winograd != 0;
+    settings->tuning = o.tuning ? &o.tuning->records : nullptr;
+    settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
+    if (isas_built_in().count == 0) {
+        return Status(
+            CONVT_UNSUPPORTED,
+            "no kernels are linked into this program: libconvtranspose_float.a or _quantized.a must come before "
+            "libconvtranspose_absent.a, or be asked for by the linker's -u convt_float_kernels or "
+            "-u convt_quantized_kernels");
+    }
+    if (o.variant) {
+        settings->variant = o.variant;
+        if (!names_something(settings->variant)) {
+            return Status(CONVT_UNSUPPORTED, concat("variant \"", o.variant, "\" is not built in"));
+        }
+    }
+    for (const Isa isa : isas_built_in()) {
+        if (o.isa ? std::strcmp(o.isa, isa_name(isa)) == 0 : isa_supported(isa)) {
+            if (!isa_supported(isa))
+                return Status(CONVT_UNSUPPORTED, concat("isa ", isa_name(isa), " is not supported by this CPU"));
+            settings->isa = isa;
+            return Status();
+        }
+    }
+    if (o.isa) return Status(CONVT_UNSUPPORTED, concat("isa \"", o.isa, "\" is not built in"));
+    return Status(CONVT_UNSUPPORTED, "this CPU runs none of the ISAs that are built in");
+}
+
+Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
+                    Strides *strides) {
+    if (raw(t.dtype) != dtype) {
+        return invalid(name, " has type ", dtype_name(raw(t.dtype)), ", the plan has ", convt_dtype_name(dtype));
+    }
+    if (t.rank != shape.size()) return invalid(name, " has rank ", t.rank, ", needs ", shape.size());
+    if (!t.shape) return invalid(name, " has no shape");
+    bool empty = false;
+    for (std::size_t i = 0; i < shape.size(); i++) {
+        if (t.shape[i] != shape[i]) {
+            return invalid(name, " has shape ", to_string(Shape(t.shape, t.shape + t.rank)), ", the plan has ",
+                           to_string(shape));
+        }
+        empty = empty || shape[i] == 0;
+    }
+    *strides = dense_strides(shape);
+    if (empty) return Status();
+    if (!t.data) return invalid(name, " has no data");
+    const std::size_t alignment = convt_dtype_size(dtype);
+    if (reinterpret_cast<std::uintptr_t>(t.data) % alignment != 0) {
+        return invalid(name, " is not aligned to its elements of ", alignment, " bytes");
+    }
+    if (t.strides) {
+        for (std::size_t i = 0; i < shape.size(); i++) {
+            if (shape[i] == 1) continue;
+            const std::int64_t stride = t.strides[i];
+            if (stride <= 0) return invalid(name, " stride[", i, "] = ", stride, " must be positive");
+            if (dense && stride != (*strides)[i]) {
+                return invalid(name, " stride[", i, "] = ", stride, " must be ", (*strides)[i], ": ", name,
+                               " must be dense");
+            }
+            if (i + 1 == shape.size() && stride != 1)
+                return invalid(name, " stride[", i, "] = ", stride, " must be 1 on the last axis");
+            (*strides)[i] = stride;
+        }
+    }
+    return check_spread(name, shape, strides->data());
+}
+
+Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
+    Status status = resolve(problem, geometry);
+    if (!status) return status;
+    for (const auto &[name, shape] : {std::pair<const char *, const Shape *>{"x", &geometry->x_shape},
+                                      {"w", &geometry->w_shape},
+                                      {"y", &geometry->y_shape}}) {
+        status = check_spread(name, *shape, dense_strides(*shape).data());
+        if (!status) return status;
+    }
+    return Status();
+}
+
+Problem copy_of(const convt_problem &p) {
+    const auto ints = [](const convt_ints &v) { return v.data ? Ints(Shape(v.data, v.data + v.size)) : Ints(); };
+    Problem c;
+    c.opset = p.opset;
+    c.dtype = p.dtype;
+    if (p.w_dtype) c.w_dtype = p.w_dtype;
+    if (p.y_dtype) c.y_dtype = p.y_dtype;
+    c.layout = p.layout;
+    const convt_attributes &a = p.attributes;
+    if (a.auto_pad) c.attributes.auto_pad = a.auto_pad;
+    c.attributes.dilations = ints(a.dilations);
+    c.attributes.group = a.group;
+    c.attributes.kernel_shape = ints(a.kernel_shape);
+    c.attributes.output_padding = ints(a.output_padding);
+    c.attributes.output_shape = ints(a.output_shape);
+    c.attributes.pads = ints(a.pads);
+    c.attributes.strides = ints(a.strides);
+    c.x_shape = ints(p.x_shape).value_or(Shape());
+    c.w_shape = ints(p.w_shape).value_or(Shape());
+    c.b_shape = ints(p.b_shape);
+    c.post_ops = p.post_ops;
+    return c;
+}
+
+Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, bool quantized,
+                        LayerWeights *weights) {
+    Strides strides;
+    Status status;
+    if (w) status = check_tensor("w", *w, geometry.w_dtype, geometry.w_shape, true, &strides);
+    if (!status) return status;
+    if (b && !geometry.has_bias) return invalid("b is given, but the problem has no bias");
+    if (b && !w) return invalid("b is given without w");
+    if (w && !b && geometry.has_bias) return invalid("b is missing: the problem has a bias and w is given");
+    if (b) status = check_tensor("b", *b, geometry.b_dtype, {geometry.out_channels}, true, &strides);
+    if (!status) return status;
+    if (w && geometry.quantized() && !quantized) {
+        return invalid("w is given without the problem's quantization, which it is packed with");
+    }
+    // An empty w has nothing to read, but is still given.
+    static const double nothing = 0;
+    weights->w = w ? (w->data ? w->data : &nothing) : nullptr;
+    weights->b = b ? b->data : nullptr;
+    return Status();
+}
+
+Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_arguments &arguments, RunTensors *t,
+                  QuantizationValues *values) {
+    const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
+    if (!x || !y) return invalid("plan, x and y must not be null");
+    Status status = check_memory(plan, arguments);
+    if (status) status = check_tensor("x", *x, g.dtype, g.x_shape, false, &t->x_strides);
+    if (status) status = check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t->y_strides);
+    if (status && y->strides) status = check_no_overlap("y", g.y_shape, t->y_strides);
+    if (!status) return status;
+    if (g.post_ops.adds_residual) {
+        if (!residual) return invalid("residual is missing: the problem's post_ops add one");
+        status = check_tensor("residual", *residual, g.y_dtype, g.y_shape, false, &t->residual_strides);
+    } else if (residual) {
+        return invalid("residual is given, but the problem's post_ops add none");
+    }
+    if (!status) return status;
+    if (plan.weights_at_run_time()) {
+        status = check_run_weights(w, b, g);
+    } else if (w || b) {
+        return invalid(w ? "w" : "b", " is given, but the plan has constant weights");
+    }
+    if (status) status = check_run_quantization(quantization, plan, g, t, values);
+    if (!status) return status;
+    if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0) {
+        return invalid("workspace is not aligned to ", kAlignment, " bytes");
+    }
+    t->x = x->data;
+    t->y = y->data;
+    t->w = w ? w->data : nullptr;
+    t->b = b ? b->data : nullptr;
+    t->residual = residual ? residual->data : nullptr;
+    t->x_memory = x->memory;
+    t->y_memory = y->memory;
+    if (residual) t->residual_memory = residual->memory;
+    t->stream = stream;
+    return Status();
+}
+
+} // namespace convtranspose

@@ -1,0 +1,53 @@
+// Checks of the caller's arguments, each of which names the argument, its value and the rule.
+#ifndef CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
+#define CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
+
+#include <optional>
+
+#include "base/error.h"
+#include "base/shape.h"
+#include "convtranspose/convtranspose.hpp"
+#include "gpu/device_plan.h"
+#include "plan/problem_plan.h"
+#include "problem/geometry.h"
+
+namespace convtranspose {
+
+// A type's name; "unknown" for other numbers.
+const char *dtype_name(int dtype);
+
+// The ISAs whose kernels are linked, the best first.
+struct IsasBuiltIn {
+    std::array<Isa, std::size(kIsas)> list = {};
+    std::size_t count = 0;
+
+    const Isa *begin() const { return list.data(); }
+    const Isa *end() const { return begin() + count; }
+};
+const IsasBuiltIn &isas_built_in();
+
+// The options for a plan on a device; *request is empty if they are for the CPU.
+Status device_of(const convt_options *options, std::optional<DeviceRequest> *request);
+// Those for a plan on the CPU.
+Status settings_of(const convt_options *options, PlanSettings *settings);
+
+// Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides
+// holds its strides.
+Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
+                    Strides *strides);
+
+// Checks the problem, also against what kernels can count, and fills *geometry.
+Status resolve_for_plan(const convt_problem &problem, Geometry *geometry);
+// The problem, held by value.
+Problem copy_of(const convt_problem &problem);
+// The weights that a plan is made with, checked; null data: they arrive with each run.
+Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, bool quantized,
+                        LayerWeights *weights);
+
+// A run's tensors, checked against what was planned. *values: what arrives with the run, which *tensors refers to.
+Status tensors_of(const ProblemPlan &plan, const Geometry &geometry, const convt_arguments &arguments,
+                  RunTensors *tensors, QuantizationValues *values);
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_

@@ -1,0 +1,36 @@
+// Whatever happens inside a function of the C interface, it returns: exceptions become statuses, and messages.
+#ifndef CONVTRANSPOSE_RUNTIME_API_GUARD_H_
+#define CONVTRANSPOSE_RUNTIME_API_GUARD_H_
+
+#include "base/error.h"
+#include "base/float_mode.h"
+#include "convtranspose/convtranspose.hpp"
+
+namespace convtranspose {
+
+const char *last_error(); // the message of the last failure on this thread
+convt_status report(const Status &status);
+convt_status report_caught(); // in the handler of an exception
+
+// Runs body(), rounding to nearest, and turns what it throws into a status: nothing may leave a C function but by return.
+template<typename Body>
+convt_status guarded(const Body &body) noexcept {
+    const FloatMode::Scope nearest(FloatMode::of_this_thread().to_nearest());
+    convt_status code = CONVT_INTERNAL;
+    attempt([&] { code = report(body()); }, [&] { code = report_caught(); });
+    return code;
+}
+
+// Returns what body() returns, or `otherwise` where that needs memory that is not to be had.
+template<typename T, typename Body>
+T guarded_or(T otherwise, const Body &body) noexcept {
+    guarded([&] {
+        otherwise = body();
+        return Status();
+    });
+    return otherwise;
+}
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_API_GUARD_H_

@@ -1,0 +1,106 @@
+#include "plan/host_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "cpu/cpu.h"
+
+namespace convtranspose {
+
+Status HostPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                        const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan) {
+    std::unique_ptr<HostPlan> own(new HostPlan(geometry));
+    own->dimensions_ = without_unit_axes(geometry);
+    Status status =
+        LayerPlan::create(with_dimensions(geometry, own->dimensions_), settings, quantization, weights, &own->layer_);
+    if (status && weights.w && own->dimensions_.size() < geometry.x_shape.size()) {
+        auto kept = std::make_shared<KeptWeights>();
+        status = copy_block(settings.allocator, weights.w, geometry.w_bytes(), "weights", &kept->w);
+        if (status) status = copy_block(settings.allocator, weights.b, geometry.b_bytes(), "biases", &kept->b);
+        own->kept_ = std::move(kept);
+    }
+    if (status) *plan = std::move(own);
+    return status;
+}
+
+LayerWeights HostPlan::kept_weights() const {
+    LayerWeights weights;
+    if (!kept_) return weights;
+    weights.w = kept_->w.data();
+    weights.b = geometry_.has_bias ? kept_->b.data() : nullptr;
+    return weights;
+}
+
+const char *HostPlan::isa() const { return isa_name(layer_->direct().variant().isa); }
+
+std::size_t HostPlan::packed_bytes() const {
+    return layer_->packed_bytes() + (kept_ ? kept_->w.size() + kept_->b.size() : 0);
+}
+
+Status HostPlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
+    if (!others_are_units(geometry)) {
+        const std::optional<QuantizationValues> &q = layer_->quantization();
+        return create(geometry, layer_->settings(), q ? &*q : nullptr, kept_weights(), plan);
+    }
+    std::unique_ptr<HostPlan> own(new HostPlan(geometry));
+    own->dimensions_ = dimensions_;
+    own->kept_ = kept_;
+    Status status = layer_->reshape_plan(with_dimensions(geometry, dimensions_), &own->layer_);
+    if (status) *plan = std::move(own);
+    return status;
+}
+
+// Whether the axes that are not among the dimensions have one position each.
+bool HostPlan::others_are_units(const Geometry &geometry) const {
+    const std::size_t first = geometry.dimensions().first_axis;
+    for (std::size_t a = 0; a < geometry.axes.size(); a++) {
+        const bool is_there = std::find(dimensions_.begin(), dimensions_.end(), first + a) != dimensions_.end();
+        if (!is_there && !is_unit(geometry.axes[a])) return false;
+    }
+    return true;
+}
+
+// Whether x or y, channels first, have gaps between positions of the last axis that is left: kernels read and write its rows densely.
+bool HostPlan::has_gaps_in_rows(const RunTensors &t) const {
+    const std::size_t last = dimensions_.back();
+    if (geometry_.layout != CONVT_CHANNELS_FIRST || last + 1 == geometry_.x_shape.size()) return false;
+    const bool in_x = geometry_.x_shape[last] > 1 && t.x_strides[last] != 1;
+    const bool in_y =
+        geometry_.y_shape[last] > 1 && (t.y_strides[last] != 1 || (t.residual && t.residual_strides[last] != 1));
+    return in_x || in_y;
+}
+
+// The plan for such views, with the settings and weights of the other. Threads that race to make it each make one.
+Status HostPlan::plan_with_gaps(const LayerPlan **made) const {
+    LayerPlan *known = with_gaps_.load(std::memory_order_acquire);
+    if (!known) {
+        std::vector<std::size_t> all(geometry_.x_shape.size());
+        std::iota(all.begin(), all.end(), std::size_t{0});
+        PlanSettings settings = layer_->settings();
+        settings.variant.clear(); // a kernel that was asked for may be unable to
+        const std::optional<QuantizationValues> &q = layer_->quantization();
+        std::unique_ptr<LayerPlan> own;
+        Status status =
+            LayerPlan::create(with_dimensions(geometry_, all), settings, q ? &*q : nullptr, kept_weights(), &own);
+        if (!status) return status;
+        if (with_gaps_.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
+    }
+    *made = known;
+    return Status();
+}
+
+Status HostPlan::run(const RunTensors &tensors, void *workspace) const {
+    if (has_gaps_in_rows(tensors)) {
+        const LayerPlan *whole = nullptr;
+        if (Status status = plan_with_gaps(&whole); !status) return status;
+        return whole->run(tensors, nullptr);
+    }
+    if (dimensions_.size() == geometry_.x_shape.size()) return layer_->run(tensors, workspace);
+    RunTensors own = tensors;
+    for (Strides *const all : {&own.x_strides, &own.y_strides, &own.residual_strides}) {
+        if (all->size() > 0) *all = strides_of(*all, dimensions_);
+    }
+    return layer_->run(own, workspace);
+}
+
+} // namespace convtranspose

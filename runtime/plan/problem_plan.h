@@ -1,0 +1,44 @@
+// A plan as the C interface holds it, on the CPU or on a device.
+#ifndef CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
+#define CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "algorithms/algorithm.h"
+#include "problem/geometry.h"
+#include "problem/quantization.h"
+
+namespace convtranspose {
+
+class ProblemPlan {
+  public:
+    virtual ~ProblemPlan() = default;
+
+    // For the same weights, with other extents of x.
+    virtual Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const = 0;
+    // The tensors are checked, and have all dimensions of the problem. workspace: workspace_bytes() bytes of host memory aligned to
+    // 64; null: the plan's own.
+    virtual Status run(const RunTensors &tensors, void *workspace) const = 0;
+
+    virtual bool weights_at_run_time() const = 0;
+    virtual const std::optional<QuantizationValues> &quantization() const = 0;
+    virtual std::size_t workspace_bytes() const = 0;
+    virtual std::size_t packed_bytes() const = 0;
+    virtual int threads() const = 0;
+    virtual bool is_on_device() const = 0;
+    virtual const char *isa() const = 0; // or the kind of the device
+    virtual const char *variant() const = 0;
+    virtual const char *algorithm() const = 0;
+    virtual const std::vector<const char *> &able() const = 0;    // names of what can compute the problem
+    virtual const std::vector<const char *> &kernels() const = 0; // names of all kernels that a run may call
+    virtual const std::string &key() const = 0;                   // by which tuning records know the problem
+    virtual const std::string &explanation() const = 0;
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
