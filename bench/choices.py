@@ -15,11 +15,11 @@ import re
 import subprocess
 import tempfile
 
+import onnx
+
 from layers import problem_line, read_workload
 from make_models import make_model
 from table import geometric_mean
-
-import onnx
 
 CANDIDATE = re.compile(r"\s+(\*?)\s*(\S+)\s+([0-9.]+(?:e[+-]\d+)?)(?:,.*)?")
 BEHIND = 1.1

@@ -62,7 +62,7 @@ def measure(layer, takers, folder, arguments):
             results[taker.name] = {"refused": str(e)}
         except contenders.Failed as e:
             results[taker.name] = {"failed": str(e)}
-    for turn in range(rounds):
+    for _ in range(rounds):
         for taker in racing[:]:
             time.sleep(PAUSE)
             try:
@@ -117,8 +117,8 @@ def print_row(row, winograd):
 
 
 def our_version():
-    described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL, text=True).stdout.strip()
+    described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], check=False,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
     return described or "not in git"
 
 
@@ -145,8 +145,8 @@ def run_layers(layers, threads, peers, kinds, arguments, log):
               for winograd in kinds for layout in (None, "nhwc")]
     settings = settings_of(arguments.dtype)
     takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in settings[peer]]
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
         calls = measure(SMALLEST, takers, folder / "smallest", arguments)
         calls = {name: result["best_ms"] * 1e3 for name, result in calls.items() if "best_ms" in result}
         rows = {winograd: [] for winograd in kinds}

@@ -111,7 +111,7 @@ class Ours:
 
     def _call(self, command, *arguments):
         line = [self.command, command, *self.options, *arguments]
-        done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(line, check=False, capture_output=True, text=True)
         if done.returncode:
             raise Failed(done.stderr.strip() or f"{command} ended with {done.returncode}")
         return done.stdout

@@ -41,7 +41,7 @@ def describe():
             "cpus": os.cpu_count(), "telling_cpu_flags": [flag for flag in TELLING_FLAGS if flag in flags.split()],
             "cpu_flags": flags, "caches": _caches(), "frequency_governor": _governor(),
             "memory_gib": round(memory / 2**30, 1), "system": f"{platform.system()} {platform.release()}",
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes")}
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")}
 
 
 def load_average():

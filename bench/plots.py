@@ -98,7 +98,8 @@ def roofline(results, measured, file):
     axes.set_ylim(top=peak * 1.4)
     axes.set_xlabel("flops per byte of x, w, b and y, each touched once (a layer that stays in cache may be above the slope)")
     axes.set_ylabel("GFLOP/s")
-    axes.set_title(f"{results['workload']}, {results['dtype']}, {measured['threads']} thread{'s' * (measured['threads'] > 1)}", fontsize=10)
+    threads = f"{measured['threads']} thread{'s' * (measured['threads'] > 1)}"
+    axes.set_title(f"{results['workload']}, {results['dtype']}, {threads}", fontsize=10)
     axes.legend(loc="lower right", title="family of kernels", fontsize=8)
     if len(rows) <= FEW:
         names = [axes.text(row["flops_per_byte"], row["convtranspose"]["gflops"], row["layer"], fontsize=6) for row in rows]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A table and a plot of what `convtranspose tune` found: how the search went, and the default choice, the tuned kernels and those of
-Halide's autoschedulers side by side.
+"""A table and a plot of what `convtranspose tune` found: how the search went, and the default choice, the tuned kernels
+and those of Halide's autoschedulers side by side.
 
     bench/tuning.py SCHEDULE_DIR [--auto AUTO_DIR] [--results RESULTS] --out DIR
 
@@ -16,7 +16,7 @@ import matplotlib
 from layers import problem_line, read_workload
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 HERE = Path(__file__).resolve().parent
 
@@ -51,7 +51,8 @@ def onnxruntime(file):
 
 def table(records, auto, ort):
     schedulers = sorted({key[2] for key in auto})
-    head = ["layer", "threads", "default", "ms", "tuned", "ms", "gain", "default's share of peak", *(["tuned against ONNX Runtime"] if ort else []), *schedulers]
+    head = ["layer", "threads", "default", "ms", "tuned", "ms", "gain", "default's share of peak",
+            *(["tuned against ONNX Runtime"] if ort else []), *schedulers]
     rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for r in records:
         share = 2e-6 * r["macs"] / r["default_ms"] / r["peak_gflops"]

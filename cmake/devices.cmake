@@ -85,8 +85,10 @@ function(convtranspose_tiled family dtype tile)
     set(enum_family_tiled kTiled)
     set(enum_family_few kFew)
     string(TOUPPER "CONVT_${dtype}, CONVT_${arg_Y}" types)
+    string(CONCAT row "DeviceFamily::${enum_family_${family}}, ${integers}, ${channels_last}, ${types}, ${tile_oc}, ${tile_p}, "
+           "${channels_of_chunk}, ${block}, ${threads}")
     _convtranspose_device_kernel(${family}_${dtype}_${tile} gpu_by_residue "" "${p_threads}, ${oc_threads}"
-        "DeviceFamily::${enum_family_${family}}, ${integers}, ${channels_last}, ${types}, ${tile_oc}, ${tile_p}, ${channels_of_chunk}, ${block}, ${threads}"
+        "${row}"
         family=${family} integers=${integers} channels_last=${channels_last} x_type=${halide_dtype_${dtype}}
         y_type=${halide_dtype_${arg_Y}} chunk=${arg_CHUNK} block=${block} ${side_params})
 endfunction()

@@ -458,8 +458,8 @@ function(convtranspose_variants)
                         endif()
                         _convtranspose_kernel(${component} ${name} ${isa} ${arg_FAMILY} ${parameters})
                         string(CONCAT row "    {\"${name}\", Isa::${enum_isa_${isa}}, Family::${enum_family}, "
-                               "Store::${enum_store_${store}}, Arithmetic::${enum_arithmetic}, ${y_enum}, ${stride_w}, ${stride_h}, ${tile_oc}, "
-                               "${tile_q}, ${tile_qh}, ${lanes}, ${function}${built_in}},\n")
+                               "Store::${enum_store_${store}}, Arithmetic::${enum_arithmetic}, ${y_enum}, ${stride_w}, "
+                               "${stride_h}, ${tile_oc}, ${tile_q}, ${tile_qh}, ${lanes}, ${function}${built_in}},\n")
                         _convtranspose_row(${component} ROWS variant ${name} ${isa} ${arg_FAMILY} ${kernel_target} ${function}
                                            "ConvSignature ${function};\n" "${row}" "${in_front}" ${parameters})
                     endforeach()
@@ -469,7 +469,8 @@ function(convtranspose_variants)
     endforeach()
 endfunction()
 
-# Of the rows of a table of the component: <variable>, their C++ array, and <variable>_table, how the component's table refers to it.
+# Sets, for the rows of a table of the component, <variable>: their C++ array, and <variable>_table: how the component's table
+# refers to it.
 macro(_convtranspose_list variable table type name)
     get_property(${variable} DIRECTORY PROPERTY CONVTRANSPOSE_${table}_${component})
     set(${variable}_table "nullptr, 0")

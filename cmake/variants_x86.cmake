@@ -3,7 +3,9 @@ function(convtranspose_architecture_table)
     # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers. Planar rows are stored
     # in runs if the stride is built in. Channels last, tiles of one row need no copy of x but at the ends of rows.
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES channels STRIDES 0
-                           TILES 2x14 2x12 2x10 2x8 2x7 2x5 2x4 2x6x2 2x5x2 2x4x2 2x4x3 2x3x4 3x8 3x4x2 3x2x4 4x6 4x4 4x2 4x3x2 4x2x2 4x1x2 4x2x3 2x2 2x2x4 8x1 2x1 1x14 1x12 1x8x2 1x6x2 1x4x2 1x4 1x1)
+                           TILES 2x14 2x12 2x10 2x8 2x7 2x5 2x4 2x6x2 2x5x2 2x4x2 2x4x3 2x3x4
+                                 3x8 3x4x2 3x2x4 4x6 4x4 4x2 4x3x2 4x2x2 4x1x2 4x2x3
+                                 2x2 2x2x4 8x1 2x1 1x14 1x12 1x8x2 1x6x2 1x4x2 1x4 1x1)
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 f64 STORES planar STRIDES 0
                            TILES 2x14 2x7 2x4x3 2x4 2x2 8x1 2x1 1x1)
     convtranspose_variants(FAMILY channels ISAS avx512 DTYPES f32 STORES planar STRIDES 1

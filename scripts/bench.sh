@@ -20,7 +20,7 @@ for option in "$@"; do
 done
 if $build; then
     scripts/setup.sh
-    if [[ $benchmark == bench/gpu/* ]]; then configure_devices; fi
+    if [[ $benchmark == bench/gpu/* ]]; then configure_devices 'opencl;cuda'; fi
     scripts/build.sh
 fi
 need_packages ca-certificates python3 python3-venv

@@ -1,21 +1,83 @@
 #!/usr/bin/env bash
-# Checks format (clang-format), code (clang-tidy) and scripts (shellcheck): scripts/lint.sh [--fix] [FILE...]
-#   --fix     format the sources in place instead of complaining
-#   FILE...   these only; without any, all of ours
+# Checks the sources: scripts/lint.sh [--quick] [--fix] [FILE...]
+#   C++       format (clang-format) and code (clang-tidy, which takes minutes and needs a build)
+#   Python    ruff, by the rules of ruff.toml
+#   CMake     cmake-lint, by the rules of .cmake-format.yaml
+#   shell     shellcheck
+#   --quick   everything but clang-tidy, with the tools that are there; ends with 77 if they are not. The test `lint` runs this.
+#   --fix     format C++ and mend in Python what ruff can mend, instead of complaining
+#   FILE...   check these files only; without any, all files of the repository
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 help_if_asked "$@"
 cd "$root"
 
+quick=false
 fix=false
-if [[ ${1:-} == --fix ]]; then
-    fix=true
+while [[ ${1:-} == --* ]]; do
+    case $1 in
+    --quick) quick=true ;;
+    --fix) fix=true ;;
+    *) die "no option '$1': see --help" ;;
+    esac
     shift
+done
+tools=$root/build/lint-venv/bin
+if $quick; then
+    if [[ ! -f $tools/../.complete ]] || ! git rev-parse --git-dir >/dev/null 2>&1; then
+        say "Skipped: there is no build/lint-venv (scripts/lint.sh and scripts/test.sh make it), or this is no git repository"
+        exit 77
+    fi
+else
+    make_environment build/lint-venv requirements-lint.txt
 fi
-scripts/setup.sh
-# Not in setup.sh: neither the build nor the tests need these.
-need_packages clang-format clang-tidy shellcheck
+
+files=("$@")
+if ((${#files[@]} == 0)); then
+    mapfile -t files < <(git ls-files --cached --others --exclude-standard)
+fi
+sources=() units=() pythons=() cmakes=() shells=()
+for file in "${files[@]}"; do
+    [[ -f $file ]] || continue # deleted, but not yet in a commit
+    case $file in
+    *.cpp) sources+=("$file") units+=("$PWD/${file#"$PWD/"}") ;;
+    *.c | *.h | *.hpp) sources+=("$file") ;;
+    *.py) pythons+=("$file") ;;
+    *.cmake | CMakeLists.txt | */CMakeLists.txt) cmakes+=("$file") ;;
+    *.sh | .ci/*) shells+=("$file") ;;
+    esac
+done
+
+status=0
+if ((${#shells[@]})); then
+    say "shellcheck: ${#shells[@]} scripts"
+    "$tools/shellcheck" --external-sources "${shells[@]}" || status=1
+fi
+if ((${#pythons[@]})); then
+    say "ruff: ${#pythons[@]} files"
+    mend=()
+    if $fix; then mend=(--fix); fi
+    "$tools/ruff" check --quiet --no-cache --output-format concise "${mend[@]}" "${pythons[@]}" || status=1
+fi
+if ((${#cmakes[@]})); then
+    say "cmake-lint: ${#cmakes[@]} files"
+    "$tools/cmake-lint" --suppress-decorations "${cmakes[@]}" || status=1
+fi
+if ((${#sources[@]})); then
+    say "clang-format: ${#sources[@]} files"
+    if $fix; then
+        "$tools/clang-format" -i "${sources[@]}"
+    else
+        # It complains of each place; which file it is will do.
+        mapfile -t unformatted < <("$tools/clang-format" --dry-run "${sources[@]}" 2>&1 |
+            sed -nE 's/^([^: ]+):.*Wclang-format-violations.*/\1/p' | sort -u)
+        if ((${#unformatted[@]})); then
+            printf '  not formatted: scripts/lint.sh --fix %s\n' "${unformatted[@]}"
+            status=1
+        fi
+    fi
+fi
 
 # tidy FILE, with the repository as $0: run by xargs, several at a time.
 # shellcheck disable=SC2317  # it is reached, by xargs
@@ -27,39 +89,11 @@ tidy() {
     echo "  ${1#"$0/"}"
 }
 
-files=("$@")
-if ((${#files[@]} == 0)); then
-    mapfile -t files < <(git ls-files --cached --others --exclude-standard)
-fi
-sources=() units=() shells=()
-for file in "${files[@]}"; do
-    [[ -f $file ]] || continue # deleted, but not yet in a commit
-    case $file in
-    *.cpp) sources+=("$file") units+=("$PWD/${file#"$PWD/"}") ;;
-    *.h | *.hpp) sources+=("$file") ;;
-    *.sh | .ci/*) shells+=("$file") ;;
-    esac
-done
-
-status=0
-if ((${#shells[@]})); then
-    say "shellcheck: ${#shells[@]} scripts"
-    shellcheck --external-sources "${shells[@]}" || status=1
-fi
-if ((${#sources[@]})); then
-    say "clang-format: ${#sources[@]} files"
-    if $fix; then
-        clang-format -i "${sources[@]}"
-    else
-        for file in "${sources[@]}"; do
-            clang-format "$file" | cmp --silent - "$file" && continue
-            echo "  $file is not formatted: scripts/lint.sh --fix $file"
-            status=1
-        done
-    fi
-fi
-if ((${#units[@]})); then
+if ((${#units[@]})) && ! $quick; then
+    # Not in setup.sh: neither the build nor the tests need it.
+    need_packages clang-tidy
     # Built first, for the headers that the build generates.
+    scripts/setup.sh
     scripts/build.sh
     # Without the headers that the compiler has precompiled, in a form of its own.
     mkdir -p build/tidy

@@ -48,6 +48,7 @@ case ${1:-} in
     ;;
 esac
 scripts/setup.sh
+make_environment build/lint-venv requirements-lint.txt # for the test `lint`
 if [[ $devices ]]; then
     # PoCL is the driver; programs find it through the loader.
     need_packages pocl-opencl-icd ocl-icd-libopencl1

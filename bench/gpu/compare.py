@@ -15,15 +15,16 @@ import pathlib
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import contenders
 import machine
 from compare import measure, our_version
 from layers import bytes_touched, read_workload, shape_text
 from table import geometric_mean
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 
 FEW_OUTPUTS = 4         # channels
 COMPUTE_BOUND = 60      # operations for each byte: more than a GPU's ratio of f32 peak to bandwidth

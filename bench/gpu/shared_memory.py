@@ -57,7 +57,7 @@ def ways(addresses, width):
     for begin in range(0, len(addresses), threads):
         words = {address // WORD + i for address in addresses[begin : begin + threads] for i in range(max(width // WORD, 1))}
         banks = [word % BANKS for word in words]
-        worst = max(worst, max(banks.count(bank) for bank in set(banks)))
+        worst = max(worst, *(banks.count(bank) for bank in set(banks)))
     return worst
 
 

@@ -34,7 +34,8 @@ def tool(name):
 
 
 def math_of(kernel, opcodes):
-    kinds = next((kinds for dtype, kinds in MATH.items() if f"_{dtype}" in kernel), ("FFMA", "FADD"))  # the first that is in the name
+    # The first type that is in the name.
+    kinds = next((kinds for dtype, kinds in MATH.items() if f"_{dtype}" in kernel), ("FFMA", "FADD"))
     return sum(o.split(".")[0] in kinds for o in opcodes)
 
 
@@ -67,7 +68,10 @@ def examine(ptxas, nvdisasm, path, block, arch, folder):
         [ptxas, "-v", f"-arch={arch}", f"-maxrregcount={REGISTER_LIMIT}", ptx, "-o", cubin],
         check=True, capture_output=True, text=True,
     ).stderr
-    number = lambda pattern: int((re.search(pattern, said) or [0, 0])[1])
+
+    def number(pattern):
+        return int((re.search(pattern, said) or [0, 0])[1])
+
     registers = number(r"Used (\d+) registers")
     loads, stores, shared = shared_memory.examine(path.read_text(errors="replace"), block)
     row = {
@@ -120,7 +124,8 @@ def main():
             share = f"{row['math']} ({100 * row['math'] // max(row['loop'], 1)}%)" if nvdisasm else "-"
             lines.append(
                 f"| {row['kernel']} | {row['registers']} | {row['spills']} | {row['threads']} | {row['resident']} | "
-                f"{row['shared']} | {'none' if row['conflicts'] == 1 else row['conflicts']} | {row.get('loop', '-')} | {share} | {row.get('loads', '-')} | {row.get('local', '-')} |"
+                f"{row['shared']} | {'none' if row['conflicts'] == 1 else row['conflicts']} | "
+                f"{row.get('loop', '-')} | {share} | {row.get('loads', '-')} | {row.get('local', '-')} |"
             )
             if row["spills"] > ACCEPTED_SPILLS or row.get("local", 0) or row["resident"] < 256 or row["conflicts"] > 1:
                 bad.append(row["kernel"])

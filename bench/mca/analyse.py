@@ -112,9 +112,9 @@ def models(mca):
         return ", ".join(f"{value:.2g}" for value in of_kind.values())
 
     for core in CORES:
-        own = rates(lambda texts: cycles_by_mca(mca, core.name, (), texts))
+        own = rates(lambda texts, core=core: cycles_by_mca(mca, core.name, (), texts))
         print(f"| {core.name} | {numbers(core.limits)} | {model_name(mca, core.name)}: {numbers(own)} "
-              f"| {core.how(mca)}: {numbers(rates(lambda texts: core.cycles(mca, texts)))} |")
+              f"| {core.how(mca)}: {numbers(rates(lambda texts, core=core: core.cycles(mca, texts)))} |")
 
 
 def xnnpack(checkout, args):

@@ -17,7 +17,7 @@ EXAMPLES = {"fmla": "fmla v{}.4s, v30.4s, v31.s[0]", "sdot": "sdot v{}.4s, v30.1
 @functools.cache
 def run(mca, model, options, body, iterations):
     line = [mca, "-mtriple=aarch64-linux-gnu", f"-mcpu={model}", "-mattr=+dotprod", f"-iterations={iterations}", *options]
-    result = subprocess.run(line, input=body + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    result = subprocess.run(line, input=body + "\n", check=False, capture_output=True, text=True)
     if result.returncode:
         raise SystemExit(f"{' '.join(line)}: {result.stderr}")
     return result.stdout
@@ -103,6 +103,6 @@ def rates(cycles):
 def check_models(mca):
     """A model that disagrees with the limits of its core is no evidence of anything."""
     for core in CORES:
-        for kind, rate in rates(lambda texts: core.cycles(mca, texts)).items():
+        for kind, rate in rates(lambda texts, core=core: core.cycles(mca, texts)).items():
             if abs(rate / core.limits[kind] - 1) > 0.03:
                 raise SystemExit(f"{core.name}: {rate:.2f} {kind} a cycle by the model, not {core.limits[kind]}")

@@ -73,13 +73,13 @@ def cycles(texts, latencies, iterations=40):
     for _ in range(iterations):
         for i in code:
             at = max(now, free.get(i.unit, 0), i.ready(ready))
-            if at == now and (issued == 2 or issued and i.is_alone):
+            if at == now and (issued == 2 or (issued and i.is_alone)):
                 at += 1
             now, issued = at, issued + 1 if at == now else 1
             if i.unit:
                 free[i.unit] = now + i.busy
-            ready |= {register: now + i.latency for register in i.writes}
-            ready |= {register: now + 1 for register in i.moves}
+            ready |= dict.fromkeys(i.writes, now + i.latency)
+            ready |= dict.fromkeys(i.moves, now + 1)
             if i.is_alone:
                 now, issued = now + i.busy, 0
         ends.append(now)

@@ -4,7 +4,6 @@ built-in kernel, since XNNPACK has none.
 Its operators know two paddings: VALID cuts nothing, SAME cuts evenly, the odd one at the end. Where that cuts otherwise
 than the layer, Runner.begin says so: the work is the same, and the result is compared with that of the other cut.
 """
-import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from . import Runner, Unsupported, channels_first, channels_last, tflite_model

@@ -47,8 +47,8 @@ class Pool {
     bool start_one();
 
     const std::size_t most_;
-    [[maybe_unused]] const Pool
-        *const abandoned_;     // the parent's, of a process that was forked: kept so that it counts as no leak
+    // The parent's pool, in a process that was forked: kept so that it counts as no leak.
+    [[maybe_unused]] const Pool *const abandoned_;
     mutable std::mutex mutex_; // of all below
     Helper *idle_ = nullptr;   // a list; the first of them worked last
     std::size_t started_ = 0;

@@ -61,8 +61,8 @@ class Layer:
 
     def difference(self):
         """The largest, relative to the largest magnitude; ValueError where it is too much."""
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
             files = []
             for name, value in self.feeds.items():
                 files.append(folder / f"{len(files)}.pb")
@@ -93,7 +93,7 @@ class Layer:
 
     def call(self, command, *arguments):
         line = [self.command, command, "--threads", str(self.threads), *arguments]
-        result = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        result = subprocess.run(line, check=False, capture_output=True, text=True)
         if result.returncode:
             raise ValueError(result.stderr.strip() or f"{command} ended with {result.returncode}")
         return result.stdout

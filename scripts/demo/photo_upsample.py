@@ -42,8 +42,8 @@ def upsample(image, command):
     # To the operator there is nothing beyond the edge, which would darken it. So the edge is repeated once all around,
     # and what comes of that is cut off.
     x = np.pad(image, ((1, 1), (1, 1), (0, 0)), mode="edge").transpose(2, 0, 1)[np.newaxis].astype(np.float32)
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
         onnx.save(bilinear_model(*x.shape[1:]), folder / "upsample.onnx")
         (folder / "x.pb").write_bytes(numpy_helper.from_array(x, "x").SerializeToString())
         line = [command, "run", folder / "upsample.onnx", folder / "x.pb", "--output-dir", folder / "out"]
@@ -59,8 +59,8 @@ def bilinear(image):
         position = (np.arange(extent * SCALE) + 0.5) / SCALE - 0.5
         low = np.floor(position).astype(int)
         fraction = (position - low).reshape([-1 if a == axis else 1 for a in range(3)])
-        take = lambda i: np.take(image, np.clip(i, 0, extent - 1), axis=axis)
-        image = take(low) * (1 - fraction) + take(low + 1) * fraction
+        below, above = (np.take(image, np.clip(i, 0, extent - 1), axis=axis) for i in (low, low + 1))
+        image = below * (1 - fraction) + above * fraction
     return image
 
 

@@ -90,7 +90,7 @@ def geometry(case):
     n = len(x) - 2
     rule(n >= 1 and len(w) == len(x), "ranks")
     rule(case["dtype"] in FLOATS or "quant" in case, "type of x")
-    rule(case["dtype"] in FLOATS or case["dtype"] in INTEGERS and all(case["quant"][t] in INTEGERS for t in "wy"), "types")
+    rule(case["dtype"] in FLOATS or (case["dtype"] in INTEGERS and all(case["quant"][t] in INTEGERS for t in "wy")), "types")
     rule(case.get("w_dtype", case["dtype"]) == case["dtype"] or "quant" in case, "type of w")
     rule("drop_input" not in case, "an input is missing")
     group = a.get("group", 1)
@@ -130,7 +130,7 @@ def geometry(case):
         wanted = [size - b - e for size, b, e in zip(natural, begins, pads[n:])]
     rule(min(wanted) > 0, "y has no positions")
     rule(math.prod([x[0], channels, *wanted]) < 2**31, "the library's limit of a tensor")
-    return dict(group=group, channels=channels, strides=strides, dilations=dilations, begins=begins, out=wanted)
+    return {"group": group, "channels": channels, "strides": strides, "dilations": dilations, "begins": begins, "out": wanted}
 
 
 def scatter(x, w, g):

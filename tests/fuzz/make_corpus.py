@@ -8,7 +8,6 @@ import pathlib
 import sys
 
 import numpy as np
-
 from onnx import TensorProto, helper, numpy_helper
 
 LAYER = "f32 nhwc n1 g1 ic16 oc16 i5x5 k4x4 s2x2 p1x1_1x1 op0x0 d1x1"

@@ -5,7 +5,8 @@ set(fuzz_dir ${PROJECT_BINARY_DIR}/fuzz)
 file(MAKE_DIRECTORY ${fuzz_dir}/artifacts)
 set(fuzzes FALSE)
 if(CONVTRANSPOSE_FUZZ_CXX)
-    file(WRITE ${fuzz_dir}/empty.cpp "extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char *, unsigned long) { return 0; }\n")
+    file(WRITE ${fuzz_dir}/empty.cpp
+         "extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char *, unsigned long) { return 0; }\n")
     execute_process(COMMAND ${CONVTRANSPOSE_FUZZ_CXX} -fsanitize=fuzzer,address,undefined ${fuzz_dir}/empty.cpp -o ${fuzz_dir}/empty
                     RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
     if(result EQUAL 0)
@@ -19,12 +20,17 @@ if(NOT fuzzes)
 endif()
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(includes_of_onnx)
+foreach(target convtranspose_onnx convtranspose_onnx_proto)
+    list(APPEND includes_of_onnx "$<JOIN:$<TARGET_PROPERTY:${target},INTERFACE_INCLUDE_DIRECTORIES>,|>")
+endforeach()
+list(JOIN includes_of_onnx "|" includes_of_onnx)
 add_test(NAME fuzz.build
          COMMAND ${CMAKE_CTEST_COMMAND} --build-and-test ${CMAKE_CURRENT_LIST_DIR} ${fuzz_dir}/build --build-noclean
                  --build-generator ${CMAKE_GENERATOR} --build-makeprogram ${CMAKE_MAKE_PROGRAM} --build-options
                  -DCMAKE_CXX_COMPILER=${CONVTRANSPOSE_FUZZ_CXX}
                  "-DCONVTRANSPOSE_ONNX_ARCHIVES=$<TARGET_FILE:convtranspose_onnx>|$<TARGET_FILE:convtranspose_onnx_proto>"
-                 "-DCONVTRANSPOSE_ONNX_INCLUDES=$<JOIN:$<TARGET_PROPERTY:convtranspose_onnx,INTERFACE_INCLUDE_DIRECTORIES>,|>|$<JOIN:$<TARGET_PROPERTY:convtranspose_onnx_proto,INTERFACE_INCLUDE_DIRECTORIES>,|>"
+                 "-DCONVTRANSPOSE_ONNX_INCLUDES=${includes_of_onnx}"
                  ${runtime_and_kernels})
 add_test(NAME fuzz.corpus
          COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/make_corpus.py ${fuzz_dir}/corpus ${version})

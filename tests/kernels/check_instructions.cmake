@@ -7,9 +7,12 @@
 #   neon_dotprod  the same f16 arithmetic;  neon_fp16  dot products
 # And fails if the code that LLVM was given for neon32 loads or stores several vectors of 64-bit elements in turns: there are no
 # such instructions, and LLVM makes something else of them without a word.
-set(half_arithmetic "[ \t]f(mov|cmp|ccmp|add|sub|mul|nmul|madd|msub|mla|mls|div|neg|abs|max|min|maxnm|minnm|sqrt|csel|rint[a-z0-9]*|cm[a-z]+)[ \t][^\n]*(h[0-9]+|v[0-9]+[.][48]h)")
-set(forbidden_avx512_vnni
-    "[ \t](insertq|extrq|movntss|movntsd|vdpbf16ps|vcvtne[a-z0-9]*bf16|vmovw|v[a-z0-9]*ph|vgf2p8[a-z]*|t[a-z]*tile[a-z]*|tdp[a-z]*)[ \t]|vex} vpdp")
+string(CONCAT half_arithmetic
+    "[ \t]f(mov|cmp|ccmp|add|sub|mul|nmul|madd|msub|mla|mls|div|neg|abs|max|min|maxnm|minnm|sqrt|csel|rint[a-z0-9]*|cm[a-z]+)"
+    "[ \t][^\n]*(h[0-9]+|v[0-9]+[.][48]h)")
+string(CONCAT forbidden_avx512_vnni
+    "[ \t](insertq|extrq|movntss|movntsd|vdpbf16ps|vcvtne[a-z0-9]*bf16|vmovw|v[a-z0-9]*ph|vgf2p8[a-z]*|"
+    "t[a-z]*tile[a-z]*|tdp[a-z]*)[ \t]|vex} vpdp")
 set(forbidden_amx "[ \t](insertq|extrq|movntss|movntsd|vmovw|v[a-z0-9]*ph|vgf2p8[a-z]*)[ \t]|vex} vpdp")
 set(forbidden_neon "${half_arithmetic}|[ \t]([us]dot|usdot|[us]mmla|bf[a-z]+)[ \t][^\n]*v[0-9]")
 set(forbidden_neon32 "[ \t](vfn?m[as]|vcvt[bt]|[su]div)[. \t]|[ \t]v[a-z]+[.][a-z]?f16|[ \t]v[us]dot")

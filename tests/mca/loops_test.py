@@ -6,10 +6,10 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench" / "mca"))
 
-import analyse  # noqa: E402
-import cores  # noqa: E402
-import in_order  # noqa: E402
-import loops  # noqa: E402
+import analyse
+import cores
+import in_order
+import loops
 
 LISTING = """
 kernel.o:     file format elf64-littleaarch64

@@ -1,5 +1,6 @@
 """Two small networks with several transposed convolutions each, as ONNX models with shapes: a U-Net of four levels, and a generator
 of waveforms from a spectrogram, like HiFi-GAN's. Usage: make_networks.py FOLDER"""
+import itertools
 import sys
 from pathlib import Path
 
@@ -42,10 +43,10 @@ def unet(folder):
     n = Network("small_unet", [1, 3, 64, 64])
     same = {"pads": [1, 1, 1, 1]}
     x, skips = n.add("Relu", [n.convolution("Conv", "x", 3, channels[0], (3, 3), **same)]), []
-    for c_in, c_out in zip(channels, channels[1:]):
+    for c_in, c_out in itertools.pairwise(channels):
         skips.append(x)
         x = n.add("Relu", [n.convolution("Conv", x, c_in, c_out, (3, 3), strides=[2, 2], **same)])
-    for c_out, c_in in reversed(list(zip(channels, channels[1:]))):
+    for c_out, c_in in reversed(list(itertools.pairwise(channels))):
         up = n.convolution("ConvTranspose", x, c_in, c_out, (2, 2), strides=[2, 2])
         x = n.add("Relu", [n.convolution("Conv", n.add("Concat", [up, skips.pop()], axis=1), 2 * c_out, c_out, (3, 3), **same)])
     n.save(folder, n.convolution("ConvTranspose", x, channels[0], 1, (4, 4), strides=[2, 2], pads=[1, 1, 1, 1]))

@@ -14,7 +14,8 @@ int main(void) {
     problem.x_shape = (convt_ints){x_shape, 4};
     problem.w_shape = (convt_ints){w_shape, 4};
 
-    const convt_tensor x_tensor = {x, CONVT_F32, x_shape, NULL, 4, CONVT_HOST_MEMORY}, w_tensor = {w, CONVT_F32, w_shape, NULL, 4, CONVT_HOST_MEMORY},
+    const convt_tensor x_tensor = {x, CONVT_F32, x_shape, NULL, 4, CONVT_HOST_MEMORY},
+                       w_tensor = {w, CONVT_F32, w_shape, NULL, 4, CONVT_HOST_MEMORY},
                        y_tensor = {y, CONVT_F32, y_shape, NULL, 4, CONVT_HOST_MEMORY};
     convt_plan *plan = NULL;
     convt_status status = convt_plan_create(&problem, &w_tensor, NULL, NULL, &plan);
