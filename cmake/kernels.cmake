@@ -59,8 +59,8 @@ function(_convtranspose_component dtype component)
 endfunction()
 
 # _convtranspose_taps(prefix spec): an axis of "KERNELsSTRIDEpPAD_BEGIN", without dilation: which taps each residue has
-# (runtime/problem/axis_plan.h). <prefix>_text is what the generators read, <prefix>_cpp the rows of the tap table, <prefix>_count how
-# many taps every residue has, 0 if they differ, <prefix>_stride.
+# (runtime/problem/axis_plan.h). <prefix>_text is what the generators read, <prefix>_cpp the rows of the tap table,
+# <prefix>_count how many taps every residue has, 0 if they differ, <prefix>_stride.
 function(_convtranspose_taps prefix spec)
     if(NOT spec MATCHES "^([0-9]+)s([0-9]+)p([0-9]+)$")
         message(FATAL_ERROR "taps '${spec}' are not of the form KERNELsSTRIDEpPAD")
@@ -268,9 +268,9 @@ function(convtranspose_col2im)
     endforeach()
 endfunction()
 
-# Winograd's algorithm (runtime/algorithms/winograd.h): what is made of x before the products, by entries of w and h, "any", "W" of a single
-# axis, or "WxH" (generators/winograd_input_generator.cpp); and of the products afterwards, by taps of the residue along w and h, 0
-# without w.
+# Winograd's algorithm (runtime/algorithms/winograd.h): what is made of x before the products, by entries of w and h,
+# "any", "W" of a single axis, or "WxH" (generators/winograd_input_generator.cpp); and of the products afterwards, by taps of
+# the residue along w and h, 0 without w.
 function(convtranspose_winograd)
     cmake_parse_arguments(arg "" "" "ISAS;DTYPES;ENTRIES;COUNTS_W;COUNTS_H" ${ARGN})
     if(NOT channels IN_LIST CONVTRANSPOSE_FAMILIES) # which compute the products

@@ -102,7 +102,8 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
 // copy (runtime/cost/cost_profile.cpp); 8x3 on a copy is 0.97 to 1.05 times as fast, narrower tiles and other strides 0.92 to 1.06. Twice
 // the distance is 0.98 of the speed, four times 0.93.
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store) {
-    constexpr int kVectors = 3, kStepsAhead = 16; // (runtime/selection/input_access.cpp, fetches_x_ahead(), has the first too)
+    // The first is in fetches_x_ahead() of runtime/selection/input_access.cpp too.
+    constexpr int kVectors = 3, kStepsAhead = 16;
     const bool in_place = tile.masked_stores && store == Store::kPlanar && c.stride[0] == 1 && tile.qh == 1 &&
                           tile.q == kVectors * tile.lanes;
     if (!tile.x86_64 || !in_place) return {};

@@ -9,7 +9,8 @@ layers.txt holds the layers, each of which is tried in four types and one of bot
 Winograd and without, with constant weights and without. A file of names has one "old new" a line: names that the change gave on
 purpose. For another target, --program names its explain_layers and --runner what runs it:
 
-    tests/golden/golden.py write arm.txt --program build-aarch64/bin/explain_layers --runner "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+    tests/golden/golden.py write arm.txt --program build-aarch64/bin/explain_layers \\
+        --runner "qemu-aarch64 -L /usr/aarch64-linux-gnu"
 """
 import argparse
 import difflib

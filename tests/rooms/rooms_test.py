@@ -62,7 +62,7 @@ class Rooms(unittest.TestCase):
     def test_the_contract_includes_neither_halide_nor_the_runtime(self):
         for path in sorted((ROOT / "kernel_contract").glob("*")):
             for include in re.findall(r'^\s*#\s*include\s+[<"]([^>"]+)', path.read_text(encoding="utf-8"), re.MULTILINE):
-                allowed = include.startswith(("kernel_contract/", "convtranspose/")) or "/" not in include and "." not in include
+                allowed = include.startswith(("kernel_contract/", "convtranspose/")) or not set("/.") & set(include)
                 self.assertTrue(allowed, f"kernel_contract/{path.name} includes {include}")
 
 
