@@ -34,7 +34,7 @@ F32_UNIT = 2.0 ** -24
 UNITS = {"cudnn tf32": 2.0 ** -11, "cudnn tf32 nhwc": 2.0 ** -11, "cudnn f16": 2.0 ** -11, "cudnn f16 nhwc": 2.0 ** -11}
 
 
-# What takes x and gives y channels last; the others, channels first. LiteRT's model is channels last as a whole.
+# These take x and give y channels last, and the others channels first. LiteRT's model is channels last as a whole.
 CHANNELS_LAST = {"pytorch nhwc", "pytorch packed", "openvino nhwc", "litert"}
 
 

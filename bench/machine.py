@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-# Of all flags of the CPU, those that decide what kernels can use.
+# Those flags of a CPU that decide which instructions kernels can use.
 TELLING_FLAGS = ("sse4_2 avx avx2 fma f16c avx_vnni avx512f avx512bw avx512vl avx512_vnni avx512_bf16 avx512_fp16 amx_tile "
                  "asimd asimddp asimdhp i8mm bf16 sve sve2").split()
 

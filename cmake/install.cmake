@@ -1,6 +1,6 @@
-# What `cmake --install` gives: the library, its headers, a relocatable CMake package with a component for each part of the
-# library, pkg-config files, and the command line if it was built. The generators, which take Halide along (130 MB), are
-# installed only when asked for: cmake --install build --component generators.
+# `cmake --install` installs the library, its headers, a relocatable CMake package with a component for each part of the library,
+# pkg-config files, and the command line if it was built. The generators take Halide along (130 MB), so they are installed only
+# when asked for: cmake --install build --component generators.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 

@@ -23,7 +23,7 @@ REGISTERS, THREADS, BLOCKS, SHARED = 65536, 2048, 32, 65536  # of a multiprocess
 OLDEST_DISASSEMBLED = "sm_75"  # by the pinned nvdisasm
 REGISTER_LIMIT = 128  # what runtime/gpu/cuda_backend.cpp asks for
 ACCEPTED_SPILLS = 64  # bytes of a thread, outside of the inner loop
-# What multiplies and adds terms, by type. (IMAD also moves and computes addresses, so that its share is at most that.)
+# Instructions that multiply and add terms, by type. IMAD also moves and computes addresses, so its share is at most that.
 MATH = {"f64": ("DFMA", "DADD"), "dots": ("IDP",), "u8": ("IMAD",)}
 
 

@@ -20,8 +20,8 @@ IN_ORDER = "cortex-a55"  # shown by llvm-mca too
 KERNEL = re.compile(r"(channels|wide|few|depthwise)_((?:f16|bf16|f32|f64|i8|i16)(?:_f32|_s32)?)_(planar|channels)"
                     r"(?:_(s\d+(?:x\d+)?))?_(\d+x\d+(?:x\d+)?)")
 
-# Of each family and arithmetic: what the cost model takes for most of the layers of bench/workloads/layers.json, and the
-# largest tile of the table.
+# Kernels of each family and arithmetic: those that the cost model takes for most of the layers of
+# bench/workloads/layers.json, and the largest tile of the table.
 CHOSEN = """
 channels_f32_channels_2x8 channels_f32_channels_4x6 channels_f32_channels_4x4
 channels_f32_planar_2x8 channels_f32_planar_s2_2x4x2 channels_f32_planar_s4_4x6

@@ -13,7 +13,7 @@ Halide::Callable current;
 
 Halide::Runtime::Buffer<void> wrap(halide_buffer_t *b) { return Halide::Runtime::Buffer<void>(*b); }
 
-// What the dispatcher calls: a C function, as the compiled kernels are.
+// The C function that the dispatcher calls in place of a compiled kernel.
 int run_current(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *factors,
                 halide_buffer_t *taps_w, halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w,
                 std::int32_t step_h, std::int32_t step_d, std::int32_t max_count_w, std::int32_t max_count_h,
@@ -36,7 +36,7 @@ const char *halide_name(convt_dtype dtype) {
     }
 }
 
-// Whose copies of x go with the kernel.
+// The ISA whose copies of x go with the kernel.
 Isa best_isa(Arithmetic arithmetic) {
     for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2}) {
         if (isa == Isa::kAvx512Vnni && arithmetic == Arithmetic::kFloat) continue;

@@ -7,7 +7,7 @@
 
 namespace convtranspose::test {
 
-// What of a row of the variant table a generator needs. Tiles in elements.
+// Those fields of a row of the variant table that a generator needs. Tiles are in elements.
 struct JitKernel {
     const char *generator; // the family's
     Family family;

@@ -1,4 +1,4 @@
-// What a loop fetches ahead of its use: which lines of which input, and that sums stay the same.
+// A loop fetches the right lines of each input ahead of their use, and sums stay the same.
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -25,7 +25,7 @@ struct Sums {
     Func y{"y"}, sum{"sum"};
     Var i{"i"};
 
-    // Of each step x_each floats of x, x_step floats after those of the step before, and `width` of w.
+    // Each step reads x_each floats of x, x_step floats after those of the step before, and `width` floats of w.
     Sums(int width, int x_each, int x_step) {
         RDom k(0, steps);
         sum(i) = 0.0F;

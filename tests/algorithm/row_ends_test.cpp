@@ -107,7 +107,7 @@ TEST(RowEnds, AreLeftOutAndNothingElse) {
                         for (int k = 0; k < kSteps; k++) at(p, k, h) = value(p, k, h);
                     }
                 }
-                // What no tile of a tap reads but as one of its ends.
+                // Positions that a tile of a tap reads as one of its ends only.
                 if (begin < 0) {
                     const int far = begin; // tap 0 of the first tile leaves -begin out, at most `most`
                     for (int h = 0; h < kRows && -far <= most; h++) {

@@ -1,4 +1,4 @@
-// What `convtranspose run` must refuse: every refusal is one line that says why, exit status 1, and no output.
+// `convtranspose run` refuses what is broken: every refusal is one line that says why, exit status 1, and no output.
 #include <filesystem>
 #include <functional>
 #include <string>

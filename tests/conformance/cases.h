@@ -40,8 +40,8 @@ void fill(const Json &literal, Tensor *tensor);
 Problem channels_last(Problem problem);
 Tensor channels_last(const Tensor &tensor);
 
-// Of a case that expects an error: what is wrong may be the node, the type of w, or that there is no w at all: then the run
-// must fail.
+// The status of a case that expects an error. The node may be wrong, or the type of w, or w may be missing; then the run must
+// fail.
 Status status_of_error(const Json &c, const Problem &problem, const Options &options);
 
 } // namespace convtranspose::test

@@ -21,7 +21,8 @@ TARGETS = {  # as Halide calls them: format, architecture, the features of the b
     "x86-64-windows": (lief.COFF.Binary, "AMD64", X86),
     "arm-64-windows": (lief.COFF.Binary, "ARM64", "arm_dot_prod"),
 }
-# Of the C library; of Windows's, the probe of large stack frames, and the mark of programs that use floating point.
+# Symbols of the C library that kernels may need; on Windows also its probe of large stack frames, and the mark of programs
+# that use floating point.
 WANTED = {"memcpy", "memmove", "memset", "__chkstk", "_fltused"}
 FLOAT = ["arithmetic=float", "x_type=float32", "y_type=float32"]
 INTEGER = ["arithmetic=int16", "x_type=uint8", "y_type=uint8"]

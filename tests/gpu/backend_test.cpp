@@ -1,5 +1,5 @@
-// What plans ask of a device's driver, by a table whose calls are counted and may be made to fail: nothing is allocated after
-// the first run, all comes back, a device without enough memory is a status, and so are those without f64.
+// Plans call a device's driver through a table whose calls are counted here and may be made to fail. Nothing is allocated after
+// the first run, all memory comes back, a device without enough memory gives a status, and so does one without f64.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -174,7 +174,7 @@ TEST_P(DeviceBackends, RefuseF64WhereThereIsNone) {
     }
 }
 
-// What is chosen for a large device, computed on whatever there is: sums in parts among it.
+// The kernels that are chosen for a large device, computed on whatever device there is; sums in parts are among them.
 TEST_P(DeviceBackends, AgreeWithTheChoicesOfALargeDevice) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
     WatchedDevice device(GetParam());

@@ -182,7 +182,7 @@ TEST_P(DevicePlans, TakeCrops) {
     EXPECT_TRUE(agrees(dense, device_reference(problem, inputs)));
 }
 
-// What only the CPU computes.
+// Some layers are computed by the CPU alone.
 TEST_P(DevicePlans, RefuseQuantizedLayersThatTheyCannotCompute) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
     Problem problem = parse_problem("u8 nchw n1 ic4 oc3 i2x2 k2x2");

@@ -219,7 +219,8 @@ TEST(Col2im, WeightsOfARun) {
     EXPECT_GT(chosen, kProblems.size() / 4);
 }
 
-// What is held at a time is bounded, however large y is. (By the same kernel: of an x further away another one is chosen.)
+// The memory that is held at a time is bounded, however large y is. The kernel is the same, as another one is chosen for an x
+// that is further away.
 TEST(Col2im, HoldsAStripOfColumns) {
     const Problem problem = parse_problem("f32 nchw n1 ic96 oc2 i320x62 k6x6 s3x3 d2x2 bias");
     const Plan plan = plan_of(problem, draw(problem, 3));

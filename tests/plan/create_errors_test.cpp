@@ -1,4 +1,4 @@
-// What convt_plan_create and convt_infer_shape refuse.
+// convt_plan_create and convt_infer_shape refuse what breaks a rule.
 #include <functional>
 #include <string>
 #include <vector>

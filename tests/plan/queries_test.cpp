@@ -1,4 +1,4 @@
-// What a plan and the library say of themselves.
+// A plan and the library tell about themselves.
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -54,7 +54,7 @@ TEST(Queries, OfAPlanThatWasNotCreated) {
     EXPECT_EQ(convt_plan_kernel(plan.get(), 0), nullptr);
 }
 
-// Of kernels for other strides too, where y is shorter than the stride.
+// Estimates are positive for kernels of other strides too, where y is shorter than the stride.
 TEST(Queries, EstimatesArePositive) {
     for (const char *const line :
          {"f32 nchw n1 g1 ic64 oc64 i1 k2 s2 bias", "f32 nchw n1 g1 ic64 oc64 i1x1 k2x2 s2x2 bias",
@@ -129,7 +129,7 @@ TEST(Queries, OfTheLibrary) {
     EXPECT_EQ(statuses.size(), 6u) << "names must differ";
 }
 
-// What is best comes first, and is what a plan runs on.
+// The best ISA comes first, and a plan runs on it.
 TEST(Queries, APlanRunsOnTheBestIsa) {
     std::string best, best_of_floats;
     for (std::size_t i = 0; i < convt_isa_count(); ++i) {

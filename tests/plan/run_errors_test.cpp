@@ -1,4 +1,4 @@
-// What convt_plan_run refuses: each with a message that names the tensor and the value, and with y as it was.
+// convt_plan_run refuses tensors that do not fit, with a message that names the tensor and the value, and leaves y as it was.
 #include <functional>
 #include <limits>
 #include <string>

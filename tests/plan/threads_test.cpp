@@ -37,7 +37,7 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n1 ic64 oc60 i60x61 k3x3 s2x2 p1x1_1x1 bias", // but for the ends of rows
     "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
     "f32 nhwc n1 g2 ic64 oc48 i20x9x11 k2x2x2 s2x2x2 bias",
-    // Of y: of images, of rows, and some images at a time.
+    // Strips of y: of images, of rows, and of some images at a time.
     "f32 nhwc n2 ic3 oc100 i33x40 k2x2 s2x2 bias",
     "f32 nhwc n2 ic2 oc64 i1322 k3 s3 p1_1",
     "f32 nhwc n9 g2 ic4 oc24 i24x20 k3x3 s2x2 p1x1_0x0 bias",
@@ -69,7 +69,7 @@ TEST_P(Threads, AnyNumberGivesTheSameBits) {
     }
 }
 
-// What tests of strips (here and in views_test.cpp) presume, with AVX-512.
+// Tests of strips, here and in views_test.cpp, presume this with AVX-512.
 TEST(Strips, AreReadInPlaceWhereNoTapLeavesThem) {
     bool in_place = false;
     const auto reading = [&](const std::string &line) {

@@ -52,7 +52,7 @@ bool is_way_to_plan(const std::string &name) {
 
 class Tuning : public testing::Test {
   protected:
-    // Of a layer that several variants and residue layers can compute, with constant weights.
+    // The layer is one that several variants and algorithms can compute, with constant weights.
     void SetUp() override {
         problem_ = parse_problem("f32 nchw n1 g1 ic8 oc16 i12x12 k4x4 s4x4 bias");
         inputs_ = draw(problem_, 7);
@@ -64,7 +64,7 @@ class Tuning : public testing::Test {
         }
     }
 
-    // Of floats.
+    // The best ISA that has kernels of floats.
     static std::string best_isa() {
         for (std::size_t i = 0; i < variant_count(); i++) {
             const Isa isa = variant_at(i).isa;
@@ -117,7 +117,7 @@ TEST_F(Tuning, ARecordIsUsed) {
     fields_.variant = other_variant();
     ASSERT_FALSE(fields_.variant.empty());
     TuningPointer tuning;
-    // What else it holds is for others.
+    // Other fields that a record holds are for others.
     const std::string more = record(fields_).insert(1, "\"more\": [1, {\"]\": \"}\"}, []], \"none\": null, ");
     ASSERT_TRUE(read("\n" + more + "  \n", &tuning));
     Plan tuned;
@@ -172,7 +172,7 @@ TEST_F(Tuning, RecordsOfOthersWait) {
     for (const int threads : {1, 2, 3}) EXPECT_TRUE(is_used(fields_, threads));
 }
 
-// What was tuned for the package: its kernels, and records that plans find without being asked.
+// The package ships kernels that were tuned for it, and records that plans find without being asked.
 TEST(ShippedTuning, PlansUseItAndAgree) {
     std::size_t used = 0, all = 0;
     for (std::size_t i = 0; kernel_table(i); i++) {

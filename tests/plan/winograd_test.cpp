@@ -55,9 +55,10 @@ double largest(const Tensor &tensor) {
     return most;
 }
 
-// Of one axis, with X the largest |x| and S the sum of |w| of an output: what enters y of two taps is at most
-// 2 X |w0| + X (|w0| + |w1|) <= 3 X S, of three 2 X |w0| + X S + X S <= 4 X S; of two axes 16 X S. Of a sum of that size one rounding
-// for each input channel, and for each axis one of the transformed x, one of w, and two of y; then that of the bias.
+// X is the largest |x|, and S the sum of |w| of an output. Along one axis, the terms of a y of two taps are at most
+// 2 X |w0| + X (|w0| + |w1|) <= 3 X S, those of three taps 2 X |w0| + X S + X S <= 4 X S; with two axes they are 16 X S. A sum of that
+// size is rounded once for each input channel, and for each axis once in the transformed x, once in w, and twice in y; the bias
+// adds one rounding.
 Expected within_bounds_of_winograd(const Problem &problem, const Inputs &inputs) {
     Expected expected = reference(problem, inputs);
     const std::int64_t channels = problem.w_shape[0], outputs = problem.w_shape[1];
@@ -220,7 +221,7 @@ TEST(Winograd, WeightsThatAreNotFiniteAreNotTransformed) {
     }
 }
 
-// What an infinity within x reaches by the definition is not finite, everything else is as it would be.
+// Outputs that an infinity within x reaches by the definition are not finite; all others are as they would be.
 TEST(Winograd, InfinitiesReachWhatTheyMust) {
     for (const char *const line :
          {"f32 nhwc n1 ic16 oc16 i20x20 k4x4 s2x2 p1x1_1x1", "f32 nhwc n1 ic16 oc16 i20x20 k3x3 s1x1"}) {

@@ -1,4 +1,4 @@
-// What follows the convolution: each kernel on special values, and after layers of every kind.
+// Post-ops: each kernel on special values, and after layers of every kind.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -129,7 +129,7 @@ void expect_agreement(Problem problem, const PostOps &p, const Inputs &inputs, c
     EXPECT_TRUE(agrees(y, p, convolution, p.adds_residual ? &residual : nullptr));
 }
 
-// Of one channel times one, y is x: any value can be tried.
+// With one channel and a weight of one, y is x, so that any value can be tried.
 TEST(PostOps, EachKernelOnSpecialValues) {
     std::vector<double> values;
     for (double v = -40; v <= 40; v += 0.0625) values.push_back(v);

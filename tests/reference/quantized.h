@@ -12,7 +12,7 @@ namespace convtranspose::test {
 
 inline bool is_quantized(convt_dtype x) { return x == CONVT_U8 || x == CONVT_S8; }
 
-// What of a quantized problem a descriptor tells; its scales follow from this and the shapes.
+// Those facts of a quantized problem that a descriptor tells; its scales follow from them and the shapes.
 struct QuantizedAs {
     convt_dtype w = CONVT_S8, y = CONVT_U8;
     std::int32_t x_zero_point = 0, w_zero_point = 0, y_zero_point = 0;

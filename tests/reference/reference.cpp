@@ -16,7 +16,7 @@ namespace convtranspose::test {
 
 namespace {
 
-// What a type can represent.
+// The numbers that a type can represent.
 struct Format {
     int significand_bits; // the hidden one included
     int least_exponent;   // of the least subnormal number, 2^least_exponent

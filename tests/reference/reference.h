@@ -1,4 +1,4 @@
-// What y must be: the definition of the operator, written as the loop that it is, and how far a kernel may be from it.
+// The y that is expected, by the definition of the operator, written as the loop that it is; and how far a kernel may be from it.
 #ifndef CONVTRANSPOSE_TESTS_REFERENCE_REFERENCE_H_
 #define CONVTRANSPOSE_TESTS_REFERENCE_REFERENCE_H_
 

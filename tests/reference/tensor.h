@@ -66,7 +66,7 @@ class Random {
     std::uint64_t state_;
 };
 
-// Of floats. uniform: in [-1, 1). integers: in -3..3, so that sums are exact and no tolerance is needed.
+// Values of floats. uniform: in [-1, 1). integers: in -3..3, so that sums are exact and no tolerance is needed.
 enum class Values { uniform, integers };
 
 struct Inputs {

@@ -10,7 +10,7 @@
 
 namespace convtranspose::test {
 
-// Of the variants of those names.
+// The problems that variants of those names are for.
 std::vector<Problem> tuned_problems(Isa isa, const std::vector<std::string> &variants);
 
 } // namespace convtranspose::test

@@ -1,4 +1,4 @@
-// What the C++ library of WASI lacks: there, what is thrown ends the program.
+// Functions that the C++ library of WASI lacks. There, an exception ends the program.
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>

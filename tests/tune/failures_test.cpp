@@ -111,7 +111,7 @@ TEST_F(Failures, ToBeRight) {
     ASSERT_EQ(outcome_.status, 0) << outcome_;
     EXPECT_GT(count(lines, "wrong results: "), 0u) << outcome_;
     EXPECT_GT(made(lines), 0u) << outcome_;
-    // What is wrong is never chosen, though it would be the fastest by far.
+    // A candidate that computes something else is never chosen, though it would be the fastest by far.
     const json record = json::parse(read_text(folder_.path() / "out" / "tuning.jsonl"));
     for (const json &line : lines) {
         EXPECT_FALSE(line.contains("error") && line.at("name") == record.at("variant")) << outcome_;

@@ -1,4 +1,4 @@
-// What `convtranspose tune` writes, that plans use it, and how a search goes on where it was ended.
+// `convtranspose tune` writes records, plans use them, and a search goes on where it was ended.
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -81,7 +81,7 @@ TEST_F(Tune, TheEnvironmentVariableNamesRecordsThatPlansUse) {
     EXPECT_EQ(occurrences(explain().out, "says a tuning record"), 0u);
     setenv("CONVTRANSPOSE_TUNING", file("out/tuning.jsonl").c_str(), 1);
     EXPECT_EQ(occurrences(explain().out, "says a tuning record"), 4u) << explain();
-    // Of other kernels: not used, and that is said.
+    // Records of other kernels are not used, and that is said.
     std::string text = read_text(file("out/tuning.jsonl"));
     const std::string version = convt_kernels_version();
     text.replace(text.find(version), version.size(), "0123456789ab");

@@ -66,7 +66,7 @@ class Shipped : public testing::Test {
                  {"row", tools::json_of(row, "convt_" + c.name + "_avx512")}}};
     }
 
-    // What cmake/tuned.cmake makes of the row of a file: what is in front of the table, and the row.
+    // The C++ that the build makes of the row of a file: declarations in front of the table, and the row.
     std::string by_cmake(const fs::path &file, const std::string &function) const {
         const fs::path script = folder_ / "row.cmake", result = folder_ / "row.txt";
         std::ofstream(script) << "cmake_minimum_required(VERSION 3.22)\n"

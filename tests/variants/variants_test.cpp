@@ -141,7 +141,7 @@ TEST_P(Variants, Agree) {
 INSTANTIATE_TEST_SUITE_P(Table, Variants, testing::ValuesIn(rows_of_the_table()),
                          [](const testing::TestParamInfo<Rows> &c) { return name_of(c.param); });
 
-// What is chosen by default, for the same problems.
+// The default choices for the same problems.
 class DefaultChoice : public testing::TestWithParam<std::tuple<convt_dtype, convt_layout>> {};
 
 TEST_P(DefaultChoice, Agrees) {

@@ -1,4 +1,4 @@
-// Of a library with the f32 kernels of one family and ISA: they work, and what was left out says so.
+// A library with the f32 kernels of one family and ISA works, and says so where something was left out.
 #include <convtranspose/convtranspose.hpp>
 
 #include <cstdio>
