@@ -47,7 +47,7 @@ struct Measurement {
     double peak_percent() const { return 100 * gflops() / peak_gflops; }
 };
 
-// Measured once per process for each combination that occurs.
+// The peak is measured once per process for each combination that occurs.
 double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
     static std::map<std::tuple<std::string, int, int>, double> known;
     const int kind = is_integer(dtype) ? 2 : dtype == CONVT_F64 ? 1 : 0;
@@ -56,7 +56,7 @@ double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
     return entry->second;
 }
 
-// Seconds of a run, sorted. y is checked.
+// The seconds of each run, sorted. The last y is checked.
 std::vector<double> times_on_cpu(const Plan &plan, const Arguments &arguments, double min_time, const Tensor &y) {
     for (int warm_up = 0; warm_up < 3; warm_up++) throw_unless(plan.run(arguments));
     require_plausible(y);
@@ -73,7 +73,7 @@ std::vector<double> times_on_cpu(const Plan &plan, const Arguments &arguments, d
     return times;
 }
 
-// Likewise, of tensors that are in the device's memory, each the mean of a batch.
+// The same for tensors in the device's memory. Each time is the mean of a batch of runs.
 std::vector<double> times_on_device(const Plan &plan, Arguments arguments, DeviceSession *session, double min_time,
                                     Tensor *y) {
     const DeviceTensor x_there(session, arguments.x), y_there(session, arguments.y);
@@ -178,7 +178,7 @@ void print_json(const std::vector<Measurement> &measurements) {
                                             {"workspace_bytes", m.workspace_bytes},
                                             {"packed_bytes", m.packed_bytes},
                                             {"plan_ms", m.plan * 1e3}};
-        // Names come from files and models: what is no UTF-8 in them must not end the program.
+        // Names come from files and models, and must not end the program if they are not UTF-8.
         std::cout << (&m == &measurements.front() ? "\n  " : ",\n  ")
                   << row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     }

@@ -1,4 +1,4 @@
-// The subcommands: one function each, from options to an exit status.
+// Each subcommand is one function, from options to an exit status.
 #ifndef CONVTRANSPOSE_TOOLS_COMMANDS_H_
 #define CONVTRANSPOSE_TOOLS_COMMANDS_H_
 

@@ -1,4 +1,4 @@
-// Is a result what was expected?
+// Compares a result with what was expected.
 #ifndef CONVTRANSPOSE_TOOLS_COMPARE_H_
 #define CONVTRANSPOSE_TOOLS_COMPARE_H_
 
@@ -13,13 +13,13 @@ struct Comparison {
     std::string detail; // the largest error and how much of it is allowed there, or what is wrong
 };
 
-// Elementwise |y - expected| <= tolerance; infinities must agree in sign, and NaNs in place.
+// Checks |y - expected| <= tolerance for each element. Infinities must agree in sign, and NaNs in place.
 //
-// Without a tolerance tensor it is
+// Without a tolerance tensor the tolerance is
 //     (terms + 4) * u_acc * max|expected| + 4 * u * |expected|
-// where u is the unit roundoff of the type and u_acc that of the type sums are kept in (f32, for f64 itself): the error
-// bound of a sum of `terms` products, with the largest magnitude of the output in place of the sum of magnitudes, which
-// takes the inputs to know. Give a tolerance_0.pb where outputs cancel to far below what was summed.
+// where u is the unit roundoff of the type, and u_acc that of the type of the sums (f32, or f64 for f64). This is the error bound
+// of a sum of `terms` products, with the largest magnitude of the output in place of the sum of magnitudes, which only the inputs
+// tell. A test folder whose outputs cancel to far less than that sum needs a tolerance_0.pb.
 Comparison compare(const Tensor &y, const Tensor &expected, const Tensor *tolerance, double terms);
 
 } // namespace convtranspose::tools

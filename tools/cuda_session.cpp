@@ -1,4 +1,4 @@
-// Times are those of CUDA's events.
+// A session of CUDA. Times are those of CUDA's events.
 #include <cstdint>
 #include <limits>
 
@@ -60,8 +60,8 @@ struct Driver : DriverLibrary {
     Result (*error_text)(Result, const char **);
 };
 
-// Multiply-adds of a multiprocessor in a cycle, of CUDA's programming guide ("throughput of native arithmetic instructions").
-// Integers are multiplied one by one, as our kernels do. 0: not known.
+// Multiply-adds that a multiprocessor does in a cycle, from CUDA's programming guide ("throughput of native arithmetic
+// instructions"). Integers are multiplied one by one, as our kernels do. 0: not known.
 int fma_per_cycle(int capability, convt_dtype dtype) {
     struct Throughput {
         int capability, f32, f64;

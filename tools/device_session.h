@@ -1,4 +1,4 @@
-// A device to measure on: memory that tensors stay in, and time as the device counts it.
+// A device to measure on. It has memory that tensors stay in, and it counts time itself.
 #ifndef CONVTRANSPOSE_TOOLS_DEVICE_SESSION_H_
 #define CONVTRANSPOSE_TOOLS_DEVICE_SESSION_H_
 
@@ -15,7 +15,7 @@ namespace convtranspose::tools {
 
 class DeviceSession {
   public:
-    // The first device of that kind, of "cuda" and "opencl". Throws Error where there is none.
+    // Opens the first device of a kind, "cuda" or "opencl". Throws Error if there is none.
     static std::unique_ptr<DeviceSession> open(const std::string &kind);
 
     DeviceSession() = default;
@@ -29,9 +29,9 @@ class DeviceSession {
     virtual void release(void *memory) = 0;
     virtual void upload(const void *from, void *to, std::size_t bytes) = 0;
     virtual void download(const void *from, void *to, std::size_t bytes) = 0; // after all that is in the stream
-    // Of what `work` puts into the stream, which is empty before.
+    // Time that the device takes for what `work` puts into the stream, which is empty before.
     virtual double seconds(const std::function<void()> &work) = 0;
-    // At the device's highest clock, without tensor cores; NaN: it does not tell.
+    // The peak at the device's highest clock, without tensor cores. NaN: the device does not tell.
     virtual double fma_peak_gflops(convt_dtype dtype) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// A driver's library, found at run time, as nothing of it is needed to build.
+// A driver's library, which is found at run time, so that nothing of it is needed to build.
 #ifndef CONVTRANSPOSE_TOOLS_DRIVER_LIBRARY_H_
 #define CONVTRANSPOSE_TOOLS_DRIVER_LIBRARY_H_
 

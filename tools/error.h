@@ -1,4 +1,4 @@
-// What goes wrong with one model. Commands catch these per model, report them and go on with the next.
+// Errors of a single model. Commands catch them for each model, report them and go on with the next.
 #ifndef CONVTRANSPOSE_TOOLS_ERROR_H_
 #define CONVTRANSPOSE_TOOLS_ERROR_H_
 
@@ -22,7 +22,7 @@ class Rejected : public Error {
     using Error::Error;
 };
 
-// The command line makes no sense.
+// Thrown if the command line makes no sense.
 class UsageError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -34,7 +34,7 @@ inline void throw_unless(const Status &status) {
     throw Error(status.message());
 }
 
-// For the user: what went wrong with what has that label, which many messages begin with.
+// The message for the user, which begins with the label unless it already does.
 inline std::string message_of(const std::exception &e, const std::string &label = "") {
     const std::string message = dynamic_cast<const std::bad_alloc *>(&e) ? "out of memory" : e.what();
     return label.empty() || message.rfind(label, 0) == 0 ? message : label + ": " + message;

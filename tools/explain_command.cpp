@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kNearest = 10, kNames = 2;
 
-// "  no: WHY: a, b, c, d" -> "  no: WHY: a, b and 2 more".
+// Shortens "  no: WHY: a, b, c, d" to "  no: WHY: a, b and 2 more".
 std::string with_few_names(const std::string &refusal) {
     std::size_t end = refusal.rfind(": ");
     for (std::size_t name = 0; name < kNames && end != std::string::npos; name++) end = refusal.find(", ", end + 1);
@@ -31,7 +31,7 @@ std::string with_few_names(const std::string &refusal) {
     return refusal.substr(0, end) + " and " + std::to_string(more) + " more";
 }
 
-// The plan's own words, but for candidates that are neither chosen nor among the nearest, and most names in refusals.
+// The plan's own text without candidates that are neither chosen nor among the nearest, and without most names in refusals.
 std::string shortened(const std::string &whole) {
     constexpr const char *kHeading = "candidates, by estimated cycles:", *kRefusal = "  no: ";
     std::istringstream stream(whole);
@@ -53,11 +53,11 @@ std::string shortened(const std::string &whole) {
     return text;
 }
 
-// With --size only the selection of kernels is noted.
+// The text about one layer. With --size it is empty, and only the selection of kernels is noted.
 std::string explain(const Layer &layer, const Model &model, const ExplainOptions &options, Selection *selection) {
     Problem problem = layer.problem;
     const Node &node = layer.node;
-    // With the model's own constants where it has them: constant weights are planned otherwise than run-time ones.
+    // The model's own constants are planned with, because constant weights are planned otherwise than those of each run.
     std::map<std::string, Tensor> constants;
     std::vector<std::string> wanted = {node.w};
     if (!node.b.empty()) wanted.push_back(node.b);

@@ -35,7 +35,7 @@ void write_file(const fs::path &file, const std::string &bytes) {
     fs::create_directories(file.parent_path(), code);
     if (code) throw Error("folder '" + file.parent_path().string() + "' cannot be made: " + code.message());
 
-    // Under another name until it is complete, so that a reader never meets half a file.
+    // The file has another name until it is complete, so that a reader never meets half of it.
     const fs::path partial = file.string() + ".partial";
     bool written = false;
     {

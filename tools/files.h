@@ -1,4 +1,4 @@
-// Whole files in and out.
+// Reads and writes whole files.
 #ifndef CONVTRANSPOSE_TOOLS_FILES_H_
 #define CONVTRANSPOSE_TOOLS_FILES_H_
 
@@ -10,14 +10,14 @@
 
 namespace convtranspose::tools {
 
-// `size` bytes from `offset` on, or all that follow it. Throws Error.
+// Reads `size` bytes from `offset` on, or all that follow it. Throws Error.
 std::string read_file(const std::filesystem::path &file, std::uint64_t offset = 0,
                       std::optional<std::uint64_t> size = std::nullopt);
 
 // Creates the folder that holds `file`, then `file` itself, whole or not at all. Throws Error.
 void write_file(const std::filesystem::path &file, const std::string &bytes);
 
-// The file that `location` names relative to `folder`. Throws Rejected where that would leave the folder: a model from
+// The file that `location` names relative to `folder`. Throws Rejected if that would leave the folder, because a model from
 // elsewhere must not be able to read any file of the machine. Links are followed before looking.
 std::filesystem::path inside(const std::filesystem::path &folder, const std::string &location);
 

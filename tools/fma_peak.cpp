@@ -21,7 +21,7 @@ namespace convtranspose::tools {
 
 namespace {
 
-// Read at run time, so that nothing folds. a < 1 keeps the chains from running off to infinity, b from sinking to
+// The factors are read at run time, so that nothing folds. a < 1 keeps the chains from running off to infinity, b from sinking to
 // subnormals.
 volatile double volatile_a = 0.9999999, volatile_b = 1e-3;
 
@@ -39,7 +39,7 @@ struct Kernel {
 // CHAINS independent accumulators, each acc = acc * a + b over and over: enough to cover the latency of the units (4
 // cycles on two ports, 8 for a separate multiply and add), and few enough that all of them and a and b stay in
 // registers. The loop over them must be unrolled, or they live in memory: GCC does not by itself for 24.
-// PRODUCTS: that each element of acc adds up in a step, of integers.
+// PRODUCTS is how many products of integers each element of acc adds up in a step.
 #define CONVTRANSPOSE_PEAK_KERNEL(NAME, ATTRIBUTES, VECTOR, ELEMENT, CHAINS, BROADCAST, MULTIPLY_ADD)                  \
     CONVTRANSPOSE_PEAK_PRODUCTS(NAME, ATTRIBUTES, VECTOR, ELEMENT, CHAINS, BROADCAST, MULTIPLY_ADD, 1)
 
@@ -73,7 +73,7 @@ CONVTRANSPOSE_PEAK_KERNEL(avx2_f64, __attribute__((target("avx2,fma"))), __m256d
 CONVTRANSPOSE_PEAK_KERNEL(sse_f32, , __m128, float, 12, _mm_set1_ps, CONVTRANSPOSE_SSE_MULTIPLY_ADD_F32)
 CONVTRANSPOSE_PEAK_KERNEL(sse_f64, , __m128d, double, 12, _mm_set1_pd, CONVTRANSPOSE_SSE_MULTIPLY_ADD_F64)
 
-// volatile: the product is the same each time.
+// The instruction is volatile because the product is the same each time.
 __attribute__((target("avx512f,avx512bw"), always_inline)) inline __m512i avx512_madd(__m512i acc, __m512i a,
                                                                                       __m512i b) {
     __m512i product;
@@ -105,7 +105,7 @@ CONVTRANSPOSE_PEAK_PRODUCTS(avx2_s16, __attribute__((target("avx2"))), __m256i, 
 CONVTRANSPOSE_PEAK_PRODUCTS(sse_s16, , __m128i, std::int32_t, 8, _mm_set1_epi32, sse_madd, 2)
 
 #if defined(__linux__) && defined(__x86_64__)
-// Six accumulators of 16 rows and columns, over and over with the same operands; a step is 64 bytes of each row.
+// Six accumulators of 16 rows and columns take the same operands over and over; a step is 64 bytes of each row.
 #define CONVTRANSPOSE_AMX_PEAK_KERNEL(NAME, MULTIPLY_ADD, PRODUCTS)                                                    \
     void NAME(std::int64_t steps) {                                                                                    \
         struct alignas(64) {                                                                                           \
@@ -193,7 +193,7 @@ double now() {
 } // namespace
 
 double fma_peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
-    // Shorter than a time slice of the scheduler, so that some go undisturbed.
+    // Rounds are shorter than a time slice of the scheduler, so that some of them go undisturbed.
     constexpr int kRounds = 64;
     constexpr double kRoundSeconds = 1e-3;
     const bool integers = dtype == CONVT_U8 || dtype == CONVT_S8;

@@ -1,4 +1,4 @@
-// The machine's multiply-add peak: the most that any kernel could reach.
+// The machine's multiply-add peak, which is the most that any kernel could reach.
 #ifndef CONVTRANSPOSE_TOOLS_FMA_PEAK_H_
 #define CONVTRANSPOSE_TOOLS_FMA_PEAK_H_
 
@@ -8,10 +8,10 @@
 
 namespace convtranspose::tools {
 
-// GFLOP/s (a multiply and an add are two) of `threads` threads together, by loops that touch no memory, with the
-// vectors of `isa`, an ISA that this CPU runs. f16 and bf16 accumulate in f32, so theirs is the f32 peak, but that of bf16
-// products on amx. u8 and s8: of 8-bit products where the ISA has VNNI or is amx, else of 16-bit ones, summed in 32 bits. The best of many rounds, about 0.1 s
-// in all.
+// GFLOP/s (a multiply and an add are two) that `threads` threads reach together in loops that touch no memory, with the vectors of
+// `isa`, an ISA that this CPU runs. It is the best of many rounds, and takes about 0.1 s. f16 and bf16 are summed in f32, so they
+// have the peak of f32, except bf16 on amx, which has instructions for it. The peak of u8 and s8 is that of 8-bit products if the
+// ISA has VNNI or AMX, and else of 16-bit ones, summed in 32 bits.
 double fma_peak_gflops(const std::string &isa, convt_dtype dtype, int threads);
 
 } // namespace convtranspose::tools

@@ -1,4 +1,4 @@
-// --input-shape NAME=1x3x224x224: shapes that models leave open, or that shall be others.
+// --input-shape NAME=1x3x224x224 gives shapes that models leave open, or replaces those that they state.
 #ifndef CONVTRANSPOSE_TOOLS_INPUT_SHAPE_H_
 #define CONVTRANSPOSE_TOOLS_INPUT_SHAPE_H_
 
@@ -15,10 +15,10 @@ struct InputShape {
     mutable bool used = false; // a model had a value of this name
 };
 
-// Throws UsageError.
+// Reads the options. Throws UsageError.
 std::vector<InputShape> input_shapes_from(const std::vector<std::string> &arguments);
 
-// Throws Error for a shape whose name no model has.
+// Throws Error if there is a shape whose name no model has.
 void require_all_used(const std::vector<InputShape> &shapes);
 
 } // namespace convtranspose::tools

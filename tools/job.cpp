@@ -25,7 +25,7 @@ bool is_file(const fs::path &path) {
     return fs::is_regular_file(path, code);
 }
 
-// STEM.pb or STEM.npy, or nothing.
+// The file STEM.pb or STEM.npy; empty if there is neither.
 fs::path tensor_file(const fs::path &folder, const std::string &stem) {
     for (const char *extension : {".pb", ".npy"}) {
         fs::path file = folder / (stem + extension);

@@ -1,4 +1,4 @@
-// What the command line names: models with tensors for them, and ONNX backend test folders.
+// Jobs that the command line names: models with tensors for them, and ONNX backend test folders.
 #ifndef CONVTRANSPOSE_TOOLS_JOB_H_
 #define CONVTRANSPOSE_TOOLS_JOB_H_
 
@@ -8,7 +8,7 @@
 
 namespace convtranspose::tools {
 
-// Inputs in the order of the graph inputs that are not initializers, and what should come out.
+// Inputs, in the order of the graph inputs that are not initializers, and the results that are expected.
 struct DataSet {
     std::string name;                          // "test_data_set_0"; empty where there are no such folders
     std::vector<std::filesystem::path> inputs; // input_0.pb, input_1.npy ...
@@ -22,10 +22,10 @@ struct Job {
     std::filesystem::path path; // as given
     std::vector<std::filesystem::path> inputs;
 
-    // The model file. Throws Error where there is none.
+    // The model file. Throws Error if there is none.
     std::filesystem::path model() const;
-    // At least one. Without input files on the command line: the test_data_set_N folders beside the model, or the files
-    // beside it as one data set.
+    // The data sets, at least one. Without input files on the command line they are the test_data_set_N folders beside the model,
+    // or else the files beside it are one data set.
     std::vector<DataSet> data_sets() const;
 };
 

@@ -1,4 +1,4 @@
-// The bytes of code of each kernel that is built in: a table that the build makes (cmake/kernel_sizes.cmake).
+// The bytes of code of each kernel that is built in, in a table that the build makes (cmake/kernel_sizes.cmake).
 #ifndef CONVTRANSPOSE_TOOLS_KERNEL_SIZES_H_
 #define CONVTRANSPOSE_TOOLS_KERNEL_SIZES_H_
 

@@ -1,4 +1,4 @@
-// A node as a problem, by what the model says of its shapes; no data is needed.
+// Makes a problem of a node from the shapes that the model states. No data is needed.
 #ifndef CONVTRANSPOSE_TOOLS_LAYER_H_
 #define CONVTRANSPOSE_TOOLS_LAYER_H_
 
@@ -10,7 +10,7 @@
 
 namespace convtranspose::tools {
 
-// Its message says which --input-shape would tell.
+// Thrown if a shape is not known. The message says which --input-shape would tell it.
 class UnknownShape : public Error {
   public:
     using Error::Error;
@@ -21,8 +21,8 @@ struct Layer {
     Problem problem;
 };
 
-// Throws UnknownShape where a type or shape is not told, Rejected where the node breaks a rule that needs no library.
-// layout: of the problem; none: as the operator has it.
+// The layer of node i, in `layout`, or without one in the operator's. Throws UnknownShape if a type or shape is not known, and
+// Rejected if the node breaks a rule that needs no library.
 Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> layout);
 
 } // namespace convtranspose::tools

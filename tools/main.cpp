@@ -1,4 +1,4 @@
-// The command line: options in, one of the commands called, its exit status out.
+// The command line. It reads the options, calls one of the commands and returns its exit status.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -46,7 +46,7 @@ Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 constexpr const char *kBenchHelp = R"(
 Measures every ConvTranspose and QLinearConvTranspose node of the models, in If, Loop, Scan and functions too,
 whose shapes ONNX's shape inference finds: --input-shape tells what the model leaves open. A ConvTranspose between
-DequantizeLinear and QuantizeLinear is measured as the quantized layer that it is. Weights, bias,
+DequantizeLinear and QuantizeLinear is measured as a quantized layer. Weights, bias,
 scales and zero points are constant, random data, x, y and the workspace allocated beforehand. GFLOP/s (Gop/s of
 integers) count the multiply-adds of the definition (cropped ones left out), two operations each, at the best
 time; peak % is their share of the multiply-add peak of as many threads with the same ISA, measured in the same
@@ -58,15 +58,16 @@ constexpr const char *kExplainHelp = R"(
 Prints the plan of every ConvTranspose and QLinearConvTranspose node, in If, Loop, Scan and functions too, whose
 shapes ONNX's shape inference finds (--input-shape tells what the model leaves open): extents, taps, the ten nearest
 candidates with their estimated costs, choice and why, and what the others are refused for (--all: all candidates).
-A ConvTranspose between DequantizeLinear and QuantizeLinear is the quantized layer that it is. Where weights, bias, scales and zero points are all constant they are planned with;
-else the plan is one that takes them with each run.
+A ConvTranspose between DequantizeLinear and QuantizeLinear is planned as a quantized layer. If weights, bias, scales
+and zero points are all constant, they are planned with; otherwise the plan takes them with each run.
 
 --size prints what the kernels cost instead, in bytes of code: all that are built in, or with models what a
 build for these layers needs, as planned here.)";
 
 constexpr const char *kTuneHelp = R"(
 Each PATH is a model, whose ConvTranspose and QLinearConvTranspose nodes are tuned where ONNX's shape inference
-finds their shapes (--input-shape tells what the model leaves open), or a layer as a line, "f32 nchw n1 g1 ic64 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias" (tools/problem_line.h).
+finds their shapes (--input-shape tells what the model leaves open), or a layer as a line,
+"f32 nchw n1 g1 ic64 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias" (tools/problem_line.h).
 
 --search select times the kernels that are built in: seconds, and nothing else is needed. schedule makes kernels
 for each layer, with its shape built in, by the generators and a linker. auto makes them by Halide's own

@@ -18,7 +18,7 @@ void require_type(const Node &node, const char *input, const Tensor &tensor, con
                    convt_dtype_name(dtype) + why);
 }
 
-// One for each output channel, of as many groups, where those of one group are given.
+// Repeats the values of one group for each group, so that there is one for each output channel.
 template<typename T>
 void repeat_for_groups(const Node &node, const Tensor &w, std::vector<T> *values) {
     const std::int64_t group = node.attributes.group;
@@ -28,7 +28,7 @@ void repeat_for_groups(const Node &node, const Tensor &w, std::vector<T> *values
     for (std::int64_t g = 1; g < group; g++) values->insert(values->end(), one.begin(), one.end());
 }
 
-// A number, given as a scalar or as a list of one.
+// A number that is given as a scalar or as a list of one element.
 double number(const Node &node, const char *input, const Tensor &tensor) {
     if (tensor.shape.size() > 1 || tensor.count() != 1) {
         throw Rejected(node.label + ": " + input + " has shape " + to_string(tensor.shape) + ", must be one number");

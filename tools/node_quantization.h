@@ -1,4 +1,4 @@
-// The scales and zero points of a QLinearConvTranspose node, which are inputs of it.
+// The scales and zero points of a QLinearConvTranspose node, which are among its inputs.
 #ifndef CONVTRANSPOSE_TOOLS_NODE_QUANTIZATION_H_
 #define CONVTRANSPOSE_TOOLS_NODE_QUANTIZATION_H_
 
@@ -9,14 +9,14 @@
 
 namespace convtranspose::tools {
 
-// value: the tensor of an input. Throws Rejected where types or shapes break the operator's rules: scales are FLOAT,
-// zero points of the type of what they belong to; those of x and y are one number, those of w one or a list of them.
+// Reads the quantization of a node, whose inputs `value` gives. Throws Rejected if types or shapes break the operator's rules:
+// scales are FLOAT, and zero points have the type of their tensor; those of x and y are one number, and those of w one or a list.
 Quantization quantization_of(const Node &node, const std::function<const Tensor &(const std::string &)> &value);
 
-// Likewise for the types of a node's tensors: throws Rejected where the operator does not take dtype. what: "X".
+// Throws Rejected if the operator does not take the type for a tensor, whose name is `what`.
 void require_operand_type(const Node &node, const std::string &what, convt_dtype dtype);
 
-// Of a quantized node.
+// Throws Rejected if the bias of a quantized node has another type than the operator takes.
 void require_bias_type(const Node &node, convt_dtype dtype);
 
 } // namespace convtranspose::tools

@@ -12,7 +12,7 @@ namespace convtranspose::tools {
 
 namespace {
 
-// What follows "'key':" in the header, a Python dict literal, with spaces skipped.
+// The text behind "'key':" in the header, which is a Python dict literal; spaces are skipped.
 std::string value_of(const std::string &header, const std::string &key, const std::string &file) {
     const std::size_t at = header.find("'" + key + "':");
     const std::size_t value = at == std::string::npos ? at : header.find_first_not_of(' ', at + key.size() + 3);
@@ -62,7 +62,7 @@ Tensor load_npy(const std::filesystem::path &path) {
     if (bytes.size() < 12 || bytes.compare(0, 6, "\x93NUMPY") != 0) {
         throw Error("'" + file + "' is not a .npy file: it does not begin with its magic string");
     }
-    // Version 1 has a 16-bit header size, later ones 32 bits; both little-endian.
+    // Version 1 has a header size of 16 bits, and later ones of 32 bits. Both are little-endian.
     const bool wide = bytes[6] != 1;
     std::size_t header_size = 0;
     for (std::size_t i = 0; i < (wide ? 4u : 2u); i++) {

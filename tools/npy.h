@@ -1,4 +1,4 @@
-// NumPy's .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Reads NumPy's .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #ifndef CONVTRANSPOSE_TOOLS_NPY_H_
 #define CONVTRANSPOSE_TOOLS_NPY_H_
 
@@ -8,7 +8,7 @@
 
 namespace convtranspose::tools {
 
-// float16, float32, float64, uint8, int8, int32, and bfloat16 as ml_dtypes saves it. Throws Rejected for other types,
+// Takes float16, float32, float64, uint8, int8, int32, and bfloat16 as ml_dtypes saves it. Throws Rejected for other types, and
 // Error for a broken file.
 Tensor load_npy(const std::filesystem::path &file);
 

@@ -1,4 +1,4 @@
-// Values of constants, and of what Identity, Cast and DequantizeLinear make of them.
+// The values of constants, and of what Identity, Cast and DequantizeLinear make of them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,8 +13,8 @@ namespace convtranspose::tools {
 
 namespace {
 
-// As ONNX says: numbers that an integer type does not hold wrap around from other integers, and are undefined from floats, whose
-// fractions are cut off.
+// Converts as ONNX says: integers that do not fit wrap around. The fractions of floats are cut off, and floats that do not fit are
+// undefined.
 double converted(double value, convt_dtype from, convt_dtype to) {
     const bool from_floats = from == CONVT_F16 || from == CONVT_BF16 || from == CONVT_F32 || from == CONVT_F64;
     if (to != CONVT_U8 && to != CONVT_S8 && to != CONVT_S32) return value;
@@ -30,7 +30,8 @@ Tensor cast(const Tensor &from, convt_dtype to) {
     return result;
 }
 
-// Index of the scale of each element of x: one for all, one for each position of an axis, or for blocks along it.
+// Finds the scale of each element of x. There is one scale for all, one for each position of an axis, or one for each block along
+// it.
 class Scales {
   public:
     Scales(const onnx::NodeProto &node, const Shape &x, const Shape &scale) {

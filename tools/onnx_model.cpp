@@ -27,7 +27,7 @@ bool is_quantized(const onnx::NodeProto &node) {
     return node.domain() == kQuantizedDomain && node.op_type() == kQuantizedOp;
 }
 
-// Operators whose output is a constant where all inputs are: those that exporters put between weights and a layer.
+// True for operators that exporters put between weights and a layer; their output is a constant if all inputs are.
 bool keeps_constants(const onnx::NodeProto &node) {
     return is_op(node, "Identity") || is_op(node, "Cast") || is_op(node, "DequantizeLinear");
 }
@@ -74,7 +74,7 @@ Attributes read_attributes(const onnx::NodeProto &node, const std::string &label
             a.group = attribute.i();
         } else if (name == "auto_pad") {
             require_type(attribute, AttributeProto::STRING, label);
-            // To the library a string ends at its first NUL, so that one with more behind it must not get there.
+            // To the library a string ends at its first NUL, so one with more behind it must not get there.
             if (attribute.s().find('\0') != std::string::npos)
                 reject_attribute(label, name, "contains a NUL character");
             a.auto_pad = attribute.s();
@@ -101,7 +101,7 @@ ValueType type_of_info(const onnx::ValueInfoProto &info) {
     return type;
 }
 
-// "Conv, 2 Relu"
+// Counts operators, as in "Conv, 2 Relu".
 std::string census(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes) {
     std::map<std::string, int> counts;
     for (const onnx::NodeProto &node : nodes) {
@@ -236,7 +236,7 @@ void Model::index_node(const onnx::NodeProto &node, std::size_t scope, int posit
     }
 }
 
-// Names of nodes need not be unique, nor given: then the place in the graph tells them apart.
+// Indexes the nodes of a subgraph. The place in the graph tells nodes apart, because names need not be unique, nor given.
 void Model::index_subgraph(const onnx::GraphProto &graph, const onnx::NodeProto &node, const std::string &attribute,
                            std::size_t scope, int position) {
     const std::string of = scopes_[scope].prefix + (node.name().empty() ? node.op_type() : node.name());
@@ -369,7 +369,7 @@ Node Model::node(std::size_t i) const {
     return node;
 }
 
-// One that is called like ours is somebody else's operator in any other domain.
+// Refuses nodes that have our operators' names in another domain, where they are somebody else's operators.
 void Model::refuse_other_domains() const {
     for (const onnx::NodeProto &proto : proto_.graph().node()) {
         if (is_ours(proto) || (proto.op_type() != kQuantizedOp && proto.op_type() != "ConvTranspose")) continue;
@@ -399,7 +399,7 @@ Node Model::only_node() const {
         const std::string message =
             "the graph must have one output, '" + only.y + "' of " + only.label + "; it has " +
             (graph.output_size() == 1 ? "'" + graph.output(0).name() + "'" : std::to_string(graph.output_size()));
-        // Others are fine for ONNX, if they are values of the graph.
+        // Other outputs are fine for ONNX if they are values of the graph.
         const bool valid = graph.output_size() > 0 &&
                            std::all_of(graph.output().begin(), graph.output().end(), [this](const auto &output) {
                                return scopes_[0].names.count(output.name()) != 0;

@@ -16,8 +16,8 @@
 
 namespace convtranspose::tools {
 
-// A ConvTranspose or QLinearConvTranspose node: its attributes, checked to be the operator's and of the right types,
-// and its values' names. Or a ConvTranspose between DequantizeLinear and QuantizeLinear, as the quantized layer that they are.
+// A ConvTranspose or QLinearConvTranspose node: its attributes, which are checked to be the operator's and of the right types,
+// and the names of its values. A ConvTranspose between DequantizeLinear and QuantizeLinear is the quantized layer that they make.
 struct Node {
     std::string label;          // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
     bool quantized = false;     // its tensors are of integers
@@ -26,15 +26,15 @@ struct Node {
     int opset = 0;
     Attributes attributes;
     std::string x, w, b, y; // b is empty where there is no bias
-    // Quantized only. Between DequantizeLinear and QuantizeLinear zero points may be empty, which are 0 then, and scales of w may
-    // be those of one group.
+    // Names for quantized nodes only. Between DequantizeLinear and QuantizeLinear, zero points may be empty, which are 0 then, and
+    // scales of w may be those of one group.
     std::string x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point;
 
     bool between() const { return quantized && !channels_last; } // DequantizeLinear and QuantizeLinear
     convt_layout layout() const { return channels_last ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST; }
 };
 
-// What a model says about a value without being run.
+// The type and shape that a model states for a value without being run.
 struct ValueType {
     int data_type = 0;                // of TensorProto; 0: unknown
     std::optional<Shape> shape;       // an extent of -1 is unknown
@@ -53,14 +53,15 @@ class Model {
     // for the user.
     std::vector<std::string> infer_shapes(const std::vector<InputShape> &shapes);
 
-    // Throws Rejected unless the model is one node of the two operators, Constant nodes beside it allowed, computing
-    // the one graph output.
+    // The only node. Throws Rejected unless the model is one node of the two operators that computes the one graph output; Constant
+    // nodes may stand beside it.
     Node only_node() const;
 
-    // Throws Error where the model has no node of the two operators.
+    // Throws Error if the model has no node of the two operators.
     void require_nodes() const;
 
-    // The nodes of the two operators, in the main graph and in those of If, Loop and Scan, as yet unchecked, and the check of one.
+    // The nodes of the two operators, in the main graph and in those of If, Loop and Scan. They are unchecked until one is asked
+    // for.
     std::size_t node_count() const { return convs_.size(); }
     Node node(std::size_t i) const;
     std::string label(std::size_t i) const;
@@ -68,11 +69,11 @@ class Model {
     // The node as the quantized layer that it is with the nodes around it, if it is one.
     Node with_neighbours(const Node &node) const;
 
-    // Graph inputs that are not initializers, in graph order: what has to be fed. And those that are.
+    // Graph inputs that are not initializers, in graph order, which have to be fed; and those that are initializers.
     const std::vector<std::string> &inputs() const { return inputs_; }
     const std::vector<std::string> &inputs_with_initializers() const { return inputs_with_initializers_; }
 
-    // Initializers, Constant nodes, and what Identity, Cast and DequantizeLinear make of those.
+    // True for initializers, Constant nodes, and what Identity, Cast and DequantizeLinear make of those.
     bool is_constant(const std::string &value) const;
     Tensor constant(const std::string &value) const;
     // Throws Error, and says what to do, for a constant of a kind that is not supported.
@@ -113,7 +114,7 @@ class Model {
     std::string resolve(const std::string &name, std::size_t scope) const; // the key of the value
     std::vector<std::string> inputs_of(const onnx::NodeProto &node, std::size_t scope) const;
     const Value *find(const std::string &key) const;
-    // The node that computes it and its inputs, behind any Identity; null: none of that type.
+    // The node that computes a value, behind any Identity, and its inputs. Null: no node of that type does.
     const onnx::NodeProto *producer(std::string key, const char *op_type, std::vector<std::string> *inputs) const;
     Tensor evaluate(const std::string &key) const;
     void add_constant_node(const onnx::NodeProto &node, Value *value);

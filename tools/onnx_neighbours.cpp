@@ -1,4 +1,4 @@
-// DequantizeLinear -> ConvTranspose -> QuantizeLinear, by which ONNX says that a layer is to be computed in integers.
+// Finds DequantizeLinear -> ConvTranspose -> QuantizeLinear, by which ONNX says that a layer is to be computed in integers.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 bool is_8_bit(int data_type) { return data_type == onnx::TensorProto::UINT8 || data_type == onnx::TensorProto::INT8; }
 
-// The values that a DequantizeLinear, or a QuantizeLinear, takes.
+// The values that a DequantizeLinear or a QuantizeLinear takes.
 struct Scaled {
     const onnx::NodeProto *node = nullptr;
     std::string value, scale, zero_point;

@@ -15,7 +15,7 @@ inline bool is_op(const onnx::NodeProto &node, const char *op_type) {
     return is_default_domain(node.domain()) && node.op_type() == op_type;
 }
 
-// "Conv 'name'", or "Conv" where it has no name.
+// The label of a node: "Conv 'name'", or "Conv" if it has no name.
 inline std::string label_of(const onnx::NodeProto &node) {
     return node.name().empty() ? node.op_type() : node.op_type() + " '" + node.name() + "'";
 }

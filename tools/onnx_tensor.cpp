@@ -47,7 +47,7 @@ std::string external_data(const onnx::TensorProto &proto, const fs::path &folder
                    to_string(shape_of(proto)) + " need " + std::to_string(wanted));
 }
 
-// From one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each.
+// Reads one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each.
 template<typename T, typename Field>
 void copy_elements(const Field &field, Tensor *tensor) {
     std::byte *to = tensor->data.data();
@@ -101,7 +101,7 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &folder)
     const convt_dtype dtype = dtype_from_onnx(proto.data_type(), quoted(proto));
     if (proto.has_segment()) throw Error(quoted(proto) + " is a segment of a larger one, which is not supported");
 
-    // Find the data before allocating: dims alone must not be able to ask for any amount of memory.
+    // The data is found before anything is allocated, because dims alone must not be able to ask for any amount of memory.
     const Shape shape = shape_of(proto);
     const std::size_t count = element_count(shape);
     const bool external = proto.data_location() == onnx::TensorProto::EXTERNAL;

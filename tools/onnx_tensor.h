@@ -1,4 +1,4 @@
-// TensorProtos, in models and in .pb files.
+// Reads and writes TensorProtos, in models and in .pb files.
 #ifndef CONVTRANSPOSE_TOOLS_ONNX_TENSOR_H_
 #define CONVTRANSPOSE_TOOLS_ONNX_TENSOR_H_
 
@@ -10,22 +10,22 @@
 
 namespace convtranspose::tools {
 
-// The ONNX name of an element type ("FLOAT16"), or its number where it has none.
+// The ONNX name of an element type ("FLOAT16"), or its number if it has none.
 std::string onnx_type_name(int data_type);
 
-// Throws Rejected, naming `what`, for a type that neither operator takes.
+// The library's type for an ONNX type. Throws Rejected, naming `what`, for a type that neither operator takes.
 convt_dtype dtype_from_onnx(int data_type, const std::string &what);
 
 Shape shape_of(const onnx::TensorProto &proto);
 
-// Whatever way the data are kept: raw, in the field of their type, or in a file beside the model (external data), which
-// `folder` is then. Throws Rejected where the data and the dims are at odds.
+// Reads a tensor whose data are raw, in the field of their type, or in a file in `folder` beside the model (external data). Throws
+// Rejected if the data and the dims are at odds.
 Tensor tensor_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &folder);
 
-// A .pb (TensorProto) or .npy file.
+// Reads a .pb (TensorProto) or .npy file.
 Tensor load_tensor(const std::filesystem::path &file);
 
-// Throws Error where a tensor exceeds the 2 GiB of a protobuf message. To be asked before such a tensor is allocated.
+// Throws Error if a tensor exceeds the 2 GiB of a protobuf message. This is to be asked before the tensor is allocated.
 void require_serializable(convt_dtype dtype, const Shape &shape, const std::string &name);
 
 // A TensorProto named `name`, serialized.

@@ -1,4 +1,4 @@
-// Times are those of this computer's clock, from an empty queue to an empty queue.
+// A session of OpenCL. Times are those of this computer's clock, from an empty queue to an empty queue.
 #include <chrono>
 #include <cstdint>
 #include <limits>

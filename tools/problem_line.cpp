@@ -59,7 +59,7 @@ Shape spatial(const Problem &problem) {
 std::string to_line(const Problem &problem) {
     const Attributes &a = problem.attributes;
     const bool first = problem.layout == CONVT_CHANNELS_FIRST;
-    // An invalid layer has a line too, so that this product may wrap.
+    // An invalid layer has a line too, so this product may wrap.
     const auto out_channels = static_cast<std::int64_t>(static_cast<std::uint64_t>(problem.w_shape.at(1)) *
                                                         static_cast<std::uint64_t>(a.group));
     std::ostringstream line;

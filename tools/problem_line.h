@@ -20,10 +20,11 @@
 
 namespace convtranspose {
 
-// Without scales and zero points.
+// The line of a problem, without scales and zero points.
 std::string to_line(const Problem &problem);
 
-// Throws std::invalid_argument, which names the token and the line. other: asked first for each token; true: it took it.
+// The problem of a line. `other` is asked first for each token, and returns true if it took it. Throws std::invalid_argument, which
+// names the token and the line.
 Problem problem_of_line(const std::string &line, const std::function<bool(const std::string &token)> &other = {});
 
 } // namespace convtranspose

@@ -11,7 +11,7 @@ namespace convtranspose::tools {
 
 namespace {
 
-// Uniform in [-scale, scale); 8-bit integers over their whole range.
+// Fills a tensor with values in [-scale, scale), or with 8-bit integers over their whole range.
 Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::mt19937 *generator) {
     Tensor tensor(dtype, shape);
     for (std::size_t i = 0, n = tensor.count(); i < n; i++) {
@@ -25,8 +25,8 @@ Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::m
     return tensor;
 }
 
-// Zero points in the middle of x and of a symmetric w, and outputs that fill the range of y. terms: of the taps
-// together; an output gets those of one residue.
+// Puts zero points in the middle of x and of a symmetric w, and chooses scales so that outputs fill the range of y. `terms` counts
+// the products of an output.
 Quantization random_quantization(const Problem &problem, double terms, std::mt19937 *generator) {
     Quantization q;
     q.x_scale = 0.02f;

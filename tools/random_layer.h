@@ -1,4 +1,4 @@
-// Data to measure a layer with.
+// Random data to measure a layer with.
 #ifndef CONVTRANSPOSE_TOOLS_RANDOM_LAYER_H_
 #define CONVTRANSPOSE_TOOLS_RANDOM_LAYER_H_
 
@@ -10,11 +10,12 @@ namespace convtranspose::tools {
 
 inline bool is_integer(convt_dtype dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
 
-// Throws Rejected or Error, as planning would, for a problem that breaks a rule. To be asked before memory is taken for its tensors.
+// Throws Rejected or Error, as planning would, for a problem that breaks a rule. This is to be asked before memory is taken for its
+// tensors.
 void require_valid(const Problem &problem);
 
-// Uniform values, of weights scaled so that y is of order 1 whatever the number of terms, which f16 needs; 8-bit integers over
-// their whole range, with scales that fill the range of y. The same each time.
+// Uniform values. Weights are scaled so that y is about 1 whatever the number of terms, which f16 needs; 8-bit integers cover their
+// whole range, with scales that fill the range of y. The values are the same each time.
 struct RandomLayer {
     explicit RandomLayer(const Problem &problem);
     Tensor like(const Tensor &tensor); // uniform in [-1, 1)
@@ -25,7 +26,7 @@ struct RandomLayer {
     Tensor w, b, x; // b is empty if there is none
 };
 
-// Throws Error for a y that is not finite, all alike or saturated.
+// Throws Error if y is not finite, all alike or saturated.
 void require_plausible(const Tensor &y);
 
 } // namespace convtranspose::tools

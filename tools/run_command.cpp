@@ -26,7 +26,7 @@ namespace convtranspose::tools {
 
 namespace {
 
-// Whether an extent of y would exceed what ONNX can say, as opposed to what the library takes.
+// True if an extent of y would exceed what ONNX can say, as opposed to what the library takes.
 bool exceeds_64_bits(const Problem &problem) {
     const Attributes &a = problem.attributes;
     const auto at = [](const Ints &list, std::size_t i, std::int64_t by_default) {
@@ -221,7 +221,7 @@ bool Session::constant_quantization() const {
     return true;
 }
 
-// Prints what becomes of each data set, and counts.
+// Prints the result of each data set, and counts them.
 class Report {
   public:
     Report(const std::vector<Job> &jobs, bool verify) : verify_(verify) {
@@ -251,7 +251,7 @@ class Report {
     int width_ = 0, passed_ = 0, failed_ = 0;
 };
 
-// Padded so that what follows lines up in most tables: rows are printed as they come, before their widths are known.
+// Pads a text so that most rows line up; rows are printed as they come, before their widths are known.
 std::string padded(std::string text, std::size_t width) {
     text.resize(std::max(text.size(), width), ' ');
     return text;
@@ -264,7 +264,7 @@ std::string describe(const Session &session) {
            plan.isa();
 }
 
-// Computes every data set, and only then writes the first one's result: a job that fails on the way leaves nothing.
+// Computes every data set, and only then writes the result of the first, so that a job that fails on the way leaves nothing.
 void run_job(const Job &job, const RunOptions &options, const fs::path &output, Report *report) {
     const std::vector<DataSet> sets = job.data_sets();
     Session session(job.model(), options);
@@ -327,7 +327,7 @@ int run_command(const RunOptions &options) {
         progress.step(job.name);
         fs::path output;
         if (!options.output_dir.empty()) {
-            // What an earlier run left must not pass for this one's result.
+            // A file that an earlier run left must not pass for this one's result.
             output = fs::path(options.output_dir) / job.name / "output_0.pb";
             std::error_code ignored;
             if (fs::remove(output, ignored)) fs::remove(output.parent_path(), ignored); // the folder only if now empty

@@ -26,7 +26,7 @@ FunctionKey key_of(const std::string &domain, const std::string &name, const std
     return domain + "\n" + name + "\n" + overload;
 }
 
-// Counts what inlining would make of the model. The inliner itself takes recursion, which ONNX forbids, as it comes.
+// Counts the nodes that inlining would make. The inliner itself does not stop at recursion, which ONNX forbids.
 class InlinedSize {
   public:
     explicit InlinedSize(const onnx::ModelProto &model) {
@@ -93,7 +93,7 @@ void for_each_graph(onnx::GraphProto *graph, const std::function<void(onnx::Grap
     }
 }
 
-// Other inputs whose symbolic extents are those of this one get the same numbers.
+// Sets the shape of an input. Other inputs with the same symbolic extents get the same numbers.
 void set_input(onnx::GraphProto *graph, onnx::ValueInfoProto *input, const Shape &shape) {
     std::map<std::string, std::int64_t> numbers;
     const onnx::TensorShapeProto &declared = input->type().tensor_type().shape();
@@ -117,7 +117,7 @@ bool has_output(const onnx::GraphProto &graph, const std::string &name) {
     });
 }
 
-// Shapes of values that nodes compute, or that subgraphs take: of these the type may be unknown too, and is then taken for that of floats.
+// Sets shapes of values that nodes compute, or that subgraphs take. If the type of the latter is unknown, it is taken for float.
 void set_inner(onnx::GraphProto *main, const std::vector<InputShape> &shapes) {
     for_each_graph(main, [&](onnx::GraphProto *graph) {
         for (const InputShape &shape : shapes) {

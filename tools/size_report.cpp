@@ -27,7 +27,7 @@ struct Kernel {
 
 std::string first_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
 
-// family_type..., where types that begin with i are the arithmetic of quantized layers, h16 is f16 summed in f16, and b16 bf16
+// Reads "family_type...". Types that begin with i are the arithmetic of quantized layers, h16 is f16 summed in f16, and b16 is bf16
 // multiplied as such.
 std::pair<std::string, std::string> family_and_type(const std::string &name) {
     const std::string family = first_of(name);

@@ -1,4 +1,4 @@
-// What the kernels cost in bytes, by ISA, type and family.
+// Reports the bytes that kernels take, by ISA, type and family.
 #ifndef CONVTRANSPOSE_TOOLS_SIZE_REPORT_H_
 #define CONVTRANSPOSE_TOOLS_SIZE_REPORT_H_
 
@@ -14,10 +14,10 @@ struct Selection {
     void add(const std::string &variant); // by its name
 };
 
-// All that is built in. Throws Error where sizes are not known.
+// Reports on all kernels that are built in. Throws Error if sizes are not known.
 std::string size_report();
 
-// A selection: the options that build it, and what it costs for each ISA.
+// Reports on a selection: the options that build it, and its bytes for each ISA.
 std::string size_report(const Selection &selection);
 
 } // namespace convtranspose::tools

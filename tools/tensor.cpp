@@ -36,7 +36,7 @@ Buffer::Buffer(std::size_t size)
 void Buffer::Free::operator()(std::byte *p) const { ::operator delete(p, kAlignment); }
 
 std::size_t element_count(const Shape &shape) {
-    // An empty tensor may have any other extents, so look for a zero before multiplying.
+    // An empty tensor may have any other extents, so a zero is looked for before multiplying.
     const bool empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
     const std::int64_t most = std::numeric_limits<std::int64_t>::max() / 8;
     std::int64_t count = 1;

@@ -11,7 +11,8 @@
 
 namespace convtranspose::tools {
 
-// Uninitialised bytes, aligned to a cache line; never null, not even for none, since null means "absent" to a plan.
+// Uninitialised bytes, aligned to a cache line. The pointer is never null, even for no bytes, because null means "absent" to a
+// plan.
 class Buffer {
   public:
     Buffer() : Buffer(0) {}
@@ -29,7 +30,7 @@ class Buffer {
     std::size_t size_;
 };
 
-// Product of the extents. Throws Rejected for a negative extent and for a product whose bytes cannot be addressed.
+// The product of the extents. Throws Rejected for a negative extent, and for a product whose bytes cannot be addressed.
 std::size_t element_count(const Shape &shape);
 
 struct Tensor {
@@ -40,7 +41,7 @@ struct Tensor {
     ConstTensorView view() const { return ConstTensorView(data.data(), dtype, shape); }
     TensorView view() { return TensorView{data.data(), dtype, shape, {}}; }
 
-    // Element i in storage order; exact, for every type is a subset of double.
+    // Element i in storage order. The value is exact, because double holds all values of every type.
     double at(std::size_t i) const;
     void set(std::size_t i, double value);
 

@@ -15,12 +15,12 @@ std::string to_string(const Shape &shape);                   // "1x64x32x32"; "s
 std::string bytes_to_string(std::size_t bytes);              // "1.5 MiB"
 std::string format(const char *number_format, double value); // printf of one double
 
-// Rows of equal length, the first one the heading. Columns named in right_aligned are.
+// Prints rows of equal length, the first of which is the heading. The columns named in right_aligned are aligned so.
 void print_table(std::ostream &out, const std::vector<std::vector<std::string>> &rows,
                  const std::vector<std::size_t> &right_aligned);
 
-// "[3/32] name" on one line of stderr while a long job works, where a person is watching and standard output does
-// not scroll past on the same terminal anyway.
+// Shows "[3/32] name" on one line of stderr while a long job works, if a person is watching and standard output does not scroll
+// past on the same terminal anyway.
 class Progress {
   public:
     Progress(std::size_t total, bool stdout_is_quiet);

@@ -1,4 +1,4 @@
-// Bytes in a line of text (RFC 4648).
+// Writes bytes as a line of text (RFC 4648), and reads them.
 #ifndef CONVTRANSPOSE_TOOLS_TUNE_BASE64_H_
 #define CONVTRANSPOSE_TOOLS_TUNE_BASE64_H_
 
@@ -23,7 +23,7 @@ inline std::string to_base64(std::string_view bytes) {
     return text;
 }
 
-// Ends at the first character that is none of the alphabet.
+// Reads up to the first character that is none of the alphabet.
 inline std::string from_base64(std::string_view text) {
     std::string bytes;
     unsigned int bits = 0, count = 0;

@@ -41,14 +41,14 @@ std::string quoted(const std::string &text) {
     return result + "\"";
 }
 
-// "channels_f32_planar_2x8" -> "f32": family_type...
+// The type in the name of a variant, "f32" for "channels_f32_planar_2x8".
 std::string type_of(const std::string &variant) {
     const std::size_t begin = variant.find('_') + 1;
     return variant.substr(begin, variant.find('_', begin) - begin);
 }
 
-// What the package's kernel needs beside it: the reference of its type, which weights with an Inf or a NaN take, copies of x, and
-// post-ops.
+// True for kernels that every kernel of a type and ISA needs beside it: the reference, which weights with an Inf or a NaN take,
+// copies of x, and post-ops.
 bool belongs_with(const json &kernel, const std::string &type, const std::string &isa) {
     if (kernel.at("isa") != isa) return false;
     const auto name = kernel.at("name").get<std::string>();
@@ -173,7 +173,7 @@ class Emitter {
         }
     }
 
-    // Kernels that an ISA has not are those of the one that it adds to.
+    // Adds a kernel of the package. If the ISA has no such kernel, it is that of the ISA that it adds to.
     void add_built_in(const std::string &variant, const std::string &isa) {
         std::vector<std::string> isas = {isa};
         if (isa == "amx") isas.emplace_back("avx512_vnni");
@@ -221,7 +221,7 @@ class Emitter {
         }
     }
 
-    // Of each component that has kernels a table, and all in one archive.
+    // Builds a table for each component that has kernels, and puts all into one archive.
     void build() {
         const fs::path objects = builder_.scratch() / "emit";
         fs::remove_all(objects);

@@ -138,7 +138,7 @@ void KernelBuilder::schedule_automatically(const std::string &scheduler, int thr
     const fs::path plugin =
         first_that_exists({generators() / file, fs::path(CONVTRANSPOSE_HALIDE_PLUGINS) / file}, "autoscheduler");
     parameters->insert(parameters->end(), {"-p", plugin.string(), "autoscheduler=" + scheduler});
-    // Mullapudi2016 and Adams2019 would know the machine; Li2018 likewise. The rest is their own default.
+    // The autoschedulers want to know the machine. The rest is their own default.
     parameters->push_back("autoscheduler.parallelism=" + std::to_string(threads));
     const std::string without = "-no_runtime";
     if (const std::size_t at = target->find(without); at != std::string::npos) target->erase(at, without.size());

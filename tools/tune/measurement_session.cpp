@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-// A worker's answer, as opposed to its end.
+// Thrown for an answer of a worker that refuses something, as opposed to the worker's end.
 class Refused : public Error {
   public:
     using Error::Error;
@@ -63,7 +63,7 @@ void MeasurementSession::start() {
         for (const char *const key : {"cpu", "package", "kernels", "isa", "problem", "variant", "candidates"}) {
             if (!said.contains(key)) throw Error(std::string("it gave an answer that is none: it has no ") + key);
         }
-        // Whoever holds what layer() returned must not lose it because a candidate took a worker along.
+        // A caller that holds what layer() returned must not lose it because a candidate ended the worker.
         if (layer_.is_null()) layer_ = std::move(said);
     } catch (const Refused &) {
         throw;
@@ -83,7 +83,7 @@ std::string MeasurementSession::add(const std::string &shared_object, const json
     json kernels = {{"path", shared_object}, {"rows", rows}};
     try {
         if (added_.size() >= kMostTables) {
-            // The oldest leave: they are compiled again where they are to be measured again.
+            // The oldest tables leave. They are compiled again if they are to be measured again.
             added_.erase(added_.begin(), added_.begin() + kMostTables / 2);
             restart();
         }
@@ -143,7 +143,7 @@ std::vector<Measured> MeasurementSession::time(const std::vector<std::string> &n
 std::vector<Measured> MeasurementSession::measure(const std::vector<std::string> &names, double seconds) {
     std::map<std::string, Measured> results;
     std::vector<std::string> ready;
-    // Where one takes the worker along, the next worker has to try the others again.
+    // If a candidate ends the worker, the next worker has to try the others again.
     do {
         ready.clear();
         for (const std::string &name : names) {
@@ -160,7 +160,7 @@ std::vector<Measured> MeasurementSession::measure(const std::vector<std::string>
         if (ready.size() == 1) {
             results[ready.front()] = {ready.front(), 0, e.what()};
         } else {
-            // Some one of them, whose first run was fine: each half on its own, until it is alone.
+            // One of them failed, although its first run was fine. Each half is measured on its own, until that one is alone.
             const auto middle = ready.begin() + static_cast<std::ptrdiff_t>(ready.size() / 2);
             for (const auto &half : {std::vector<std::string>(ready.begin(), middle), {middle, ready.end()}}) {
                 for (Measured &measured : measure(half, seconds)) results[measured.name] = std::move(measured);

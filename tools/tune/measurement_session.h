@@ -1,4 +1,4 @@
-// Where candidates for one layer are checked and timed against each other, on the device.
+// Checks candidates for one layer and times them against each other, on the device.
 #ifndef CONVTRANSPOSE_TOOLS_TUNE_MEASUREMENT_SESSION_H_
 #define CONVTRANSPOSE_TOOLS_TUNE_MEASUREMENT_SESSION_H_
 
@@ -25,27 +25,28 @@ class MeasurementSession {
     MeasurementSession(const KernelBuilder &builder, const std::string &problem, const PlanOptions &options,
                        double timeout);
 
-    // The first worker's words about the layer: worker_main.cpp, "plan". Later workers do not change them.
+    // The first worker's answer to "plan" (worker_main.cpp). Later workers do not change it.
     const nlohmann::json &layer() const { return layer_; }
 
-    // Kernels to be measured by name: a shared object, and its rows. Empty: they are there; else why not.
+    // Adds kernels, which can then be measured by name, from a shared object and its rows. Returns why that failed, or nothing.
     std::string add(const std::string &shared_object, const nlohmann::json &rows);
 
-    // Plans one, runs it once and checks it, by which it is ready to be measured; ms: that run. It has `patience` seconds, and no
-    // more than the time that any answer has: one that takes longer, crashes or is wrong has failed.
+    // Plans a candidate, runs it once and checks it, so that it is ready to be measured; ms is the time of that run. A candidate
+    // that crashes, is wrong, or takes longer than `patience` seconds or than any answer may take has failed.
     Measured try_out(const std::string &name, double patience);
 
-    // In turns, each for that long: one result for each name, in order. Those that were not tried since the last measurement are
-    // tried now. One that crashes or hangs is told as failed, and the rest is measured all the same.
+    // Measures candidates in turns, each for so many seconds, and returns one result for each name, in order. Candidates that
+    // were not tried since the last measurement are tried now. One that crashes or hangs has failed, and the rest is measured all
+    // the same.
     std::vector<Measured> measure(const std::vector<std::string> &names, double seconds);
 
-    // The next measurement is by a worker of its own, whose memory lies elsewhere.
+    // Starts a new worker for the next measurement, whose memory lies elsewhere.
     void restart();
 
-    // What could be made for the layer, best first: worker_main.cpp, "space".
+    // The kernels that could be made for the layer, best first: the answer to "space" (worker_main.cpp).
     nlohmann::json space(const std::string &search);
 
-    // Names of the kernels that run where that is the choice.
+    // The names of the kernels that run if the candidate is chosen.
     nlohmann::json kernels(const std::string &name);
 
   private:

@@ -8,9 +8,10 @@ namespace convtranspose {
 
 namespace {
 
-// Unrolled multiply-adds of vectors: beyond, the compiler takes seconds, and the loop leaves the instruction cache.
+// The most multiply-adds of vectors that are unrolled. Beyond, the compiler takes seconds, and the loop leaves the instruction
+// cache.
 constexpr std::int64_t kMostUnrolled = 1400;
-// The last tile of a row may waste so much of it.
+// The largest share of a row that its last tile may waste.
 constexpr double kMostWaste = 0.2;
 
 const char *name_of(Family family) {
@@ -54,7 +55,7 @@ int bytes_of_vector(Isa isa) {
     return 16;
 }
 
-// "STEP/OFFSET:COUNT:FIRST,...", as generators/built_in.h reads it.
+// The text "STEP/OFFSET:COUNT:FIRST,..." of an axis, as generators/built_in.h reads it.
 std::string text_of(const AxisPlan &axis) {
     std::string text = std::to_string(axis.step) + "/";
     for (std::size_t r = 0; r < static_cast<std::size_t>(axis.residues); r++) {
@@ -64,7 +65,7 @@ std::string text_of(const AxisPlan &axis) {
     return text;
 }
 
-// How many taps every residue has; 0: not all as many.
+// The number of taps that every residue has, or 0 if they differ.
 std::int32_t count_of(const AxisPlan &axis) {
     for (std::size_t r = 0; r < static_cast<std::size_t>(axis.residues); r++) {
         if (axis.table[r * kTapColumns + 1] != axis.max_count) return 0;
@@ -72,7 +73,7 @@ std::int32_t count_of(const AxisPlan &axis) {
     return axis.max_count;
 }
 
-// A fraction of the work that is of positions past the last.
+// The share of the work that is done for positions past the last.
 double waste(std::int64_t extent, std::int64_t tile) {
     const std::int64_t whole = (extent + tile - 1) / tile * tile;
     return 1 - static_cast<double>(extent) / static_cast<double>(whole);
@@ -84,7 +85,7 @@ std::uint32_t hash_of(const std::string &text) { // FNV-1a
     return hash;
 }
 
-// What beside the register tile tells candidates apart.
+// The choices that tell candidates apart, beside the register tile.
 struct Choice {
     Family family;
     int stride_w = 0, stride_h = 0;
@@ -128,7 +129,7 @@ class Space {
 
     bool fits(std::int64_t extent, std::int64_t tile) const { return tile == 1 || waste(extent, tile) <= kMostWaste; }
 
-    // The same of vectors, of which one is the least that there is.
+    // True if so many vectors fit; one is the least that there is.
     bool vectors_fit(std::int64_t extent, int vectors) const {
         return waste(extent, std::int64_t{vectors} * lanes_) <= std::max(kMostWaste, waste(extent, lanes_));
     }
@@ -155,13 +156,12 @@ class Space {
                     c.unrolled_axes = 2;
                     c.by_offset = true;
                     // With a loop over the taps of d, of which there may be one, the compiler loads weights where they are
-                    // used; without, it may move more of them out of the loops than there are registers: 16x16 stride 8
-                    // depthwise takes 1.25 times as long so.
+                    // used. Without, it may move more of them out of the loops than there are registers.
                     c.knows_d = false;
                     add(c);
                     c.knows_d = true;
                     add(c);
-                    // Of three axes the taps of d too, and where there are few taps input channels.
+                    // With three axes the taps of d are unrolled too, and if there are few taps, input channels.
                     if (stride(2) > 1 && counts_[2]) {
                         c.unrolled_axes = 3;
                         add(c);
@@ -176,7 +176,7 @@ class Space {
         }
     }
 
-    // The same tiles as in the table of kernels, and those between, with the taps of w a constant.
+    // Tiles as in the table of kernels, and those between, with the taps of w as constants.
     void wide() {
         if (stride(0) > 8) return;
         for (const int oc : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24}) {
@@ -232,7 +232,8 @@ class Space {
         }
     }
 
-    // As loops are; with taps unrolled as far as every residue has as many; with input channels unrolled; with x staying.
+    // Adds a choice with taps as loops, with taps unrolled as far as every residue has as many, with input channels unrolled, and
+    // with x that stays.
     void add_loops(Choice c) {
         add(c);
         if (p_.ic() % 2 == 0) {
@@ -285,7 +286,7 @@ class Space {
             BuiltInAxis &to = b.axes[a];
             const bool knows = a < 2 || c.knows_d;
             to.count = knows ? counts_[a] : 0;
-            // Where residues are a dimension of y, whatever calls there are must be for all of them.
+            // If residues are a dimension of y, each call must be for all of them.
             const bool all_at_once = strides[a] > 0 || axis.geometry.out % axis.geometry.stride == 0;
             const bool table =
                 knows && tables_[a] && all_at_once && (strides[a] > 0 || stride(a) == 1 || (c.by_offset && a == 1));
@@ -297,7 +298,7 @@ class Space {
             if (strides[a] > 0) to.out = static_cast<std::int32_t>(axis.geometry.out);
         }
 
-        // y as it is, x as the families want it (cmake/kernels.cmake).
+        // The type of y is its own, and that of x is the one that the families want.
         std::vector<std::string> &list = made.parameters;
         const auto parameter = [&](const char *name, const std::string &value) {
             list.push_back(std::string(name) + "=" + value);
@@ -345,7 +346,7 @@ class Space {
             one.complete(&row, &layer);
             const Candidate found = candidate(row, p_);
             if (found.unsupported.text) return;
-            // Worth a candidate of its own only where that makes a difference.
+            // x in place is a candidate of its own only if that makes a difference.
             if (x_in_place && (found.copies_x && !found.packs_edge_strips)) return;
             // Residues of h one after the other take long to compile, and are seldom faster where all of them fit into registers.
             const bool one_by_one = c.by_offset && c.stride_h == 0 && stride(1) > 1 && vector_registers(isa_) > 16;

@@ -1,5 +1,5 @@
-// Files of JSON lines that are only ever added to, each line stamped with what it was measured of. What is in such a file is used
-// again only if every stamp in it is still right.
+// Files of JSON lines that are only ever added to. Each line is stamped with what was measured, and a file is used again only if
+// every stamp in it is still right.
 #ifndef CONVTRANSPOSE_TOOLS_TUNE_SEARCH_LOG_H_
 #define CONVTRANSPOSE_TOOLS_TUNE_SEARCH_LOG_H_
 
@@ -17,8 +17,8 @@ struct Stamp {
 
 class SearchLog {
   public:
-    // resume: reads what is there. Throws Error, with the line, for what is no record or is of another stamp; a last line that
-    // was cut off is dropped. Else the file begins anew.
+    // With `resume`, reads the lines that are there; otherwise the file begins anew. Throws Error, with the line, for a line that
+    // is no record or has another stamp. A last line that was cut off is dropped.
     SearchLog(std::filesystem::path file, const Stamp &stamp, bool resume);
 
     const std::vector<nlohmann::json> &lines() const { return lines_; }

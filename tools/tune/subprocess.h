@@ -9,19 +9,19 @@
 
 namespace convtranspose::tools {
 
-// "qemu-aarch64 -L /usr/aarch64-linux-gnu" -> its words. Quotes as in a shell.
+// Splits a command, such as "qemu-aarch64 -L /usr/aarch64-linux-gnu", into words. Quotes work as in a shell.
 std::vector<std::string> words_of(const std::string &command);
 
-// A child that is told lines and answers with lines. It is killed when this object ends.
+// A child process that is told lines and answers with lines. It is killed when this object ends.
 class Subprocess {
   public:
-    // log: a file for what it says on standard error. Throws Error if it cannot be started.
+    // Starts the child, whose standard error goes to the file `log`. Throws Error if it cannot be started.
     Subprocess(const std::vector<std::string> &command, const std::string &log);
     ~Subprocess();
     Subprocess(const Subprocess &) = delete;
     Subprocess &operator=(const Subprocess &) = delete;
 
-    // Throws Error: it ended, by a signal or not, or did not answer in time; the child is then gone.
+    // Sends a line and returns the answer. Throws Error if the child ended or did not answer in time; it is gone then.
     std::string ask(const std::string &line, double seconds);
 
   private:
@@ -33,8 +33,8 @@ class Subprocess {
     std::string read_; // what came after the last answer
 };
 
-// Runs all commands, at most `jobs` at a time, each for at most `seconds`. Empty: it succeeded; else what went wrong, with the end
-// of what it said.
+// A command to run. All tasks are run, at most `jobs` at a time, each for at most `seconds`. The result of a task is empty if it
+// succeeded, and else says what went wrong, with the end of its output.
 struct Task {
     std::vector<std::string> command;
     std::string log; // file of what it says

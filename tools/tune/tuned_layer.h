@@ -1,4 +1,4 @@
-// What a search found for a layer, and how the package ships it.
+// The kernel that a search found for a layer, and how the package ships it.
 #ifndef CONVTRANSPOSE_TOOLS_TUNE_TUNED_LAYER_H_
 #define CONVTRANSPOSE_TOOLS_TUNE_TUNED_LAYER_H_
 

@@ -83,7 +83,8 @@ void Tuner::note(const Candidate &candidate, const Result &result, double defaul
     log_->add(line);
 }
 
-// Beside the default choice, whose time is that of the moment. Only as long as the budget lasts: what is left then is not tried.
+// Measures candidates beside the default choice, whose time is that of the moment. Candidates that the budget leaves no time for
+// are not tried.
 void Tuner::measure(const std::vector<Candidate> &candidates, double seconds, double until) {
     const double begin = now();
     const Measured first = session_->try_out(default_, options_.timeout);
@@ -134,7 +135,7 @@ std::vector<std::string> Tuner::fastest(std::size_t most) const {
     return names;
 }
 
-// All that is built in, in the order of its estimate: the longer one has been among the fastest, the longer it is measured.
+// Measures all that is built in, in the order of estimates. The longer a candidate is among the fastest, the longer it is measured.
 void Tuner::select(double until) {
     std::vector<Candidate> group;
     const auto finish_group = [&] {
@@ -168,7 +169,7 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
     }
     std::vector<std::string> failures = run_all(tasks, builder_.jobs(), options_.timeout);
     for (std::size_t i = 0; i < tasks.size(); i++) {
-        // Halide compiles what it has proven to fail an assertion, whatever is asked for, and only says so.
+        // Halide compiles even a kernel that it has proven to fail an assertion, and only says so.
         if (failures[i].empty() && said(tasks[i].log, "guaranteed to fail"))
             failures[i] = "a kernel that is bound to fail";
     }
@@ -198,7 +199,7 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
         note(made.front(), {}, 0, error);
         return {};
     }
-    // Some one of them: each on its own.
+    // One of them failed, so each is loaded on its own.
     std::vector<Candidate> loaded;
     for (const Candidate &c : made) {
         for (const Candidate &one : make({c})) loaded.push_back(one);
@@ -206,7 +207,7 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
     return loaded;
 }
 
-// Kernels that are made for the layer, in the order of the search space.
+// Makes and measures kernels for the layer, in the order of the search space.
 void Tuner::search(double until) {
     std::vector<Candidate> space;
     for (const json &item : session_->space(options_.search)) {
@@ -247,7 +248,7 @@ json Tuner::tune(const Watch &watch) {
                     " kernels that were made could be compiled and run; the first: " + first_error_);
     }
 
-    // The fastest again, for longer each time, and fewer. What is measured last decides.
+    // The fastest are measured again, fewer of them and for longer each time. The last measurement decides.
     double seconds = std::min(4 * kFirstLook, budget_ / 100);
     std::string winner = default_;
     double ratio = 1;
@@ -264,7 +265,7 @@ json Tuner::tune(const Watch &watch) {
         }
         if (finalists.empty()) break;
         measure(finalists, seconds, 0);
-        // Those that were not measured now are out.
+        // Candidates that were not measured now are out.
         for (auto &[name, result] : results_) {
             const auto is_it = [&n = name](const Candidate &c) { return c.name == n; };
             if (std::none_of(finalists.begin(), finalists.end(), is_it)) result.ratio = 0;
@@ -272,7 +273,7 @@ json Tuner::tune(const Watch &watch) {
     }
     for (const std::string &name : fastest(1)) {
         if (results_[name].ratio >= kGain) continue;
-        // Of many the luckiest looks best: so once more, by a worker of its own.
+        // Among many candidates the luckiest looks best, so it is measured once more, by a new worker.
         session_->restart();
         measure({known_[name]}, std::max(seconds, 10 * kFirstLook), 0);
         if (results_[name].ratio == 0 || results_[name].ratio >= kGain) continue;

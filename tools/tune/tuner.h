@@ -17,7 +17,7 @@
 
 namespace convtranspose::tools {
 
-// What is tried. Kernels that are built in have a name only.
+// Something to try. A kernel that is built in has a name only.
 struct Candidate {
     std::string name;
     std::string generator; // empty: built in
@@ -27,16 +27,16 @@ struct Candidate {
     nlohmann::json row; // kernel_row.h
 };
 
-// best: the time of the fastest so far over that of the default choice.
+// Watches the search. `best` is the time of the fastest so far over that of the default choice.
 using Watch = std::function<void(std::size_t tried, double best, double seconds_left)>;
 
 class Tuner {
   public:
-    // log: gets each candidate's result, and is asked for those that were tried before.
+    // `log` gets each candidate's result, and is asked for those that were tried before.
     Tuner(const TuneOptions &options, const KernelBuilder &builder, MeasurementSession *session, SearchLog *log);
 
-    // A tuning record (runtime/kernels/tuning.h), which beside that has default, default_ms, the number of candidates tried, and where the
-    // kernel is not built in how it is made: generator, target, parameters, row.
+    // Returns a tuning record (runtime/kernels/tuning.h). It also has default, default_ms and the number of candidates tried, and
+    // for a kernel that is not built in, how it is made: generator, target, parameters, row.
     nlohmann::json tune(const Watch &watch);
 
   private:

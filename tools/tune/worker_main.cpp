@@ -8,8 +8,9 @@
 //     {"do": "try", "variant": name}  -> {"ms": its first run}: it is planned, run once and checked, and kept to be timed
 //     {"do": "time", "variants": [names], "seconds": of each}
 //         -> {"results": [{"variant": ..., "ms": best} or {"variant": ..., "error": ...}, ...]}; none is kept any longer
-//     {"do": "space", "search": "schedule" or "auto"}  -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
-//         what could be made for the layer; several may share an object
+//     {"do": "space", "search": "schedule" or "auto"}
+//         -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
+//         kernels that could be made for the layer; several may share an object
 //     {"do": "kernels", "variant": name}  -> {"kernels": names of all variants that run then}
 // Any may answer {"error": ...} instead.
 #include <dlfcn.h>
@@ -57,7 +58,7 @@ double now() {
     return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
-// What is measured is never what somebody's records say: none are used.
+// Keeps plans from using tuning records, so that nothing but the candidate is measured.
 class NoRecords {
   public:
     NoRecords() { throw_unless(Status::from(convt_tuning_read("", 0, &tuning_))); }
@@ -77,7 +78,7 @@ struct Loaded {
     convt_kernels table = {};
 };
 
-// Of a layer: its data, and what comes out.
+// A layer with its data and the expected result.
 struct Contest {
     explicit Contest(const json &job)
         : layer(problem_of_line(job.at("problem").get<std::string>())), isa(job.at("isa").get<std::string>()) {
@@ -93,7 +94,7 @@ struct Contest {
         on_device.device.context = session->context();
     }
 
-    // On the CPU, by name or default.
+    // Plans for the CPU, by name or by default.
     Plan plan_on_cpu(const std::string &variant) const { return plan(variant, options); }
     Plan plan(const std::string &variant) const { return plan(variant, session ? on_device : options); }
     Plan plan(const std::string &variant, Options o) const {
@@ -104,7 +105,7 @@ struct Contest {
         return made;
     }
 
-    // Computed by the reference, or for large layers by the default choice, which the library's tests check.
+    // The expected result is computed by the reference, or for large layers by the default choice, which the library's tests check.
     const Tensor &expected() {
         if (!expected_) {
             Plan by = plan_on_cpu(session ? "" : choice);
@@ -152,7 +153,7 @@ class Contender {
         check();
     }
 
-    // Before the first sample that counts: a second run may find what the first left.
+    // Runs and checks once more before the first sample that counts, because a second run may go wrong on what the first left.
     void prepare() {
         run();
         check();
@@ -223,7 +224,7 @@ class Worker {
         for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++) {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
         }
-        // A layer that is planned as others has the way to do so in front, which is no kernel's name.
+        // If another algorithm than the direct one is chosen, its name comes first, which is no kernel's name.
         bool is_kernel = candidates.front() == plan.variant();
         for (std::size_t i = 0; i < convt_variant_count() && !is_kernel; i++)
             is_kernel = candidates.front() == convt_variant_name(i);
@@ -267,7 +268,7 @@ class Worker {
             Variant row;
             BuiltIn built_in;
             c.complete(&row, &built_in);
-            // The same kernel where only the dispatcher makes a difference.
+            // Candidates that differ in the dispatcher alone share a kernel.
             std::string object = c.name;
             constexpr const char kInPlace[] = "_in_place";
             const std::size_t end = object.size() - (sizeof kInPlace - 1);
@@ -281,7 +282,7 @@ class Worker {
         return {{"candidates", list}};
     }
 
-    // One for each autoscheduler, which whoever compiles it names.
+    // One candidate stands for every autoscheduler; the one that compiles it names the scheduler.
     static json autoscheduled(const SpatialProblem &problem, const std::string &isa) {
         json list = json::array();
         const std::vector<std::string> parameters = auto_parameters(problem);
@@ -303,7 +304,7 @@ class Worker {
         return list;
     }
 
-    // As records have it.
+    // The ISA as records have it.
     std::string record_isa() const {
         if (contest_->session) return contest_->device;
         std::string name = contest_->isa.empty() ? best_isa() : contest_->isa;
@@ -381,7 +382,7 @@ class Worker {
                 results.back()["error"] = e.what();
             }
         }
-        // In turns, so that what slows the machine for a while slows all.
+        // Candidates take turns, so that something that slows the machine for a while slows all of them.
         const double seconds = job.at("seconds").get<double>();
         double least = std::numeric_limits<double>::infinity();
         for (double spent = 0; spent < seconds;) {
