@@ -109,7 +109,7 @@ def taps():
 
 
 ROOMS = [
-    ("include", "the public headers", "#dbe9f4"),
+    ("include", "the public headers, which every room may include", "#dbe9f4"),
     ("api", "checks C arguments, contains exceptions", "#dbe9f4"),
     ("gpu", "plans for devices, and their drivers", "#e6e0f0"),
     ("plan", "chooses an algorithm, owns weights and workspaces; explain", "#fdf0d5"),
@@ -117,8 +117,8 @@ ROOMS = [
     ("direct", "one kernel over one layer: blocking, packing of x, calls", "#fdf0d5"),
     ("selection", "which kernels can, how they read x, which is cheapest", "#e3f1e3"),
     ("cost", "estimates, and the profiles that they are computed from", "#e3f1e3"),
-    ("cpu", "ISA, caches and name of this CPU", "#eceff1"),
     ("kernels", "table of kernels, packed weights, post-ops, tuning records", "#e3f1e3"),
+    ("cpu", "ISA, caches and name of this CPU", "#eceff1"),
     ("problem", "the layer, resolved: geometry, taps, quantization", "#eceff1"),
     ("base", "allocator, threads, shapes, status, 16-bit floats", "#eceff1"),
 ]
@@ -136,7 +136,7 @@ def rooms():
     build = [
         (60, "generators/", ["the algorithm, once, from tap tables;", "the programs that compile it"], "#fbe3e4"),
         (150, "schedules/", ["families of schedules: loops, tiles, registers;", "cpu/passes/: the lowering passes"], "#fbe3e4"),
-        (240, "cmake/", ["the table of kernels: one line, many variants", "\u2192 one object for each row and ISA"], "#fbe3e4"),
+        (240, "kernels/", ["the table of kernels: one line, many variants", "\u2192 one object for each row and ISA"], "#fbe3e4"),
     ]
     for y, name, lines, fill in build:
         p.box(500, y, 340, 70, fill=fill)
