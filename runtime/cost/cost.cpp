@@ -41,7 +41,7 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
         taps *= skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
         residues *= static_cast<double>(p.plan[a].residues);
     }
-    // A pair of 16-bit products is added by an instruction of its own without VNNI, on other ports in part.
+    // Two taps of a residue make one step, and an odd last one makes a step of its own.
     if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
     ic = parts_of(p.ic(), block_of(v));
     groups = static_cast<double>(g.group);
@@ -50,31 +50,32 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
     lanes = v.lanes;
     size = static_cast<double>(operand_size(v) * block_of(v));
     y_bytes = images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
-    // On ARM smlal multiplies half a vector; what is broadcast is an element of a vector that holds two or more (bench/mca).
+    // Without VNNI a second instruction adds the pairs of 16-bit products, partly on other ports. On ARM, whose blocks hold one
+    // channel, smlal multiplies half a vector, and one load brings two or more of the elements that are broadcast (bench/mca).
     if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
     broadcast = kByElement ? 0.5 : 1;
-    // The vectors come from the second-level cache, at about 32 bytes a cycle; those of one input channel stay in the first.
+    // Vectors come from the second-level cache at 32 bytes a cycle; those of depthwise layers stay in the first, which gives 64.
     load = lanes * size / (v.family == Family::kDepthwise ? 64 : 32);
-    crosses = v.family != Family::kChannels; // those along rows
+    crosses = v.family != Family::kChannels; // vectors along rows do
     per_load = cycles_per_load(lanes * size);
     is_of_channels = v.family == Family::kChannels && v.store == Store::kChannels;
-    // What an instruction that is no multiply-add takes of their ports.
+    // Instructions other than multiply-adds compete with them for ports.
     per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? cost_profile().per_other : 0;
-    // Of all residues of w: bytes are requantized, and take more shuffles. Few output channels: of eight residues, each vector is
-    // made of all of them, by two steps in kernels by offset.
+    // A row is put together from the residues of w by shuffles; bytes are requantized too, and take more of them. In kernels for few
+    // output channels, each vector of eight residues or more is made of all of them, unless the kernel does it in two steps.
     const double shuffles = v.family != Family::kFew || v.stride_w < 8 || goes_by_offset(v) ? 3 : 16;
     interleave = is_float(v.arithmetic) ? shuffles : 3 + 1.5 * v.stride_w;
 }
 
 double CostTerms::step(double vectors, double broadcasts) const {
     const CostProfile &m = cost_profile();
-    // Of weights each line is fetched ahead too, and a loop is four.
+    // A step loads each vector of weights and prefetches a later one; the loop itself takes four instructions.
     const double others = per_other > 0                  ? per_other * (2 * vectors + broadcasts + 4)
                           : crosses && lanes * size < 64 ? m.per_vector_along * vectors
                                                          : per_load * (vectors + broadcasts);
     const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
     const double least = crosses ? std::max(4.0, crossing * vectors * lanes * size / 64) : 4;
-    // One vector of operands by one broadcast is a multiply-add.
+    // Each vector of operands is multiplied by each broadcast; the core does two multiply-adds and two loads a cycle.
     return std::max(
                {product * vectors * broadcasts / 2, (vectors + broadcast * broadcasts) / 2, vectors * load, least}) +
            others;
@@ -90,7 +91,8 @@ double cost_of_copy(const Variant &v, const SpatialProblem &p, bool ends_alone) 
     double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
     for (const AxisPlan &a : p.plan)
         elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
-    // Transposing by tiles takes 0.4 to 0.5 cycles an element in cache, by single loads or stores 1 to 2 (generators/copy_input).
+    // Cycles an element, in the cache: copying in order, transposing by tiles, and transposing by single loads or stores
+    // (generators/copy_input_generator.cpp).
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
     const double near = copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4;
     const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));

@@ -1,4 +1,4 @@
-// Estimates of how long kernels take.
+// Estimates of how long kernels take, in cycles on one thread. Figures behind them: docs/measurements/2026-11-26-estimates.md.
 #ifndef CONVTRANSPOSE_RUNTIME_COST_COST_H_
 #define CONVTRANSPOSE_RUNTIME_COST_COST_H_
 
@@ -8,18 +8,20 @@
 
 namespace convtranspose {
 
-// Cycles on one thread by a simple machine: two vector multiply-adds and two loads a cycle, a latency of four; and by what cost_profile.h
-// knows of this one. Without those of copying x. narrower: what computes the ends of rows; null: the variant.
+// Returns the cycles that the variant takes, without copying x: those of a simple machine with two vector multiply-adds and two
+// loads a cycle and a latency of four, corrected by the terms of cost_profile.h. narrower: the variant that computes the ends
+// of rows; null: the same one.
 double cost(const Variant &variant, const SpatialProblem &problem, const Variant *narrower);
 
-// Of copying all of x. ends_alone: the rest is read where it is.
+// Returns the cycles to copy all of x. ends_alone: only strips at the ends are copied and the rest is read in place, so no cycles
+// are added for an x that is far away.
 double cost_of_copy(const Variant &variant, const SpatialProblem &problem, bool ends_alone);
 
-// Cycles to store a single element of y among those of other channels. Where its cache line holds none that is stored with it,
-// that line comes from further away: measured, 6 cycles with positions 1536 bytes apart, 44 with 4096, which meet in few sets.
+// Returns the cycles to store a single element of y among those of other channels. If no other element of its cache line is
+// stored with it, the line comes from further away; lines of positions kFarPositions apart also share few sets of the cache.
 double cycles_to_scatter(const Geometry &geometry);
 
-// Whether groups of channels of y, channels last, are of less than a cache line.
+// Returns whether the channels of a group, channels last, take less than a cache line of y, so that groups share lines.
 bool shares_cache_lines(const Geometry &geometry);
 
 } // namespace convtranspose

@@ -1,4 +1,4 @@
-// Of kernels whose vectors are of output channels.
+// Estimates of kernels whose vectors are of output channels. The figures behind them: docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
 #include "base/shape.h"
@@ -10,24 +10,25 @@ namespace convtranspose {
 
 namespace {
 
-// Of a reduction, by which kernels fetch the lines of a far y (schedules/cpu/channels.cpp). Estimates are of one tap: cost_profile.cpp's
-// far_store was fitted when kernels of several fetched none.
+// Returns the steps that a reduction must have before kernels prefetch the lines of a far y, as their schedule says too. Only
+// reductions of one tap count as prefetching here: CostProfile::far_store is fitted to that.
 double fetching_steps(double vector_bytes) { return vector_bytes < 64 ? 96 : 64; }
-// Positions of a tile from which on kernels fetch the next tile's weights, if a group's are 3/2 of the second-level cache that they
-// count on, and a tile's half of it (schedules/schedule.h, cpu/next_weights.cpp).
+// Kernels whose tiles have this many positions prefetch the next tile's weights, if the weights of a group take at least 3/2 and
+// those of a tile at most half of the second-level cache that kernels count on (schedules/schedule.h).
 constexpr int kLeastFetching = 6;
 double counted_on(double vector_bytes) { return vector_bytes < 64 ? 512 << 10 : 2 << 20; }
-// Of short vectors (cost_profile.h), in bytes.
+// Bytes from which on weights are far, and x is large, for CostProfile's terms of short vectors.
 constexpr double kFarWeights = 2 << 20, kLargeX = 256 << 10;
 
-// Positions that a tile whose row begins at `first` leaves out for being outside of x, of all taps of w (schedules/cpu/row_ends.h, of
-// x86 alone), where that is felt: tiles of fewer than four positions wait for their weights. Channels first gains less.
+// Returns how many positions a tile whose row begins at `first` skips because they lie outside x, summed over the taps of w and
+// the residues. Only kernels for x86 skip any. None count for tiles of few positions, which wait for their weights anyway, and
+// for channels first, which gains less.
 double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
     constexpr int kFelt = 4, kMostTwo = 8; // positions
     if (v.isa > Isa::kAmx || v.store != Store::kChannels || block_of(v) > 1 || v.tile_q < kFelt || unrolls_taps(v))
         return 0;
     const std::int64_t most = v.tile_q <= kMostTwo ? 2 : 1;
-    // Taps of n whose distance a + t * step is at least `least`, for t = from .. n - 1.
+    // Returns how many of the taps t = from .. n - 1 have a distance a + t * step of at least `least`.
     const auto at_least = [&](std::int64_t a, std::int64_t from, std::int64_t n, std::int64_t least) {
         return std::max<std::int64_t>(n - std::max(from, ceil_div(least - a, w.step)), 0);
     };
@@ -50,21 +51,21 @@ class CostOfChannels {
     double operator()(const Variant *narrower) const;
 
   private:
-    double late(const Variant &tile) const;   // times as long, where operands arrive late
-    double k_step(const Variant &tile) const; // of one input channel and tap
-    double store(const Variant &tile) const;  // of all sums of a tile
+    double late(const Variant &tile) const;   // slowdown by operands that arrive late
+    double k_step(const Variant &tile) const; // cycles of one input channel and tap
+    double store(const Variant &tile) const;  // cycles to store all sums of a tile
     double tile(const Variant &tile) const;
-    double saved(const Variant &tile, double first) const; // by positions that are left out (row_ends.h)
+    double saved(const Variant &tile, double first) const; // cycles, by skipped positions
 
     const CostTerms &t_;
     const Variant &v_;
     const CostProfile &m_;
-    double vectors_, tiles_of_channels_; // of a tile; of all output channels of a group
-    double panel_, w_bytes_, x_bytes_;   // of weights for a tile, and all; of an image
+    double vectors_, tiles_of_channels_; // in a tile; for the output channels of a group
+    double panel_, w_bytes_, x_bytes_;   // bytes: weights of a tile, all weights, an image of x
     bool is_of_lines_, is_of_short_vectors_;
-    // Passes over a tile's weights fetch the next one's from further away (schedules/cpu/next_weights.h).
+    // True if kernels prefetch the weights of the next tile while they compute one.
     bool fetches_next_;
-    // For lines of a far y that are not fetched ahead (schedules/cpu/prefetch.h).
+    // True if stores wait for lines of a far y, because kernels do not prefetch them.
     bool waits_for_y_;
 };
 
@@ -72,7 +73,8 @@ CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v),
     const double vector_bytes = t_.lanes * t_.size;
     vectors_ = v_.tile_oc / t_.lanes;
     tiles_of_channels_ = parts_of(t_.p.oc(), v_.tile_oc);
-    // If the weights of all residues that are computed together do not fit in the second-level cache, they come from further away.
+    // The panel holds the weights of all residues that are computed together; a panel larger than the second-level cache comes
+    // from further away.
     panel_ =
         t_.ic * t_.taps / t_.residues * (v_.stride_w ? static_cast<double>(t_.w.residues) : 1) * v_.tile_oc * t_.size;
     w_bytes_ = t_.groups * t_.ic * t_.taps * static_cast<double>(t_.p.oc()) * t_.size;
@@ -90,12 +92,11 @@ CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v),
 
 double CostOfChannels::late(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
-    // Measured with vectors of a cache line on Zen 5, weights of tiles of fewer than eight positions arrive late: 54
-    // columns by tiles of 6 take 1.13 times as long as by tiles of 14, though those compute two for nothing.
+    // Tiles of few positions need their weights, vectors of a cache line, sooner than they arrive.
     double late = t_.lanes * t_.size == 64 && positions < m_.narrow_positions ? m_.narrow_tiles : 1;
     if (vectors_ == 3) late *= m_.three_vectors;
-    // They do where y and all weights fill the second-level cache; a large panel is lost between two tiles where y alone
-    // does.
+    // Weights also arrive late if y and all weights together fill the second-level cache; if y alone does, a large panel is evicted
+    // between two tiles.
     if (v_.store == Store::kChannels) {
         if (w_bytes_ >= 2 * m_.second_level_cache && !fetches_next_) late *= m_.late_weights;
     } else {
@@ -127,7 +128,7 @@ double CostOfChannels::store(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     double store = positions * vectors_ * 4;
     if (!is_float(v_.arithmetic)) {
-        // Requantization; masked, where the tile is not full, it takes a few times as long.
+        // Requantization is part of the store, and slow where a tile is not full, as it is masked then.
         const double partial = t_.p.oc() % v_.tile_oc ? 1 : 0;
         store = positions * vectors_ * (4 + 8 * partial / tiles_of_channels_);
     }
@@ -138,7 +139,7 @@ double CostOfChannels::store(const Variant &tile) const {
         const double used = static_cast<double>(std::min<std::int64_t>(t_.p.oc(), v_.tile_oc));
         store = positions * used * (v_.stride_w ? 0.7 : 2.5);
     }
-    // Groups of less than a cache line come back to each line one after the other.
+    // Groups that share cache lines of y store to each line one after the other.
     if (v_.store == Store::kChannels && shares_cache_lines(t_.g)) {
         if (y_position_bytes(t_.g) >= kFarPositions) {
             store += positions * cycles_to_scatter(t_.g);
@@ -146,7 +147,7 @@ double CostOfChannels::store(const Variant &tile) const {
             store += positions * m_.shared_line;
         }
     }
-    // Lines of a far y arrive later if all are of one row, or few of them are side by side.
+    // Lines of a far y arrive later if a tile has them all in one row, or few of them side by side.
     const bool few_lines = tile.tile_qh == 1 || vectors_ < 4;
     if (waits_for_y_ && few_lines) store += positions * vectors_ * m_.far_store;
     return store;
@@ -157,7 +158,7 @@ double CostOfChannels::tile(const Variant &tile) const {
     return t_.ic * t_.taps * k_step(tile) + t_.residues * (once + store(tile)) + (unrolls_taps(v_) ? 0 : t_.taps * 6);
 }
 
-// Of a tile whose row begins there. Of 8x8 images (4x4 stride 2), where it would be 1.067, it is 1.04.
+// A tile at index `first` of its row saves less than the skipped positions' share of its steps, hence a factor below 1.
 double CostOfChannels::saved(const Variant &tile, double first) const {
     const double positions = left_out(tile, t_.w, static_cast<std::int64_t>(first) * v_.tile_q);
     return positions > 0 ? 0.65 * t_.ic * t_.taps / t_.w.taps * positions * k_step(tile) / tile.tile_q : 0;
@@ -169,8 +170,9 @@ double CostOfChannels::operator()(const Variant *narrower) const {
     if (row.count > 0) row.tiles -= saved(v_, 0);
     if (row.count > 1) row.tiles -= saved(v_, row.count - 1);
     if (narrower) row.end -= saved(*narrower, row.count);
-    // Each weight, those of channels that only fill a tile too, is read from further away if there are that many: by the
-    // first of the tiles that it is for, and once more by the first at an end of a row.
+    // If the weights, those that pad tiles of channels included, do not stay in the second-level cache, the first tile that uses a
+    // panel reads it from further away; the first narrower tile at an end of a row does so once more. Prefetching spreads that
+    // over all tiles.
     const double padded_bytes = tiles_of_channels_ * v_.tile_oc * t_.ic * t_.taps * t_.size;
     const bool far = t_.groups * padded_bytes >= 0.8 * m_.second_level_cache;
     const double least = far ? padded_bytes / (m_.far_weights * t_.images) : 0;

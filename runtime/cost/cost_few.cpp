@@ -1,4 +1,5 @@
-// Of kernels for few output channels, and of those that walk the offsets of x once for all residues (TapOrder::kByOffset).
+// Estimates of kernels for few output channels, and of those that walk the offsets of x once for all residues (TapOrder::kByOffset).
+// The figures behind them: docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
 #include "base/shape.h"
@@ -9,13 +10,14 @@ namespace convtranspose {
 
 namespace {
 
-// For a vector of x along w: of rows that lie at cache lines (DirectPlan::copied_row), the loads for one offset in each do not cross any.
+// Returns the cycles that a load of a vector of x along w loses by crossing cache lines, on the average over the offsets. Rows begin
+// at cache lines (DirectPlan::copied_row()), so the loads of one offset cross none.
 double cycles_to_cross_lines(const AxisPlan &w) {
     return cost_profile().per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
 }
 
-// For a vector of x of few output channels that is loaded for the first time, if x is further away than the second-level cache:
-// where there is but one row of it, or several planes, each of which is walked anew.
+// Returns the extra cycles of the first load of a vector of x if x does not fit in the second-level cache. They count if x
+// has a single row, or several planes, each of which is walked anew.
 double cycles_from_far(const SpatialProblem &p) {
     if (p.plan[1].q_extent() > 1 && p.plan[2].q_extent() == 1) return 0;
     const Geometry &g = p.geometry;
@@ -32,7 +34,7 @@ double cost_by_offset(const CostTerms &t) {
     const double vectors = static_cast<double>(v.tile_q) / v.lanes;
     const double residues_w = static_cast<double>(w.residues), residues_h = static_cast<double>(h.residues);
     const double taps = static_cast<double>(w.elements.size() * h.elements.size());
-    const double rows = v.stride_h ? 1 : residues_h; // of residues that are computed one after the other
+    const double rows = v.stride_h ? 1 : residues_h; // residues of h that are computed one after the other
     const double loads = vectors * static_cast<double>(w.high - w.low) *
                          (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
     const double accumulators = vectors * v.tile_oc * residues_w * (v.stride_h ? residues_h : 1);
@@ -40,17 +42,16 @@ double cost_by_offset(const CostTerms &t) {
     const double latency =
         4 * static_cast<double>(w.max_count) * (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
     const double rows_of_x = static_cast<double>(h.high - h.low);
-    // Only of what is more than half of the first-level cache does it tell.
+    // Loads wait only if the rows of x take more than half of the first-level cache.
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
     const bool waits = v.family == Family::kFew && x_bytes >= 24 << 10;
-    // Among so many multiply-adds as of 9x9 most such loads hide: with all of what lines cross, that was estimated 1.4 times as long
-    // as by others (Xeon, Emerald Rapids, 16 layers), 4x4 1.0 to 1.4 times.
+    // Most such loads hide among the multiply-adds of many taps.
     const double exposed = taps < 25 ? 1 : 0.35;
     const double crossing =
         waits ? exposed * loads * cycles_to_cross_lines(w) + rows_of_x * vectors * cost_profile().per_far_load : 0;
     const double far = v.family == Family::kFew ? rows_of_x * vectors * cycles_from_far(p) : 0;
-    // Loads of x and broadcasts of weights; sums that do not fit into registers are loaded and stored for each input channel.
-    // Measured, where taps share loads of x, several tiles of output channels take a little longer than that.
+    // A step loads x and broadcasts weights; sums that do not fit into registers are loaded and stored for each input channel. If
+    // taps share loads of x, several tiles of output channels take a little longer than the steps add up to.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
                         cycles_per_load(static_cast<double>(v.lanes * operand_size(v))) * (loads + taps * v.tile_oc) +
@@ -58,8 +59,8 @@ double cost_by_offset(const CostTerms &t) {
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
-    // Without masked stores the end of a row that does not fill a tile is stored element by element, each put together from all
-    // residues.
+    // Without masked stores, the end of a row that does not fill a tile is stored element by element, and each element is put
+    // together from all residues.
     const std::int64_t run = std::int64_t{v.tile_q} * v.stride_w;
     const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
     const bool depthwise = v.family == Family::kDepthwise;
@@ -75,16 +76,16 @@ double cost_of_few(const CostTerms &t) {
     const Variant &v = t.v;
     const AxisPlan &w = t.w, &h = t.h, &d = t.d;
     if (goes_by_offset(v)) return cost_by_offset(t);
-    // Taps, over the residues, that all residues of an axis share, and the rest: a load of x feeds what is shared.
+    // The taps of an axis are those at offsets that all its residues share, and the rest. One load of x feeds all that is shared.
     const double vectors = v.tile_q / t.lanes;
     const double all_w = static_cast<double>(w.elements.size()), all_h = static_cast<double>(h.elements.size());
     const double shared_w = w.shared_count, shared_h = h.shared_count, stride_w = v.stride_w, stride_h = v.stride_h;
-    // (Of a y shorter than the kernel's stride not all residues have taps.)
+    // The rest is not negative, though in a y shorter than the kernel's stride not all residues have taps.
     const double rest_w = std::max(all_w - shared_w * stride_w, 0.0),
                  rest_h = std::max(all_h - shared_h * stride_h, 0.0);
-    // (Of residues of two axes the factor below is enough for what crosses cache lines.)
+    // With residues of two axes, the factor at the end of this function covers loads that cross cache lines.
     const double crossing = v.stride_h > 1 ? 0 : vectors * cycles_to_cross_lines(w);
-    const auto load_step = [&](double broadcasts) { // latency of few accumulators included
+    const auto load_step = [&](double broadcasts) { // step() includes the latency of few accumulators
         return std::max(t.step(vectors, broadcasts), vectors * t.load) + crossing;
     };
     const double steps = shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
@@ -93,7 +94,7 @@ double cost_of_few(const CostTerms &t) {
                          static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t.p);
     const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
-    // Measured, residues of two axes take a quarter more than that.
+    // Kernels for residues of two axes take a quarter more than their steps add up to.
     const double far_rows =
         v.stride_h > 2 && t.y_bytes >= cost_profile().second_level_cache ? cost_profile().far_rows : 1;
     return (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *

@@ -1,4 +1,4 @@
-// Of kernels that multiply matrices by AMX.
+// Estimates of kernels that multiply matrices by AMX.
 #include <algorithm>
 
 #include "cost/cost_terms.h"
@@ -8,17 +8,17 @@ namespace convtranspose {
 double cost_of_matrix(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;
-    // Of registers of up to 16 rows and columns: an instruction takes as many cycles as its first operand has rows, a load
-    // 8, and instructions on the same sums wait 52 for each other. Rows are positions, of planar y output channels.
+    // Tile registers have up to 16 rows and columns. A multiplication takes as many cycles as its first operand has rows, and one
+    // on the same sums can follow after 52; a load takes 8. Rows are positions, or output channels if y is planar.
     const bool planar = has_rows_of_channels(v);
     const double columns = v.tile_oc / t.lanes, rows_of = planar ? 16 : std::min(v.tile_q, 16),
                  row_tiles = parts_of(v.tile_q, 16) * v.tile_qh;
     const double tiles = parts_of(t.w.q_extent(), v.tile_q) * parts_of(t.h.q_extent(), v.tile_qh) *
                          static_cast<double>(t.d.q_extent()) * parts_of(p.oc(), v.tile_oc);
-    // Of a vector of sums; where not all channels of the last tile exist, masked, which of bytes takes a few times as long.
+    // Cycles to store a vector of sums. Bytes of a last tile that is not full take longer, as their stores are masked.
     const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic) ? 16 / parts_of(p.oc(), v.tile_oc) : 0,
                  store = 8 + partial;
-    // Operands come from the second-level cache.
+    // Operands come from the second-level cache, at 40 bytes a cycle.
     const double k_step = std::max({columns * row_tiles * rows_of, 8 * (columns + row_tiles), 52.0,
                                     (16 * columns + rows_of * row_tiles) * 64 / 40});
     return tiles * (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +

@@ -1,4 +1,5 @@
-// Of kernels whose vectors are of columns of y, or of groups.
+// Estimates of kernels whose vectors are of columns of y, or of groups. The figures behind them:
+// docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
 #include "cost/cost.h"
@@ -10,9 +11,7 @@ namespace convtranspose {
 
 namespace {
 
-// Times as long as in the midst of a row, for a narrower tile at its end, for which x and weights are read once more. Measured
-// (Xeon, Granite Rapids, f32), 50 layers whose wide rows end so take 0.97 of the time of whole tiles in the mean, 0.85 to 1.09,
-// and 97 by channels 0.94, 0.73 to 1.07.
+// Slowdown of a narrower tile at the end of a row, for which x and weights are read once more.
 constexpr double kRowEnd = 1.3;
 
 } // namespace
@@ -24,11 +23,11 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const double rows_of_tiles =
         parts_of(t.h.q_extent(), v.tile_qh) * static_cast<double>(t.d.q_extent()) * parts_of(t.p.oc(), v.tile_oc);
     const double loop = unrolls_taps(v)                  ? 0
-                        : v.family == Family::kDepthwise ? 3 // its only input channel makes no loop
+                        : v.family == Family::kDepthwise ? 3 // there is no loop over input channels
                                                          : 6;
-    const double store = v.store == Store::kPlanar ? t.interleave : cycles_to_scatter(t.g) * t.lanes; // of a vector
-    // Nine channels by three vectors leave two registers. Measured, 0.96 to 1.07 of the speed of eight, which are preferred
-    // where both leave about as many channels empty.
+    const double store = v.store == Store::kPlanar ? t.interleave : cycles_to_scatter(t.g) * t.lanes; // per vector
+    // Tiles that leave two registers free, such as nine channels by three vectors, are as fast as smaller ones. The factor prefers
+    // smaller ones where both leave about as many channels empty.
     const double crowded = v.tile_oc > vectors && vectors * v.tile_oc + vectors >= 30 ? 1.03 : 1;
     const bool is_wide_of_doubles = v.family == Family::kWide && t.size == sizeof(double) && t.taps > 1;
     const double doubles = is_wide_of_doubles ? cost_profile().wide_doubles : 1;
@@ -43,11 +42,11 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
 
 double cost_of_depthwise_channels(const CostTerms &t) {
     const Variant &v = t.v;
-    // A load for each multiply-add; y is written to memory that is further away if it does not fit the second-level cache.
+    // Each multiply-add takes a load; stores take longer if y does not fit in the second-level cache.
     const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
     const double store = t.y_bytes >= 2 << 20 ? 6 : 4;
-    const double each = std::max(v.lanes * t.size, 32.0) / 64; // of a cache line
+    const double each = std::max(v.lanes * t.size, 32.0) / 64; // in cache lines
     const double each_tap = each < 1 ? 1 : cost_profile().depthwise_taps;
     return tiles *
            (each_tap * t.taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
