@@ -1,4 +1,4 @@
-// Choosing a kernel: every variant of the ISA either refuses a problem, with the reason, or estimates its cost.
+// Candidates: every variant of an ISA, with its estimated cost for a problem or the reason why it cannot compute it.
 #ifndef CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_
 #define CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_
 
@@ -14,19 +14,20 @@ namespace convtranspose {
 struct Candidate {
     const Variant *variant = nullptr;
     UnsupportedReason unsupported;
-    double cost = 0, copying = 0; // estimated cycles on one thread; and those of them that copy x
+    double cost = 0, copying = 0; // estimated cycles on one thread; those among them that copy x
     bool copies_x = false;
-    bool packs_edge_strips = false; // but strips of x that no tap leaves are read in place
-    Columns in_place;               // if any, of these x is read in place though it is copied for the others
-    bool narrower_ends = false;     // rows end in a narrower tile, where they do not fill one (narrower_tiles())
+    bool packs_edge_strips = false; // only strips of x that taps leave are copied
+    Columns in_place;               // if any, x is read in place for these and copied for the others
+    bool narrower_ends = false;     // rows that are not whole tiles end in a narrower one (narrower_tiles())
 };
 
+// Estimates the variant for the problem, or says why it cannot compute it.
 Candidate candidate(const Variant &variant, const SpatialProblem &problem);
 
-// Tries every variant of the ISA; in table order, which ends in the reference, which never refuses.
+// Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables.
 std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa);
 
-// The cost of the cheapest of them, for a layer of up to three axes.
+// Returns the cost of the cheapest candidate for a layer of up to three axes.
 double least_cost(const Geometry &geometry, Isa isa);
 
 } // namespace convtranspose

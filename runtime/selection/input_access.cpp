@@ -9,12 +9,13 @@
 
 namespace convtranspose {
 
+// The figures behind these rules: docs/measurements/2026-11-26-estimates.md.
 namespace {
 
-// Bytes of weights that a second-level cache of 2 MiB keeps. More are not read once more than need be, on any machine.
+// Bytes of weights that stay in a second-level cache of 2 MiB. Larger weights are read no more often than they must, on any CPU.
 constexpr double kNearWeights = 0.8 * (2 << 20);
 
-// Whether the variant fetches the next channels of x ahead of their use (schedules/cpu/wide.cpp).
+// Returns whether the variant prefetches the next channels of x, as the schedule of the wide family decides.
 bool fetches_x_ahead(const Variant &v) {
     constexpr int kVectors = 3;
     return v.isa == Isa::kAvx512 && v.tile_q == kVectors * v.lanes;
@@ -22,9 +23,8 @@ bool fetches_x_ahead(const Variant &v) {
 
 double taps_of_all_axes(const SpatialProblem &p) { return p.plan[0].taps * p.plan[1].taps * p.plan[2].taps; }
 
-// Whether x is read so few times that copying it first, to where its positions do not collide in the first-level cache, would take
-// longer than that saves. Xeon (Granite Rapids), f32: products of 512 channels in place are 1.4 times as fast with one tile of
-// output channels, 1.29 with 32, 1.06 with 128, 1.02 with 256 (eight tiles), 0.97 to 1.01 with 512.
+// Returns whether x is read so few times that it does not pay to copy it first to where its positions do not collide in the
+// first-level cache.
 bool reads_seldom(const Variant &v, const SpatialProblem &p) {
     constexpr double kFewReads = 8;
     return parts_of(p.oc(), v.tile_oc) * taps_of_all_axes(p) <= kFewReads;
@@ -52,18 +52,17 @@ bool prefers_in_place(const Variant &v, const SpatialProblem &p) {
 }
 
 bool forces_in_place(const Variant &v, const SpatialProblem &p) {
-    // Positions of which all channels are side by side: measured, copying takes up to a fifth of the time that computing takes.
+    // The kernel can read the channels of a position side by side, as they are; a copy would take a good part of the time of computing.
     if (reads_any_strides(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return true;
     if (prefers_in_place(v, p)) return true;
     if (!v.built_in || !v.built_in->x_in_place) return false;
-    // For layers of any number of channels, if one tile has them all, so that x is walked once. Measured, 128 to 64 channels of
-    // 224x224 take 4 times as long in place, by tiles of two; 24 to 1 of 320x320 half as long.
+    // A kernel for any number of output channels reads x in place only if one of its tiles has them all, so that x is walked once.
     return v.built_in->oc > 0 || p.oc() <= v.tile_oc;
 }
 
 bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
     if (block_of(v) > 1) {
-        const int loaded = block_of(v) * (kByElement ? 2 : blocks_at_once(v)); // input channels at once
+        const int loaded = block_of(v) * (kByElement ? 2 : blocks_at_once(v)); // input channels a load
         const bool as_it_is =
             v.arithmetic == Arithmetic::kBf16 || (v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX);
         return as_it_is && reads_blocks_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST &&
@@ -82,13 +81,13 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
         const bool collides = in_few_sets(column ? column : p.geometry.in_channels * operand_size(v));
         return reads_any_strides(v) && (!collides || reads_seldom(v, p));
     }
-    // Large planes lie pages apart: walking the channels of one position then misses the TLB at every step, while the copy
-    // holds all channels of a row together. Measured 1.1 to 3 times faster with the copy from 16 channels on.
+    // Large planes lie pages apart, so walking the channels of one position misses the TLB at every step. The copy holds all
+    // channels of a row together.
     const auto size = static_cast<std::int64_t>(convt_dtype_size(p.x_dtype));
     const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
     if (!forces_in_place(v, p) && p.ic() >= 16 && plane > 2048) return false;
-    // A constant stride of h reads for all residues, also for those that are past the last row of y; one of w reads up to
-    // whole tiles.
+    // Kernels with a built-in stride of h read x for all residues, also for those past the last row of y. Those with a built-in stride of
+    // w read x for whole tiles.
     if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
     return has_whole_tiles(v, p) || (forces_in_place(v, p) && p.strip_axis() == 0);
 }
@@ -108,7 +107,7 @@ Columns columns_in_place(const Variant &v, const SpatialProblem &p, const Narrow
         const Variant *const end = narrower.holding(columns % tile);
         return columns >= (columns % tile == 0 ? 0 : end ? end->tile_q : tile);
     };
-    // Some residues may have a column more than others.
+    // Some residues may have a column more than others, so both counts must leave enough.
     c.end = std::clamp<std::int64_t>(w.geometry.in - w.high + 1, 0, w.least_q_extent()) / tile * tile;
     while (c.any() && !(is_enough(w.least_q_extent() - c.end) && is_enough(w.q_extent() - c.end))) c.end -= tile;
     return c.any() ? c : Columns();

@@ -11,7 +11,7 @@ namespace convtranspose {
 
 namespace {
 
-// What of the layer that is built into the variant differs, or nothing.
+// Returns how the problem differs from the layer that is built into the variant. strides: those built in, per axis; 0: any.
 UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> &strides, const SpatialProblem &p) {
     if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
     if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, of which there are #", b.oc, p.oc()};
@@ -45,7 +45,8 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
         if (a.residues != plan.residues || a.residues != plan.geometry.stride) {
             return {kResidues[i], a.residues, std::min(plan.residues, plan.geometry.stride)};
         }
-        // Residues that are a dimension of y make two calls where some have a position more than others.
+        // If residues are a dimension of y, those with a position more than others take a call of their own, which built-in tables do
+        // not allow.
         if (strides[i] == 0 && plan.geometry.out % a.residues != 0) {
             return {kWhole[i], a.residues, plan.geometry.out};
         }
@@ -59,7 +60,7 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
     return {};
 }
 
-// Elements of the weights as the variant packs them.
+// Returns the number of elements of the weights as the variant packs them.
 std::int64_t packed_weights(const Variant &v, const SpatialProblem &p) {
     const PackedLayout packing = packing_of(v);
     const auto whole = [](std::int64_t count, std::int64_t part) { return ceil_div(count, part) * part; };

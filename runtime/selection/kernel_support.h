@@ -1,4 +1,4 @@
-// Why a kernel cannot compute a layer.
+// Reasons why a kernel cannot compute a layer.
 #ifndef CONVTRANSPOSE_RUNTIME_SELECTION_KERNEL_SUPPORT_H_
 #define CONVTRANSPOSE_RUNTIME_SELECTION_KERNEL_SUPPORT_H_
 
@@ -10,18 +10,19 @@
 
 namespace convtranspose {
 
-// Why a variant cannot. Made for every variant with every plan, and seldom read: so no text yet.
+// The reason why a variant cannot compute a problem. It is made for every variant with every plan and seldom read, so its text is
+// put together only by to_string().
 struct UnsupportedReason {
-    const char *text = nullptr; // # stands for the numbers, in order; null: it can
+    const char *text = nullptr; // each # stands for a number, in order; null: it can
     std::int64_t first = 0, second = 0;
-    bool is_overflow = false; // it could, were numbers of more bits
+    bool is_overflow = false; // true: only because kernels count with 32 bits
 };
 std::string to_string(const UnsupportedReason &unsupported);
 
-// Something that a kernel reads or writes has more elements than it can count.
+// Returns the reason that something has more elements than a kernel can count. text has a # for their number and one for the limit.
 UnsupportedReason too_large(const char *text, std::int64_t elements);
 
-// What stands against the variant, or nothing.
+// Returns why the variant cannot compute the problem; text is null if it can.
 UnsupportedReason unsupported_reason(const Variant &variant, const SpatialProblem &problem);
 
 } // namespace convtranspose
