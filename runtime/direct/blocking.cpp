@@ -1,4 +1,5 @@
-// In what strips and images at a time a layer is computed.
+// Blocking: in which strips, and how many images at a time, a layer is computed. The figures behind it:
+// docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
 #include "cost/cost_profile.h"
@@ -11,18 +12,19 @@ namespace convtranspose {
 
 namespace {
 
-// What a strip of x may take. It is read once per tile of output channels and residue, so it should stay in the second-level
-// cache; but every strip reads all weights. Where those would then be far more to read than x is from the third-level cache,
-// a strip is as large as the weights.
+// Bytes of a strip of x. It is read once for each tile of output channels and each residue, so it should stay in the second-level
+// cache; but every strip reads all weights. If that is far more to read than x from the third-level cache, strips are as large as
+// the weights, within these bounds.
 constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
-// Times. 512 to 256 channels of 56x56 take 0.96 of the time in near strips (Zen 5, AVX-512).
+// Strips that stay in the second-level cache are taken if the weights that they read anew are at most 1 / kFarMore of the bytes that are
+// read otherwise.
 constexpr std::int64_t kFarMore = 3;
-// Weights that every thread may read for itself, strip by strip, and larger ones where strips are many; strips enough that none
-// waits long for the last. 256 to 128 channels of 112x112 take 0.85 of the time of sharing each strip on Zen 5 (two
-// threads).
+// Bytes of weights up to which every thread may read all of them for itself, strip by strip; it may read larger ones if strips are many.
+// Then kStripsPerThread strips a thread are enough that none waits long for the last, and with kManyStrips a thread it does not matter
+// how evenly they divide. A y of more than kDwarfs times the elements of x dwarfs it.
 constexpr std::int64_t kSharedWeightsBytes = 384 << 10, kStripsPerThread = 4, kManyStrips = 32, kDwarfs = 16;
 
-// Multiply-adds of an element of y, on the average, that do not hide what storing it takes.
+// With fewer multiply-adds than this for an element of y, on the average, storing the element is not hidden.
 constexpr std::int64_t kFewSteps = 32;
 
 } // namespace
@@ -34,12 +36,10 @@ std::int64_t DirectPlan::copied_column() const {
     return apart ? channels + kCacheLine / size : channels;
 }
 
-// Rows that are loaded by vectors begin where a vector may, so that those of one tap in each row do not cross cache lines, and
-// lie an odd number of vectors apart: an even number brings the channels of a position into a part of the sets of the
-// first-level cache. Xeon (Granite Rapids, AVX-512), f32, against rows without gaps: 256 channels of 64x64, 3x3 stride 2, 0.87
-// of the time, 128 of 128x128 0.89, 3x3 stride 1 0.95; 0.97 in the mean of 15 layers. Not of narrow rows, of which the gaps would
-// be most. Gaps are filled as what is around x is: tiles read them, and of memory as it comes some numbers are subnormal, which
-// takes 25 times as long.
+// Rows that are loaded by vectors begin at multiples of a vector, so that the loads of one tap do not cross cache lines, and lie an
+// odd number of vectors apart, as an even number would bring the channels of a position into a part of the sets of the first-level
+// cache. Narrow rows, which the gaps would dominate, have none. Gaps are filled like the surroundings of x, because tiles read them
+// and leftover memory may hold subnormal numbers, which some cores multiply slowly.
 std::int64_t DirectPlan::copied_row(const Strip &s) const {
     if (copies_channels_inside() || !has_vectors_along_w(*variant_)) return s.x_extent[0];
     const std::int64_t row = (ceil_div(s.x_extent[0], std::int64_t{variant_->lanes}) | 1) * variant_->lanes;
@@ -53,10 +53,11 @@ void DirectPlan::plan_strips(int threads) {
     strip_tile_ = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
     const std::int64_t batch = std::max<std::int64_t>(problem_.geometry.batch, 1);
     images_ = batch;
-    // Positions of x whose channels are side by side are read once per tile of output channels and residue, copied or not.
+    // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile of
+    // output channels and each residue.
     if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kMatrix) return;
 
-    // Bytes of the copy of one image.
+    // These are the bytes of the copy of one image.
     const std::int64_t size = operand_size(v), channels = copied_column(), positions = q[strip_axis_];
     const Strip whole = strip(1, 0, positions);
     const std::int64_t image_bytes = std::max<std::int64_t>(
@@ -71,7 +72,7 @@ void DirectPlan::plan_strips(int threads) {
                            far_bytes = weights_bytes + capped_product({packed_.tiles(), residues, image_bytes});
         const bool is_near = kFarMore * near_bytes <= far_bytes;
         const std::int64_t strip_bytes = is_near ? near : std::clamp(weights_bytes, kLeastStripBytes, kMostStripBytes);
-        // Never less than a tile and one, so that the residues with one position less fill a tile too.
+        // Returns the most strips that have `least` positions each, and two tiles, so that residues with a position less fill a tile too.
         const auto at_least = [&](std::int64_t least) {
             return std::max<std::int64_t>(positions / std::max({2 * strip_tile_, least}), 1);
         };
@@ -81,31 +82,28 @@ void DirectPlan::plan_strips(int threads) {
             x_volume *= axis.in;
             y_volume *= axis.out;
         }
-        // Channels last, each tile of output channels and each residue stores parts of cache lines on a way of its own through
-        // all of y. In strips that stay in the second-level cache they meet there. Xeon (Granite Rapids, AVX-512), f32, one
-        // thread and two: 3 to 100 channels 2x2 stride 2, y of 9 MB, 1.8 and 1.5 times as fast; 12 layers like it 1.0 to 1.4
-        // and 1.0 to 2.8.
+        // With y channels last, each tile of output channels and each residue walks all of y and stores parts of its cache lines. If a
+        // strip of y stays in the second-level cache, those parts meet there.
         const std::int64_t y_bytes = y_volume * static_cast<std::int64_t>(convt_dtype_size(v.dtype));
         const bool meets_in_y = v.family == Family::kChannels && v.store == Store::kChannels &&
                                 packed_.tiles() * residues > 1 && weights_bytes <= kSharedWeightsBytes &&
                                 packed_.ic * packed_.taps_volume() / kFewSteps < residues &&
                                 y_bytes * batch > kPieceBytes;
-        // Strips that an image makes of so many bytes of either.
+        // Returns how many strips an image makes of at most of_x bytes of x and, if parts of lines meet in y, of_y bytes of y.
         const auto strips_of = [&](std::int64_t of_x, std::int64_t of_y) {
             return std::max(ceil_div(image_bytes, of_x), meets_in_y ? ceil_div(y_bytes, of_y) : 1);
         };
-        // Each thread takes strips of its own, whole, and waits for nobody but at the end: where the weights are small, that
-        // all threads read all of them costs nothing. A strip is several times what two strips both read, or, where it is one
-        // piece of memory, less if that leaves one for each thread: measured with two, 18 layers by groups took 1.3 to 2.8
-        // times as long shared, but rows of planes 0.8 to 0.9 times (Xeon, Granite Rapids). Where y dwarfs x, the copy is
-        // nothing to wait for, and finer tasks share the work better.
+        // Each thread takes whole strips of its own and waits for others only at the end. If the weights are small, it costs nothing
+        // that all threads read all of them. A strip is several times as long as the halo that neighbours both read; if it is one
+        // piece of memory, it may be shorter where that leaves a strip for each thread. If y dwarfs x, there is little to copy and
+        // to wait for, and finer tasks share the work better.
         const std::int64_t halo = axes_[strip_axis_].high - axes_[strip_axis_].low;
         const std::int64_t wanted = std::max(kStripsPerThread * threads, strips_of(strip_bytes, kPieceBytes) * batch);
         const std::int64_t coarse = at_least(3 * halo),
                            fine = std::min(at_least(1), ceil_div(std::int64_t{threads}, batch));
         const bool in_one_piece = copies_channels_inside() || strip_axis_ == 2;
         const std::int64_t most = in_one_piece && coarse * batch < threads ? std::max(at_least(halo), fine) : coarse;
-        // Of a row at least four tiles, where the weights are read anew for each.
+        // A strip of a single row has at least four tiles, because the weights are read anew for each strip.
         const std::int64_t possible =
             std::min({wanted, most * batch, strip_axis_ == 0 ? at_least(4 * strip_tile_) * batch : wanted});
         const bool may_share =
@@ -116,7 +114,8 @@ void DirectPlan::plan_strips(int threads) {
                 workers_ = threads;
             } else {
                 strips_ = std::min(ceil_div(wanted, batch), most);
-                // So few that it tells when one thread gets one more than another: as many for each, fewer if that is few.
+                // With few strips it matters if one thread takes one more than another, so their number becomes a multiple of the
+                // threads: a smaller one if there are less than kStripsPerThread for each, else a larger one.
                 if (batch == 1 && strips_ < kStripsPerThread * threads) {
                     strips_ = strips_ / threads * threads;
                 } else if (batch == 1 && strips_ < kManyStrips * threads) {
@@ -127,8 +126,7 @@ void DirectPlan::plan_strips(int threads) {
             }
         }
         if (workers_ == 1) {
-            // At the end of each all threads wait for the slowest: 16 images of 8x8 take 0.85 of the time in one strip instead
-            // of in two (two threads).
+            // All threads wait for the slowest at the end of each strip, so an image that is hardly too large for one strip stays one.
             const std::int64_t of_all =
                 threads > 1 && 2 * image_bytes <= 3 * strip_bytes * threads ? image_bytes : strip_bytes * threads;
             strips_ = std::min(strips_of(of_all, kPieceBytes * threads), at_least(2));
@@ -138,7 +136,7 @@ void DirectPlan::plan_strips(int threads) {
         }
     }
     if (!copies_x_) return;
-    // Where x ends within the last tile of a row, that tile alone is copied.
+    // If x ends within the last tile of a row, only that tile is copied.
     if (packs_edge_strips_ && strip_axis_ == 0 && !problem_.reads_outside() && positions > strip_tile_ &&
         positions % strip_tile_ != 0) {
         strips_++;
@@ -154,7 +152,7 @@ void DirectPlan::plan_strips(int threads) {
         }
         most = std::max(most, elements);
     }
-    // Tiles are read whole: past the last column of the last row there must be memory.
+    // Kernels read whole tiles, so there must be memory past the last column of the last row.
     const std::int64_t column = copies_channels_inside() ? channels : x_block(),
                        elements = most + (v.tile_q + v.lanes) * column;
     if (elements > kMostElements)
@@ -162,7 +160,8 @@ void DirectPlan::plan_strips(int threads) {
     copy_bytes_ = static_cast<std::uint64_t>(ceil_div(capped_product({elements, size}), kCacheLine) * kCacheLine);
 }
 
-// Where the i-th strip of an image begins: they are of as many whole tiles each as can be, and the last has the rest, or is it.
+// Returns where the i-th strip of an image begins. Strips have equally many whole tiles, as far as possible; the last one has the rest
+// too, or, with rest_apart_, is the rest.
 std::int64_t DirectPlan::strip_begin(std::int64_t i) const {
     const std::int64_t q = axes_[strip_axis_].q_extent(), of_whole_tiles = rest_apart_ ? strips_ - 1 : strips_;
     return i == strips_ ? q : q / strip_tile_ * i / of_whole_tiles * strip_tile_;
@@ -181,7 +180,7 @@ DirectPlan::Strip DirectPlan::strip(std::int64_t images, std::int64_t q_begin, s
         const bool reads = axis.low != axis.high;
         s.x_min[a] = reads ? begin + axis.low : 0;
         s.x_extent[a] = reads ? end + axis.high - 1 - s.x_min[a] : 0;
-        if (variant_->family == Family::kReference) { // which tests where x ends
+        if (variant_->family == Family::kReference) { // it tests for itself where x ends
             s.x_min[a] = 0;
             s.x_extent[a] = axis.geometry.in;
         }

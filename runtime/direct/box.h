@@ -1,4 +1,4 @@
-// The part of an axis of y that one call of a kernel computes.
+// Boxes: the parts of y that calls of kernels compute, one axis at a time.
 #ifndef CONVTRANSPOSE_RUNTIME_DIRECT_BOX_H_
 #define CONVTRANSPOSE_RUNTIME_DIRECT_BOX_H_
 
@@ -9,17 +9,17 @@
 
 namespace convtranspose {
 
-// The part of an axis of y that one call computes: residues first..first+count-1 of positions q, all of which exist. An
-// axis with built-in stride has all residues, and positions past the end of y that are not stored.
+// The part of an axis of y that one call computes: residues first .. first + count - 1 at positions q_begin .. q_end - 1, all of which
+// exist in y. An axis with a built-in stride has all residues, and may have positions past the end of y, which are not stored.
 struct Box {
     std::int64_t first = 0, count = 1;
-    std::int64_t row = 0; // of the table of taps: of the first residue
+    std::int64_t row = 0; // of the tap table, for the first residue
     std::int64_t q_begin = 0, q_end = 0;
 
     bool any() const { return q_begin < q_end; }
 };
 
-// A run of the axis, at positions q_begin..q_end-1 as far as it has them.
+// Returns the box of a run of residues at positions q_begin .. q_end - 1, as far as the run has them.
 inline Box box_of(const ResidueRun &run, std::int64_t q_begin, std::int64_t q_end) {
     return {run.first, run.count, run.row, q_begin, std::min(q_end, run.q_extent)};
 }

@@ -13,17 +13,18 @@
 
 namespace convtranspose {
 
-// Extents and strides (c0, w, h, d, c1, g, n), in elements, of what a copy kernel copies.
+// The box of x that a call of a copy kernel copies: extents, and strides in elements, of dimensions c0, w, h, d, c1, g, n.
 struct CopyBox {
     std::array<std::int64_t, 7> extents, from, to;
 };
 
-// On all threads, in parts of the longest dimension but c0 and w.
+// An end of a copy: the first element of the box there, and the type of elements.
 template<typename Data>
 struct Typed {
-    Data *data; // of the box's first element
+    Data *data;
     halide_type_t type;
 };
+// Copies the box on all threads, in parts of its longest dimension other than c0 and w.
 void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
               const ByteX &byte_x, const Parallel &parallel);
 

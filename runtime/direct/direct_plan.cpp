@@ -37,7 +37,7 @@ TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides) {
 
 namespace {
 
-// So many times as many tasks as are wanted, that one thread has one more than another tells.
+// With up to this many times the wanted number of tasks, it matters if one thread has one task more than another.
 constexpr std::int64_t kMostUneven = 4;
 
 } // namespace
@@ -59,7 +59,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, i
     packed_.oc = problem.oc();
     if (choice.narrower_ends) narrower_ = narrower_tiles(v);
     copy_order_ = copy_order(v, g.layout);
-    const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // see copy_parts()
+    const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // copy_parts() says why
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
     copy_ = transposes() ? find_copy(v.isa, CopyOrder::kTransposed, v.arithmetic, x_bits, 1)
                          : find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(x_block()));
@@ -74,7 +74,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, i
 std::uint64_t DirectPlan::weight_bytes() const {
     std::int64_t elements = packed_.weights();
     if (kByElement)
-        elements += packed_.block * std::max<std::int64_t>(packed_.oc_tile, 1); // those of one more input channel
+        elements += packed_.block * std::max<std::int64_t>(packed_.oc_tile, 1); // kernels may load a channel more
     return static_cast<std::uint64_t>(ceil_div(elements * operand_size(*variant_), kCacheLine) * kCacheLine);
 }
 
@@ -123,7 +123,7 @@ bool DirectPlan::copies_channels_inside() const {
     return copy_order_ == CopyOrder::kChannels || copy_order_ == CopyOrder::kToChannels;
 }
 
-// Kernels multiply positions by strides in 32 bits, also those before x that a call counts from (kernel_call.cpp).
+// Kernels multiply positions by strides in 32 bits, also positions before x from which a call counts (kernel_call.cpp).
 UnsupportedReason DirectPlan::overflow_of_strides(const TensorStrides &x) const {
     if (copies_x_ && !packs_edge_strips_ && !in_place_.any()) return {};
     for (std::size_t a = 0; a < 3; a++) {
@@ -151,7 +151,8 @@ void DirectPlan::run(const Operands &o, const Parallel &parallel) const {
     });
 }
 
-// But for taps that the kernel leaves out; whole tiles, too, where it reads such.
+// Returns whether no tap leaves x in the strip. Taps that the kernel skips do not count; a kernel that reads x for whole tiles must
+// find all of them inside.
 bool DirectPlan::is_inside(const Strip &s) const {
     for (std::size_t a = 0; a < 3; a++) {
         if (skips_outside(*variant_, a)) continue;
@@ -196,7 +197,7 @@ void DirectPlan::locate_in_place(Strip *s, const Operands &o) const {
     s->x = static_cast<const char *>(o.x) + s->first_image * o.x_strides.n * x_size;
     if (variant_->family == Family::kReference) return;
     for (std::size_t a = 0; a < 3; a++) {
-        if (skips_outside(*variant_, a)) { // and so do not read what is outside
+        if (skips_outside(*variant_, a)) { // such kernels do not read around x
             const std::int64_t in = axes_[a].geometry.in,
                                end = std::clamp<std::int64_t>(s->x_min[a] + s->x_extent[a], 0, in);
             s->x_min[a] = std::clamp<std::int64_t>(s->x_min[a], 0, end);
@@ -229,8 +230,8 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const 
     const std::int64_t q_begin = s.q_begin, q_end = s.q_end;
     const Variant &v = *variant_;
 
-    // About four tasks a thread, by groups, then tiles of output channels, then positions of the strip axis; by positions first
-    // where all groups of one are side by side in y.
+    // The strip is divided into about four tasks a thread: by groups, then by tiles of output channels, then by positions along the
+    // strip axis; by positions first if all groups of a position are side by side in y.
     const std::int64_t wanted = std::max<std::int64_t>(
         parallel.threads > 1 ? 4 * static_cast<std::int64_t>(parallel.threads) : 1, pieces(s, o));
     const std::int64_t group_tiles =
@@ -238,30 +239,30 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const 
     const std::int64_t tile = strip_tile_, most_q_parts = std::max<std::int64_t>((q_end - q_begin) / (2 * tile), 1);
     const bool positions_first = v.family == Family::kDepthwise && v.store == Store::kChannels;
     const std::int64_t group_parts = std::min(group_tiles, positions_first ? ceil_div(wanted, most_q_parts) : wanted);
-    // The reference takes the channels of one packed tile at a time, whatever their number.
+    // The reference takes the channels of one packed tile at a time, however many the tile holds.
     const bool each_tile = v.family == Family::kReference;
     const std::int64_t few_tile_parts = std::min(packed_.tiles(), ceil_div(wanted, group_parts));
     const bool are_uneven = parallel.threads > 1 && packed_.tiles() % few_tile_parts != 0;
     const std::int64_t tile_parts =
         each_tile || (are_uneven && packed_.tiles() <= kMostUneven * wanted) ? packed_.tiles() : few_tile_parts;
     const std::int64_t q_parts = std::min(most_q_parts, ceil_div(wanted, group_parts * tile_parts));
-    // If threads cannot take as many each, residues of h are parted too, which have weights of their own.
+    // If threads cannot take equally many parts, the residues of h are halved too; each half has weights of its own.
     const std::int64_t parts = group_parts * tile_parts * q_parts;
     const bool knows_residues = whole_[1] || (v.built_in && v.built_in->axes[1].table);
     const bool in_halves =
         !o.post_ops && !knows_residues && !each_tile && parts % parallel.threads != 0 && parts <= kMostUneven * wanted;
 
     const auto positions_of_part = [&](std::int64_t part) {
-        // Parts end on whole tiles, so that residues with one position less still fill one.
+        // Parts end on whole tiles, so that residues with one position less still fill a tile.
         const std::int64_t tiles = (q_end - q_begin) / tile;
         const std::int64_t from = q_begin + tiles * part / q_parts * tile;
         return std::pair(from, part + 1 == q_parts ? q_end : q_begin + tiles * (part + 1) / q_parts * tile);
     };
-    // Tasks in an order by which each thread takes positions, whose x it has copied itself; channels where positions would leave
-    // one with a tile more.
+    // Tasks are in an order by which each thread takes positions whose x it has copied itself; or channels, if by positions one thread
+    // would have a tile more.
     const std::int64_t channel_parts = group_parts * tile_parts;
     const bool by_positions = positions_first || ceil_div(q_end - q_begin, tile) % parallel.threads == 0;
-    // Boxes that an axis has in each part, some of them empty.
+    // Each axis has this many boxes in each part; some of them may be empty.
     std::array<std::size_t, 3> boxes;
     for (std::size_t a = 0; a < 3; a++) boxes[a] = whole_[a] ? 1 : axes_[a].runs.size();
     const bool halves = in_halves && boxes[1] == 1 && axes_[1].runs.front().count > 1;
@@ -279,7 +280,7 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const 
         return box_of(half, begin, end);
     };
     const std::size_t per_part = boxes[0] * boxes[1] * boxes[2];
-    // What follows wants all boxes of a part: between them lie no gaps.
+    // Post-ops need all boxes of a part in one task, since only together they leave no gaps in y.
     const std::size_t per_task = o.post_ops ? per_part : 1;
     const auto tasks = static_cast<std::size_t>(q_parts * channel_parts) * (per_part / per_task);
     parallel.for_each(tasks, [&](std::size_t task) {
@@ -303,7 +304,7 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const 
     });
 }
 
-// Pieces of the strip's y that fit into the second-level cache, for what follows to find them there.
+// Returns the number of pieces that the strip's y is divided into, so that each stays in the second-level cache until post-ops read it.
 std::int64_t DirectPlan::pieces(const Strip &s, const Operands &o) const {
     if (!o.post_ops) return 1;
     std::int64_t elements = s.images * problem_.geometry.out_channels;
@@ -314,7 +315,7 @@ std::int64_t DirectPlan::pieces(const Strip &s, const Operands &o) const {
     return ceil_div(elements * static_cast<std::int64_t>(convt_dtype_size(o.post_ops->dtype)), kPieceBytes);
 }
 
-// What follows, on the y of a task: its channels, and along the strip axis its positions.
+// Applies post-ops to the y of a task: its channels, at its positions along the strip axis.
 void DirectPlan::finish(const Strip &s, const Call &c, const Operands &o) const {
     const std::int64_t tile = std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t oc_begin = c.oc_tile_begin * tile, oc_end = std::min(c.oc_tile_end * tile, packed_.oc);

@@ -1,4 +1,4 @@
-// One planned convolution of up to three spatial axes with one variant: buffers, strips, tasks, calls.
+// The plan that runs one variant over one layer of up to three spatial axes: strips, copies of x, tasks, calls.
 #ifndef CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_
 
@@ -16,55 +16,57 @@
 
 namespace convtranspose {
 
-// x or y in the caller's memory. Strides in elements; those of extents of 1 are not used.
+// Strides of x or y in the caller's memory, in elements. Strides of dimensions of extent 1 are not used.
 struct TensorStrides {
     std::int64_t n = 0, c = 0;
     std::array<std::int64_t, 3> axes = {0, 0, 0}; // w, h, d
 };
 
-// From strides in the order of the layout; of more than three axes those of the last three.
+// Takes strides in the order of the layout; of more than three axes it takes the last three.
 TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides);
 
 class DirectPlan {
   public:
     DirectPlan() = default;
-    // packed: how weights are packed already, if they are. The reference reads any packing, others their own.
+    // packed: the layout of weights that are packed already; null: the variant's own. Only the reference reads others.
     DirectPlan(const SpatialProblem &problem, const Candidate &choice, int threads,
                const PackedLayout *packed = nullptr);
 
     const Variant &variant() const { return *variant_; }
     const PackedLayout &packed_layout() const { return packed_; }
     const std::array<AxisPlan, 3> &axes() const { return axes_; }
-    std::uint64_t packed_bytes() const;   // weights, then biases; quantized: weights, then their sums
-    std::uint64_t epilogue_bytes() const; // quantized only, else 0
+    std::uint64_t packed_bytes() const;   // for weights, then biases; if quantized, for weights, then their sums
+    std::uint64_t epilogue_bytes() const; // 0 if not quantized
     std::uint64_t workspace_bytes() const { return copy_bytes_ * static_cast<std::uint64_t>(workers_); }
     bool copies_x() const { return copies_x_; }
-    bool packs_edge_strips() const { return packs_edge_strips_; } // then that is but of strips that taps leave
-    bool packs_row_edges() const { return in_place_.any(); }      // or for the columns at the ends of rows alone
+    bool packs_edge_strips() const { return packs_edge_strips_; } // copies_x() is only for strips that taps leave
+    bool packs_row_edges() const { return in_place_.any(); }      // copies_x() is only for the ends of rows
     std::int64_t strip_count() const;
-    const UnsupportedReason &overflow() const { return overflow_; }      // why it must not run, or nothing
-    UnsupportedReason overflow_of_strides(const TensorStrides &x) const; // the same of an x with such strides
-    const Variant *row_end() const { // what computes the ends of rows; null: the variant
+    const UnsupportedReason &overflow() const { return overflow_; } // why the plan must not run, if text is not null
+    UnsupportedReason overflow_of_strides(const TensorStrides &x) const; // the same for an x with these strides
+    const Variant *row_end() const { // the variant that computes the ends of rows; null: variant()
         return narrower_.holding(axes_[0].q_extent() % variant_->tile_q);
     }
 
-    // Packs into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
+    // Packs weights of floats and a bias, which may be null, into packed_bytes() bytes aligned to 64. Returns whether all weights are
+    // finite.
     bool pack(const WeightsView &w, const void *bias, void *packed) const;
 
-    // The same for a quantized problem, in two steps. bias: null: none. epilogue: epilogue_bytes() aligned to 64.
+    // Packs the weights of a quantized problem; prepare() then makes its epilogue.
     void pack(const WeightsView &w, const QuantizationValues &q, void *packed) const;
-    // q: null where weights are not quantized.
+    // Takes packed weights back to w_out, the memory that w describes. q: null if weights are not quantized.
     void unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const;
+    // Writes biases and factors of a quantized problem to `epilogue`, epilogue_bytes() bytes aligned to 64. bias: null if none.
     void prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const;
 
-    // What a run reads and writes.
+    // The tensors and other operands of a run.
     struct Operands {
         const void *x = nullptr;
         TensorStrides x_strides;
         const void *packed = nullptr;   // made by pack()
-        const void *epilogue = nullptr; // made by prepare(); quantized only, as are
-        ByteX byte_x;
-        OutputRange range;
+        const void *epilogue = nullptr; // made by prepare(); quantized only
+        ByteX byte_x;                   // quantized only
+        OutputRange range;              // quantized only
         void *y = nullptr;
         TensorStrides y_strides;
         const PostOpsCall *post_ops = nullptr; // null: none
@@ -82,7 +84,7 @@ class DirectPlan {
     void plan_strips(int threads);
     std::int64_t strip_begin(std::int64_t i) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
-    bool is_inside(const Strip &s) const; // whether no tap leaves x
+    bool is_inside(const Strip &s) const; // true if no tap leaves x
     bool is_copied(const Strip &s) const;
     void run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
@@ -103,17 +105,17 @@ class DirectPlan {
     void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
     void finish(const Strip &s, const Call &call, const Operands &o) const;
     std::int64_t pieces(const Strip &s, const Operands &o) const;
-    bool transposes() const;       // x channels first into channels inside, in one block, as w and channels exchanged
-    std::int64_t x_block() const;  // of input channels, side by side
-    std::int64_t x_blocks() const; // of a group, with those that are padding
-    std::int64_t copied_channels() const;          // with those that fill blocks and vectors
-    bool copies_channels_inside() const;           // whether the copy of x has its channels dense, not w
-    std::int64_t copied_row(const Strip &s) const; // positions from one row of the copy to the next, of planar copies
-    std::int64_t copied_column() const;            // elements of the copy for each position
-    std::uint64_t weight_bytes() const;            // rounded up to where what follows begins
+    bool transposes() const;       // x is copied from channels first to dense channels, by a kernel that transposes
+    std::int64_t x_block() const;  // input channels that lie side by side in a block
+    std::int64_t x_blocks() const; // blocks in a group, padding included
+    std::int64_t copied_channels() const;          // channels of the copy, with those that fill up blocks and vectors
+    bool copies_channels_inside() const;           // true if the copy of x is dense along channels, not along w
+    std::int64_t copied_row(const Strip &s) const; // positions from one row of a planar copy to the next
+    std::int64_t copied_column() const;            // elements from one position of the copy to the next
+    std::uint64_t weight_bytes() const;            // rounded up to where biases or sums begin
 
     const Variant *variant_ = nullptr;
-    NarrowerTiles narrower_; // of the variant, for the ends of rows
+    NarrowerTiles narrower_; // variants for the ends of rows
     Copier copy_;
     CopyOrder copy_order_ = CopyOrder::kPlanar;
     SpatialProblem problem_;
@@ -121,13 +123,13 @@ class DirectPlan {
     std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
     PackedLayout packed_;
     bool copies_x_ = false, packs_edge_strips_ = false;
-    Columns in_place_; // if any, only what others read is copied
+    Columns in_place_; // columns that read x in place; if any, x is copied for the others only
     int strip_axis_ = 0;
-    std::int64_t strip_tile_ = 1; // of the variant's tile, the extent along that axis
-    std::int64_t strips_ = 1;     // that an image is cut into along that axis
-    bool rest_apart_ = false;     // the last strip is what the tiles leave
+    std::int64_t strip_tile_ = 1; // extent of the variant's tile along the strip axis
+    std::int64_t strips_ = 1;     // strips of an image along the strip axis
+    bool rest_apart_ = false;     // true if the last strip is what whole tiles leave
     std::int64_t images_ = 1;     // images copied and computed at a time
-    int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all share each strip
+    int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all threads share each strip
     std::uint64_t copy_bytes_ = 0;
     UnsupportedReason overflow_;
 };

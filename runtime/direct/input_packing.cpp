@@ -1,4 +1,4 @@
-// DirectPlan's copies of x: in the order and type that a family reads, with what stands for zero around it.
+// DirectPlan's copies of x, in the order and type that a family reads, with the value that stands for zero around x.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -29,7 +29,7 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
     });
 }
 
-// Where the strip's x is copied to: dense, in the order that the variant reads.
+// Sets where the strip's x is copied to: dense, in the order that the variant reads.
 void DirectPlan::locate_copy(Strip *s, char *copy) const {
     s->x = s->copy = copy;
     TensorStrides &to = s->strides;
@@ -47,12 +47,12 @@ void DirectPlan::locate_copy(Strip *s, char *copy) const {
     to.n = to.axes[2] * s->x_extent[2];
 }
 
-// Without those past the last row.
+// Returns the elements of the strip's copy, without those past the last row.
 std::int64_t DirectPlan::copied_elements(const Strip &s) const {
     return capped_product({s.images, copied_row(s), s.x_extent[1], s.x_extent[2], copied_column()});
 }
 
-// What one call of a copy kernel copies, and where it begins, in elements.
+// The box that one call of a copy kernel copies, and where it begins in x and in the copy, in elements.
 struct DirectPlan::CopyPart : CopyBox {
     std::int64_t from_offset = 0, to_offset = 0;
 };
@@ -64,7 +64,7 @@ struct DirectPlan::CopyParts {
     CopyPart &add(const CopyPart &p) { return part[count++] = p; }
 };
 
-// begin, inside: the part of each axis of the copy that is in x.
+// Returns the boxes that make up the copy. begin, inside: where the part that lies in x begins on each axis of the copy, and its extent.
 DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
                                              const std::array<std::int64_t, 3> &begin,
                                              const std::array<std::int64_t, 3> &inside) const {
@@ -83,7 +83,8 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
     };
     CopyParts parts;
     if (packed_.pairs_taps) {
-        // Each position holds x there and offset_step further on, where that is: in between both, near the ends one.
+        // Each position of the copy holds x there and x offset_step further on: both in the middle of a row, one of them near its ends.
+        // The kernel for planar copies makes them, with the pair as its dimension c0.
         const std::int64_t step = axes_[0].geometry.offset_step, end = begin[0] + inside[0];
         const std::int64_t next_begin = std::clamp<std::int64_t>(-s.x_min[0] - step, 0, s.x_extent[0]);
         const std::int64_t next_end = std::clamp(axes_[0].geometry.in - s.x_min[0] - step, next_begin, s.x_extent[0]);
@@ -94,7 +95,7 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
             p.from[0] = step * x.axes[0];
             p.from_offset += (from - begin[0] + first * step) * x.axes[0];
             p.to_offset += (from - begin[0]) * to.axes[0] + first;
-            if (copies_channels_inside()) { // then groups are what is dense: they take the kernel's dimension w
+            if (copies_channels_inside()) { // groups are dense then, so they take the kernel's dimension w
                 for (std::array<std::int64_t, 7> *list : {&p.extents, &p.from, &p.to})
                     std::swap((*list)[1], (*list)[5]);
             }
@@ -118,12 +119,12 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
             parts.add(part(ic, 1, packed_.group));
         } else {
             CopyPart &p = parts.add(part(ic * packed_.group, 1, 1));
-            if (p.from[0] == 1 && p.from[1] == p.extents[0] && p.to[1] == p.extents[0]) { // a row in one go
+            if (p.from[0] == 1 && p.from[1] == p.extents[0] && p.to[1] == p.extents[0]) { // a row is one run
                 p.extents[0] *= std::exchange(p.extents[1], 1);
             }
         }
     } else {
-        // Where channels do not fill the last block of a group, that takes a second call.
+        // If channels do not fill the last block of a group, that block takes a second call.
         const std::int64_t whole = ic / block, rest = ic % block;
         if (x_blocks() * block == ic) { // all groups as one
             parts.add(part(block, whole * packed_.group, 1));
@@ -139,15 +140,15 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
     return parts;
 }
 
-// The elements of the copy that fill up blocks of channels meet weights of zero, which with integers makes zero whatever they
-// hold, so that they are left as they are; of floats they are zeros. Left are those that fill up vectors along groups, as what
-// comes of them is not stored.
+// Elements of the copy that fill up blocks of channels meet weights of zero. With floats they must be zeros; with integers the
+// product is zero whatever they hold, so they are left as they are. Elements that fill up vectors along groups are left too, as
+// no sum of theirs is stored.
 void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
     const std::int64_t size = operand_size(*variant_),
                        x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
 
-    // The part of each axis that exists in x, and what of the copy comes before it.
+    // The extent of each axis of the copy that lies inside x, and where it begins.
     std::array<std::int64_t, 3> begin, inside;
     bool outside = false;
     for (std::size_t a = 0; a < 3; a++) {
@@ -157,14 +158,14 @@ void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &p
     }
     const bool has_gaps = copied_row(s) != s.x_extent[0];
     if (packed_.pairs_taps) {
-        // Of the last positions only the first of a pair is in x, of those before x only the second.
+        // At the last positions only the first of a pair is in x, and at positions before x only the second.
         std::array<std::int64_t, 3> both = inside;
         both[0] = std::max<std::int64_t>(inside[0] - axes_[0].geometry.offset_step, 0);
         fill_around(s, begin, both, o, parallel);
     } else if (outside || has_gaps) {
         fill_around(s, begin, inside, o, parallel);
     }
-    if (!copies_channels_inside()) { // what the last tile reads past the last row
+    if (!copies_channels_inside()) { // the last tile reads past the last row
         const std::int64_t past = (variant_->tile_q + variant_->lanes) * x_block() * size;
         std::memset(s.copy + s.images * s.strides.n * size, 0, static_cast<std::size_t>(past));
     }
@@ -183,10 +184,10 @@ void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &p
     }
 }
 
-// Zeros behind the last input channel of each group; before x is copied, as a block may hold both.
+// Writes zeros behind the last input channel of each group. It comes before x is copied, as a block may hold both.
 void DirectPlan::fill_up_blocks(const Strip &s, const Parallel &parallel) const {
     const std::int64_t size = operand_size(*variant_), rows = s.x_extent[1] * s.x_extent[2] * s.images;
-    // For each position, or for all of a row.
+    // The channels behind the last one are apart for each position, or together for a whole row.
     const std::int64_t whole = packed_.ic / x_block();
     const std::int64_t first = copies_channels_inside() ? packed_.ic : whole * s.strides.c,
                        count = copies_channels_inside() ? s.x_extent[0] : 1;
@@ -201,13 +202,13 @@ void DirectPlan::fill_up_blocks(const Strip &s, const Parallel &parallel) const 
     });
 }
 
-// Fills what of the copy lies around x, and between its rows, with what stands for zero. begin, inside: the part of each axis
-// that is x.
+// Fills the copy around x, and between its rows, with the value that stands for zero. begin, inside: where x begins on each axis of the
+// copy, and its extent there.
 void DirectPlan::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
                              const std::array<std::int64_t, 3> &inside, const Operands &o,
                              const Parallel &parallel) const {
     const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.byte_x.zero : 0;
-    // Runs along w, each `column` wide: one for each position with the channels inside, else one for each block of channels.
+    // A row along w has `column` bytes for each position. With channels inside, one row holds all channels; else each block has its own.
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
     const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / x_block();
     const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column,

@@ -1,4 +1,4 @@
-// One call of a kernel: buffers of x, w, bias and y as it takes them.
+// One call of a kernel: makes the buffers of x, w, bias, tap tables and y that it takes.
 #include <algorithm>
 
 #include "direct/direct_plan.h"
@@ -8,7 +8,7 @@ namespace convtranspose {
 
 namespace {
 
-// Halide takes any number of int32 of a table: (residue, column), one row after the other.
+// Returns the rows of a tap table from the box's first residue on, as a buffer of (residue, column).
 Buffer<2> table_buffer(const AxisPlan &axis, const Box &box) {
     Buffer<2> b(axis.table.data() + kTapColumns * box.row, halide_type_t(halide_type_int, 32));
     b.set(0, 0, axis.rows() - box.row, kTapColumns);
@@ -26,21 +26,22 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     const halide_type_t x_type = in_place ? type_of(problem_.x_dtype) : types.x;
     const std::int64_t x_size = x_type.bits / 8;
     const std::int64_t groups = c.group_end - c.group_begin;
-    // Vectors along the groups read whole tiles of them: what is packed and copied is padded to such. Overlapping ones do not.
+    // Vectors along the groups read whole tiles of groups, to which packed weights and copies of x are padded. Kernels whose tiles
+    // overlap do not read that padding.
     const std::int64_t read_groups = ceil_div(groups, packed_.group_tile) * packed_.group_tile;
     const std::int64_t oc_begin = c.oc_tile_begin * std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t oc_end = std::min(c.oc_tile_end * std::max<std::int64_t>(packed_.oc_tile, 1), packed_.oc);
     const std::int64_t block = packed_.block;
-    const int blocked = block > 1 ? 1 : 0; // dimensions in front
+    const int blocked = block > 1 ? 1 : 0; // dimensions in front of the others
 
-    // q counts from 0 in a call: x moves instead. Its first position is one that the call reads, as kernels multiply that by strides
-    // in 32 bits.
+    // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
+    // kernels multiply its minimum by strides in 32 bits.
     Buffer<7> x(s.x + c.group_begin * s.group_stride * x_size, x_type);
     if (blocked) x.set(0, 0, x_block(), 1);
     for (int a = 0; a < 3; a++) {
         std::int64_t begin = 0, end = s.x_extent[a];
-        // Of an axis whose taps, or positions of a tile (schedules/cpu/row_ends.h), are left out where they leave x: x itself,
-        // without what is around it.
+        // If the kernel skips what leaves x on this axis, taps or positions at the ends of rows, its buffer of x leaves out the
+        // padding around x, and it skips what lies outside that buffer.
         const bool leaves_out_positions = a == 0 && v.family == Family::kChannels && is_float(v.arithmetic);
         if (skips_outside(v, static_cast<std::size_t>(a)) || leaves_out_positions) {
             begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
@@ -48,7 +49,7 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
         }
         const AxisPlan &axis = axes_[a];
         const Box &box = c.box[a];
-        const std::int64_t tile = a == 0 ? v.tile_q : a == 1 ? v.tile_qh : 1; // the last one may begin before the box
+        const std::int64_t tile = a == 0 ? v.tile_q : a == 1 ? v.tile_qh : 1; // the last tile may begin before the box
         if (axis.low != axis.high)
             begin = std::clamp(std::min(box.q_begin, box.q_end - tile) + axis.low - s.x_min[a], begin,
                                std::max(begin, end));
@@ -65,7 +66,7 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     const std::int64_t group_stride = packed_.group_stride();
     const auto *const w_data = static_cast<const char *>(o.packed);
     Buffer<8> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * operand_size(v), types.w);
-    const bool one_channel = v.family == Family::kReference; // per step of dimension oo, not a tile of them
+    const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
     if (blocked) w.set(0, 0, block, 1);
     w.set(blocked + 0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), block);
     w.set(blocked + 1, 0, packed_.blocks(), packed_.block_stride());
@@ -88,7 +89,7 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     bias.raw.dimensions = quantized ? 5 : 2;
     const EpilogueLayout epilogue = quantized ? epilogue_of(packed_, axes_) : EpilogueLayout();
     std::int64_t class_stride = epilogue.biases;
-    for (int a = 0; a < 3; a++) { // int16 has one bias for all classes
+    for (int a = 0; a < 3; a++) { // 16-bit integers have one bias for all classes of taps
         const bool classes = v.arithmetic == Arithmetic::kInt8;
         bias.set(2 + a, 0, static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
         class_stride *= epilogue.classes[a];
@@ -109,7 +110,7 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
         if (whole_[a]) {
             out.set(dim++, 0, std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
         } else {
-            // From a single position nothing steps, and the product may be beyond 64 bits.
+            // The stride of a single position is never used, so its product may wrap around in 64 bits.
             const auto step = static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(strides.axes[a]);
             out.set(dim++, 0, box.q_end - box.q_begin, static_cast<std::int64_t>(step));
             out.set(dim++, 0, box.count, strides.axes[a]);
