@@ -156,7 +156,7 @@ void DirectPlan::plan_strips(int threads) {
     const std::int64_t column = copies_channels_inside() ? channels : x_block(),
                        elements = most + (v.tile_q + v.lanes) * column;
     if (elements > kMostElements)
-        overflow_ = too_large("its copy of x has # elements, a kernel counts up to #", elements);
+        overflow_ = too_large("its copy of x has # elements; a kernel counts up to #", elements);
     copy_bytes_ = static_cast<std::uint64_t>(ceil_div(capped_product({elements, size}), kCacheLine) * kCacheLine);
 }
 

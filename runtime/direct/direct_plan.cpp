@@ -68,7 +68,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, i
     const EpilogueLayout epilogue = epilogue_of(packed_, axes_);
     const std::int64_t biases =
         capped_product({epilogue.classes[0], epilogue.classes[1], epilogue.classes[2], epilogue.biases});
-    if (biases > kMostElements) overflow_ = too_large("its biases are # elements, a kernel counts up to #", biases);
+    if (biases > kMostElements) overflow_ = too_large("its biases are # elements; a kernel counts up to #", biases);
 }
 
 std::uint64_t DirectPlan::weight_bytes() const {

@@ -24,15 +24,16 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
     static constexpr const char *kResidues[3] = {"built for # residues of w, of which there are #",
                                                  "built for # residues of h, of which there are #",
                                                  "built for # residues of d, of which there are #"};
-    static constexpr const char *kTables[3] = {"built for other taps along w: of residue #, column #",
-                                               "built for other taps along h: of residue #, column #",
-                                               "built for other taps along d: of residue #, column #"};
+    static constexpr const char *kTables[3] = {
+        "built for other taps along w: residue # differs in column # of the table",
+        "built for other taps along h: residue # differs in column # of the table",
+        "built for other taps along d: residue # differs in column # of the table"};
     static constexpr const char *kSteps[3] = {"built for taps # columns apart, which are # apart",
                                               "built for taps # rows apart, which are # apart",
                                               "built for taps # planes apart, which are # apart"};
-    static constexpr const char *kWhole[3] = {"built for columns of y that are a multiple of #, which # are not",
-                                              "built for rows of y that are a multiple of #, which # are not",
-                                              "built for planes of y that are a multiple of #, which # are not"};
+    static constexpr const char *kWhole[3] = {"built for a multiple of # columns of y, which # is not",
+                                              "built for a multiple of # rows of y, which # is not",
+                                              "built for a multiple of # planes of y, which # is not"};
     for (std::size_t i = 0; i < 3; i++) {
         const BuiltInAxis &a = b.axes[i];
         const AxisPlan &plan = p.plan[i];
@@ -80,15 +81,15 @@ UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) 
     if (is_float(v.arithmetic) == p.geometry.quantized()) {
         return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
     }
-    if (v.dtype != p.y_dtype) return {"computes another type"};
+    if (v.dtype != p.y_dtype) return {"computes another type of y"};
     if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
     if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
     if (const std::int64_t weights = packed_weights(v, p); weights > kMostElements) {
-        return too_large("its packed weights have # elements, a kernel counts up to #", weights);
+        return too_large("its packed weights have # elements; a kernel counts up to #", weights);
     }
     for (const AxisPlan &axis : p.plan) {
         if (!axis.fits_kernels()) {
-            return too_large("positions of x reach up to #, a kernel counts up to #", axis.q_extent() + axis.high - 1);
+            return too_large("positions of x reach up to #; a kernel counts up to #", axis.q_extent() + axis.high - 1);
         }
     }
     if (v.family == Family::kReference) return {};
@@ -109,7 +110,7 @@ UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) 
         if (v.store == Store::kPlanar && dense != Store::kPlanar) return {"y is channels last"};
         if (has_rows_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return {"x is channels last"};
         if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
-            return {"a residue has # columns, the tile #", w.least_q_extent(), v.tile_q};
+            return {"a residue has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
         }
         break;
     case Family::kWide:
@@ -124,16 +125,17 @@ UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) 
     case Family::kDepthwise:
         if (p.ic() != 1) return {"# input channels per group", p.ic()};
         if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
-        if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0]) return {"x has one column, each tap a residue"};
+        if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0])
+            return {"x has one column, so each tap is a residue of its own"};
         if (v.store == Store::kChannels) {
             if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != Store::kChannels)
                 return {"x or y is channels first"};
             if (p.oc() != 1) return {"# output channels per group", p.oc()};
             if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
-                return {"# groups, the tile #", p.geometry.group, packing_of(v).group_tile};
+                return {"# groups, fewer than the tile's #", p.geometry.group, packing_of(v).group_tile};
             }
             if (w.least_q_extent() < v.tile_q) {
-                return {"a residue has # columns, the tile #", w.least_q_extent(), v.tile_q};
+                return {"a residue has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
             }
         } else if (dense != Store::kPlanar) {
             return {"y is channels last"};
@@ -141,7 +143,7 @@ UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) 
         break;
     }
     if (h.least_q_extent() < v.tile_qh) {
-        return {"a residue has # rows, the tile #", h.least_q_extent(), v.tile_qh};
+        return {"a residue has # rows, fewer than the tile's #", h.least_q_extent(), v.tile_qh};
     }
     if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
     if (v.built_in) return unsupported_reason(*v.built_in, {v.stride_w, v.stride_h, 0}, p);
