@@ -94,7 +94,7 @@ double cost_of_few(const CostTerms &t) {
                          static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t.p);
     const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
-    // Kernels for residues of two axes take a quarter more than their steps add up to.
+    // Kernels for residues of two axes take longer than their steps add up to.
     const double far_rows =
         v.stride_h > 2 && t.y_bytes >= cost_profile().second_level_cache ? cost_profile().far_rows : 1;
     return (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
