@@ -13,18 +13,19 @@ namespace convtranspose {
 
 namespace {
 
-// A table has a row for every residue up to so many. Of more, those without taps that lie side by side, so many or more,
-// share rows: strides of 10^8 are valid, and so few of their residues have taps.
+// A table has one row for each residue while there are at most kMostRows residues. With more, runs of at least kSharedRows
+// neighbouring residues without taps share rows, because a valid stride may be as large as 10^8 although few of its residues
+// have taps.
 constexpr std::int64_t kMostRows = 4096, kSharedRows = 1024;
 
-// Taps of one residue that are neighbours among the packed ones: of rising offsets, geometry.offset_step apart.
+// Taps of one residue whose elements stand side by side in the packed order. Their offsets rise by geometry.offset_step.
 struct TapRun {
-    std::int64_t residue, offset; // offset: of the first
-    std::int32_t place, count;    // place: of the first one's element
+    std::int64_t residue, offset; // of the first tap
+    std::int32_t place, count;    // place: index of the first tap's element in the packed order
 };
 
-// Elements that meet the same residue stand together, in the order of their taps. Which residue that is depends on the pads,
-// the order does not.
+// Returns the kernel elements in packed order: those that meet the same residue stand together, in the order of their taps. The
+// pads decide which residue that is, but they do not change the order.
 std::vector<std::int32_t> order_elements(const AxisGeometry &g, std::int64_t weight_stride) {
     // Elements `period` apart meet the same residue.
     const std::int64_t period = weight_stride / std::gcd(weight_stride, g.dilation),
@@ -43,13 +44,14 @@ std::vector<std::int32_t> order_elements(const AxisGeometry &g, std::int64_t wei
     return elements;
 }
 
-// The taps of all residues that some output position meets inside x, by residue. *inside: how many of each do so, in all.
+// Returns the taps that at least one output position meets inside x, sorted by residue. *inside counts the pairs of a tap and
+// an output position that meet inside x.
 std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
     const AxisGeometry &g = p.geometry;
     const std::int64_t q_extent = p.q_extent();
     std::vector<TapRun> taps;
     for (std::size_t i = 0; i < p.elements.size(); i++) {
-        // Element k of position 0 of x lands here.
+        // Position 0 of x times kernel element k contributes to output position `lands`.
         const std::int64_t lands = p.elements[i] * g.dilation - g.pad_begin,
                            residue = lands - floor_div(lands, g.stride) * g.stride;
         if (residue >= g.out) continue;
@@ -100,7 +102,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
         if (is_new) p.classes.push_back(own);
         p.table.insert(p.table.end(), {offset, own.count, own.first, found->second});
     };
-    // Residues from `more` on have one position less. With a row for each, those without outputs have one too.
+    // Residues from `more` on have one position less. If each residue has a row, those without outputs have one too.
     const std::int64_t more = geometry.out % geometry.stride, with_outputs = std::min(geometry.stride, geometry.out);
     const auto add_run = [&](std::int64_t first, std::int64_t count, std::int64_t row, bool has_taps) {
         const std::int64_t split = std::clamp(more, first, first + count), end = std::min(first + count, with_outputs);
@@ -117,8 +119,8 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     const std::int64_t shared_rows = each ? 0 : kSharedRows;
     add_empty_rows(shared_rows);
 
-    std::int64_t next = 0, run_first = 0, run_row = p.rows(); // the residue after the last row, and the run under way
-    // Rows up to a residue; those of a long gap are shared.
+    std::int64_t next = 0, run_first = 0, run_row = p.rows(); // the residue after the last row; the run under way
+    // Adds rows for the residues before the given one; a long gap uses the shared rows.
     const auto fill_up_to = [&](std::int64_t residue) {
         if (each || residue - next < kSharedRows) {
             add_empty_rows(residue - next);
@@ -162,7 +164,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 void pair_taps(AxisPlan *plan) {
     const AxisGeometry &g = plan->geometry;
     std::vector<std::int32_t> pairs;
-    // For an element at a place of the old order, the new tap that it is in, and whether it is the second one there.
+    // These map an element's place in the old order to its new tap, and say whether it is the second element of that tap.
     std::vector<std::int32_t> tap_of(plan->elements.size());
     std::vector<bool> is_second(plan->elements.size());
     for (std::size_t begin = 0, end = 0; begin < plan->elements.size(); begin = end) {
@@ -179,7 +181,8 @@ void pair_taps(AxisPlan *plan) {
     for (std::int64_t r = 0; r < plan->rows(); r++) {
         std::int32_t *const row = plan->table.data() + kTapColumns * r;
         if (row[1] == 0) continue;
-        // The first tap's partner reads one step before it, outside of x, if no position meets it inside.
+        // If the first tap is the second of a pair, the pair begins one step earlier. Its partner was left out because no
+        // position meets it inside x, so what it reads there is zero.
         const auto first = static_cast<std::size_t>(row[2]);
         const std::int64_t before = is_second[first] ? 1 : 0, offset = row[0] - before * g.offset_step;
         plan->low = std::min(plan->low, offset);

@@ -1,4 +1,4 @@
-// What the kernels need to know of one spatial axis: a table of its taps, and how far they read.
+// The description of one spatial axis for the kernels: a table of its taps, and how far they read.
 #ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_
 
@@ -11,49 +11,50 @@
 
 namespace convtranspose {
 
-// Columns of the table of taps (generators/conv_transpose.h).
+// The number of columns of the table of taps (generators/conv_transpose.h).
 constexpr std::int64_t kTapColumns = 4;
 
-// A set of taps that residues have: packed kernel elements first .. first + count - 1.
+// The taps of a residue as a range of packed kernel elements, first .. first + count - 1. Several residues may share it.
 struct TapClass {
     std::int32_t first = 0, count = 0;
 };
 
-// Neighbouring residues, first .. first + count - 1, with equally many positions, q_extent. Their rows stand one after the other
-// in the table, from `row` on.
+// Neighbouring residues, first .. first + count - 1, that have equally many positions, q_extent. Their rows follow each other
+// in the table, beginning with row `row`.
 struct ResidueRun {
     std::int64_t first = 0, count = 0, row = 0, q_extent = 0;
-    bool has_taps = true; // false: no residue of the run has any
+    bool has_taps = true; // false: no residue of the run has a tap
 };
 
 struct AxisPlan {
     AxisGeometry geometry;
-    std::int64_t residues = 0; // that kernels compute; at most this many have outputs
-    // Rows of kTapColumns: offset, count, first packed kernel element, class. Taps that no output position meets inside x are
-    // left out, so offset lies between -q_extent() and geometry.in. Rows of residues without taps stand for many such residues.
+    std::int64_t residues = 0; // the number that kernels compute; at most this many have outputs
+    // The table has rows of kTapColumns numbers: offset, count, first packed kernel element, class. It omits taps that no
+    // output position meets inside x, so offset lies between -q_extent() and geometry.in. A row without taps may serve many
+    // residues.
     std::vector<std::int32_t> table;
     std::vector<ResidueRun> runs;       // all residues that have outputs, in rising order
-    std::vector<TapClass> classes;      // what the classes of the table are
-    std::vector<std::int32_t> elements; // packed kernel axis: which element of w stands where
+    std::vector<TapClass> classes;      // indexed by the last column of the table
+    std::vector<std::int32_t> elements; // packed kernel axis: the element of w at each place
     std::int32_t max_count = 0;
-    std::int64_t step = 1;                           // between the input positions of consecutive taps
-    bool paired = false;                             // see pair_taps()
-    std::int32_t shared_first = 0, shared_count = 0; // offsets that every residue has a tap for; offset_step == 1 only
-    double taps = 0;                                 // of all residues
-    double taps_inside = 0;                          // the same without those that leave x, on the average of positions
+    std::int64_t step = 1;                           // distance between the input positions of consecutive taps
+    bool paired = false;                             // true after pair_taps()
+    std::int32_t shared_first = 0, shared_count = 0; // offsets at which every residue has a tap; offset_step == 1 only
+    double taps = 0;                                 // total over all residues
+    double taps_inside = 0; // the same, counting a tap by the share of positions where it reads inside x
 
     std::int64_t low = 0,
-                 high = 0; // position q of any residue reads q + low .. q + high - 1; low = high: no taps at all
+                 high = 0; // position q of any residue reads q + low .. q + high - 1; low = high: there are no taps
 
     std::int64_t q_extent() const { return (geometry.out + geometry.stride - 1) / geometry.stride; }
-    // Of the residue with the fewest positions, of those that have any.
+    // Returns the least number of positions that a residue with outputs has.
     std::int64_t least_q_extent() const { return std::max<std::int64_t>(geometry.out / geometry.stride, 1); }
     std::int64_t rows() const { return static_cast<std::int64_t>(table.size()) / kTapColumns; }
-    bool has_row_for_each() const { return rows() == residues; } // residue r then has row r
+    bool has_row_for_each() const { return rows() == residues; } // true: residue r has row r
     std::vector<std::int32_t> row_for_each() const; // the table with a row for each residue that has outputs
-    bool fits_kernels() const; // whether every position that a kernel computes with fits in 32 bits
+    bool fits_kernels() const; // true if every position that a kernel computes with fits in 32 bits
 
-    // f(run, residue, row) for every residue that has outputs and taps.
+    // Calls f(run, residue, row) for every residue that has outputs and taps.
     template<typename F>
     void for_each_with_taps(const F &f) const {
         for (const ResidueRun &run : runs) {
@@ -65,13 +66,14 @@ struct AxisPlan {
     }
 };
 
-// weight_stride: by whose residues the elements are ordered; that of the node, so that packed weights serve every input size.
-// all_residues: the kernel walks all residues whether or not they have outputs (a constant stride).
-// Takes time and memory in proportion to the kernel, and to the residues only as far as those have taps.
+// Plans one axis. Time and memory are proportional to the kernel, and to the residues only as far as those have taps.
+// weight_stride: the layer's stride, which orders the packed elements, so that packed weights serve every input size.
+// all_residues: the kernel, which has a constant stride, visits all residues whether or not they have outputs.
 AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues);
 
-// Makes taps 2t and 2t + 1 of each residue one, that reads a pair of positions geometry.offset_step apart. elements then holds
-// two for each tap, -1 where a residue has no other left. Only for weights ordered by the axis's own stride.
+// Joins taps 2t and 2t + 1 of each residue into one tap that reads two positions, geometry.offset_step apart. elements then
+// holds two entries for each tap, the second -1 where no tap is left to join. The weights must be ordered by the axis's own
+// stride.
 void pair_taps(AxisPlan *plan);
 
 } // namespace convtranspose

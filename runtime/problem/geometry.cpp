@@ -17,15 +17,15 @@ namespace {
 // Kernels index with 32 bits.
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
-// Strides, dilations and pads stay below this, and so does the natural size: the sum of two of them, a residue and an
-// extent then fits in 64 bits wherever geometry is computed.
+// Strides, dilations, pads and the natural size are less than this. The sum of two of them, a residue and an extent then fits
+// in 64 bits wherever geometry is computed.
 constexpr std::int64_t kMaxAttribute = std::int64_t{1} << 61;
 
 bool given(const convt_ints &list) { return list.data != nullptr; }
 
 Shape to_shape(const convt_ints &list) { return given(list) ? Shape(list.data, list.data + list.size) : Shape(); }
 
-// a * b mod m for 0 <= a, b < m, by halves where the product would not fit.
+// Returns a * b mod m for 0 <= a, b < m, by repeated doubling where the product would overflow.
 std::int64_t multiply_mod(std::int64_t a, std::int64_t b, std::int64_t m) {
     if (m <= kMaxExtent) return a * b % m;
     std::int64_t product = 0;
@@ -36,7 +36,7 @@ std::int64_t multiply_mod(std::int64_t a, std::int64_t b, std::int64_t m) {
     return product;
 }
 
-// The inverse of a modulo m, where gcd(a, m) = 1.
+// Returns the inverse of a modulo m, where gcd(a, m) = 1.
 std::int64_t inverse_mod(std::int64_t a, std::int64_t m) {
     // Invariant of Euclid's algorithm: r = t * a and next_r = next_t * a, modulo m.
     std::int64_t r = m, t = 0, next_r = a % m, next_t = 1 % m;
@@ -48,7 +48,7 @@ std::int64_t inverse_mod(std::int64_t a, std::int64_t m) {
     return t < 0 ? t + m : t;
 }
 
-// An attribute with one value per spatial axis. On success *values holds them, or `size` times `missing`.
+// Reads an attribute that has one value per spatial axis. On success *values holds them, or `size` times `missing`.
 Status read_list(const char *name, const convt_ints &list, std::size_t size, const char *rule, std::int64_t missing,
                  std::int64_t least, const char *bound, Shape *values) {
     if (given(list) && list.size != size) {
@@ -65,7 +65,7 @@ Status read_list(const char *name, const convt_ints &list, std::size_t size, con
     return Status();
 }
 
-// A shape whose every extent is one that a kernel can index.
+// Reads a shape and checks that a kernel can index each of its extents.
 Status read_shape(const char *name, const convt_ints &list, Shape *shape) {
     if (!given(list)) return invalid(name, " is missing");
     *shape = to_shape(list);
@@ -107,8 +107,8 @@ Status read_auto_pad(const char *text, AutoPad *auto_pad) {
     return Status();
 }
 
-// The output extent before any padding is taken off: stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1.
-// Negative where the input is empty and the stride exceeds the rest.
+// Computes the output extent before padding is subtracted: stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1. It
+// is negative where the input is empty and the stride exceeds the other terms.
 Status natural_extent(const AxisGeometry &axis, std::size_t i, std::int64_t *natural) {
     std::int64_t last_input = 0, last_tap = 0;
     const bool fits = !__builtin_mul_overflow(axis.stride, axis.in - 1, &last_input) && last_input < kMaxAttribute &&
@@ -122,18 +122,18 @@ Status natural_extent(const AxisGeometry &axis, std::size_t i, std::int64_t *nat
     return Status();
 }
 
-// What the padding attributes say, for all axes.
+// The padding attributes of all axes.
 struct Padding {
     AutoPad auto_pad = AutoPad::notset;
     Shape pads;         // begins, then ends
     Shape output_shape; // spatial axes only; empty: not given
 };
 
-// Output extent and pads of one axis whose other fields are set. One rule for every version of the operator:
-//   output_shape given: what of natural exceeds it is padding; what it exceeds natural by is added at the end
-//   SAME_*:             what of natural exceeds in * stride is padding; never negative
+// Computes the output extent and the pads of one axis whose other fields are set, alike for every version of the operator:
+//   output_shape given: the excess of the natural size over it is padding; its own excess is added at the end
+//   SAME_*:             the excess of the natural size over in * stride is padding; never negative
 //   otherwise:          pads
-// The odd one of a padding that is split goes to the end for SAME_UPPER and to the beginning for everything else.
+// An odd element of padding goes to the end for SAME_UPPER and to the beginning otherwise.
 Status pad_axis(const Padding &padding, std::size_t axes, std::size_t i, AxisGeometry *axis) {
     std::int64_t natural = 0;
     if (Status status = natural_extent(*axis, i, &natural); !status) return status;
@@ -212,7 +212,7 @@ Status resolve_types(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
-// Shapes, channels and bias: everything but the spatial attributes.
+// Resolves shapes, channels and bias: everything but the spatial attributes.
 Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     if (problem.opset < 1) return invalid("opset = ", problem.opset, " must be at least 1");
     const int layout = raw(problem.layout);
@@ -257,7 +257,7 @@ Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     return Status();
 }
 
-// The spatial axes. Needs what resolve_channels fills.
+// Resolves the spatial axes. It needs the fields that resolve_channels() fills.
 Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
     const std::size_t axes = geometry->x_shape.size() - 2;
     const Shape kernel(geometry->w_shape.begin() + 2, geometry->w_shape.end());
@@ -359,7 +359,7 @@ AxisGeometry pointwise_axis(std::int64_t extent) {
 
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
     if (residue >= axis.out) return Taps();
-    // k * dilation = residue + pad_begin (mod stride), divided by the gcd, has one solution modulo `period`.
+    // Divided by the gcd, the congruence k * dilation = residue + pad_begin (mod stride) has one solution modulo `period`.
     const std::int64_t target = residue + axis.pad_begin;
     const std::int64_t common = std::gcd(axis.stride, axis.dilation);
     if (target % common != 0) return Taps();
@@ -370,9 +370,9 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
 
     const std::int64_t positions = ceil_div(axis.out - residue, axis.stride);
     const std::int64_t all = (axis.kernel - 1 - first) / period + 1;
-    const std::int64_t largest = first + (all - 1) * period; // for it reads the first input position
+    const std::int64_t largest = first + (all - 1) * period; // this element reads the first input position
     const std::int64_t offset = (target - largest * axis.dilation) / axis.stride; // exact
-    // Those that some position q in 0..positions-1 meets inside x.
+    // Keep the taps that some position q in 0..positions-1 meets inside x.
     const std::int64_t begin = std::max<std::int64_t>(0, ceil_div(1 - positions - offset, axis.offset_step));
     const std::int64_t end = std::min(all, floor_div(axis.in - 1 - offset, axis.offset_step) + 1);
     if (begin >= end) return Taps();
@@ -428,7 +428,7 @@ Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t
         g.w_shape.push_back(geometry.w_shape[2 + i - first]);
     }
     if (volume(g.w_shape) > 0) return g;
-    // Without weights y is the bias or has no elements. Extents that no tensor's size bounds are left out.
+    // Without weights, y is the bias or has no elements. Extents that bound no tensor's size are dropped.
     g.given_x_shape = geometry.x_shape;
     const bool has_outputs = volume(g.y_shape) > 0;
     for (std::size_t a = 0; a < g.axes.size(); a++) {
@@ -455,7 +455,7 @@ double count_macs(const Geometry &geometry) {
         }
         double pairs = 0;
         for (std::int64_t i = 0; i < fewer; ++i) {
-            const std::int64_t position = i * fewer_step - axis.pad_begin; // where the other's first element lands
+            const std::int64_t position = i * fewer_step - axis.pad_begin; // the other's first element contributes here
             const std::int64_t first = std::max<std::int64_t>(0, -floor_div(position, others_step));
             const std::int64_t last = std::min(others - 1, floor_div(axis.out - 1 - position, others_step));
             if (first <= last) pairs += static_cast<double>(last - first + 1);

@@ -1,5 +1,5 @@
-// Attribute resolution: from an ONNX ConvTranspose node's attributes and shapes to extents and taps.
-// After this, nothing in the library sees a pad, a dilation or an attribute again.
+// Attribute resolution: it turns the attributes and shapes of an ONNX ConvTranspose node into extents and taps.
+// Code behind it sees no attribute of the node again.
 #ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_GEOMETRY_H_
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_GEOMETRY_H_
 
@@ -13,7 +13,8 @@
 
 namespace convtranspose {
 
-// C may hand over any int as an enumerator, but to load one that the enumeration does not have is undefined in C++.
+// Returns an enumerator's value as an int. C may pass any int as an enumerator, but loading one that the enumeration does not
+// have is undefined in C++.
 template<typename Enum>
 int raw(const Enum &value) {
     static_assert(sizeof(Enum) == sizeof(int));
@@ -22,20 +23,18 @@ int raw(const Enum &value) {
     return result;
 }
 
-// The taps of one residue of one axis. Output positions o = stride*q + residue meet kernel elements
-// kernel_begin + t*kernel_step, t = 0..count-1, and there read input positions q + offset + t*offset_step
-// where those lie inside the input; elsewhere the tap contributes nothing. Taps that no position of the output meets inside the
-// input are left out.
-// Ordered by rising input position, so kernel_step < 0 < offset_step (both of AxisGeometry). count may be 0.
+// The taps of one residue of one axis. Output positions o = stride*q + residue meet the kernel elements
+// kernel_begin + t*kernel_step, t = 0..count-1, and read x at q + offset + t*offset_step; outside of x a tap contributes
+// nothing. Taps that no output position meets inside x are left out, so count may be 0. Input positions rise with t, so
+// kernel_step < 0 < offset_step (both are members of AxisGeometry).
 struct Taps {
     std::int64_t kernel_begin = 0;
     std::int64_t offset = 0;
     std::int64_t count = 0;
 };
 
-// One spatial axis. With g = gcd(stride, dilation), kernel element k meets residue r iff (r + pad_begin - k*dilation) is a
-// multiple of stride, so a residue's kernel elements are an arithmetic progression of step stride/g and its input offsets
-// one of step dilation/g.
+// One spatial axis. Kernel element k meets residue r if and only if (r + pad_begin - k*dilation) is a multiple of stride. With
+// g = gcd(stride, dilation), the kernel elements of a residue are therefore stride/g apart, and its input offsets dilation/g.
 struct AxisGeometry {
     std::int64_t in = 0;     // input extent, may be 0
     std::int64_t out = 0;    // output extent, > 0
@@ -44,23 +43,25 @@ struct AxisGeometry {
     std::int64_t dilation = 1;
     std::int64_t output_padding = 0;
     std::int64_t pad_begin = 0; // resolved; may exceed the kernel
-    // Resolved: natural - out - pad_begin, negative where output_shape asks for more than natural.
+    // pad_end is natural - out - pad_begin; it is negative where output_shape asks for more than the natural size.
     std::int64_t pad_end = 0;
     std::int64_t kernel_step = 0; // -(stride / gcd(stride, dilation))
     std::int64_t offset_step = 0; // dilation / gcd(stride, dilation)
 };
 
-// Of a kernel of one element and stride 1: each position is its own.
+// Returns an axis whose kernel has one element and whose stride is 1, so that each output position reads its own input
+// position.
 AxisGeometry pointwise_axis(std::int64_t extent);
 
-// The taps of residue r in 0..stride-1, by arithmetic: nothing is stored per residue, so a stride of 10^9 costs nothing.
+// Returns the taps of residue r in 0..stride-1. They are computed, not stored, so that a stride of 10^9 needs no memory.
 Taps taps_of(const AxisGeometry &axis, std::int64_t residue);
 
-// What is dense of y: as the layout says, or whatever the layout is (phases_as_channels.h, col2im.h).
+// Names the dimension of y that is dense: the one that the layout says, or channels or the last axis whatever the layout
+// (phases_as_channels.h, col2im.h).
 enum class YOrder { kLayout, kChannels, kPlanar };
 
 struct Geometry {
-    convt_dtype dtype = CONVT_F32; // of x
+    convt_dtype dtype = CONVT_F32; // type of x
     convt_dtype w_dtype = CONVT_F32, b_dtype = CONVT_F32, y_dtype = CONVT_F32;
     convt_layout layout = CONVT_CHANNELS_FIRST;
     YOrder y_order = YOrder::kLayout;
@@ -72,10 +73,10 @@ struct Geometry {
     convt_post_ops post_ops = {};
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
-    Shape given_x_shape;             // with the axes that with_dimensions() left out; empty: it left out none
-    // From one position of x to the next along the last axis, channels last, if it is not the size of all channels.
-    std::int64_t x_column_bytes = 0;  // 0: it is
-    std::int64_t x_part_of_bytes = 0; // of the tensor that x is a part of; 0: it is all
+    Shape given_x_shape;             // x with the axes that with_dimensions() left out; empty: it left out none
+    // Distance in bytes between neighbouring positions of x along the last axis, channels last.
+    std::int64_t x_column_bytes = 0;  // 0: the size of all channels
+    std::int64_t x_part_of_bytes = 0; // size of the tensor that x is a part of; 0: x is all of it
 
     bool y_channels_last() const {
         return y_order == YOrder::kLayout ? layout == CONVT_CHANNELS_LAST : y_order == YOrder::kChannels;
@@ -93,23 +94,23 @@ struct Geometry {
     std::uint64_t b_bytes() const { return static_cast<std::uint64_t>(out_channels) * convt_dtype_size(b_dtype); }
 };
 
-// Checks the problem against every rule of the operator and fills *geometry; on failure *geometry is untouched.
+// Checks the problem against every rule of the operator and fills *geometry; if a check fails, *geometry is unchanged.
 Status resolve(const convt_problem &problem, Geometry *geometry);
 
-// Whether one element of x meets the only one of the kernel in the one output there is.
+// Returns true if x, the kernel and y each have one position along the axis, and these meet.
 inline bool is_unit(const AxisGeometry &axis) {
     return axis.in == 1 && axis.kernel == 1 && axis.out == 1 && axis.pad_begin == 0;
 }
 
-// The dimensions of x and y without those of such axes, of which one stays if there are no others.
+// Returns the dimensions of x and y that are not unit axes. If all spatial axes are unit axes, one of them stays.
 std::vector<std::size_t> without_unit_axes(const Geometry &geometry);
 
-// The same layer, of whose x and y only those dimensions are left. Tensors are where they were. Where there are no weights, kernels
-// and x have one position.
+// Returns the same layer with only those dimensions of x and y. The elements of the tensors stay where they are. If there are
+// no weights, the axes of the kernel and of x get extent 1.
 Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t> &dimensions);
 
-// Multiply-adds of the definition: per axis the number of (output position, tap) pairs that read inside the input,
-// multiplied over the axes, times N * C * M/group. A double, for it may exceed 2^63.
+// Returns the number of multiply-adds in the definition: the number of (output position, tap) pairs that read inside x, per
+// axis, multiplied over the axes, times N * C * M/group. It is a double because it may exceed 2^63.
 double count_macs(const Geometry &geometry);
 
 } // namespace convtranspose

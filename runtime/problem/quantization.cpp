@@ -63,7 +63,7 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
         v.y_least = q.y_range[0];
         v.y_most = q.y_range[1];
     }
-    if (status && !(v.y_least <= v.y_most)) { // a NaN is in no order
+    if (status && !(v.y_least <= v.y_most)) { // false for a NaN too
         status = invalid("y_range = (", v.y_least, ", ", v.y_most, ") must be (min, max)");
     }
     if (status) *values = std::move(v);
@@ -73,8 +73,9 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
 float factor_of(const QuantizationValues &q, const Geometry &geometry, std::int64_t m) {
     const float product = q.x_scale * q.w_scale_of(m);
     const float factor = geometry.y_dtype == CONVT_F32 ? product : product / q.y_scale;
-    // Where the product of two scales leaves f32 and the quotient does not, and where the quotient does: the nearest number,
-    // which makes 0 of a sum of 0 as an infinity would not.
+    // The product of the two scales may leave the normal range of f32 although the quotient does not, and the quotient may
+    // leave it too. The factor is then computed in f64 and limited to the largest f32: an infinity would turn a sum of 0 into a
+    // NaN.
     if (std::isnormal(product) && std::isnormal(factor)) return factor;
     const double exact = static_cast<double>(q.x_scale) * static_cast<double>(q.w_scale_of(m)) /
                          (geometry.y_dtype == CONVT_F32 ? 1.0 : static_cast<double>(q.y_scale));
@@ -123,11 +124,12 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
                             void *counts) {
     const std::int64_t ic = geometry.in_channels_per_group(), oc = geometry.out_channels_per_group(),
                        elements = geometry.kernel_volume();
-    // Sums of |w| over the input channels of an output channel, for each kernel element, and those of each class of elements.
+    // magnitude: for each kernel element, the sum of |w| over the input channels of one output channel. sums: the total of
+    // `magnitude` over each class of elements.
     auto *const magnitude = static_cast<std::int64_t *>(counts), *const class_of = magnitude + elements,
                 *const sums = class_of + elements;
-    // Kernel elements that no output position has in common do not add up. Elements of an axis meet the same residue if
-    // k * dilation is the same modulo its stride.
+    // Only kernel elements that meet at a common output position add up. Elements of an axis meet the same residue if their
+    // k * dilation is the same modulo the stride; such elements form a class.
     std::int64_t classes = 1;
     for (std::int64_t k = 0; k < elements; k++) {
         std::int64_t rest = k;
@@ -142,10 +144,10 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
         }
     }
     WeightFacts facts;
-    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // both as u8
+    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // s8 becomes u8
     std::int32_t least = 0, most = 0;
     const std::int32_t x_most = (geometry.dtype == CONVT_S8 ? 127 : 255) - q.x_zero_point;
-    const double x_magnitude = std::max(x_most, 255 - x_most); // of x less its zero point
+    const double x_magnitude = std::max(x_most, 255 - x_most); // greatest |x - zero point|
     bool fits_with_zero_point = true;
     for (std::int64_t m = 0; m < geometry.out_channels; m++) {
         const std::int32_t zero = q.w_zero_point_of(m) + (flip ? 128 : 0);
@@ -168,7 +170,7 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
                                 : 0;
         constexpr double kMost = std::numeric_limits<std::int32_t>::max();
         facts.bound = std::max(facts.bound, x_magnitude * sum + bias);
-        // A scale or zero point of a later run may differ from today's: 255 is what x less any zero point can be.
+        // A later run may bring another zero point, but |x - zero point| never exceeds 255.
         facts.fits_int32 = facts.fits_int32 && 255 * sum + bias <= kMost;
         fits_with_zero_point = fits_with_zero_point && 2 * 255 * sum + bias <= kMost;
     }

@@ -1,4 +1,4 @@
-// Scales and zero points: what they must be, and what they make of sums.
+// Scales and zero points: the checks that they pass, and how sums become outputs with them.
 #ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_QUANTIZATION_H_
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_QUANTIZATION_H_
 
@@ -18,7 +18,7 @@ struct QuantizationValues {
     std::vector<std::int32_t> w_zero_point; // likewise
     float y_scale = 1;
     std::int32_t y_zero_point = 0;
-    float y_least = -std::numeric_limits<float>::infinity(), y_most = -y_least; // real bounds of y
+    float y_least = -std::numeric_limits<float>::infinity(), y_most = -y_least; // bounds of y as real numbers
 
     float w_scale_of(std::int64_t m) const { return w_scale[w_scale.size() == 1 ? 0 : static_cast<std::size_t>(m)]; }
     std::int32_t w_zero_point_of(std::int64_t m) const {
@@ -28,36 +28,37 @@ struct QuantizationValues {
 
 inline bool given(const convt_quantization &q) { return q.w_scale != nullptr; }
 
-// Checks every rule; on failure *values is untouched.
+// Reads and checks the quantization; if a check fails, *values is unchanged.
 Status read_quantization(const convt_quantization &quantization, const Geometry &geometry, QuantizationValues *values);
 
-// x_scale * w_scale / y_scale of an output channel, without y_scale if y is f32: what a sum is multiplied with.
+// Returns the number that the sums of output channel m are multiplied with: x_scale * w_scale / y_scale, or x_scale * w_scale
+// if y is f32.
 float factor_of(const QuantizationValues &q, const Geometry &geometry, std::int64_t m);
 
-// What is done with sum * factor, alike for all channels: rounded (8-bit y), clamped, shifted.
+// The last steps for all channels: sum * factor is rounded (8-bit y only), clamped to least .. most, and shifted by zero_point.
 struct OutputRange {
     std::int32_t zero_point = 0;
     float least = 0, most = 0;
 };
 OutputRange output_range(const QuantizationValues &q, const Geometry &geometry);
 
-// x as the kernels multiply it (kByteX) whatever its sign: x ^ flip, whose zero point is zero.
+// Kernels multiply x as the type kByteX whatever its type is: they compute x ^ flip, whose zero point is `zero`.
 struct ByteX {
     std::int32_t flip = 0, zero = 0;
 };
 ByteX byte_x(const QuantizationValues &q, const Geometry &geometry);
 
-// One element of y, as the kernels make it. sum: exact, the bias included unless y is f32.
+// Writes one element of y as the kernels compute it. sum is exact; it includes the bias unless y is f32.
 void requantize(const Geometry &geometry, double sum, float factor, float addend, const OutputRange &range, void *y);
 
-// What integer arithmetic may be used for weights.
+// Bounds that decide which integer arithmetic is safe for a layer's weights.
 struct WeightFacts {
-    bool fits_int8 = true;  // weights less their zero points are in -128..127, and sums with x's zero point in it fit
-    bool fits_int32 = true; // no sum of less than 2^31 in magnitude can be exceeded
-    double bound = 0;       // of the magnitude of any sum, whatever x holds
+    bool fits_int8 = true;  // weights less zero points are in -128..127; sums that still contain x's zero point fit
+    bool fits_int32 = true; // no sum can reach 2^31 in magnitude
+    double bound = 0;       // of the magnitude of a sum, whatever x holds
 };
 
-// w: dense (C, M/group, K1..Kn); b: (M), or null. counts: of so many bytes, to count in.
+// Examines weights. w: dense (C, M/group, K1..Kn). b: (M), or null. counts: scratch memory of examination_bytes().
 std::uint64_t examination_bytes(const Geometry &geometry);
 WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &q, const void *w, const void *b,
                             void *counts);

@@ -22,8 +22,8 @@ std::size_t SpatialProblem::strip_axis() const { return plan[2].q_extent() > 1 ?
 
 namespace {
 
-// With one input position the stride matters to nobody. One as long as y makes every output position a residue of its own, with
-// one tap or none, so that nothing is computed from the zeros around x.
+// If x has one position along an axis, any stride gives the same result. With a stride as long as y, every output position is a
+// residue of its own with at most one tap, so that no multiplication reads the zeros around x.
 AxisGeometry single_position(AxisGeometry a) {
     a.stride = a.out;
     const std::int64_t divisor = std::gcd(a.stride, a.dilation);

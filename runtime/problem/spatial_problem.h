@@ -11,26 +11,26 @@
 
 namespace convtranspose {
 
-// A problem of up to three spatial axes, w, h, d; those it lacks have extent 1.
+// A problem of up to three spatial axes, in the order w, h, d. Missing axes have extent 1.
 struct SpatialProblem {
     Geometry geometry;
-    convt_dtype x_dtype, y_dtype;              // y_dtype: of y, or that of the sums; u8 for any 8-bit y
+    convt_dtype x_dtype, y_dtype;              // y_dtype: of y or of the sums; u8 stands for any 8-bit y
     std::array<AxisGeometry, 3> axes;          // w, h, d
-    std::array<std::int64_t, 3> weight_stride; // of the node, by which weights are packed; axes may have another
-    std::array<AxisPlan, 3> plan;              // residues that have outputs
-    bool sums_in_f16 = false;                  // asked for
+    std::array<std::int64_t, 3> weight_stride; // the layer's strides, which order packed weights; axes may have others
+    std::array<AxisPlan, 3> plan;              // all residues that have outputs
+    bool sums_in_f16 = false;                  // on request
     bool weights_at_run_time = false;
-    bool may_be_infinite = false;             // weights known to hold an inf or a NaN
-    bool fits_int8 = true, fits_int32 = true; // WeightFacts, as far as they are known
+    bool may_be_infinite = false;             // the weights hold an infinity or a NaN
+    bool fits_int8 = true, fits_int32 = true; // as in WeightFacts; true if unknown
 
     std::int64_t ic() const { return geometry.in_channels_per_group(); }
     std::int64_t oc() const { return geometry.out_channels_per_group(); }
-    bool reads_outside() const;                 // whether a tap of some output leaves x
-    bool reads_outside(std::size_t axis) const; // along that one
-    std::size_t strip_axis() const; // along which x is copied and computed in strips: the outermost that has an extent
+    bool reads_outside() const;                 // true if a tap of some output leaves x
+    bool reads_outside(std::size_t axis) const; // the same along one axis
+    std::size_t strip_axis() const; // the outermost axis with an extent; strips of x are copied and computed along it
 };
 
-// single_positions: whether axes on which x has one position are made residues only (see the source).
+// single_positions: axes along which x has one position get the stride out (single_position() in the source says why).
 SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions);
 
 } // namespace convtranspose
