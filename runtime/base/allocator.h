@@ -1,4 +1,4 @@
-// Memory through the caller's hooks.
+// Memory blocks from the caller's allocation hooks, or from operator new.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_ALLOCATOR_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_ALLOCATOR_H_
 
@@ -17,8 +17,8 @@ namespace convtranspose {
 
 constexpr std::size_t kAlignment = 64;
 
-// Bytes are counted with 64 bits: what a plan needs may be more than an address space of 32 bits holds, and then is not to be had.
-// PTRDIFF_MAX is the most that any C library gives.
+// Sizes have 64 bits because a plan may need more than a 32-bit address space holds; such a request then fails. No C library
+// gives a block of more than PTRDIFF_MAX bytes.
 inline std::uint64_t round_up(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 struct Allocator {
@@ -26,24 +26,24 @@ struct Allocator {
     convt_deallocate deallocate = nullptr;
     void *user = nullptr;
 
-    // Null: there is none to be had. What the hook throws is the caller's to catch.
+    // Returns null if the memory cannot be had. Exceptions of the hook pass through to the caller.
     void *get(std::uint64_t bytes) const {
         if (bytes > static_cast<std::uint64_t>(PTRDIFF_MAX)) return nullptr;
         const auto size = static_cast<std::size_t>(bytes);
         if (allocate) return allocate(user, size, kAlignment);
-        // Not std::aligned_alloc, which Windows and older Android lack.
+        // std::aligned_alloc is missing on Windows and on older Android.
         return ::operator new (size, std::align_val_t{kAlignment}, std::nothrow);
     }
     void release(void *p) const noexcept {
         if (deallocate) {
-            attempt([&] { deallocate(user, p); }, [] {}); // destructors call this, and have nobody to tell
+            attempt([&] { deallocate(user, p); }, [] {}); // destructors call this and cannot report an exception
         } else {
             ::operator delete (p, std::align_val_t{kAlignment});
         }
     }
 };
 
-// A block from an allocator; empty if there was none to be had.
+// A block of memory that is released with its owner; it is empty if the allocator had none.
 class Block {
   public:
     Block() = default;
@@ -64,7 +64,7 @@ class Block {
     explicit operator bool() const { return data_ != nullptr; }
     void *data() const { return data_; }
     std::size_t size() const { return size_; }
-    void *release() { return std::exchange(data_, nullptr); } // whoever calls it must see to its end
+    void *release() { return std::exchange(data_, nullptr); } // the caller must release it
 
   private:
     void swap(Block &other) {
@@ -78,13 +78,13 @@ class Block {
     std::size_t size_ = 0;
 };
 
-// A block for what is named, or the status that there is no memory for it.
+// Allocates a block for `what`; returns a status that names it if there is no memory.
 inline Status get_block(const Allocator &allocator, std::uint64_t size, const char *what, Block *block) {
     *block = Block(allocator, size);
     return *block ? Status() : out_of_memory(size, what);
 }
 
-// The same, of what is at `from`. Null: nothing, and no block.
+// Allocates a block and copies the bytes at `from` to it. If `from` is null, *block stays as it is.
 inline Status copy_block(const Allocator &allocator, const void *from, std::uint64_t size, const char *what,
                          Block *block) {
     if (!from) return Status();
@@ -93,8 +93,8 @@ inline Status copy_block(const Allocator &allocator, const void *from, std::uint
     return status;
 }
 
-// Blocks of one size and allocator that wait for their next use, from any thread. There is no lock, because a process that forks
-// while another thread holds one has a child in which nobody ever lets go of it.
+// Keeps blocks of one size and allocator for their next use, by any thread. It has no lock: if a process forks while another
+// thread holds a lock, nothing ever releases it in the child.
 class SpareBlocks {
   public:
     explicit SpareBlocks(const Allocator &allocator) : allocator_(allocator) {}
@@ -104,7 +104,7 @@ class SpareBlocks {
         for (std::atomic<void *> &place : places_) Block(allocator_, place.load(), 0);
     }
 
-    // A spare one, or else a new one; empty if there was none to be had.
+    // Returns a spare block or else a new one, which is empty if there is no memory.
     Block take(std::uint64_t size) {
         for (std::atomic<void *> &place : places_) {
             if (!place.load(std::memory_order_relaxed)) continue;
@@ -115,7 +115,7 @@ class SpareBlocks {
         return Block(allocator_, size);
     }
 
-    // More than there are places for are released. An empty one is nothing.
+    // Keeps the block, or releases it if all places are taken. An empty block is ignored.
     void put(Block block) {
         if (!block) return;
         for (std::atomic<void *> &place : places_) {

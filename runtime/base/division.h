@@ -1,4 +1,4 @@
-// Arithmetic on sizes: division that rounds down, or up, by a positive divisor; products that do not overflow.
+// Arithmetic on sizes: division that rounds down or up, by a positive divisor, and products that do not overflow.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
 
@@ -9,13 +9,14 @@ namespace convtranspose {
 
 inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
-// The latter, for estimates.
+// ceil_div() as a double, for estimates.
 inline double parts_of(std::int64_t a, std::int64_t b) { return static_cast<double>(ceil_div(a, b)); }
 
 // Kernels index with 32 bits.
 constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;
 
-// The product of sizes that are not negative; kHuge where it is that or more, which no memory holds. Two of them add up.
+// Returns the product of sizes that are not negative, or kHuge, which no memory holds, if the product is at least that. The sum
+// of two such products does not overflow.
 constexpr std::int64_t kHuge = std::int64_t{1} << 60;
 inline std::int64_t capped_product(std::initializer_list<std::int64_t> sizes) {
     std::int64_t product = 1;

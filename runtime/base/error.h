@@ -1,4 +1,4 @@
-// How the library words a failure: a code, and a message put together from its parts.
+// Statuses of failures: each has a code, and a message that is concatenated from its parts.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
 
@@ -11,7 +11,7 @@
 
 namespace convtranspose {
 
-// A stream that throws where there is no memory. Others leave the rest of the text out.
+// A stream that throws if it runs out of memory. A plain std::ostringstream would silently drop the rest of the text.
 struct TextStream : std::ostringstream {
     TextStream() { exceptions(badbit); }
 };
@@ -23,10 +23,10 @@ std::string concat(const Parts &...parts) {
     return stream.str();
 }
 
-// A name with an index: "pads[3]".
+// Returns a name with an index: "pads[3]".
 inline std::string element(const char *name, std::size_t i) { return concat(name, "[", i, "]"); }
 
-// "(1, 3, 224, 224)"
+// Returns the extents in brackets: "(1, 3, 224, 224)".
 inline std::string to_string(const Shape &shape) {
     TextStream stream;
     stream << "(";
@@ -35,7 +35,7 @@ inline std::string to_string(const Shape &shape) {
     return stream.str();
 }
 
-// Runs body(), and caught() inside the handler of what it throws. Builds without exceptions end where something would be thrown.
+// Runs body(). If it throws, runs caught() inside the exception handler. A build without exceptions ends the program instead.
 template<typename Body, typename Caught>
 void attempt(const Body &body, [[maybe_unused]] const Caught &caught) {
 #ifdef __cpp_exceptions

@@ -1,4 +1,4 @@
-// How a thread's floating-point unit rounds, and whether it takes subnormal numbers for zero.
+// The rounding mode of a thread's floating-point unit, and whether that unit treats subnormal numbers as zero.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_FLOAT_MODE_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_FLOAT_MODE_H_
 
@@ -12,14 +12,15 @@
 
 namespace convtranspose {
 
-// The bits of the control register that matter: flags of what has happened, and which exceptions trap, stay the thread's own.
+// The bits of the control register that change results. The sticky exception flags and the masks of traps stay the thread's
+// own.
 class FloatMode {
   public:
     static FloatMode of_this_thread() { return FloatMode(read() & (kRounding | kFlushing)); }
-    // Rounding to nearest, ties to even, which all of these registers call zero.
+    // Returns the mode that rounds to nearest, ties to even; all of these registers encode that as zero.
     FloatMode to_nearest() const { return FloatMode(bits_ & ~kRounding); }
 
-    // This thread has the mode while it lives, and its own afterwards.
+    // Gives this thread the mode for the lifetime of the object, then restores the old one.
     class Scope {
       public:
         explicit Scope(const FloatMode &mode) : before_(of_this_thread().bits_), changes_(before_ != mode.bits_) {
@@ -67,7 +68,7 @@ class FloatMode {
     static void write(std::uint64_t bits) {
         __asm__ volatile("vmsr fpscr, %0" : : "r"(static_cast<std::uint32_t>(bits)) : "memory");
     }
-#else                      // WebAssembly has but one mode
+#else                      // WebAssembly has only one mode
     static constexpr std::uint64_t kRounding = 0, kFlushing = 0;
     static std::uint64_t read() { return 0; }
     static void write(std::uint64_t) {}

@@ -1,4 +1,4 @@
-// 16-bit floats as bits.
+// The 16-bit floating-point types, held as bits.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
 
@@ -29,8 +29,9 @@ struct F16 {
     explicit operator float() const {
         const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
         const std::uint32_t magnitude = bits & 0x7fff;
-        if (magnitude >= 0x7c00) return float_from_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13); // inf, nan
-        // 2^-24 units: subnormals as integers, normals by moving the exponent.
+        if (magnitude >= 0x7c00)
+            return float_from_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13); // infinity or NaN
+        // Subnormals are integers in units of 2^-24; normal numbers get another exponent bias.
         if (magnitude < 0x400) return float_from_bits(sign | bits_of(static_cast<float>(magnitude) * 0x1p-24f));
         return float_from_bits(sign | ((magnitude << 13) + ((127 - 15) << 23)));
     }
@@ -49,7 +50,7 @@ inline F16 to_f16(float f) {
     if (magnitude > 0x7f800000) return {static_cast<std::uint16_t>(sign | 0x7e00)};
     if (magnitude >= 0x477ff000) return {static_cast<std::uint16_t>(sign | 0x7c00)}; // 65520 and up round to inf
     if (magnitude < 0x38800000) {
-        // Below 2^-14: adding 0.5 leaves the value in units of 2^-24, rounded, in the low bits.
+        // Below 2^-14: adding 0.5 leaves the rounded value in the low bits, in units of 2^-24.
         const std::uint32_t rounded = bits_of(float_from_bits(magnitude) + 0.5f) - bits_of(0.5f);
         return {static_cast<std::uint16_t>(sign | rounded)};
     }

@@ -1,4 +1,4 @@
-// Instead of pool.cpp, for systems without threads: one task after the other.
+// This file replaces pool.cpp on systems without threads. It runs one task after the other.
 #include "base/pool.h"
 
 namespace convtranspose {

@@ -1,4 +1,4 @@
-// Values of the whole process.
+// Values that a process computes once.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_ONCE_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_ONCE_H_
 
@@ -7,13 +7,13 @@
 
 namespace convtranspose {
 
-// A value that is made when it is first asked for and never destroyed, as threads may still need it while the process ends.
-// Threads that race to make it each make one, and all take the one that was stored first. There is no lock, because a process
-// that forks while another thread holds one has a child in which nobody ever lets go of it. Declared static.
+// A value that is made when it is first asked for. It is never destroyed, as threads may use it while the process ends. Threads
+// that race to make it make one each, and all use the one that was stored first. It has no lock: if a process forks while
+// another thread holds a lock, nothing ever releases it in the child. Objects of this class must be static.
 template<typename T>
 class Once {
   public:
-    // Returns what make() returned first. If it throws, the next call tries again.
+    // Returns the value that make() returned first. If make() throws, the next call tries again.
     template<typename Make>
     T &get(const Make &make) {
         T *value = value_.load(std::memory_order_acquire);

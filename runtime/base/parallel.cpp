@@ -11,8 +11,8 @@ namespace convtranspose {
 
 namespace {
 
-// Tasks as they are handed to threads that are not prepared for exceptions: the first one is kept, and what was not begun by then
-// is left out.
+// Runs tasks on threads that do not expect exceptions. It keeps the first exception and skips the tasks that were not begun by
+// then.
 struct Tasks {
     const convt_task task;
     void *const context;

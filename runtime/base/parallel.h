@@ -1,4 +1,4 @@
-// Running independent tasks on several threads: the caller's, or our own.
+// Running independent tasks on several threads, the caller's or the library's own.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_
 
@@ -12,17 +12,17 @@ namespace convtranspose {
 
 struct Parallel {
     int threads = 1;
-    convt_parallel_for hook = nullptr; // null: our own threads
+    convt_parallel_for hook = nullptr; // null: the library's own threads
     void *user = nullptr;
 
-    // body(i) for i in 0..count-1, each once, in any order; returns when all are done.
+    // Calls body(i) once for each i in 0..count-1, in any order, and returns when all calls have ended.
     template<typename Body>
     void for_each(std::size_t count, const Body &body) const {
         if (threads <= 1 || count <= 1) {
             for (std::size_t i = 0; i < count; i++) body(i);
             return;
         }
-        // Other threads compute as the caller's does.
+        // The other threads use the floating-point mode of the caller's thread.
         const auto as_the_caller = [&body, mode = FloatMode::of_this_thread()](std::size_t i) {
             const FloatMode::Scope scope(mode);
             body(i);
@@ -31,8 +31,8 @@ struct Parallel {
         run(count, task, const_cast<void *>(static_cast<const void *>(&as_the_caller)));
     }
 
-    // body(i, worker) for i in 0..count-1, each once: by one worker in this order; by several, each on a thread, in any, each
-    // first an equal share.
+    // Calls body(i, worker) once for each i in 0..count-1. One worker makes the calls in this order. Several workers, each on a
+    // thread of its own, begin with equal shares and then help each other, so that the order varies.
     template<typename Body>
     void for_each_by(int workers, std::size_t count, const Body &body) const {
         if (workers <= 1) {

@@ -22,13 +22,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A layer's steps follow each other closely, and end together: a short spin is cheaper than a sleep.
+// The steps of a layer follow each other closely and end together, so a short spin is cheaper than a sleep.
 constexpr std::chrono::microseconds kSpin{50};
 
-// Jobs that make do with the helpers there are, after one could not be started.
+// After a thread could not be started, this many jobs do without another try.
 constexpr std::size_t kPatience = 1000;
 
-// Whether condition() became true before the deadline.
+// Returns true if condition() became true before the deadline.
 template<typename Condition>
 bool spin(Clock::time_point deadline, const Condition &condition) {
     do {
@@ -54,7 +54,7 @@ struct Job {
 
 class Pool::Helper {
   public:
-    // By its caller.
+    // The caller offers a job.
     void offer(Job *job, std::size_t worker) {
         {
             const std::lock_guard<std::mutex> lock(mutex_);
@@ -65,7 +65,7 @@ class Pool::Helper {
         changed_.notify_one();
     }
 
-    // By its caller: withdraws the offer, or waits for the end of what was accepted.
+    // The caller withdraws its offer, or waits for the end of the job if the helper has accepted it.
     void finish(Clock::time_point deadline) {
         State offered = kOffered;
         if (state_.compare_exchange_strong(offered, kIdle, std::memory_order_acq_rel)) return;
@@ -75,7 +75,7 @@ class Pool::Helper {
         changed_.wait(lock, has_ended);
     }
 
-    // The helper's thread.
+    // The body of the helper's thread.
     [[noreturn]] void loop() {
         const auto accepts = [this] {
             State offered = kOffered;
@@ -96,19 +96,19 @@ class Pool::Helper {
         }
     }
 
-    Helper *next = nullptr; // in the list of idle ones, or of its caller's
+    Helper *next = nullptr; // in the list of idle helpers, or in its caller's list
 
   private:
     enum State { kIdle, kOffered, kWorking };
 
     std::atomic<State> state_{kIdle};
-    Job *job_ = nullptr; // this and worker_ are the caller's to change while it is idle
+    Job *job_ = nullptr; // the caller may change this and worker_ while the helper is idle
     std::size_t worker_ = 0;
     std::mutex mutex_;
-    std::condition_variable changed_; // kIdle to kOffered wakes the helper, kWorking to kIdle its caller
+    std::condition_variable changed_; // kIdle to kOffered wakes the helper; kWorking to kIdle wakes its caller
 };
 
-// With mutex_ held. Running without a helper that cannot be had is no failure.
+// Starts one helper; the caller holds mutex_. A failure only means that the job runs with fewer helpers.
 bool Pool::start_one() {
     if (started_ == most_) return false;
     if (jobs_until_next_try_ > 0) {
@@ -143,7 +143,7 @@ Pool::Helper *Pool::take(std::size_t wanted, std::size_t *taken) {
     return first;
 }
 
-// In the order in which they were taken, so that the next job's shares go to the same threads.
+// Puts the helpers back in the order in which they were taken, so that the next job gives its shares to the same threads.
 void Pool::put_back(Helper *first) {
     Helper *last = first;
     while (last->next) last = last->next;
@@ -173,8 +173,9 @@ namespace {
 
 std::atomic<Pool *> process_pool{nullptr}, abandoned_pool{nullptr};
 
-// A forked child has none of its parent's helpers, and no use for locks that other threads may have held: it leaves the pool as
-// it is and makes one of its own. Before there are threads, this module is made to stay in memory, as their code is in it.
+// A forked child has none of its parent's helpers, and a lock may be held by a thread that it does not have. It therefore
+// abandons the pool and makes one of its own. Before the first thread starts, this module is pinned in memory, as the threads
+// run its code.
 bool prepare_process() {
     static std::atomic<bool> is_prepared{false};
     if (is_prepared.load(std::memory_order_acquire)) return true;
@@ -188,14 +189,14 @@ bool prepare_process() {
     };
     if (pthread_atfork(nullptr, nullptr, in_child) != 0) return false;
     Dl_info module = {};
-    // A program, which stays anyway, is not opened.
+    // dlopen() finds no program by its name, but a program stays in memory anyway.
     if (dladdr(&process_pool, &module) != 0) (void)dlopen(module.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 #endif
     is_prepared.store(true, std::memory_order_release);
     return true;
 }
 
-// Null: there is no memory for one.
+// Returns the process's pool, or null if there is no memory for one.
 Pool *pool_of_process() {
     Pool *pool = process_pool.load(std::memory_order_acquire);
     if (pool || !prepare_process()) return pool;

@@ -9,29 +9,30 @@
 
 namespace convtranspose {
 
-// Runs task(context, i) for each i in 0..count-1 and returns when all have ended, on the calling thread and on up to workers - 1
-// threads of the process's pool, which has as many as the process may use besides. Tasks must not throw.
+// Runs task(context, i) for each i in 0..count-1 and returns when all have ended. The calling thread takes part, with up to
+// workers - 1 threads of the process's pool, which has one thread less than usable_cpus(). Tasks must not throw.
 void run_on_own_threads(std::size_t count, std::size_t workers, convt_task task, void *context);
 
-// How many CPUs the process may use: those of the calling thread's affinity, fewer if its control group grants less time.
+// Returns how many CPUs the process may use: those in the calling thread's affinity mask, or fewer if its control group grants
+// less time.
 std::size_t usable_cpus();
 
-// CPUs' worth of time that control groups grant the process (Linux); 0: there is no limit. root: what paths begin with, "" but in
-// tests.
+// Returns the CPU time that Linux control groups grant the process, as a number of CPUs; 0: there is no limit. root is a prefix
+// of all paths; it is "" except in tests.
 double granted_cpus(const char *root);
 
 #ifndef CONVTRANSPOSE_NO_THREADS
-// Threads that help callers with their jobs. The rules by which it is right:
-//  1. A helper is in the list of idle ones, or belongs to the one caller who took it from there and who puts it back.
+// Threads that help callers with their jobs. These rules make it correct:
+//  1. A helper is in the list of idle helpers, or belongs to the one caller who took it from there and who puts it back.
 //  2. Its caller offers it a job. Either the helper accepts, or its caller withdraws the offer: one atomic exchange decides.
-//  3. A caller returns when each of its helpers has had its offer withdrawn or has ended what it accepted, so that none looks at
-//     a job after that. Jobs are on their callers' stacks.
-//  4. Nothing throws or allocates from the first offer until then. The pool's lock is held to change the list or to start a
-//     thread, not while anyone works or waits.
+//  3. A caller returns when it has withdrawn the offer to each of its helpers or the helper has ended the job that it accepted.
+//     No helper looks at a job after that, so jobs are on their callers' stacks.
+//  4. Nothing throws or allocates between the first offer and that return. The pool's lock is held to change the list or to
+//     start a thread, never while a thread works or waits.
 //  5. No pool or helper is ever destroyed: helpers wait for work until the process ends.
 class Pool {
   public:
-    // most: helpers, which are started when they are first needed. abandoned: see below.
+    // most: the number of helpers, which are started when they are first needed. abandoned: see the member.
     explicit Pool(std::size_t most, const Pool *abandoned = nullptr) : most_(most), abandoned_(abandoned) {}
     Pool(const Pool &) = delete;
     Pool &operator=(const Pool &) = delete;
@@ -47,12 +48,11 @@ class Pool {
     bool start_one();
 
     const std::size_t most_;
-    // The parent's pool, in a process that was forked: kept so that it counts as no leak.
-    [[maybe_unused]] const Pool *const abandoned_;
-    mutable std::mutex mutex_; // of all below
-    Helper *idle_ = nullptr;   // a list; the first of them worked last
+    [[maybe_unused]] const Pool *const abandoned_; // the parent's pool after a fork; kept so that leak checkers find it
+    mutable std::mutex mutex_;                     // guards all members below
+    Helper *idle_ = nullptr;                       // a list; its first helper worked last
     std::size_t started_ = 0;
-    std::size_t jobs_until_next_try_ = 0; // to start a thread, where one could not be started
+    std::size_t jobs_until_next_try_ = 0; // after a thread could not be started
 };
 #endif
 

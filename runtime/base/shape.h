@@ -11,8 +11,8 @@
 
 namespace convtranspose {
 
-// Strides of a tensor, in elements. Up to rank 8, which is six spatial axes, they take no memory of their own, as every run
-// has some.
+// The strides of a tensor, in elements. Up to rank 8 (six spatial axes) they are stored in the object, as every run makes some
+// and should not allocate.
 class Strides {
   public:
     Strides() = default;
@@ -35,7 +35,7 @@ class Strides {
     std::vector<std::int64_t> many_;
 };
 
-// Those of some dimensions, in order.
+// Returns the strides of some dimensions, in order.
 inline Strides strides_of(const Strides &all, const std::vector<std::size_t> &dimensions) {
     if (dimensions.size() == all.size()) return all;
     Strides some(dimensions.size());
@@ -43,10 +43,10 @@ inline Strides strides_of(const Strides &all, const std::vector<std::size_t> &di
     return some;
 }
 
-// Other extents of a tensor without elements may be of any size: their products overflow.
+// A tensor without elements may have other extents of any size, whose product overflows.
 inline bool has_no_elements(const Shape &shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
 
-// Those of a dense tensor in C order; without elements all are 1.
+// Returns the strides of a dense tensor in C order. If it has no elements, all strides are 1.
 inline Strides dense_strides(const Shape &shape) {
     Strides strides(shape.size());
     std::fill(strides.begin(), strides.end(), 1);
@@ -62,7 +62,7 @@ inline std::int64_t volume(const Shape &shape) {
     return n;
 }
 
-// Where a tensor of so many dimensions has its channels and its spatial axes.
+// The positions of the channels and of the spatial axes among the dimensions of a tensor.
 struct DimensionOrder {
     std::size_t channel, first_axis, last_axis;
 };
@@ -71,7 +71,7 @@ inline DimensionOrder dimension_order(convt_layout layout, std::size_t rank) {
     return {1, 2, rank - 1};
 }
 
-// The shape, or the strides, of the same tensor in the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
+// Turns the shape or the strides of a tensor into those of the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
 template<typename ForEachAxis>
 void move_channels(ForEachAxis *shape, convt_layout to) {
     if (shape->size() < 3) return;

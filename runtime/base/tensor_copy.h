@@ -1,4 +1,4 @@
-// Walking a tensor element by element, where nothing faster is called for.
+// Walks over a tensor element by element, where speed does not matter.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_TENSOR_COPY_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_TENSOR_COPY_H_
 
@@ -11,7 +11,7 @@
 
 namespace convtranspose {
 
-// Advances `at` as a number whose digits run below `extents`; false after the last.
+// Advances the index `at` to the next element in C order. Returns false after the last.
 inline bool next(const std::vector<std::int64_t> &extents, std::vector<std::int64_t> *at) {
     for (std::size_t i = extents.size(); i-- > 0;) {
         if (++(*at)[i] < extents[i]) return true;
@@ -20,7 +20,7 @@ inline bool next(const std::vector<std::int64_t> &extents, std::vector<std::int6
     return false;
 }
 
-// Copies a dense tensor, of elements of `size` bytes, to one with gaps.
+// Copies a dense tensor with elements of `size` bytes to a tensor with strides, which are in elements.
 inline void copy_apart(const Shape &shape, std::size_t size, const void *from, void *to, const Strides &strides) {
     const char *element = static_cast<const char *>(from);
     std::vector<std::int64_t> at(shape.size(), 0);

@@ -1,4 +1,4 @@
-// What a C++ library without threads lacks.
+// Replacements for the parts of the C++ library that are missing on systems without threads.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_THREADS_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_THREADS_H_
 

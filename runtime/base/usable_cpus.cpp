@@ -14,7 +14,7 @@ namespace convtranspose {
 #if defined(__linux__)
 namespace {
 
-// Nothing here allocates by operator new or throws.
+// Nothing in this file allocates by operator new or throws.
 constexpr std::size_t kLine = 4096;
 
 bool read_line(const char *root, const char *folder, const char *path, const char *name, char (&line)[kLine]) {
@@ -28,13 +28,13 @@ bool read_line(const char *root, const char *folder, const char *path, const cha
     return read;
 }
 
-// Reads the quota of one folder.
+// Returns the quota of one folder, as a number of CPUs; 0: there is none.
 double granted(const char *root, const char *folder, const char *path) {
     char line[kLine];
     double quota = 0, period = 0;
     if (read_line(root, folder, path, "cpu.max", line)) { // version 2: "max 100000", or a quota instead of "max"
         if (std::sscanf(line, "%lf %lf", &quota, &period) != 2) return 0;
-    } else { // version 1, where a quota of -1 is none
+    } else { // version 1; a quota of -1 means no limit
         if (!read_line(root, folder, path, "cpu.cfs_quota_us", line) || std::sscanf(line, "%lf", &quota) != 1) return 0;
         if (!read_line(root, folder, path, "cpu.cfs_period_us", line) || std::sscanf(line, "%lf", &period) != 1)
             return 0;
@@ -44,8 +44,8 @@ double granted(const char *root, const char *folder, const char *path) {
 
 } // namespace
 
-// The least that the process's control group and those that it is in grant. In a container the path may be that of the host, of
-// which the container sees the last part as its root: folders that are not there are passed over.
+// Returns the least quota of the process's control group and of the groups around it. In a container the path may be that of
+// the host, of which the container sees only the last part as its root, so folders that do not exist are skipped.
 double granted_cpus(const char *root) {
     double least = 0;
     char line[kLine];
@@ -53,7 +53,7 @@ double granted_cpus(const char *root) {
     if (length < 0 || static_cast<std::size_t>(length) >= sizeof line) return least;
     std::FILE *const file = std::fopen(line, "re");
     if (!file) return least;
-    while (std::fgets(line, sizeof line, file)) { // "0::/path", or "4:cpu,cpuacct:/path" of version 1
+    while (std::fgets(line, sizeof line, file)) { // "0::/path", or "4:cpu,cpuacct:/path" in version 1
         char *const controllers = std::strchr(line, ':');
         char *const path = controllers ? std::strchr(controllers + 1, ':') : nullptr;
         if (!path) continue;
@@ -78,7 +78,7 @@ std::size_t usable_cpus() {
     std::size_t cpus = std::max(std::thread::hardware_concurrency(), 1U);
 #if defined(__linux__)
     cpu_set_t set;
-    // It fails where the machine has more CPUs than a set can hold; then all of them count.
+    // The call fails if the machine has more CPUs than a set can hold; then all of them count.
     if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = static_cast<std::size_t>(std::max(CPU_COUNT(&set), 1));
     if (const double time = granted_cpus(""); time > 0) {
         const auto whole = static_cast<std::size_t>(std::min(time, static_cast<double>(cpus)));

@@ -1,5 +1,5 @@
-// Tasks in equal shares, one for each worker, so that from run to run it writes and reads the same memory, which its caches
-// then hold; who is done with its own helps the others.
+// Divides tasks into equal shares, one for each worker, so that a worker reads and writes the same memory in each run, which
+// its caches then hold. A worker that has finished its own share helps the others.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_WORK_SHARES_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_WORK_SHARES_H_
 
@@ -19,8 +19,8 @@ class WorkShares {
         }
     }
 
-    // task(i) for every i that nobody has taken, those of the worker's share first; returns how many. Any number of threads may be
-    // the same worker.
+    // Calls task(i) for every i that nobody has taken, beginning with the worker's own share, and returns the number of calls.
+    // Several threads may be the same worker.
     template<typename Task>
     std::size_t work(std::size_t worker, const Task &task) {
         std::size_t taken = 0;
@@ -37,16 +37,16 @@ class WorkShares {
     }
 
   private:
-    // More workers than that have shares in common, so that no memory needs to be allocated.
+    // Beyond this number, workers share shares, so that no memory needs to be allocated.
     static constexpr std::size_t kMost = 64;
 
-    // Each on a line of the cache of its own.
+    // Each share has a cache line of its own.
     struct alignas(64) Share {
         std::atomic<std::size_t> next;
         std::size_t end;
     };
 
-    // No product: tasks * share may not fit.
+    // The product tasks * share may overflow, so it is not computed.
     std::size_t begin_of(std::size_t tasks, std::size_t share) const {
         return tasks / count_ * share + tasks % count_ * share / count_;
     }
