@@ -11,12 +11,12 @@ namespace convtranspose {
 constexpr std::int64_t kCacheLine = 64; // bytes
 
 const char *isa_name(Isa isa);
-bool isa_supported(Isa isa); // by this CPU
+bool isa_supported(Isa isa); // true if this CPU has the instructions
 
 bool is_intel();
-bool multiplies_in_halves();             // vectors of 512 bits: AMD's Zen 4
-std::int64_t second_level_cache_bytes(); // 0 where they are not known
-const char *cpu_name();                  // as the CPU or the system calls it
+bool multiplies_in_halves();             // true if it computes 512-bit vectors as two halves (AMD's Zen 4)
+std::int64_t second_level_cache_bytes(); // 0: unknown
+const char *cpu_name();                  // as the CPU or the operating system names itself
 
 } // namespace convtranspose
 

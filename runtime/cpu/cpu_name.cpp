@@ -17,7 +17,7 @@ namespace convtranspose {
 
 namespace {
 
-// Not called where a CPU cannot be asked, as in WebAssembly.
+// Unused on platforms where the CPU cannot be asked, such as WebAssembly.
 [[maybe_unused]] std::string trimmed(const std::string &text) {
     const std::size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
     return first == std::string::npos ? "unknown" : text.substr(first, last - first + 1);
@@ -31,7 +31,7 @@ std::string read_cpu_name() {
         if (!__get_cpuid(0x80000002 + i, &words[0], &words[1], &words[2], &words[3])) return "unknown";
         std::memcpy(brand + 16 * i, words, 16);
     }
-    // Makers give one name to several generations: "AMD EPYC".
+    // Vendors give one name, such as "AMD EPYC", to several generations, so family and model are added.
     unsigned int id = 0, unused = 0;
     __get_cpuid(1, &id, &unused, &unused, &unused);
     const unsigned int family = (id >> 8 & 15) + ((id >> 8 & 15) == 15 ? id >> 20 & 255 : 0),
@@ -42,7 +42,8 @@ std::string read_cpu_name() {
     std::size_t size = sizeof brand - 1;
     return sysctlbyname("machdep.cpu.brand_string", brand, &size, nullptr, 0) == 0 ? trimmed(brand) : "unknown";
 #elif defined(__linux__)
-    // ARM's kernels tell each core's maker and part: those of the fastest cores are not told apart, so all are named.
+    // Linux lists the implementer and the part of each core. It does not say which cores are the fastest, so all distinct
+    // ones are named.
     std::ifstream file("/proc/cpuinfo");
     std::string name, line, implementer;
     while (std::getline(file, line)) {
@@ -54,7 +55,7 @@ std::string read_cpu_name() {
             const std::string direct = implementer + ":" + value;
             if (name.find(direct) == std::string::npos) name += (name.empty() ? "" : " ") + direct;
         }
-        if (line.rfind("model name", 0) == 0) return value; // an emulator's host
+        if (line.rfind("model name", 0) == 0) return value; // the host of an emulator
     }
     return name.empty() ? "unknown" : name;
 #else

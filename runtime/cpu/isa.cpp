@@ -42,7 +42,7 @@ const char *isa_name(Isa isa) {
 namespace {
 
 #if defined(__aarch64__) || defined(_M_ARM64)
-// The kernel's word for it: user programs cannot read the registers that say so.
+// The operating system reports these, as user programs cannot read the registers that hold them.
 struct ArmFeatures {
     bool fp16 = false, dotprod = false;
 };
@@ -60,8 +60,8 @@ ArmFeatures arm_features() {
     };
     has = {feature("hw.optional.arm.FEAT_FP16"), feature("hw.optional.arm.FEAT_DotProd")};
 #elif defined(_WIN32)
-    // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which older headers lack. Windows has no word for f16: every CPU with dot products
-    // that it runs on has that too.
+    // 43 is PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which older headers lack. Windows does not report f16, but every CPU with dot
+    // products that it runs on has f16 too.
     constexpr DWORD kDotProduct = 43;
     has.dotprod = has.fp16 = IsProcessorFeaturePresent(kDotProduct);
 #endif
@@ -79,15 +79,15 @@ struct Registers {
     unsigned int a = 0, b = 0, c = 0, d = 0;
 };
 
-// All zero for a leaf that the CPU does not know. Not by __builtin_cpu_supports, which some compilers lack, or lack the
-// library for.
+// Returns the registers of a CPUID leaf, all zero if the CPU does not know the leaf. __builtin_cpu_supports would be shorter,
+// but some compilers lack it or its library.
 Registers cpuid(unsigned int leaf) {
     Registers r;
 #if defined(__GNUC__)
     __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);
 #else
     int most[4], found[4];
-    __cpuid(most, static_cast<int>(leaf & 0x80000000U)); // the leaves of either range
+    __cpuid(most, static_cast<int>(leaf & 0x80000000U)); // the highest leaf of this range
     if (leaf <= static_cast<unsigned int>(most[0])) {
         __cpuidex(found, static_cast<int>(leaf), 0);
         r.a = static_cast<unsigned int>(found[0]);
@@ -99,7 +99,7 @@ Registers cpuid(unsigned int leaf) {
     return r;
 }
 
-// Which registers the operating system saves: XCR0, which can be read if it uses XSAVE.
+// Returns which registers the operating system saves: XCR0, which may be read if the system uses XSAVE.
 std::uint64_t saved_registers() {
 #if defined(__GNUC__)
     std::uint32_t low = 0, high = 0;
@@ -117,8 +117,8 @@ bool has_all(std::uint64_t flags, std::initializer_list<int> bits) {
     return true;
 }
 
-// Tiles of AMX are 8 KiB more for the operating system to save, which Linux does for processes that ask for it (Documentation/
-// arch/x86/xstate.rst): all threads of this one may use them then.
+// Asks Linux to save the tiles of AMX, 8 KiB more for each thread, which it does only for processes that request it
+// (Documentation/arch/x86/xstate.rst). If it agrees, all threads of the process may use tiles.
 bool tiles_granted() {
 #if defined(__linux__) && defined(__GNUC__)
     constexpr long kRequestPermission = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
@@ -128,7 +128,7 @@ bool tiles_granted() {
 #endif
 }
 
-// Bits as Intel's manual numbers them (volume 2, CPUID).
+// The bits are numbered as in Intel's manual (volume 2, CPUID).
 bool supported(Isa isa) {
     const Registers basic = cpuid(1), extended = cpuid(7);
     const std::uint64_t saved = has_all(basic.c, {27 /* osxsave */}) ? saved_registers() : 0;
@@ -136,14 +136,14 @@ bool supported(Isa isa) {
                       has_all(basic.c, {12 /* fma */, 28 /* avx */, 29 /* f16c */}) &&
                       has_all(extended.b, {5 /* avx2 */});
 #if defined(__APPLE__)
-    const bool zmm = true; // saved once a thread uses them, and only then said to be
+    const bool zmm = true; // macOS saves zmm once a thread uses them, and reports them only then
 #else
     const bool zmm = has_all(saved, {5 /* masks */, 6 /* zmm 0..15 */, 7 /* zmm 16..31 */});
 #endif
     const bool avx512 =
         avx2 && zmm && has_all(extended.b, {16 /* f */, 17 /* dq */, 28 /* cd */, 30 /* bw */, 31 /* vl */});
-    // Ice Lake, Zen 4 and later. Halide's name for it promises bf16 and more too; tests/kernels sees to it that no kernel holds
-    // an instruction that is not asked for here.
+    // Ice Lake, Zen 4 and later have these. Halide's target of that name implies bf16 and more too; tests/kernels checks that
+    // no kernel contains an instruction that is not tested for here.
     const bool vnni = avx512 && has_all(extended.b, {21 /* ifma */}) &&
                       has_all(extended.c, {1 /* vbmi */, 6 /* vbmi2 */, 11 /* vnni */, 12 /* bitalg */});
     switch (isa) {
@@ -173,12 +173,12 @@ bool supported(Isa isa) {
 }
 
 #elif defined(__wasm__)
-// An engine without these vectors refuses the whole program.
+// An engine without 128-bit vectors rejects the whole program, so this program has them.
 bool supported(Isa isa) { return isa == Isa::kWasmSimd128; }
 #endif
 
-// The CPU's answers, which are asked for once: in a virtual machine each CPUID leaves it, which takes longer than all else of
-// planning a small layer.
+// The CPU's answers. They are asked for once, because in a virtual machine each CPUID traps to the hypervisor, which takes
+// longer than the rest of planning a small layer.
 struct Cpu {
     std::uint64_t isas = 0;
     bool is_intel = false, multiplies_in_halves = false;
@@ -187,11 +187,11 @@ struct Cpu {
 
 Cpu ask() {
     Cpu c;
-    // The features are those that cmake/variants.cmake compiles each ISA for.
+    // These are the features that cmake/variants.cmake compiles each ISA for.
     for (const Isa isa : kIsas) c.isas |= std::uint64_t{supported(isa)} << static_cast<int>(isa);
 #if defined(__x86_64__) || defined(_M_X64)
-    constexpr unsigned int kGenu = 0x756e6547, kAuth = 0x68747541; // the begins of GenuineIntel and AuthenticAMD
-    constexpr unsigned int kFamilyOfZen4 = 25;   // Zen 3's too, which has no such vectors; Zen 5's is 26
+    constexpr unsigned int kGenu = 0x756e6547, kAuth = 0x68747541; // the first letters of GenuineIntel and AuthenticAMD
+    constexpr unsigned int kFamilyOfZen4 = 25;   // also of Zen 3, which has no 512-bit vectors; Zen 5 has 26
     constexpr unsigned int kCaches = 0x80000006; // a leaf that both vendors have
     const unsigned int vendor = cpuid(0).b, id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
     c.is_intel = vendor == kGenu;

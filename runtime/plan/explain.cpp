@@ -48,7 +48,7 @@ std::string bytes(double n) {
 
 double elements(const Shape &shape) { return static_cast<double>(volume(shape)); }
 
-// "0.25", or "0.25 .. 0.5 (64 output channels)".
+// Returns "0.25", or "0.25 .. 0.5 (64 output channels)".
 template<typename T>
 std::string range(const std::vector<T> &values) {
     if (values.empty()) return "none (0 output channels)";
@@ -100,7 +100,8 @@ void explain_post_ops(const convt_post_ops &p, std::ostringstream *out) {
     *out << ", on pieces of y that are still in the cache\n";
 }
 
-// What of the layer is built into a variant: "56 input channels; the taps along w; 256 columns of y; 2 taps along h".
+// Lists the properties of the layer that are compiled into a variant: "56 input channels; the taps along w; 256 columns of y; 2
+// taps along h".
 std::string built_in_of(const BuiltIn &b) {
     std::string text;
     const auto add = [&](const std::string &what) { text += (text.empty() ? "" : "; ") + what; };
@@ -130,15 +131,15 @@ std::string reading_of_x(const DirectPlan &direct) {
     return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
 }
 
-// Lists the candidates that can compute the layer, by estimate; then the rest, by what stands against them.
+// Lists the candidates that can compute the layer, by estimate, then the others, by the reason why they cannot.
 void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
     struct Able {
         const char *name;
-        double cost, copying; // cycles; the latter of the former
+        double cost, copying; // in cycles; cost includes copying
         bool chosen;
     };
     std::vector<Able> able;
-    std::vector<std::pair<std::string, std::string>> refusals; // and names
+    std::vector<std::pair<std::string, std::string>> refusals; // (reason, names)
     const auto refuse = [&](const UnsupportedReason &unsupported, const char *name) {
         const std::string why = to_string(unsupported);
         const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
@@ -148,7 +149,7 @@ void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
             refusals.emplace_back(why, name);
         }
     };
-    bool is_kernel = false; // what was chosen
+    bool is_kernel = false; // true if a kernel was chosen
     for (const AlgorithmEstimate &e : plan.estimates()) {
         const bool chosen = std::strcmp(e.name, plan.algorithm()) == 0;
         if (chosen) is_kernel = e.has_candidates;

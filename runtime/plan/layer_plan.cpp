@@ -17,7 +17,7 @@ Status fits_in_memory(std::uint64_t workspace) {
     return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", workspace, " bytes does not fit in memory"));
 }
 
-// The algorithm that a name stands for, which may be that of a kernel, or none.
+// Returns the algorithm of that name. Any other name, that of a kernel or none, stands for the direct algorithm.
 const Algorithm *algorithm_of(const std::string &name) {
     const Algorithm *const algorithm = find_algorithm(name);
     return algorithm ? algorithm : find_algorithm("direct");
@@ -29,11 +29,11 @@ bool cannot(const Status &status) { return status.code() == CONVT_UNSUPPORTED ||
 
 struct LayerPlan::Proposal {
     const Algorithm *algorithm;
-    std::unique_ptr<AlgorithmPlan> plan; // null: it is not supported
+    std::unique_ptr<AlgorithmPlan> plan; // null: the layer is not supported
     UnsupportedReason unsupported;
 };
 
-// Makes plans for the algorithms that compute a layer through others.
+// Plans the layers that an algorithm computes another layer through.
 class LayerPlanner : public Planner {
   public:
     double estimate(const Geometry &geometry, const PlanSettings &settings) const override {
@@ -78,7 +78,7 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
     return problem;
 }
 
-// Asks each algorithm that is not excluded. The first is chosen, unless another one is wanted.
+// Asks each algorithm that is not excluded. The first one returned is chosen, unless another is wanted.
 std::vector<LayerPlan::Proposal> LayerPlan::consider(const AlgorithmProblem &problem) {
     std::vector<Proposal> proposals;
     for (const Algorithm &algorithm : algorithms()) {
@@ -96,8 +96,8 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(const AlgorithmProblem &pro
     return proposals;
 }
 
-// Puts what is chosen by estimate in front: the least of those whose estimates are so far below the direct algorithm's that they can be
-// trusted, or else the direct one.
+// Puts the algorithm to choose in front: the one of least cycles among those whose estimates are lower than the direct
+// algorithm's by a safe margin (gain()), or else the direct one.
 void LayerPlan::sort(std::vector<Proposal> *proposals) {
     const Algorithm *const direct = find_algorithm("direct");
     double limit = std::numeric_limits<double>::infinity();
@@ -113,7 +113,8 @@ void LayerPlan::sort(std::vector<Proposal> *proposals) {
               [&](const Proposal &a, const Proposal &b) { return rank(a) < rank(b); });
 }
 
-// The algorithm that is asked for or recorded; null: none is. *why: the reason, and what stands against a record.
+// Returns the algorithm that is asked for or recorded, or null. *why receives the reason, and why a record could not be
+// followed.
 const Algorithm *LayerPlan::wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const {
     *why = {ChoiceReason::kByEstimate, "least estimated cost", record_note_};
     if (!settings_.variant.empty()) {
@@ -129,7 +130,7 @@ const Algorithm *LayerPlan::wanted(const std::vector<Proposal> &proposals, Choic
         *why = {ChoiceReason::kByRecord, to_string(*record_), ""};
         return recorded;
     }
-    // Why a kernel is not used, its algorithm says.
+    // If the record names a kernel, the direct algorithm says why it is not used.
     if (find_algorithm(record_->variant)) {
         why->note = concat("a tuning record names ", record_->variant, ", which cannot",
                            found != proposals.end() ? ": " + to_string(found->unsupported) : std::string());
@@ -137,7 +138,7 @@ const Algorithm *LayerPlan::wanted(const std::vector<Proposal> &proposals, Choic
     return nullptr;
 }
 
-// Builds what is wanted, or else the best of what can be built.
+// Builds the algorithm that is wanted, or else the best one that can be built.
 Status LayerPlan::choose(const LayerWeights &weights) {
     std::vector<Proposal> proposals = consider(problem(weights.w != nullptr));
     ChoiceReason why;
@@ -157,11 +158,11 @@ Status LayerPlan::choose(const LayerWeights &weights) {
         }
         if (!cannot(status)) return status;
         if (is_named) {
-            if (!find_algorithm(settings_.variant)) return status; // which names the kernel
+            if (!find_algorithm(settings_.variant)) return status; // its message names the kernel
             return Status(status.code(), concat(settings_.variant, " cannot compute this problem: ", status.message()));
         }
         if (proposal.algorithm == algorithm_of("")) failure = std::move(status);
-        why = {ChoiceReason::kByEstimate, "least estimated cost", why.note}; // of those that are left
+        why = {ChoiceReason::kByEstimate, "least estimated cost", why.note}; // least among those that are left
     }
     if (!algorithm_) return failure;
     std::call_once(considered_, [&] { keep(&proposals); });
@@ -172,7 +173,7 @@ Status LayerPlan::choose(const LayerWeights &weights) {
     return Status();
 }
 
-// Notes what was considered, for whoever asks.
+// Keeps what was considered for estimates() and candidates().
 void LayerPlan::keep(std::vector<Proposal> *proposals) const {
     estimates_.clear();
     for (Proposal &proposal : *proposals) {
@@ -276,7 +277,7 @@ const std::vector<Candidate> &LayerPlan::candidates() const {
 void LayerPlan::list() const {
     std::call_once(listed_, [this] {
         key_ = tuning_key(geometry_);
-        able_.clear(); // a call that ran out of memory may have left something
+        able_.clear(); // an earlier call may have run out of memory half-way
         kernels_.clear();
         chosen_->for_each_kernel([this](const char *name) {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
@@ -289,7 +290,7 @@ void LayerPlan::list() const {
         std::stable_sort(able.begin(), able.end(),
                          [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
         for (const Candidate *const c : able) able_.push_back(c->variant->name);
-        // The chosen one in front, the others behind the best kernel.
+        // The chosen algorithm goes first, the others behind the best kernel.
         std::vector<const char *> others;
         const char *front = nullptr;
         for (const AlgorithmEstimate &e : estimates()) {
@@ -339,11 +340,11 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     return status;
 }
 
-// Applies post-ops to all of y, behind an algorithm that does not.
+// Applies the post-ops to all of y, for an algorithm that does not apply them itself.
 void LayerPlan::finish_whole(const RunTensors &t) const {
     const Shape &shape = geometry_.y_shape;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    // As many axes at a time as a box has: the others are gone through one by one.
+    // A box takes the innermost axes, as many as it can hold; loops run over the outer ones.
     const std::size_t others =
         shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;
     const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };

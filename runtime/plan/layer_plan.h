@@ -1,4 +1,4 @@
-// A plan on the CPU: the algorithm that was chosen for a layer, and the workspaces that it runs in.
+// The plan of a layer on the CPU: the chosen algorithm, and the workspaces that it runs in.
 #ifndef CONVTRANSPOSE_RUNTIME_PLAN_LAYER_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PLAN_LAYER_PLAN_H_
 
@@ -19,15 +19,15 @@ namespace convtranspose {
 // An algorithm that was considered for a layer.
 struct AlgorithmEstimate {
     const char *name;
-    UnsupportedReason unsupported; // it was not proposed
+    UnsupportedReason unsupported; // if set, it was not proposed
     double cycles;
-    bool has_candidates; // kernels that were compared, each with an estimate of its own, stand for it
+    bool has_candidates; // the kernels that it compared, each with an estimate, are listed instead
 };
 
 class LayerPlan : public SubPlan {
   public:
-    // w: null if it arrives with each run. b: null if there is none, or likewise. quantization: null likewise, or if the
-    // problem is not quantized; w comes with it.
+    // w: null if the weights arrive with each run. b: null if there is no bias or it arrives with each run. quantization: null
+    // if it arrives with each run, or if the layer is not quantized; it is required where w is given for a quantized layer.
     static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                          const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan);
     Status reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const;
@@ -47,13 +47,13 @@ class LayerPlan : public SubPlan {
 
     const char *algorithm() const { return algorithm_->name; }
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
-    const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // of constant quantized weights
+    const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
-    const std::vector<Candidate> &candidates() const;        // kernels that were compared
+    const std::vector<Candidate> &candidates() const;        // the kernels that were compared
     const std::vector<AlgorithmEstimate> &estimates() const; // of all algorithms that are not excluded
-    const std::vector<const char *> &able() const;           // names of what can, the chosen one first
+    const std::vector<const char *> &able() const;           // names of all that can, the chosen one first
     const std::string &key() const;                          // tuning_key()
-    const std::string &explanation() const;                  // each of these made when first asked for
+    const std::string &explanation() const;                  // all five are computed on first use
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
@@ -75,7 +75,7 @@ class LayerPlan : public SubPlan {
 
     const Geometry geometry_;
     const PlanSettings settings_;
-    const TuningRecord *record_ = nullptr; // for the problem; null: there is none, or a name was given
+    const TuningRecord *record_ = nullptr; // for the problem; null: none, or a variant was named
     std::string record_note_;              // why records could not be used
     std::optional<QuantizationValues> quantization_;
     std::optional<WeightFacts> facts_;
@@ -94,7 +94,7 @@ class LayerPlan : public SubPlan {
     mutable SpareBlocks workspaces_;
 };
 
-// What was planned and why, as text for a person.
+// Returns a description of the plan and of its reasons, for people.
 std::string explain(const LayerPlan &plan);
 
 } // namespace convtranspose
