@@ -1,5 +1,6 @@
-// The interface of an algorithm, a way to compute a layer. An algorithm supports a layer or says why not, estimates how long it takes,
-// and is built once, where it was chosen. One that computes a layer through layers of other shapes gets their plans from a planner.
+// The interface of an algorithm, which is a way to compute a layer. An algorithm supports a layer or says why not, estimates
+// how long it takes, and is built only if it is chosen. An algorithm that computes a layer through layers of other shapes gets
+// their plans from a planner.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 
@@ -31,37 +32,36 @@ using AlgorithmSet = std::uint32_t;
 AlgorithmSet set_of(std::initializer_list<const char *> names);
 AlgorithmSet all_but_direct();
 
-// How a plan is to be made.
+// The settings that a plan is made with.
 struct PlanSettings {
     Parallel parallel;
     Allocator allocator;
     Isa isa = Isa::kX86_64;
-    std::string
-        variant; // name of the kernel or the algorithm that must be used; empty: the one that is estimated to be fastest
+    std::string variant; // the kernel or algorithm that must be used; empty: the fastest by estimate
     bool sums_in_f16 = false;
     bool may_change_rounding = false; // algorithms that round differently from the definition are allowed
     AlgorithmSet excluded = 0;
     const Tuning *tuning = nullptr; // null: see tuning_record()
 };
 
-// A layer for which algorithms are compared. What it refers to must outlive the AlgorithmPlans that are proposed for it.
+// A layer that algorithms are compared for. The objects that it refers to must outlive the AlgorithmPlans proposed for it.
 struct AlgorithmProblem {
     AlgorithmProblem(const Geometry &layer, const PlanSettings &how) : geometry(layer), settings(how) {}
 
     const Geometry &geometry;
     const PlanSettings &settings;
-    const QuantizationValues *quantization = nullptr; // null: of a float layer, or it arrives with each run
+    const QuantizationValues *quantization = nullptr; // null: the layer is of floats, or it arrives with each run
     bool constant_weights = true;
     WeightFacts facts;                    // of constant quantized weights
     const TuningRecord *record = nullptr; // for the layer; null: there is none, or settings.variant names something
 };
 
-// Null where they arrive with each run, b also where there is none.
+// Weights and bias, null if they arrive with each run. b is also null if the layer has no bias.
 struct LayerWeights {
     const void *w = nullptr, *b = nullptr;
 };
 
-// A run's tensors, checked. w and b: null unless they arrive with each run; likewise quantization. Strides are in elements.
+// The tensors of a run, after checks. w, b and quantization are null unless they arrive with each run. Strides are in elements.
 struct RunTensors {
     const void *x = nullptr;
     Strides x_strides;
@@ -71,30 +71,30 @@ struct RunTensors {
     const QuantizationValues *quantization = nullptr;
     const void *residual = nullptr; // null: none is added
     Strides residual_strides;
-    // For plans on a device.
+    // Plans on a device use these.
     convt_memory x_memory = CONVT_HOST_MEMORY, y_memory = CONVT_HOST_MEMORY, residual_memory = CONVT_HOST_MEMORY;
     void *stream = nullptr;
 };
 
-// The plan of a layer that an algorithm computes on the way.
+// The plan of a layer that an algorithm computes another layer through.
 class SubPlan {
   public:
     virtual ~SubPlan() = default;
 
     virtual const Geometry &geometry() const = 0;
     virtual const PlanSettings &settings() const = 0;
-    virtual const DirectPlan &
-    direct() const = 0; // that computes it, or the first of the layers that it is computed through
+    virtual const DirectPlan &direct() const = 0; // of this layer, or of the first layer that it is computed through
     virtual bool weights_at_run_time() const = 0;
     virtual std::size_t workspace_bytes() const = 0;
     virtual std::size_t packed_bytes() const = 0;
     virtual bool shares_weights_of(const SubPlan &other) const = 0;
-    virtual const std::vector<const char *> &kernels() const = 0; // names of all that a run may call
+    virtual const std::vector<const char *> &kernels() const = 0; // all that a run may call
 
     virtual Status run(const RunTensors &tensors, void *workspace) const = 0;
-    // For the same weights, with other extents of x.
+    // Plans the layer for other extents of x, with the same weights.
     virtual Status reshape(const Geometry &geometry, std::unique_ptr<SubPlan> *plan) const = 0;
-    // Of the same shape, with other constant weights, by the same kernel where they allow it. For layers of floats.
+    // Plans the layer for other constant weights of the same shape, with the same kernel if they allow it. Layers of floats
+    // only.
     virtual Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
 };
 
@@ -102,48 +102,50 @@ class Planner {
   public:
     virtual ~Planner() = default;
 
-    // Estimated cycles of the layer by the algorithm that would be chosen; infinite: none can compute it.
+    // Returns the least estimated cycles of any algorithm for the layer; infinite: none can compute it.
     virtual double estimate(const Geometry &geometry, const PlanSettings &settings) const = 0;
     virtual Status plan(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                         const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
 };
 
-// Why an algorithm was chosen.
+// The reason why an algorithm was chosen.
 struct ChoiceReason {
     enum Kind { kByName, kByRecord, kByEstimate } kind = kByEstimate;
     std::string text, note; // note: why a record was not followed; may be empty
 };
 
-// A layer by one algorithm: first a proposal with an estimate, which packs nothing and allocates no memory for weights; then, if it
-// is chosen, it is built, and runs.
+// The plan of a layer by one algorithm. It begins as a proposal with an estimate, which packs no weights and allocates no
+// memory for them. If it is chosen, it is built, and then it can run.
 class AlgorithmPlan {
   public:
     virtual ~AlgorithmPlan() = default;
 
     double cycles() const { return cycles_; } // estimated, on one thread; infinite: build() says why it cannot
-    // It is chosen if its cycles are less than `gain` times those of another, as estimates are not exact.
+    // Estimates are not exact, so the algorithm is chosen only if its cycles are less than gain() times those of the direct
+    // one.
     double gain() const { return gain_; }
 
-    // CONVT_UNSUPPORTED or CONVT_OVERFLOW: it cannot, so that the next best is built.
+    // Returns CONVT_UNSUPPORTED or CONVT_OVERFLOW if the algorithm cannot compute the layer after all; the next best is then
+    // built.
     virtual Status build(const LayerWeights &weights, const Planner &planner) = 0;
-    // Of a built plan: for the same weights, with other extents of x. It is built when it is made.
+    // Makes a built plan for other extents of x, with the same weights. This plan must have been built.
     virtual Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const = 0;
-    // A proposal that makes the same choice for other weights; null: the choice depended on them.
+    // Returns a proposal that makes the same choice for other weights, or null if the choice depends on the weights.
     virtual std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem & /*problem*/) const { return nullptr; }
-    virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // which is aligned to 64
+    virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // workspace: aligned to 64 bytes
 
-    virtual std::string summary() const = 0; // what it does with this layer, for a person
+    virtual std::string summary() const = 0; // what it does with this layer, for people
     virtual std::string reason(const ChoiceReason &why) const;
-    virtual bool follows_record() const { return false; }              // it uses the kernel that a tuning record names
-    virtual std::vector<const SubPlan *> layers() const { return {}; } // that it computes the layer through
+    virtual bool follows_record() const { return false; } // true: it uses the kernel that a tuning record names
+    virtual std::vector<const SubPlan *> layers() const { return {}; } // those that it computes the layer through
     virtual const DirectPlan &direct() const { return layers().front()->direct(); }
     virtual bool weights_at_run_time() const { return false; }
-    virtual bool applies_post_ops() const { return false; } // if not, they are applied to all of y behind it
+    virtual bool applies_post_ops() const { return false; } // false: the caller applies them to all of y
     virtual std::uint64_t workspace_bytes() const = 0;
-    virtual std::size_t packed_bytes() const;                         // of all layers, once for those that share them
-    virtual bool shares_weights_of(const AlgorithmPlan &other) const; // by the same algorithm
+    virtual std::size_t packed_bytes() const;                         // shared weights count once
+    virtual bool shares_weights_of(const AlgorithmPlan &other) const; // other: by the same algorithm
     virtual void for_each_kernel(const std::function<void(const char *)> &f) const;
-    virtual std::vector<Candidate> take_candidates() { return {}; } // kernels that were compared
+    virtual std::vector<Candidate> take_candidates() { return {}; } // the kernels that were compared
 
   protected:
     void estimate(double cycles, double gain) {
@@ -158,16 +160,16 @@ class AlgorithmPlan {
 struct Algorithm {
     const char *name;
     bool changes_rounding; // it rounds differently from the definition, so that the caller must allow it
-    // Null: it does not support the layer, and *why says why.
+    // Returns null and sets *why if the algorithm does not support the layer.
     std::unique_ptr<AlgorithmPlan> (*propose)(const AlgorithmProblem &problem, const Planner &planner,
                                               UnsupportedReason *why);
 };
 
-// All of them. Their order decides nothing.
+// Returns all algorithms. Their order decides nothing.
 const std::array<Algorithm, 8> &algorithms();
 const Algorithm *find_algorithm(const std::string &name); // null: there is none of that name
 
-// Whether all conditions hold; *why: else what follows from the first that does not.
+// Returns true if all conditions hold. Otherwise *why receives the text of the first one that does not.
 struct Condition {
     bool holds;
     const char *otherwise;
@@ -189,14 +191,14 @@ inline bool has_elements(const Geometry &geometry) {
     return volume(geometry.x_shape) > 0 && volume(geometry.y_shape) > 0;
 }
 
-// Settings of the layers that an algorithm computes one through: a name that is asked for is not theirs.
+// Returns settings for the layers that an algorithm computes a layer through. A variant that the caller named is not for them.
 inline PlanSettings for_layers(const PlanSettings &settings) {
     PlanSettings own = settings;
     own.variant.clear();
     return own;
 }
 
-// Of pieces that have a plan each.
+// Returns the plans of pieces that have one each.
 template<typename Pieces>
 std::vector<const SubPlan *> plans_of(const Pieces &pieces) {
     std::vector<const SubPlan *> plans;
@@ -205,13 +207,13 @@ std::vector<const SubPlan *> plans_of(const Pieces &pieces) {
     return plans;
 }
 
-// Whether so many tasks are enough for threads to take them whole, each with a workspace of its own: several for each, or the
-// same number.
+// Returns true if there are enough tasks for threads to take whole ones, each with a workspace of its own: several for each
+// thread, or the same number for all.
 inline bool are_enough_for_each(std::int64_t tasks, std::int64_t threads) {
     return threads > 1 && (tasks >= 4 * threads || tasks % threads == 0);
 }
 
-// As Parallel::for_each_by. Returns what failed, if anything did: what is left is then not begun.
+// Runs tasks as Parallel::for_each_by() does. Returns the first failure, after which no more tasks begin.
 template<typename Task>
 Status run_by(const Parallel &parallel, int workers, std::size_t count, const Task &task) {
     Status failure;

@@ -11,13 +11,13 @@ namespace convtranspose {
 
 namespace {
 
-// Estimates are not that exact, least of single images, which are a row of one position: of those of one to three columns and long
-// kernels, whose taps are then left out, three take 0.12 to 0.75 of the time, estimated to be 0.16 to 0.7; one 1.15, estimated 0.94.
+// These margins allow for errors of the estimates. Errors are largest for single images
+// (docs/measurements/2026-11-26-algorithms.md).
 constexpr double kGain = 0.945, kGainOfOne = 0.8;
-// Of a single image; of more, tiles of several positions take less of any layer of the workloads, so nothing is estimated.
+// A single image is considered up to this many columns. Tiles of several positions are faster for wider images.
 constexpr std::int64_t kMostColumnsOfOne = 4;
 
-// (N, axes..., C) as (1, axes..., N, C). of_one: of the first, which now has an extent of 1.
+// Turns (N, axes..., C) into (1, axes..., N, C). of_one: the first entry of the result, whose axis has extent 1.
 template<typename ForEachAxis>
 ForEachAxis with_images_last(const ForEachAxis &from, std::int64_t of_one) {
     ForEachAxis to(from.size() + 1);

@@ -1,8 +1,8 @@
-// Batches of small images, channels last: taps that leave an image along w meet zeros, as the positions of a tile are neighbours in
-// a row, of which only those at its ends read there; of 4x4 images that is an eighth of the multiply-adds along w and as many along
-// h where a tile has several rows. With the batch as the innermost spatial axis, of a kernel extent of 1, and w and h outside of
-// it, a tile has the same position of several images, whose taps leave all of them or none: kernels leave such taps out. Weights
-// are as they were, x and y where they were. A single image of very few columns gains likewise, by tiles of one position.
+// The batch as the innermost spatial axis, for batches of small images, channels last. In the layer as it is, a tile holds
+// neighbouring positions of a row, and taps that leave the image at the ends of the row multiply zeros for all of them; in
+// short rows that is much of the work. With the batch as the innermost axis, of kernel extent 1, a tile holds the same position
+// of several images. A tap then leaves x for all of them or for none, and kernels leave such taps out. Weights do not change,
+// and x and y stay where they are. A single image of very few columns gains likewise, by tiles of one position.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_BATCH_AS_WIDTH_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_BATCH_AS_WIDTH_H_
 
@@ -30,10 +30,10 @@ class BatchAsWidth : public AlgorithmPlan {
   private:
     BatchAsWidth() = default;
     BatchAsWidth(const Geometry &geometry, const PlanSettings &settings);
-    // Not so where the plan was given so few images that the layer as it is takes less.
+    // Returns false if the plan was reshaped to so few images that the layer as it is takes less time.
     bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
 
-    Geometry geometry_; // of the layer to be planned
+    Geometry geometry_; // of the layer that is planned
     PlanSettings settings_;
     std::unique_ptr<SubPlan> plan_;
 };

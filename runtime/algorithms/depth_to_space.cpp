@@ -14,26 +14,26 @@ namespace convtranspose {
 namespace {
 
 constexpr std::int64_t kMostChannels = 16;   // output channels of a group, unless y is sparse
-constexpr double kSparse = 2;                // times as many elements of y as taps reach
-constexpr std::int64_t kMostBytes = 4 << 20; // of what is rearranged, which should not leave the cache
-// Some images are computed at a time, which stay nearer: of 3 of 640 KB, one at a time takes 0.95 of the time (Zen 4).
+constexpr double kSparse = 2;                // y is sparse if it has so many times the elements that taps reach
+constexpr std::int64_t kMostBytes = 4 << 20; // of the rearranged tensor, which should not leave the cache
+// So many images are computed at a time that the tensor between stays in a near cache
+// (docs/measurements/2026-11-26-algorithms.md).
 constexpr std::int64_t kNearBytes = 512 << 10;
 constexpr std::int64_t kManyGroups = 16;
-constexpr double kGainDilated = 0.9;                         // estimates are not that exact
-constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // of rearranging; a run is along w, of one position
-constexpr double kCyclesApart = 2;                        // an element, where other channels lie between those of a run
-constexpr double kCyclesDilated = 1.0;                    // the same, where other residues do
-constexpr double kFilled = 4;                             // bytes a cycle
-constexpr double kCyclesPerRow = 18, kCyclesPerFill = 40; // besides: of a channel that is rearranged, and filled
+constexpr double kGainDilated = 0.9;                         // margin for errors of the estimates
+constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // to rearrange; a run is one position along w
+constexpr double kCyclesApart = 2;     // for an element, if other channels lie between those of a run
+constexpr double kCyclesDilated = 1.0; // the same, if other residues do
+constexpr double kFilled = 4;          // bytes of bias written per cycle
+constexpr double kCyclesPerRow = 18, kCyclesPerFill = 40; // more for each row rearranged, and for each plane filled
 
 template<typename T, std::size_t... kI>
 void copy_apart(const T *from, T *to, std::int64_t apart, std::index_sequence<kI...> /*elements*/) {
     ((to[static_cast<std::int64_t>(kI) * apart] = from[kI]), ...);
 }
 
-// Runs of elements to places `step` apart; those of one run `apart`. kCount: how many a run has, if it is known; kDense: they are
-// next to each other. Of 26 layers (Zen 4) six take 0.54 to 0.88 of the time that one loop for all takes, the rest 0.95 to 1.22;
-// 0.94 in the mean.
+// Copies runs of elements. The targets of a run's elements are `apart` from each other, and those of runs `step`. kCount: the
+// length of a run if it is a constant, else 0. kDense: apart is 1.
 template<typename T, std::size_t kCount, bool kDense>
 void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t step, std::int64_t apart,
                std::int64_t runs, std::int64_t count) {
@@ -84,7 +84,7 @@ void fill(char *to, std::int64_t count, const char *value) {
     std::fill_n(reinterpret_cast<T *>(to), count, bits);
 }
 
-// The same, of a value of several elements: from what is there, while that is near.
+// Fills memory with a value of several elements, from what is there already, as far as that is near.
 void repeat(char *to, std::int64_t bytes, const char *value, std::int64_t value_bytes) {
     constexpr std::int64_t kAtOnce = 4096;
     std::memcpy(to, value, static_cast<std::size_t>(value_bytes));
@@ -96,19 +96,19 @@ void repeat(char *to, std::int64_t bytes, const char *value, std::int64_t value_
     }
 }
 
-// Of kernel elements of one residue, which are so many apart.
+// Returns the distance between kernel elements of one residue.
 std::int64_t period_of(const AxisGeometry &axis) { return -axis.kernel_step; }
 
-// Residues that a tap reaches.
+// Returns the number of residues that a tap reaches.
 std::int64_t residues_of(const AxisGeometry &axis) { return std::min(axis.kernel, period_of(axis)); }
 
-// Whether there are others.
+// Returns true if no tap reaches some of the residues.
 bool has_gaps(const Geometry &geometry) {
     return std::any_of(geometry.axes.begin(), geometry.axes.end(),
                        [](const AxisGeometry &axis) { return residues_of(axis) < axis.stride; });
 }
 
-// Whether residues lie no further apart than y is long, so that there are not many more positions than are inside y.
+// Returns true if the residues of a position span about the length of y at most, so that few positions reach beyond y.
 bool lie_together(const AxisGeometry &axis) {
     return (residues_of(axis) - 1) * axis.dilation <= axis.stride + axis.out;
 }
@@ -127,7 +127,7 @@ std::vector<DepthToSpace::Layer> DepthToSpace::list() const {
             const std::int64_t last = r.first + r.count - 1;
             r.q_begin = ceil_div(axis.pad_begin - last * axis.dilation, axis.stride);
             r.q_count = floor_div(axis.out - 1 + axis.pad_begin - r.first * axis.dilation, axis.stride) + 1 - r.q_begin;
-            r.q_count = std::max<std::int64_t>(r.q_count, 1); // none: y of another size may have some
+            r.q_count = std::max<std::int64_t>(r.q_count, 1); // none here: y of another size may have some
             for (const Layer &layer : all) {
                 Layer with;
                 with.axes = layer.axes;
@@ -166,7 +166,7 @@ Geometry DepthToSpace::geometry_of(const Layer &layer) const {
     return g;
 }
 
-// Lists the layers, and how many images they compute at a time: as many as stay near, a divisor of all.
+// Lists the layers. Chooses how many images they compute at a time: a divisor of the batch, such that the tensor stays near.
 void DepthToSpace::plan_layers() {
     layers_ = list();
     std::int64_t most = 1; // elements of an image
@@ -176,7 +176,8 @@ void DepthToSpace::plan_layers() {
     while (geometry_.batch % images_ != 0) images_--;
 }
 
-// Weights (C, M/group * residues, taps...), the residues of the last axis innermost; the bias as often as there are residues.
+// Gathers the weights as (C, M/group * residues, taps...), the residues of the last axis innermost. Repeats each bias for all
+// residues.
 void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
     const std::size_t axes = geometry_.axes.size();
@@ -186,7 +187,7 @@ void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char
         residues *= layer.axes[a].count;
         taps *= layer.axes[a].taps;
     }
-    const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // of channels
+    const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // of an input and an output channel
     for (std::int64_t pair = 0; pair < pairs; pair++) {
         for (std::int64_t r = 0; r < residues; r++) {
             for (std::int64_t t = 0; t < taps; t++, w_out += size) {
@@ -247,7 +248,7 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
     return own;
 }
 
-// Elements of some images that are rearranged at a time, without cropped ones.
+// Returns the number of elements that are rearranged at a time, without those that are cropped.
 double DepthToSpace::elements_rearranged() const {
     double elements = 0;
     for (const Layer &layer : layers_) elements += static_cast<double>(volume(geometry_of(layer).y_shape));
@@ -300,7 +301,7 @@ Status DepthToSpace::reshape(const AlgorithmProblem &problem, std::unique_ptr<Al
     if (!status) return status;
     own->plan_layers();
     for (Layer &layer : own->layers_) {
-        const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // of the same residues
+        const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // for the same residues
         status = from.plan->reshape(own->geometry_of(layer), &layer.plan);
         if (!status) return status;
     }
@@ -335,7 +336,7 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
                 first_image * t.x_strides[0] * static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
         own.x_strides = t.x_strides;
         own.y = depth;
-        own.y_strides = t.y_strides; // of the same rank
+        own.y_strides = t.y_strides; // for the rank; all entries are set below
         const std::size_t c_at = geometry_.dimensions().channel;
         std::int64_t stride = g.out_channels;
         own.y_strides[c_at] = 1;
@@ -353,7 +354,7 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
 void DepthToSpace::fill_with_bias(const RunTensors &t) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
-    // Runs of the innermost positions that lie together, of all channels or of one.
+    // A run is contiguous: the innermost positions of all channels, or of one channel where channels are first.
     const std::size_t rank = geometry_.y_shape.size(), first_axis = geometry_.dimensions().first_axis;
     const std::int64_t channels = last ? geometry_.y_shape.back() : 1;
     std::size_t outer = last ? rank - 1 : rank;
@@ -386,17 +387,18 @@ void DepthToSpace::fill_with_bias(const RunTensors &t) const {
     });
 }
 
-// depth is (n, q of each axis, channel, residue of each axis), dense, of images from first_image on.
+// Moves the tensor of a layer into y. It is (n, q of each axis, channel, residue of each axis), dense, of images from
+// first_image on.
 void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t first_image,
                              const RunTensors &t) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const DimensionOrder at = geometry_.dimensions();
     const std::size_t axes = geometry_.axes.size(), first = at.first_axis;
-    // Of the axes outside of w, the two that there may be, outermost first.
+    // The axes outside of w, of which there are at most two, outermost first.
     struct Outer {
         std::int64_t q_begin = 0, q_count = 1, first = 0, count = 1, stride = 1, dilation = 1, pad = 0, out = 1,
                      y_stride = 0;
-        // Of y, at its position q and residue r of those here; outside of it: -1.
+        // Returns the position in y of the q-th position and the r-th residue here; -1: it is outside of y.
         std::int64_t output(std::int64_t q, std::int64_t r) const {
             const std::int64_t o = (q_begin + q) * stride + (first + r) * dilation - pad;
             return o < out ? std::max<std::int64_t>(o, -1) : -1;
@@ -417,13 +419,13 @@ void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t
                        channels = geometry_.out_channels * residues;
     const auto rows = static_cast<std::size_t>(images_ * outer[0].q_count * outer[1].q_count);
     const std::int64_t step = w_axis.stride * w_stride,
-                       apart = w_axis.dilation * w_stride; // of positions, and residues
+                       apart = w_axis.dilation * w_stride; // between positions; between residues
     const CopyRuns whole_runs = copy_of(size, w.count, apart == 1), a_run = copy_of(size, 0, apart == 1);
     const auto copy = [&](CopyRuns way, const char *from, std::int64_t to, std::int64_t runs, std::int64_t count) {
         way(from, channels, static_cast<char *>(t.y) + to * size, step, apart, runs, count);
     };
-    // Positions whose residues are all inside y, between those that are cropped.
-    const std::int64_t start = w.q_begin * w_axis.stride + w.first * w_axis.dilation - w_axis.pad_begin; // or before y
+    // At these positions all residues are inside y. Those before and after them are cropped.
+    const std::int64_t start = w.q_begin * w_axis.stride + w.first * w_axis.dilation - w_axis.pad_begin; // or < 0
     const std::int64_t last_start = start + (w.count - 1) * w_axis.dilation;
     const std::int64_t whole_begin = std::clamp<std::int64_t>(ceil_div(-start, w_axis.stride), 0, w.q_count);
     const std::int64_t whole_end =

@@ -1,8 +1,9 @@
-// Layers of few output channels whose kernels would leave vectors empty, along w too: small images, three axes, groups. As in
-// phases_as_channels.h, but with the residues of all axes as output channels of layers of stride 1, which write a tensor of their
-// own; that is then rearranged into y, as ONNX DepthToSpace does. Where the kernel is dilated, so are those layers, and the residues
-// of a position of theirs lie apart in y, or further along in it. Strides longer than the kernel leave most of y to the bias: then
-// for any number of channels, as kernels would store what is in between by single elements.
+// Residues of all axes as output channels, for layers of few output channels whose kernels would leave parts of vectors unused,
+// along w too: small images, three axes, groups. As in phases_as_channels.h, layers of stride 1 compute the residues as output
+// channels. They write a tensor of their own, which is then rearranged into y as ONNX DepthToSpace does. Where the kernel is
+// dilated, so are these layers, and the residues of one position are a dilation apart in y. If strides are longer than the
+// kernel, most of y is bias. Then the algorithm is for any number of channels, as kernels would store the elements between one
+// by one.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_DEPTH_TO_SPACE_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_DEPTH_TO_SPACE_H_
 
@@ -28,8 +29,9 @@ class DepthToSpace : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Of an axis: residues first..first+count-1, each named by its first kernel element and with that many taps; the positions
-    // with one of them inside y, at least one. Residue r of position q is output q * stride + r * dilation - pad_begin.
+    // Residues first .. first + count - 1 of an axis. Each is named by its first kernel element and has `taps` taps. q_begin
+    // and q_count are the positions at which at least one of them is inside y; there is at least one position. Residue r of
+    // position q is output q * stride + r * dilation - pad_begin.
     struct Residues {
         std::int64_t first, count, taps;
         std::int64_t q_begin = 0, q_count = 0;
@@ -45,7 +47,7 @@ class DepthToSpace : public AlgorithmPlan {
     void plan_layers();
     double times() const { return static_cast<double>(geometry_.batch) / static_cast<double>(images_); }
     double elements_rearranged() const;
-    double estimated() const; // cycles
+    double estimated() const; // in cycles
     Geometry geometry_of(const Layer &layer) const;
     void gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const;
     void plan_workspace();
@@ -55,8 +57,8 @@ class DepthToSpace : public AlgorithmPlan {
     Geometry geometry_;
     PlanSettings settings_;
     std::vector<Layer> layers_;
-    std::int64_t images_ = 1; // computed at a time
-    Block bias_;              // as given; of residues that no tap reaches it is all there is
+    std::int64_t images_ = 1; // the number that is computed at a time
+    Block bias_;              // as given; it is the value of residues that no tap reaches
     std::uint64_t layer_bytes_ = 0, depth_bytes_ = 0;
 };
 

@@ -15,7 +15,7 @@ namespace {
 
 std::uint64_t elements_of(const Shape &shape) { return static_cast<std::uint64_t>(volume(shape)); }
 
-// What kernels are to write: for sums over leading axes their own type.
+// Returns the type that kernels write. With leading axes that is the type of sums.
 convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
     if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.y_dtype;
     if (leading) return CONVT_S32;
@@ -24,7 +24,7 @@ convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
 
 constexpr const char *kPackedOtherwise = "weights are packed otherwise";
 
-// Whether the reference reads weights that are packed so. Where it does not, another kernel takes packing them again.
+// Returns true if the reference kernel reads weights in this layout. If not, another kernel needs them packed again.
 bool reference_reads(const PackedLayout &layout) {
     return layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf;
 }
@@ -50,7 +50,7 @@ Direct::Direct(const AlgorithmProblem &problem)
     pose(true, problem.constant_weights);
 }
 
-// single_positions: as spatial_problem() has it.
+// Sets problem_. single_positions: as for spatial_problem().
 void Direct::pose(bool single_positions, bool constant_weights) {
     Geometry inner = geometry_;
     inner.axes.erase(inner.axes.begin(), inner.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
@@ -83,7 +83,7 @@ const Candidate *Direct::cheapest() const {
     return best;
 }
 
-// The candidate that a tuning record names. Null: none does; *note says so where a record was to be used and could not be.
+// Returns the candidate that a tuning record names, or null. *note quotes the record or says why it cannot be followed.
 const Candidate *Direct::tuned(std::string *note) const {
     note->clear();
     if (!record_ || find_algorithm(record_->variant)) return nullptr;
@@ -100,7 +100,7 @@ const Candidate *Direct::tuned(std::string *note) const {
     return nullptr;
 }
 
-// Compares all kernels. packed: how weights are packed already; null: they are not.
+// Compares all kernels and plans the best one. packed: the weights if they are packed already, else null.
 void Direct::choose(const Packed *packed) {
     problem_.sums_in_f16 = settings_.sums_in_f16;
     problem_.may_be_infinite = packed && !packed->finite;
@@ -110,7 +110,7 @@ void Direct::choose(const Packed *packed) {
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
-        // The reference of floats reads any packing of its operands.
+        // The reference kernel of floats reads any layout of weights of its own arithmetic.
         const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
                                v.arithmetic == packed->layout.arithmetic;
         if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kPackedOtherwise};
@@ -137,16 +137,16 @@ void Direct::choose(const Packed *packed) {
                ? "no other variant can"
                : concat("least estimated cost; ", family_rule(best->variant->family));
     if (!recorded && !note.empty()) why_ += concat(" (", note, ")");
-    estimate(std::isfinite(best->cost) ? best->cost : 0, 1); // of a layer without elements it is no number
-    // Kernels of other types make up most of the list, and nobody asks for them once one is chosen.
+    estimate(std::isfinite(best->cost) ? best->cost : 0, 1); // not finite for a layer without elements
+    // Kernels of other types make up most of the list, but are of no interest once one is chosen.
     const auto of_others = [&](const Candidate &c) {
         return c.variant->dtype != direct_.variant().dtype || is_float(c.variant->arithmetic) == geometry_.quantized();
     };
     const auto end = std::remove_if(candidates_.begin(), candidates_.end(), of_others);
-    candidates_ = std::vector<Candidate>(candidates_.begin(), end); // in no more memory than they need
+    candidates_ = std::vector<Candidate>(candidates_.begin(), end); // the copy takes no more memory than it needs
 }
 
-// Why no candidate can.
+// Returns the reason why no candidate can compute the layer.
 Status Direct::refused() const {
     for (const Candidate &c : candidates_) {
         const UnsupportedReason &r = c.unsupported;
@@ -191,7 +191,7 @@ void Direct::plan_fallbacks() {
             if (!c.unsupported.text && (!best || c.cost < best->cost)) best = &c;
         }
         if (best) fallbacks_.emplace_back(problem, *best, threads);
-        if (best && fallbacks_.back().overflow().text) fallbacks_.pop_back(); // runs whose weights need it are refused
+        if (best && fallbacks_.back().overflow().text) fallbacks_.pop_back(); // runs whose weights need it will fail
     }
 }
 
@@ -204,7 +204,8 @@ Status Direct::pack_all(const LayerWeights &weights, Packed *packed) const {
     return status;
 }
 
-// Keeps constant weights, packed for direct_, or for another one if they are not finite and it must not meet such.
+// Packs constant weights for direct_ and keeps them. If they hold an infinity or a NaN, a kernel that may meet such weights is
+// chosen first.
 Status Direct::take_weights(const LayerWeights &weights, std::shared_ptr<Packed> packed) {
     Status status = pack_all(weights, packed.get());
     if (!status) return status;
@@ -245,15 +246,15 @@ std::unique_ptr<AlgorithmPlan> Direct::again(const AlgorithmProblem &problem) co
 Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     std::unique_ptr<Direct> own(new Direct(problem));
     if (packed_) own->facts_ = packed_->facts;
-    // The variant that fits best may be another now, if it reads the weights as they are packed.
+    // Another variant may fit best now, among those that read the weights as they are packed.
     own->choose(packed_.get());
     if (!own->is_possible_ || own->direct_.variant().family == Family::kReference) {
-        // Of a single position, the node's own stride leaves more variants than the one that spares multiplies.
+        // For an axis of one position, the layer's own stride allows more variants than the stride that saves multiplications.
         own->pose(false, problem.constant_weights);
         own->choose(packed_.get());
     }
     own->packed_ = packed_;
-    // Packing is a pass over the weights, the reference one at each position.
+    // Packing again takes one pass over the weights. The reference kernel would take one pass for each position.
     const bool repacks = own->is_possible_
                              ? own->direct_.variant().family == Family::kReference && own->has_packed_otherwise()
                              : packed_ && !reference_reads(packed_->layout);
@@ -295,7 +296,7 @@ std::string Direct::reason(const ChoiceReason &why) const {
     return why.note.empty() ? own : concat(own, " (", why.note, ")");
 }
 
-// Plans what a run needs beside packed weights.
+// Plans what a run needs besides packed weights: post-ops, fallbacks and the workspace.
 Status Direct::finish() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
     plan_fallbacks();
@@ -311,7 +312,7 @@ Status Direct::finish() {
     const auto elements = static_cast<std::uint64_t>(leading_elements());
     run_packed_bytes_ = weights_at_run_time() ? round_up(direct_packed * elements) : 0;
     run_epilogue_bytes_ =
-        round_up(direct_epilogue * elements); // scales may be those of a run even if weights are constant
+        round_up(direct_epilogue * elements); // a run may bring its own scales even if weights are constant
     if (packed_ && quantization_) {
         Status status = get_block(settings_.allocator, run_epilogue_bytes_, "biases", &epilogue_);
         if (!status) return status;
@@ -324,7 +325,7 @@ Status Direct::finish() {
     }
     partial_bytes_ = 0;
     if (leading_) {
-        // One position of the leading axes: what the direct plan computes, and the sum of those.
+        // One position of the leading axes needs room for a result of the direct plan and for the sum of the results.
         Shape inner = {problem_.geometry.batch, problem_.geometry.out_channels};
         for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
         partial_bytes_ = round_up(elements_of(inner) * convt_dtype_size(problem_.y_dtype)) +
@@ -334,8 +335,8 @@ Status Direct::finish() {
     return Status();
 }
 
-// Calls f(i, w, offset) for each kernel element i of the leading axes: strides of the rest of dense (C, M/group, K1..Kn), and
-// where it begins, in elements.
+// Calls f(i, w, offset) for each kernel element i of the leading axes. w: the strides of the other dimensions of dense weights
+// (C, M/group, K1..Kn). offset: where the weights of element i begin, in elements.
 template<typename F>
 void Direct::for_each_leading_element(const F &f) const {
     const Shape &shape = geometry_.w_shape;
@@ -367,14 +368,14 @@ bool Direct::pack(const DirectPlan &direct, const LayerWeights &weights, const Q
         if (q) {
             direct.pack(view, *q, to);
         } else {
-            // With leading axes the bias is added once, when their taps have been summed.
+            // With leading axes, the bias is added once, after their taps have been summed.
             finite &= direct.pack(view, leading_ ? nullptr : weights.b, to);
         }
     });
     return finite;
 }
 
-// Packs the weights of another plan anew, for a variant that reads them otherwise.
+// Packs the weights of another plan again, for a variant that reads another layout.
 Status Direct::repack(const Direct &from) {
     auto packed = std::make_shared<Packed>();
     packed->facts = facts_;
@@ -404,7 +405,7 @@ void Direct::prepare(const DirectPlan &direct, const QuantizationValues &q, cons
     const auto *from = static_cast<const char *>(packed);
     auto *to = static_cast<char *>(epilogue);
     for (std::int64_t i = 0; i < leading_elements(); i++) {
-        direct.prepare(q, from, leading_ ? nullptr : b, to); // for the bias see pack()
+        direct.prepare(q, from, leading_ ? nullptr : b, to); // pack() says why there may be no bias
         from += direct.packed_bytes();
         to += direct.epilogue_bytes();
     }

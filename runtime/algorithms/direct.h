@@ -1,5 +1,5 @@
-// The direct algorithm: one kernel computes the layer as it is. Axes beyond the innermost three, the leading axes, are gone through
-// position by position, each the sum of the kernel's results over the taps of those axes.
+// The direct algorithm: one kernel computes the layer as it is. If there are more than three spatial axes, the outer ones are
+// called the leading axes; each of their positions is the sum of the kernel's results over the taps of those axes.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
 
@@ -39,12 +39,12 @@ class Direct : public AlgorithmPlan {
     std::vector<Candidate> take_candidates() override { return std::move(candidates_); }
 
   private:
-    // Weights as direct plans read them: one block for each kernel element of the leading axes, so one where there are none.
+    // Weights in the form that direct plans read: one block for each kernel element of the leading axes.
     struct Packed {
         Block block;
         bool finite = true;
         WeightFacts facts; // quantized only
-        Block bias;        // (M) as given; empty: none
+        Block bias;        // (M) as given; empty: there is none
         PackedLayout layout;
     };
 
@@ -55,7 +55,7 @@ class Direct : public AlgorithmPlan {
     const Candidate *tuned(std::string *note) const;
     Status refused() const;
     bool names_a_kernel() const;
-    bool has_packed_otherwise() const;     // whether a candidate is refused for its packing alone
+    bool has_packed_otherwise() const;     // true if some candidate is refused only for its packing
     std::int64_t leading_elements() const; // kernel elements of the leading axes
     template<typename F>
     void for_each_leading_element(const F &f) const;
@@ -75,24 +75,24 @@ class Direct : public AlgorithmPlan {
 
     const Geometry &geometry_;
     const PlanSettings &settings_;
-    const QuantizationValues *quantization_; // null: of a float layer, or it arrives with each run
+    const QuantizationValues *quantization_; // null: the layer is of floats, or it arrives with each run
     const TuningRecord *record_;
     std::size_t leading_ = 0;
     SpatialProblem problem_; // without the leading axes
     std::vector<Candidate> candidates_;
-    std::string why_;                             // this kernel
-    bool is_possible_ = false, recorded_ = false; // some kernel can; it is the one that a tuning record names
+    std::string why_;                             // the reason for this kernel
+    bool is_possible_ = false, recorded_ = false; // some kernel can; a tuning record names direct_
     WeightFacts facts_;
     DirectPlan direct_;
     PostOpsCall post_ops_;
-    // Weights that arrive at run time may be such as direct_ must not be used for: an inf or a NaN among them, or sums that do not
-    // fit. Then the first of these that may is run; the last is the reference.
+    // Weights that arrive with a run may hold an infinity or a NaN, or their sums may not fit, so that direct_ must not be
+    // used. Then the run uses the first of these plans that it may use; the last one is the reference.
     std::vector<DirectPlan> fallbacks_;
     std::shared_ptr<const Packed> packed_;
-    Block epilogue_; // of constant weights: one for each element of the leading axes
-    // The workspace, in this order: packed weights and epilogue of the run, the direct plan's own, sums over the leading axes, y. The
-    // last is for a single output channel that comes last: it leaves the columns of y apart if y is a crop, where kernels that store
-    // runs of a row cannot write.
+    Block epilogue_; // of constant weights: one for each kernel element of the leading axes
+    // The sizes of the parts of the workspace, in this order: the run's packed weights and epilogue, the direct plan's
+    // workspace, sums over the leading axes, y. The last is for a planar kernel where channels are last, which implies one
+    // output channel: if y is a crop, its columns are apart, and such kernels, which store runs of a row, cannot write it.
     std::uint64_t run_packed_bytes_ = 0, run_epilogue_bytes_ = 0, direct_bytes_ = 0, partial_bytes_ = 0,
                   dense_y_bytes_ = 0;
 };

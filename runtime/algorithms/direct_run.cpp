@@ -1,4 +1,4 @@
-// A run of the direct algorithm: by its direct plan, or over leading axes by the direct plan for each of their taps.
+// Runs of the direct algorithm: its direct plan runs once, or once for each position and tap of the leading axes.
 #include <algorithm>
 
 #include "algorithms/direct.h"
@@ -11,7 +11,7 @@ namespace convtranspose {
 
 namespace {
 
-// Rounds sums to y's type, the only rounding there is.
+// Rounds a sum to the type of y. This is the only rounding.
 void store(convt_dtype dtype, double sum, void *y) {
     switch (dtype) {
     case CONVT_F16: *static_cast<F16 *>(y) = to_f16(static_cast<float>(sum)); break;
@@ -39,7 +39,7 @@ double load(convt_dtype dtype, const void *p) {
 
 } // namespace
 
-// The direct plan that the run's weights, if it has some, allow. Null: what they ask for overflows.
+// Returns the direct plan that is right for the run's weights; null: the plan that they need would overflow.
 const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const {
     if (!weights_at_run_time() || !geometry_.quantized() || direct_.variant().family == Family::kReference)
         return &direct_;
@@ -105,12 +105,12 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
     return Status();
 }
 
-// Each position of the leading axes is the sum, over the taps of those, of the direct plan's results. operands: those of the whole
-// layer; workspace: partial_bytes_.
+// Computes each position of the leading axes as the sum of the direct plan's results over the taps of those axes. operands:
+// those of the whole layer. workspace: partial_bytes_ long.
 void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
                          char *workspace) const {
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t first_axis = geometry_.dimensions().first_axis; // of the leading axes in x and y
+    const std::size_t first_axis = geometry_.dimensions().first_axis; // of the leading axes, in x and y
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
@@ -118,10 +118,10 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
     const auto bias_of = [&](std::size_t m) {
         return b ? load(geometry_.b_dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.b_dtype)) : 0;
     };
-    // An f32 y of integer sums has its bias added to the product, not to the sum.
+    // If sums of integers become an f32 y, the bias is added after the multiplication by the scales.
     const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
 
-    // The partial result, dense in y's layout; the sums, in the same order.
+    // The partial result is dense, in the layout of y. The sums have the same order.
     Shape inner = {problem_.geometry.batch};
     if (!channels_last) inner.push_back(problem_.geometry.out_channels);
     for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
@@ -135,7 +135,7 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
     operands.y = partial;
     operands.y_strides = tensor_strides(problem_.geometry, dense_strides(inner));
 
-    // All book-keeping is made before anything of y is written: then nothing is left that can fail.
+    // All book-keeping is allocated before any part of y is written, so that nothing can fail afterwards.
     std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
     std::vector<std::int64_t> position(inner.size()), strides(t.y_strides.begin(), t.y_strides.end());
     std::vector<Taps> taps(leading_);

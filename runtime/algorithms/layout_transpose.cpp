@@ -17,47 +17,45 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostBytes =
-    128 << 20; // of x and y together, which are both in the workspace where there is one group
-constexpr std::int64_t kFarWeights = 2 << 20; // bytes
-// Times as long as estimated, of blocks by Winograd's algorithm: Emerald Rapids, 3x3 stride 2 of 128x128 and 64x64, 1.12 and 1.02.
+constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together; the workspace holds both if there is one group
+constexpr std::int64_t kFarWeights = 2 << 20;  // bytes
+// Slowdown, relative to their estimate, of blocks that Winograd's algorithm computes.
 constexpr double kOfWinograd = 1.1;
-// Of transposing an element: by tiles; the same from or to memory further away than kNear, or with all channels of a position
-// in few sets of the first-level cache; and of few channels or positions. By blocks, Granite Rapids takes 0.3 to 0.45, 0.6 to
-// 0.85, and 0.65 to 1.05.
+// Cycles to transpose an element by tiles: in near memory; in memory further away, which is more than kNear bytes; if all
+// channels of a position are in few sets of the first-level cache; and with few channels or positions
+// (docs/measurements/2026-11-26-algorithms.md).
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
-constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes
+constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets
 constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
-// The same of a block whose channels are a few cache lines of each position of a y with channels last, those of another on
-// other pages: 60 to 100 cycles a line.
+// Cycles that an element takes in a block's part of a y with channels last, if the block's channels are a few cache lines of
+// each position and other positions are on other pages.
 constexpr double kCyclesOfLines = 5;
-constexpr std::int64_t kOtherPages = 1024;      // bytes of a position
-constexpr std::int64_t kBlockBytes = 256 << 10; // of x and y of a block of groups, if they are more than vectors
-// Of a strip, which reads all weights: bytes of x and y, positions of x, and strides of y for each that two strips both read.
+constexpr std::int64_t kOtherPages = 1024;      // bytes of a position, from which on the next is on another page
+constexpr std::int64_t kBlockBytes = 256 << 10; // of x and y of a block of groups, unless a vector takes more
+// Limits of a strip, which reads all weights: bytes of x and y, least positions of x, and least strides of y for each one that
+// two strips both read.
 constexpr std::int64_t kStripBytes = 1 << 20, kLeastPositions = 192, kHalosPerStrip = 8;
 
 convt_layout other(convt_layout layout) {
     return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
 }
 
-// To a y with channels first that is further away, so many channels at a time are transposed along all of a strip's positions: runs
-// of theirs are streams, where those of all channels, 128 bytes of each, are not. Xeon (Emerald Rapids), 32 at a time: 256 to 128
-// channels of 62x54, 4x4 stride 4, 1.15 times as fast in all, 512 to 256 of 56x56, 2x2 stride 2, 1.03, seven others 0.98 to 1.02;
-// f64 1.13, 1.07 and up to 1.11; 16 and 64 at a time are as good or less.
+// Returns how many channels are transposed at a time, along all positions of a strip, to a y with channels first that is far
+// away. Writes to few channels are streams; those to all channels, a short run of each, are not.
 std::int64_t channels_at_once(std::int64_t channels) {
     for (const std::int64_t few : {32, 48, 24, 40, 16})
         if (channels % few == 0) return few;
     return channels;
 }
 
-// Cycles of transposing are those of elements of four bytes. f64 takes 1.1 to 2.75 times as long (Emerald Rapids, eight layers).
+// Returns the time for an element relative to one of four bytes, which the constants above are for.
 double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<double>(size) / 4); }
 
-// shape: of x or y of a layer with that layout, or of a block of it.
+// Estimates the cycles to transpose x or y of a layer with that layout, or of a block of it.
 double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype,
                            bool is_block) {
-    if (channels == 1) return 0; // the layouts are one
+    if (channels == 1) return 0; // both layouts are the same
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
     const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
@@ -71,13 +69,13 @@ double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t
            each * elements * times_as_large(size) * (slower ? cost_profile().far_transposition : 1);
 }
 
-// Whether a tensor is one of the other layout too, as those of a single channel are if what is innermost there has no gaps;
-// moved: its strides then.
+// Returns true if a tensor is one of the other layout too, as it is with a single channel if what is innermost there has no
+// gaps. *moved receives its strides in that layout.
 bool is_in_both(std::int64_t channels, convt_layout other, const Strides &strides, Strides *moved) {
     if (channels != 1) return false;
     *moved = strides;
     move_channels(moved, other);
-    if (other == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // of one channel
+    if (other == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // of the only channel
     return moved->back() == 1;
 }
 
@@ -98,7 +96,7 @@ LayoutTranspose::LayoutTranspose(const Geometry &geometry, const PlanSettings &s
                       bf16 ? Arithmetic::kBf16 : Arithmetic::kFloat, geometry.dtype, 1);
 }
 
-// All, or as many as stay in cache; of their channels vectors at least.
+// Returns the number of groups of a block: all, or as many as stay in cache, but at least those of a vector of channels.
 std::int64_t LayoutTranspose::groups_at_once(const Geometry &geometry) {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
     const std::int64_t bytes = (volume(geometry.x_shape) + volume(geometry.y_shape)) * size;
@@ -111,15 +109,15 @@ std::int64_t LayoutTranspose::groups_at_once(const Geometry &geometry) {
     return std::min(ceil_div(ceil_div(geometry.group, blocks), least) * least, geometry.group);
 }
 
-// Of an image that is small, some at a time; of a large one strips.
+// Plans blocks of all groups: several images if they are small, else strips of an image.
 void LayoutTranspose::plan_strips() {
     if (geometry_.in_channels == 1 || geometry_.out_channels == 1 || geometry_.batch == 0)
-        return; // x or y is not moved
+        return; // x or y is not transposed
     const AxisGeometry &axis = geometry_.axes.front();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
                        all = ceil_div(axis.out, axis.stride);
-    std::int64_t positions = 1; // of x for each of the axis
+    std::int64_t positions = 1; // of x, for each position of the axis
     for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
     if (bytes <= kStripBytes) {
         images_ = std::min(std::max(kStripBytes / bytes, ceil_div(kLeastPositions, positions * axis.in)), images_);
@@ -128,11 +126,11 @@ void LayoutTranspose::plan_strips() {
     }
     const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
     const std::int64_t least = std::max({ceil_div(kLeastPositions, positions), halo * kHalosPerStrip, std::int64_t{1}});
-    // An even number, for two threads; whatever the number of threads, as sums of other strips may be other sums.
+    // The number is even, for two threads. It does not depend on the number of threads, as other strips may round differently.
     const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
     if (count == 0) return;
     strip_q_ = ceil_div(all, count);
-    if (settings_.may_change_rounding) strip_q_ += strip_q_ % 2; // whose tiles are of two
+    if (settings_.may_change_rounding) strip_q_ += strip_q_ % 2; // tiles of Winograd's algorithm have two positions
     strips_ = ceil_div(all, strip_q_);
     images_ = 1;
 }
@@ -145,12 +143,12 @@ LayoutTranspose::Strip LayoutTranspose::strip(std::int64_t block) const {
     const std::int64_t begin = block * strip_q_ * axis.stride, end = std::min(begin + strip_q_ * axis.stride, axis.out),
                        first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),
                        last = floor_div(end - 1 + axis.pad_begin, axis.stride);
-    // One element at least, if none of them reaches the strip.
+    // A strip has at least one element of x, even if none reaches it.
     const std::int64_t x_begin = std::clamp<std::int64_t>(first, 0, axis.in - 1);
     return {x_begin, std::clamp<std::int64_t>(last + 1, x_begin + 1, axis.in), begin, end};
 }
 
-// The layer of a block, in the other layout.
+// Returns the layer of a block, in the other layout.
 Geometry LayoutTranspose::inner(std::int64_t block) const {
     Geometry g = geometry_;
     g.post_ops = {};
@@ -216,7 +214,7 @@ double LayoutTranspose::cycles_of_layers(const Planner &planner) const {
     return of_blocks([&](std::int64_t i) { return planner.estimate(inner(i), settings_); });
 }
 
-// All blocks but the last are alike, but for what the first reads of x.
+// Adds up of_block() over all blocks and images. All blocks but the last are alike, except for what the first reads of x.
 template<typename OfBlock>
 double LayoutTranspose::of_blocks(const OfBlock &of_block) const {
     const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
@@ -239,7 +237,7 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
     const bool supported =
         supports({{problem.constant_weights, kNeedsConstantWeights},
                   {!geometry.quantized(), kNeedsFloats},
-                  // Copies of f16 are of the sums' type, as are those of bf16 for ISAs that do not multiply it.
+                  // f16 is copied in the type of its sums, and so is bf16 for ISAs that do not multiply it.
                   {geometry.dtype != CONVT_F16, "f16 is copied in another type"},
                   {geometry.y_order == YOrder::kLayout, "y is of an order of its own"},
                   {geometry.axes.size() <= 3, kNeedsThreeAxes},
@@ -252,7 +250,7 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
     const double transposing = own->cycles_to_transpose_all();
     const bool first = geometry.layout == CONVT_CHANNELS_FIRST, is_far = volume(geometry.w_shape) * size >= kFarWeights;
     const Margins most = margins(problem.settings.isa);
-    const double gain = transposing == 0 ? 1 // the layouts are one, and so are the estimates
+    const double gain = transposing == 0 ? 1 // both layouts are the same, and so are the estimates
                         : !first         ? most.layout_transpose_of_last
                         : is_far         ? most.layout_transpose_of_far
                                          : most.layout_transpose;
@@ -262,7 +260,7 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
 
 Status LayoutTranspose::build(const LayerWeights &weights, const Planner &planner) {
     if (strips_ > 1) {
-        std::unique_ptr<SubPlan> plan; // of one between the ends
+        std::unique_ptr<SubPlan> plan; // of a strip between the ends
         Status status = plan_block(strips_ / 2, weights, planner, &plan);
         if (status) status = add_strips(*plan);
         if (!status) return status;
@@ -303,7 +301,7 @@ Status LayoutTranspose::reshape(const AlgorithmProblem &problem, std::unique_ptr
         if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
     } else {
         for (std::int64_t i = 0; i < own->block_count(); i++) {
-            const Block &from = blocks_[static_cast<std::size_t>(i)]; // of the same groups
+            const Block &from = blocks_[static_cast<std::size_t>(i)]; // for the same groups
             std::unique_ptr<SubPlan> plan;
             if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
             own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
@@ -314,7 +312,7 @@ Status LayoutTranspose::reshape(const AlgorithmProblem &problem, std::unique_ptr
     return Status();
 }
 
-// Of a plan that has the weights. Of strips only those at the ends differ from those between them.
+// Adds all strips, planned with the weights of another plan. Only strips at the ends differ from the others.
 Status LayoutTranspose::add_strips(const SubPlan &from) {
     for (std::int64_t i = 0; i < strips_; i++) {
         const Strip own = strip(i);
@@ -373,7 +371,7 @@ Status LayoutTranspose::run_block(const Block &block, std::int64_t image, const 
     if (!is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides)) {
         own.x = x_there;
         own.x_strides = dense_strides(inner.x_shape);
-        Strides extents(inner.x_shape.size()); // which allocate nothing
+        Strides extents(inner.x_shape.size()); // Strides allocate nothing
         std::copy(inner.x_shape.begin(), inner.x_shape.end(), extents.begin());
         move_channels(&extents, geometry_.layout);
         transpose(extents.data(), geometry_.layout, x, t.x_strides, x_there, own.x_strides);
@@ -389,7 +387,7 @@ Status LayoutTranspose::run_block(const Block &block, std::int64_t image, const 
     return Status();
 }
 
-// shape: in from_layout, as are from_strides; to_strides: in the other.
+// Transposes a tensor. shape and from_strides are in from_layout, to_strides in the other layout.
 void LayoutTranspose::transpose(const std::int64_t *shape, convt_layout from_layout, const void *from,
                                 const Strides &from_strides, void *to, const Strides &to_strides) const {
     const bool from_last = from_layout == CONVT_CHANNELS_LAST;
@@ -402,18 +400,18 @@ void LayoutTranspose::transpose(const std::int64_t *shape, convt_layout from_lay
                                     : Axis{shape[1], from_strides[1], to_strides[last]};
     std::array<Axis, 3> axes; // w, h, d
     for (std::size_t a = 0; a + 2 < rank; a++) {
-        const std::size_t first = last - a, second = last - a - 1; // where channels are first, and last
+        const std::size_t first = last - a, second = last - a - 1; // where channels are first; where they are last
         axes[a] = from_last ? Axis{shape[second], from_strides[second], to_strides[first]}
                             : Axis{shape[first], from_strides[first], to_strides[second]};
     }
-    for (int a = 0; a < 2; a++) { // rows without gaps between them are one
+    for (int a = 0; a < 2; a++) { // rows without gaps between them are joined
         Axis &w = axes[0], &h = axes[1];
         if (h.extent == 1 || (h.from == w.from * w.extent && h.to == w.to * w.extent)) {
             w.extent *= h.extent;
             h = std::exchange(axes[2], Axis());
         }
     }
-    // Along the kernel's w the copy is dense, along its c1 x is.
+    // The copy is dense along the copy kernel's w, and x along its c1.
     const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
     std::array<Axis, 7> dims = {Axis(), dense_to, axes[1], axes[2], dense_from, Axis(), n}; // c0, w, h, d, c1, g, n
     if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) {              // to y

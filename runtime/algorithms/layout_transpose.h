@@ -1,7 +1,8 @@
-// Layers that kernels of their own layout serve badly: depthwise ones of many small planes, channels last with few outputs or many
-// small groups, channels first with deep narrow images. x is transposed, the layer computed as one of the other layout, and its y
-// transposed back: all at once, or if that is much memory some groups of an image, some images, or a strip of an image's outermost
-// axis at a time, each a layer of its own, so that what is transposed stays in cache.
+// Computation in the other layout, for layers that kernels of their own layout serve badly: depthwise ones of many small
+// planes, channels last with few outputs or many small groups, channels first with deep narrow images. x is transposed, the
+// layer is computed in the other layout, and its y is transposed back. If that takes much memory, it is done in blocks: some
+// groups of an image, some images, or a strip of an image's outermost axis at a time. Each block is a layer of its own whose
+// transposed tensors stay in cache.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_LAYOUT_TRANSPOSE_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_LAYOUT_TRANSPOSE_H_
 
@@ -31,9 +32,9 @@ class LayoutTranspose : public AlgorithmPlan {
   private:
     struct Block {
         std::shared_ptr<const SubPlan> plan; // of the other layout; blocks of one shape and the same weights share it
-        std::int64_t first_group, x_begin, y_begin; // the latter along the outermost axis
+        std::int64_t first_group, x_begin, y_begin; // x_begin and y_begin: along the outermost axis
     };
-    // Of the outermost axis: so much of x and of y, the first of which belongs to a residue of 0.
+    // A strip of the outermost axis: a range of x and a range of y. y_begin belongs to residue 0.
     struct Strip {
         std::int64_t x_begin, x_end, y_begin, y_end;
     };
@@ -59,14 +60,14 @@ class LayoutTranspose : public AlgorithmPlan {
                    void *to, const Strides &to_strides) const;
 
     Geometry geometry_;
-    PlanSettings settings_; // of the layers
-    Parallel parallel_;     // of the whole
-    int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each
+    PlanSettings settings_; // for the layers
+    Parallel parallel_;     // for the whole algorithm
+    int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each block
     std::int64_t block_groups_, images_;    // of a block
-    std::int64_t strips_ = 1, strip_q_ = 0; // of an image; of strides of y along the outermost axis
+    std::int64_t strips_ = 1, strip_q_ = 0; // strips of an image; strides of y in a strip, along the outermost axis
     Copier copy_;
     std::vector<Block> blocks_;
-    std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // of a worker
+    std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // for each worker
 };
 
 } // namespace convtranspose

@@ -13,17 +13,17 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::size_t kMostCuts = 32;     // of an axis that are considered
-constexpr std::size_t kMostParts = 64;    // of a layer
-constexpr double kMostTaps = 1 << 16;     // of an axis, each of which is looked at
-constexpr double kLeft = 0.85;            // at most so much of the multiply-adds is left
-constexpr double kGain = 0.7;             // of the estimate: estimates are not that exact, least of small parts
-constexpr double kCyclesPerPart = 3000;   // of calls, and of copying what two parts both read
-constexpr std::int64_t kPositionsOfW = 4; // that a row of a part takes in any case: those of a small tile
-// Share of an axis's multiply-adds that a part must spare to be worth it.
+constexpr std::size_t kMostCuts = 32;     // cuts of an axis that are considered
+constexpr std::size_t kMostParts = 64;    // parts of a layer
+constexpr double kMostTaps = 1 << 16;     // taps of an axis, each of which is examined
+constexpr double kLeft = 0.85;            // greatest share of the multiply-adds that may be left
+constexpr double kGain = 0.7;             // margin for errors of the estimates, which are largest for small parts
+constexpr double kCyclesPerPart = 3000;   // for calls, and for copying what two parts both read
+constexpr std::int64_t kPositionsOfW = 4; // a row is charged for a multiple of so many positions: a small tile
+// Shares of an axis's multiply-adds that a part must save to be worth it. Each of them is tried.
 constexpr double kShares[] = {0.03, 0.1};
 
-// The taps of an axis that read inside x, by position.
+// The offsets of the taps of an axis, to count those that read inside x.
 class TapsInside {
   public:
     explicit TapsInside(const AxisPlan &axis) : in_(axis.geometry.in) {
@@ -33,14 +33,14 @@ class TapsInside {
         std::sort(offsets_.begin(), offsets_.end());
     }
 
-    // How many read inside x at some of positions q_begin .. q_end - 1.
+    // Returns how many taps read inside x at some of the positions q_begin .. q_end - 1.
     double count(std::int64_t q_begin, std::int64_t q_end) const {
         const auto first = std::upper_bound(offsets_.begin(), offsets_.end(), -q_end);
         const auto last = std::lower_bound(offsets_.begin(), offsets_.end(), in_ - q_begin);
         return static_cast<double>(std::max<std::ptrdiff_t>(last - first, 0));
     }
 
-    // Positions 0 .. q_extent where that changes, some of them where there are many.
+    // Returns the positions between 0 and q_extent where that number changes, or some of them if there are many, and both ends.
     std::vector<std::int64_t> changes(std::int64_t q_extent) const {
         std::vector<std::int64_t> all = {0, q_extent};
         for (const std::int64_t offset : offsets_) {
@@ -61,8 +61,8 @@ class TapsInside {
     std::vector<std::int64_t> offsets_;
 };
 
-// Positions q where parts of an axis begin, and its extent, such that the multiply-adds are fewest if each part costs `least` at
-// least; *work: how many those are.
+// Returns the positions q where the parts of an axis begin, and its extent. They are chosen for the fewest multiply-adds if
+// each part adds `least` to those. *work: the multiply-adds.
 std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, double least, double *work) {
     const TapsInside inside(axis);
     const std::vector<std::int64_t> at = inside.changes(axis.q_extent());
@@ -87,7 +87,7 @@ std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, doubl
     return cuts;
 }
 
-// The type that kernels of the layer write, for estimates.
+// Returns the type that the layer's kernels write, for estimates.
 convt_dtype estimated_y(const Geometry &g) { return g.y_dtype == CONVT_S8 ? CONVT_U8 : g.y_dtype; }
 
 } // namespace
@@ -98,8 +98,8 @@ OutputParts::OutputParts(const Geometry &geometry, const PlanSettings &settings)
     settings_.excluded = all_but_direct();
 }
 
-// Cuts that spare multiply-adds enough, of w alone, and of all axes, as kernels of floats may leave out rows and planes themselves.
-// None: the layer has no elements, or more axes than kernels, or few taps leave x.
+// Returns cuts that save enough multiply-adds. Some cut w alone, as kernels of floats may omit rows and planes themselves.
+// There are none if the layer has no elements or more axes than kernels have, or if few taps leave x.
 std::vector<OutputParts::Cuts> OutputParts::proposals(const Geometry &geometry) {
     std::vector<Cuts> list;
     if (geometry.axes.size() > 3 || volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0) return list;
@@ -168,7 +168,7 @@ std::vector<OutputParts::Part> OutputParts::parts_of(const Cuts &cuts) const {
     return parts;
 }
 
-// Takes the parts that are estimated to take least, of several cuts. Returns their estimate.
+// Chooses the cuts whose parts are estimated to take the least time, and returns that estimate.
 double OutputParts::choose(const std::vector<Cuts> &list) {
     double least = std::numeric_limits<double>::infinity();
     for (const Cuts &cuts : list) {
@@ -188,7 +188,7 @@ double OutputParts::choose(const std::vector<Cuts> &list) {
     return least;
 }
 
-// Plans parts from `first` on by the weights of another plan.
+// Plans the parts from `first` on with the weights of another plan.
 Status OutputParts::reshape_parts(const SubPlan &from, std::size_t first) {
     for (std::size_t i = first; i < parts_.size(); i++) {
         if (Status status = from.reshape(parts_[i].geometry, &parts_[i].plan); !status) return status;
@@ -221,7 +221,7 @@ Status OutputParts::reshape(const AlgorithmProblem &problem, std::unique_ptr<Alg
     settings.parallel = parallel_;
     std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));
     std::vector<Cuts> list = proposals(geometry);
-    if (list.empty()) { // all of y in one
+    if (list.empty()) { // all of y is one part
         list.emplace_back();
         for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
     }

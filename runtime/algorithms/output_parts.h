@@ -1,7 +1,7 @@
-// Layers whose taps leave x at many positions of y, as those of a kernel about as large as the image do: dilated ones, or long ones.
-// Kernels leave out what leaves x along h and d at best, and multiply zeros elsewhere. Here y is cut where the taps change that
-// read inside x, along each axis, and each part is a layer of its own, of those taps alone. All parts share packed weights where
-// their kernels read the same.
+// Parts of y, for layers whose taps leave x at many positions because the kernel, dilated or long, is about as large as the
+// image. Kernels omit taps that leave x along h and d at best, and otherwise multiply zeros. This algorithm cuts y along each
+// axis where the set of taps that read inside x changes. Each part is a layer of its own with those taps alone. Parts share
+// packed weights if their kernels read the same layout.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_OUTPUT_PARTS_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_OUTPUT_PARTS_H_
 
@@ -27,14 +27,14 @@ class OutputParts : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Where the parts of each axis of y begin, outermost axis first, and at last the axis's extent.
+    // For each axis of y, outermost first: the positions where its parts begin, and its extent.
     using Cuts = std::vector<std::vector<std::int64_t>>;
 
     struct Part {
-        std::vector<std::int64_t> begin; // in y, of each axis
+        std::vector<std::int64_t> begin; // in y, for each axis
         Geometry geometry;
         std::unique_ptr<SubPlan> plan;
-        double cost; // estimated cycles
+        double cost; // estimated, in cycles
     };
 
     OutputParts(const Geometry &geometry, const PlanSettings &settings);
@@ -44,11 +44,11 @@ class OutputParts : public AlgorithmPlan {
     Status reshape_parts(const SubPlan &from, std::size_t first);
 
     Geometry geometry_;
-    const QuantizationValues *quantization_ = nullptr; // of a quantized layer, until it is built
-    PlanSettings settings_;                            // of the parts
+    const QuantizationValues *quantization_ = nullptr; // of a quantized layer, until the plan is built
+    PlanSettings settings_;                            // for the parts
     Parallel parallel_;
-    std::vector<Part> parts_; // the largest first
-    int workers_ = 1;         // threads that take whole parts, each with a workspace of its own; 1: all share each part
+    std::vector<Part> parts_; // the slowest first
+    int workers_ = 1;         // threads that take whole parts, each with its own workspace; 1: all share each part
     std::uint64_t part_bytes_ = 0;
 };
 

@@ -12,16 +12,16 @@ namespace convtranspose {
 
 namespace {
 
-// Output channels that are each layers of their own: more would only be overhead.
+// The most output channels that are each a layer of their own; with more, there would only be overhead.
 constexpr std::int64_t kMostChannels = 16;
-// Those that become output channels of one layer, together with the residues.
+// The most output channels that one layer has, each times the residues.
 constexpr std::int64_t kMostFolded = 64;
 
 std::uint64_t y_bytes(const Geometry &geometry) {
     return round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * convt_dtype_size(geometry.y_dtype));
 }
 
-// Estimates are not that exact, least of layers with channels first; what is estimated to take as long is not worth the trouble.
+// These margins allow for errors of the estimates, which are larger with channels first, and for overhead.
 constexpr double kGain = 0.8, kGainLast = 0.92;
 
 } // namespace
@@ -66,7 +66,7 @@ Geometry PhasesAsChannels::layer(const Residues &residues, std::int64_t q_begin,
 std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Residues &r) const {
     const AxisGeometry &w = geometry_.axes.back();
     const std::int64_t last = r.first + r.count - 1;
-    // Positions with any residue inside y, and of those the ones with all.
+    // Positions at which some residue is inside y, and positions at which all are.
     const std::int64_t begin = ceil_div(w.pad_begin - last, w.stride),
                        end = floor_div(w.out - 1 + w.pad_begin - r.first, w.stride) + 1;
     const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
@@ -80,7 +80,7 @@ std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Residues 
             pieces.push_back({nullptr, r, 0, q, 1, true});
         }
     }
-    if (pieces.empty()) pieces.push_back({nullptr, r, 0, begin, 1, true}); // y of another size may have some
+    if (pieces.empty()) pieces.push_back({nullptr, r, 0, begin, 1, true}); // keeps one: y of another size may have some
     return pieces;
 }
 
@@ -247,7 +247,7 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const std::int64_t group = folds() ? 0 : piece.channel / geometry_.out_channels_per_group();
     const std::int64_t first =
-        piece.q_begin * axis.stride + piece.residues.first - axis.pad_begin; // in y, or before it
+        piece.q_begin * axis.stride + piece.residues.first - axis.pad_begin; // negative: before y
     const std::int64_t w_stride = t.y_strides[w_at], channel_offset = folds() ? 0 : piece.channel * t.y_strides[1];
 
     RunTensors own;
@@ -261,7 +261,7 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
         return piece.plan->run(own, workspace);
     }
 
-    // One position, dense: (n, outer axes, residues).
+    // The result is one position, dense: (n, outer axes, residues).
     const Shape &shape = piece.plan->geometry().y_shape;
     const std::int64_t channels = shape[c_at], folded = channels / piece.residues.count;
     char *const aside = workspace + layer_bytes_;
@@ -271,7 +271,7 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
     for (std::size_t i = rank; i-- > 0;) {
         if (i == c_at) continue;
         own.y_strides[i] = stride;
-        stride *= shape[i]; // 1 of w
+        stride *= shape[i]; // the extent of w is 1
     }
     if (Status status = piece.plan->run(own, workspace); !status) return status;
     const std::int64_t begin = std::max<std::int64_t>(-first, 0),

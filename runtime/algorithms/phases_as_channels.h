@@ -1,11 +1,11 @@
-// Layers of few output channels and a large stride along w, whose kernels would leave vectors of channels empty. With
-// r = (o + pad) % stride and q = (o + pad) / stride
+// Residues along w as output channels, for layers of few output channels and a large stride along w, whose kernels would leave
+// parts of vectors of channels unused. With r = (o + pad) % stride and q = (o + pad) / stride
 //
 //     y[m][q * stride + r - pad] = sum over t, c of x[c][q - t] * w[c][m][r + t * stride]
 //
-// is a layer of stride 1 whose output channels are the residues r: they are dense in y, and have the same taps, so that kernels
-// that vectorise along output channels fit. Residues below kernel % stride have one tap more than the rest: they are a layer of
-// their own. Positions q at either end, some of whose residues are cropped, are computed aside.
+// is a layer of stride 1 whose output channels are the residues r. They are dense in y and have the same taps, so that kernels
+// that vectorise along output channels fit. Residues below kernel % stride have one tap more than the others, so they are a
+// layer of their own. Positions q at either end, some of whose residues are cropped, are computed aside.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
 
@@ -30,7 +30,7 @@ class PhasesAsChannels : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Residues first..first+count-1, each with that many taps.
+    // Residues first .. first + count - 1, each with `taps` taps.
     struct Residues {
         std::int64_t first, count, taps;
     };
@@ -41,7 +41,7 @@ class PhasesAsChannels : public AlgorithmPlan {
         std::int64_t q_begin, q_count; // positions
         bool aside;                    // some residues of its one position are cropped
 
-        // Whether the other is of the same residues and channel.
+        // Returns true if the other piece has the same residues and channel.
         bool is_beside(const Piece &other) const {
             return channel == other.channel && residues.first == other.residues.first;
         }
@@ -51,26 +51,27 @@ class PhasesAsChannels : public AlgorithmPlan {
         : geometry_(geometry), settings_(for_layers(settings)) {}
     double estimated() const; // cycles
     static std::vector<Residues> residues_of(const AxisGeometry &w);
-    bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; } // output channels into residues
+    // Returns true if one layer has all output channels, once for each residue.
+    bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; }
     std::int64_t channels() const { return folds() ? 1 : geometry_.out_channels; }
     Geometry without_post_ops() const;
     Geometry layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const;
-    // What is to be computed of some residues: q_begin and q_count of each piece, and whether it is computed aside.
+    // Returns the pieces that some residues are computed in; q_begin, q_count and aside are set.
     std::vector<Piece> pieces_of(const Residues &residues) const;
-    // Adds those of some residues and a channel, planned by reshaping: `whole`, or `aside` where there is one for those that
-    // are. first: the plan of the first of them, if it is made already.
+    // Adds the pieces of some residues and a channel. Their plans are reshaped from `whole` or, for pieces that are computed
+    // aside and if it is not null, from `aside`. first: the plan of the first piece, if it is made already.
     Status add_pieces(const Residues &residues, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
                       std::unique_ptr<SubPlan> first);
     void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
                 char *b_out) const;
     void plan_workspace();
-    // y: where channels are last they and w are dense.
+    // If channels are last, y must be dense along channels and w.
     Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
 
     Geometry geometry_;
-    PlanSettings settings_; // of the layers
+    PlanSettings settings_; // for the layers
     std::vector<Piece> pieces_;
-    // Where channels are last, of the layer as it is: for y that is a part of more channels, whose residues are not dense.
+    // If channels are last: the plan of the layer as it is, for a y that is a part of more channels, where residues are not dense.
     std::unique_ptr<SubPlan> for_gaps_;
     std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
 };

@@ -14,18 +14,19 @@ namespace convtranspose {
 
 namespace {
 
-// Of columns, which should stay in the second-level cache; in the order of y, to which x comes from further away.
+// The columns of a strip have so many bytes, to stay in the second-level cache. There are fewer in the order of y, as x then
+// comes from further away.
 constexpr std::int64_t kStripBytes = 1 << 20, kStripBytesInOrder = 256 << 10;
-constexpr std::int64_t kMostBytes = 4 << 20;     // of those of a single row and what it adds to
+constexpr std::int64_t kMostBytes = 4 << 20;     // of columns that a strip holds, kept rows included
 constexpr std::int64_t kMostPositions = 1 << 16; // of y along h or d, each with a row in a table
-constexpr std::int64_t kMostRunBytes = 1 << 16;  // of elements of y between two positions
+constexpr std::int64_t kMostRunBytes = 1 << 16;  // of the elements of y between two positions
 constexpr double kCyclesPerStrip = 600;
-constexpr double kCyclesPerMove = 9; // of a plane's rows that a strip keeps: 256 groups of 20 elements
-// Estimates are not that exact: of 14 layers that are estimated to take 0.93 to 1 of the time, 8 take longer.
+constexpr double kCyclesPerMove = 9; // for each plane whose rows a strip keeps
+// This margin allows for errors of the estimates.
 constexpr double kGainInOrder = 0.93;
-// A thread's part of y is several times what two parts both read, and so many positions of x at least.
+// A thread's part of y is several times as long as what two parts both read, and has so many positions of x at least.
 constexpr std::int64_t kHalosPerPart = 4, kLeastPositions = 128;
-// Every strip reads all weights, which if there are more of them than this come from further away, at so many bytes a cycle.
+// Every strip reads all weights. If they are more than kNearWeights bytes, they come from further away, at kBytesPerCycle.
 constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 16;
 
 } // namespace
@@ -45,14 +46,14 @@ Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, Store sto
     }
 }
 
-// Measured (Granite Rapids, 33 layers of such rows, one thread): four vectors at once take 0.84 to 1.04 of the time of one, 0.95
-// in the mean; of shorter rows, and where elements of y are stored one by one, up to 1.9.
+// Returns true if rows are dense and long enough for a kernel that adds up several vectors at once
+// (docs/measurements/2026-11-26-algorithms.md).
 bool Col2im::takes_vectors(const Col2imVariant &v) const {
     const bool are_dense = geometry_.layout == CONVT_CHANNELS_FIRST || geometry_.out_channels == 1;
     return are_dense && (v.stride_w != 0 || axes_[0].geometry.stride == 1) && 2 * axes_[0].q_extent() > v.lanes;
 }
 
-// Whether columns may be in the order of y.
+// Returns true if columns may be in the order of y.
 bool Col2im::may_take_channels(const Geometry &geometry) {
     return geometry.layout == CONVT_CHANNELS_LAST && geometry.y_channels_last() && geometry.group == 1 &&
            geometry.axes.back().dilation == 1;
@@ -78,14 +79,14 @@ void Col2im::plan_strips() {
     kept_rows_ = 0;
     strip_rows_ = std::max<std::int64_t>(rows, 1);
     if (strip_rows_ * row_bytes <= strip_bytes) {
-        // As many images as fit, a divisor of all (of none: 1).
+        // As many images as fit, a divisor of the batch; 1 if the batch is empty.
         images_ = std::clamp<std::int64_t>(strip_bytes / std::max<std::int64_t>(strip_rows_ * row_bytes, 1), 1,
                                            std::max<std::int64_t>(geometry_.batch, 1));
         while (geometry_.batch % images_ != 0) images_--;
         return;
     }
     kept_rows_ = std::min(std::max<std::int64_t>(axis.high - axis.low - 1, 0), rows);
-    // What is kept is moved: so at least as much is new.
+    // The rows that are kept are moved, so at least as many rows are new.
     strip_rows_ = std::max({strip_bytes / row_bytes - kept_rows_, kept_rows_, std::int64_t{1}});
     if (strip_axis_ == 0 && strip_rows_ > kCacheLine) strip_rows_ -= strip_rows_ % kCacheLine;
     strip_rows_ = std::min(strip_rows_, rows);
@@ -99,7 +100,7 @@ Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
     return part;
 }
 
-// What each thread takes of constant weights; those that arrive with a run are packed once, for one strip.
+// Divides y into parts for threads. Weights must be constant, as those of a run are packed once, for one strip.
 void Col2im::plan_parts() {
     const std::int64_t threads = parallel_.threads, groups = geometry_.batch / images_;
     if (threads <= 1) return;
@@ -183,7 +184,7 @@ std::vector<const SubPlan *> Col2im::layers() const {
 std::unique_ptr<AlgorithmPlan> Col2im::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
                                                UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
-    bool product = true; // a matrix product as it is
+    bool product = true; // true: it is a matrix product as it is
     for (const AxisGeometry &axis : geometry.axes) product = product && axis.kernel == 1 && axis.stride == 1;
     const bool sums_in_f16 =
         problem.settings.sums_in_f16 && geometry.dtype == CONVT_F16 && vectors_have_f16(problem.settings.isa);
@@ -225,7 +226,7 @@ bool Col2im::may_hold(bool weights_at_run_time) const {
     const std::int64_t strip_elements = (strip_rows_ + kept_rows_) * row_ * elements() * images_;
     return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions &&
            strip_elements * size <= kMostBytes && (store_ == Store::kPlanar || run() * size <= kMostRunBytes) &&
-           // Packed once, for a single strip.
+           // Weights of a run are packed once, for a single strip.
            (!weights_at_run_time || strips() == 1);
 }
 
@@ -255,7 +256,7 @@ Status Col2im::plan_whole(const LayerWeights &weights, const Planner &planner) {
     return planner.plan(product(strip_rows_ * row_), settings_, nullptr, {w, nullptr}, &whole_);
 }
 
-// The plans of strips with fewer rows, by the weights of that of a whole strip; tables, and what a run needs.
+// Plans strips with fewer rows, with the weights of a whole strip, then makes tables and sizes the workspace.
 Status Col2im::plan_parts_of_whole() {
     Status status;
     for (Part &part : parts_) {
@@ -285,7 +286,7 @@ void Col2im::make_tables() {
         for (std::int64_t o = 0; o < entries; o++) {
             const Taps taps = taps_of(axis, o % axis.stride);
             std::int64_t position = o / axis.stride + taps.offset, first = 0, end = taps.count;
-            if (a > 0) { // those inside x
+            if (a > 0) { // keep the taps inside x
                 first = std::clamp<std::int64_t>(ceil_div(-position, axis.offset_step), 0, end);
                 end = std::clamp<std::int64_t>(floor_div(axis.in - 1 - position, axis.offset_step) + 1, first, end);
             }
@@ -299,7 +300,7 @@ void Col2im::make_tables() {
     }
 }
 
-// (C, kernel elements, M) from (C, M, kernel elements).
+// Reorders weights from (C, M, kernel elements) to (C, kernel elements, M).
 void Col2im::put_in_order_of_y(const void *w, char *ordered) const {
     const auto size = convt_dtype_size(geometry_.w_dtype);
     const auto kernel = static_cast<std::size_t>(geometry_.kernel_volume()),
@@ -314,12 +315,12 @@ void Col2im::put_in_order_of_y(const void *w, char *ordered) const {
     }
 }
 
-// Of all output channels; in the order of y of a run, and a vector.
+// Returns the number of elements of the bias: all output channels or, in the order of y, a run and a vector.
 std::size_t Col2im::bias_elements() const {
     return static_cast<std::size_t>(store_ == Store::kPlanar ? geometry_.out_channels : run() + kernel_->lanes);
 }
 
-// In the type of the sums, over and over as far as bias_elements(); zeros without one.
+// Writes the bias in the type of the sums, repeated up to bias_elements(). Without a bias it writes zeros.
 void Col2im::bias_of(const void *b, void *bias) const {
     const std::size_t all = bias_elements() * convt_dtype_size(sum_dtype_);
     bias_of_channels(b, bias);
@@ -365,10 +366,10 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
     char *const columns = workspace + layer_bytes_ + margin;
     const AxisPlan &axis = axes_[strip_axis_];
     const bool planar = store_ == Store::kPlanar;
-    const std::int64_t row_bytes = row_ * position_stride() * size; // of each plane
+    const std::int64_t row_bytes = row_ * position_stride() * size; // in each plane
     const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_bytes,
                        planes = planar ? images_ * elements() : images_;
-    std::int64_t first = part.rows_begin, q_done = part.q_begin; // the first row held, up to where y is done
+    std::int64_t first = part.rows_begin, q_done = part.q_begin; // the first row held; the end of what is done of y
     for (std::int64_t begin = part.rows_begin; q_done < part.q_end;) {
         const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
         if (end > begin) {
@@ -376,7 +377,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
             Status status = multiply(plan, t, n, begin, end, columns + (begin - first) * row_bytes, workspace);
             if (!status) return status;
         }
-        // What all of whose rows are there.
+        // Add up the outputs all of whose rows are there.
         const std::int64_t q_end =
             end == part.rows_end ? part.q_end : std::clamp<std::int64_t>(end - axis.high + 1, q_done, part.q_end);
         if (q_end > q_done) add_up({n, first, part.rows_end - first, columns}, t, q_done, q_end, bias);
@@ -394,7 +395,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
     return Status();
 }
 
-// The columns of some rows. They go to `columns`.
+// Computes the columns of rows begin .. end - 1 and writes them to `columns`.
 Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t first_image, std::int64_t begin,
                         std::int64_t end, char *columns, char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
@@ -414,7 +415,7 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
     own.y_strides[own_p] = of_position;
     const auto *const x = static_cast<const char *>(t.x) + first_image * t.x_strides[0] * x_size;
 
-    // Whether the positions of a strip are those of one axis: rows run on where the one before them ends.
+    // The positions of a strip are one axis if each row begins where the row before it ends.
     std::int64_t step = last ? t.x_strides[w_at] : 1, extent = 1;
     bool runs_on = true;
     for (std::size_t a = 0; a <= strip_axis_; a++) {

@@ -1,16 +1,16 @@
-// Layers that waste too much elsewhere: few output channels on images too small or narrow for vectors along w, where kernels
-// would multiply many of the zeros around x. The kernel elements of each output channel become output channels of a 1x1 layer,
+// A matrix product and col2im, for layers that waste too much otherwise: few output channels on images too small or narrow for
+// vectors along w, where kernels would multiply many of the zeros around x. The kernel elements of each output channel become
+// output channels of a 1x1 layer, whose positions i are one row whatever the axes:
 //
 //     columns[m][k][i] = sum over c of x[c][i] * w[c][m][k]
 //
-// a matrix product, over all positions i in one row whatever the axes. Those columns that meet in an output position are then
-// added up (generators/col2im_generator.cpp), as they are in what is known as col2im. That goes strip by strip along the
-// outermost axis, so that only the columns of a strip are ever held, in cache. Threads take parts of y, or images, of their own,
-// each with strips of its own, unless those would be few or small: they then share each strip.
+// The columns that meet in an output position are then added up (generators/col2im_generator.cpp). Strips along the outermost
+// axis are computed one by one, so that only the columns of a strip are held, in cache. Threads take whole parts of y or whole
+// images. If those would be few or small, threads share each strip.
 //
-// Columns are planar, of one kernel element behind those of another, with the weights as they are. Where channels are last, and
-// weights constant, they may be those of one position side by side, in the order (kernel elements, output channels) in which rows
-// of y are (generators/col2im_channels_generator.cpp): then x is not transposed.
+// Columns are planar, a plane for each kernel element, with the weights as they are. If channels are last and weights constant,
+// the columns of one position may be side by side instead, in the order of rows of y: (kernel elements, output channels). Then
+// x is not transposed (generators/col2im_channels_generator.cpp).
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
 
@@ -39,31 +39,31 @@ class Col2im : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Of an axis: the position of its first tap in x, how many taps there are, the first one's kernel element, 0.
+    // A table of an axis has rows of: position of the first tap in x, number of taps, kernel element of the first tap, 0.
     using Table = std::vector<std::int32_t>;
 
-    // Positions of y along the strip axis, and the rows of x that they read.
+    // A range of positions of y along the strip axis, and the rows of x that they read.
     struct Part {
         std::int64_t q_begin, q_end, rows_begin, rows_end;
-        std::unique_ptr<SubPlan> last; // of the last strip, where that has fewer rows
+        std::unique_ptr<SubPlan> last; // plan of the last strip, if that has fewer rows
     };
 
     Col2im(const Geometry &geometry, const PlanSettings &settings, Store store);
     static bool may_take_channels(const Geometry &geometry);
-    bool may_hold(bool weights_at_run_time) const;    // the columns of a strip, and the weights of a run
-    bool takes_vectors(const Col2imVariant &v) const; // whether rows are long and dense enough for several at once
-    std::int64_t elements() const {
-        return geometry_.out_channels * geometry_.kernel_volume();
-    } // columns of a position
-    // Of columns in the order of y: elements of y between two positions, and what vectors of those read past a position's.
+    bool may_hold(bool weights_at_run_time) const;    // true if the columns of a strip, and a run's weights, fit
+    bool takes_vectors(const Col2imVariant &v) const; // true if rows are long and dense enough for several at once
+    // Returns the number of columns of a position.
+    std::int64_t elements() const { return geometry_.out_channels * geometry_.kernel_volume(); }
+    // For columns in the order of y. run(): elements of y between two positions. read_past(): the elements that vectors read
+    // past the columns of a position.
     std::int64_t run() const { return axes_[0].geometry.stride * geometry_.out_channels; }
     std::int64_t read_past() const;
-    std::int64_t position_stride() const { return store_ == Store::kPlanar ? 1 : elements(); } // of columns
+    std::int64_t position_stride() const { return store_ == Store::kPlanar ? 1 : elements(); } // between columns
     void plan_strips();
     void plan_parts();
     Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
     std::int64_t strips() const;
-    double estimated() const; // cycles
+    double estimated() const; // in cycles
     double cycles_to_add_planes() const;
     double cycles_to_add_runs() const;
     Geometry product(std::int64_t positions) const; // the 1x1 layer
@@ -78,9 +78,9 @@ class Col2im : public AlgorithmPlan {
                     char *workspace) const;
     Status multiply(const SubPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
                     std::int64_t end, char *columns, char *workspace) const;
-    // Positions q_begin..q_end-1 of y along the strip axis, of columns whose first row is first_row.
+    // Columns from row first_row on.
     struct Columns {
-        std::int64_t first_image, first_row, rows; // rows: that are held
+        std::int64_t first_image, first_row, rows; // rows: up to the end of the part; fewer may be held
         const char *data;
     };
     struct Outputs {
@@ -95,23 +95,24 @@ class Col2im : public AlgorithmPlan {
                   const char *bias) const;
 
     Geometry geometry_;
-    PlanSettings settings_; // of the 1x1 layer
-    Parallel parallel_;     // of the whole
+    PlanSettings settings_; // for the 1x1 layer
+    Parallel parallel_;     // for the whole algorithm
     int workers_ = 1;       // threads that take whole parts; 1: all share each strip
     convt_dtype sum_dtype_;
-    Store store_; // what of columns is dense: kernel elements and channels, or positions
+    Store store_; // the dense dimension of columns: kernel elements and channels, or positions
     const Col2imVariant *kernel_ = nullptr;
     std::array<AxisPlan, 3> axes_; // w, h, d
-    // Strips are of rows, positions of the outermost axis that has several in x; a row holds all positions of axes inside.
+    // Strips consist of rows, which are positions of the outermost axis along which x has several. A row holds all positions of
+    // the axes inside.
     std::size_t strip_axis_ = 0;
     std::int64_t row_ = 1;                        // positions of a row
-    std::int64_t strip_rows_ = 1, kept_rows_ = 0; // rows computed at a time, and kept from the strip before
-    std::int64_t images_ = 1;                     // computed at a time
+    std::int64_t strip_rows_ = 1, kept_rows_ = 0; // rows computed at a time; rows kept from the strip before
+    std::int64_t images_ = 1;                     // the number that is computed at a time
     std::vector<Part> parts_;
-    std::unique_ptr<SubPlan> whole_, single_; // of a whole strip, of a row along w alone
-    std::array<Table, 3> tables_;             // w: by residue; h and d: by output position, within x
+    std::unique_ptr<SubPlan> whole_, single_; // for a whole strip; for a row along w alone
+    std::array<Table, 3> tables_;             // w: by residue; h and d: by output position, with taps inside x only
     Block bias_;                              // of constant weights
-    std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two of a worker
+    std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two for each worker
 };
 
 } // namespace convtranspose

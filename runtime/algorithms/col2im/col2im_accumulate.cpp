@@ -1,4 +1,4 @@
-// How columns are added up: calls of the kernels, and what they are estimated to take.
+// Adding up columns: calls of the kernels, and estimates of the time that they take.
 #include <algorithm>
 
 #include "algorithms/col2im/col2im.h"
@@ -12,10 +12,12 @@ namespace convtranspose {
 
 namespace {
 
-// Of planes, for a vector of columns, and of y; of a single element of y, where its neighbours are of other residues.
+// Cycles with planar columns: for a vector of columns, for a vector of y, and for a single element of y whose neighbours belong
+// to other residues.
 constexpr double kCyclesPerTap = 4.5, kCyclesPerVector = 12, kCyclesPerElement = 1.5;
-constexpr double kNextVector = 0.55; // of what the first of several takes
-// Of runs likewise; for an element of x, and of y, where all of either is further away than the second-level cache.
+constexpr double kNextVector = 0.55; // each further vector, relative to the first
+// Cycles with columns in the order of y: for a vector of columns, for a vector of y, and for an element of x or of y if that
+// tensor is larger than the second-level cache.
 constexpr double kCyclesPerTapOfRun = 3.5, kCyclesPerRun = 6, kCyclesFromFar = 0.25, kCyclesToFar = 0.6;
 
 Buffer<2> table_buffer(const std::vector<std::int32_t> &table, std::int64_t first, std::int64_t count) {
@@ -92,7 +94,7 @@ void Col2im::add_up(const Columns &columns, const RunTensors &t, std::int64_t q_
     });
 }
 
-// Positions of y along an axis, outputs of which are begin..begin+extent-1.
+// Returns the outputs of positions q_begin .. q_end - 1 along an axis. Only the strip axis is divided.
 Col2im::Outputs Col2im::outputs(std::size_t a, std::int64_t q_begin, std::int64_t q_end) const {
     const AxisGeometry &axis = axes_[a].geometry;
     if (a != strip_axis_) return {0, axis.out};
@@ -115,7 +117,7 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
         in.set(static_cast<int>(a), a == strip_axis_ ? columns.first_row : 0, extent, stride);
         if (a < strip_axis_) stride *= extent;
     }
-    // Of w a vector more at either end; its q counts from 0 in a call.
+    // Along w the buffer has a vector more at either end, and q counts from 0 in each call.
     const std::int64_t held = strip_axis_ == 0 ? std::min(capacity, columns.rows) : in.dims[0].extent;
     const std::int64_t shift = strip_axis_ == 0 ? q_begin : 0;
     in.set(0, in.dims[0].min - shift - lanes, held + 2 * lanes, 1);
@@ -198,10 +200,10 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, std::int64_t 
               taps_d = table_buffer(tables_[2], d.begin, d.extent);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
     const std::int64_t y_offset = columns.first_image * t.y_strides[0] + h.begin * y_stride(1) + d.begin * y_stride(2);
-    // Where y has gaps between positions, each residue is a run of its own.
+    // If y has gaps between positions, each residue is a run of its own.
     const bool is_dense = y_stride(0) == channels;
-    // Taps t of position q meet columns q - t. `count` residues, from `first` on, of positions q..q+positions-1, which begin at
-    // output o and have the same taps.
+    // Computes `count` residues, from `first` on, of positions q .. q + positions - 1, which begin at output o and have the
+    // same taps. Tap t of position q reads column q - t.
     const std::int64_t least = in.dims[0].min, last = least + in.dims[0].extent - 1,
                        most_taps = ceil_div(w.kernel, w.stride);
     const auto call = [&](std::int64_t q, std::int64_t positions, std::int64_t first, std::int64_t count,
@@ -228,7 +230,8 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, std::int64_t 
                      number(ad.geometry.offset_step), number(run()), number(ah.geometry.kernel_step),
                      number(ad.geometry.kernel_step), number(taps), ah.max_count, ad.max_count, &out.raw);
     };
-    // Apart: positions of which not all residues are in y, or in this part; and those at either end, which have fewer taps.
+    // Some positions need calls of their own: those with residues outside of y or of this part, and those with fewer taps at
+    // either end.
     const std::int64_t end = along_w.begin + along_w.extent;
     for (std::int64_t o = along_w.begin; o < end;) {
         const std::int64_t q = (o + w.pad_begin) / w.stride, first = (o + w.pad_begin) % w.stride,

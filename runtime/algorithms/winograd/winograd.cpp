@@ -16,23 +16,27 @@ namespace convtranspose {
 namespace {
 
 constexpr int kMostTaps = 3;
-// Of a strip: positions that fill the tiles of kernels, and what is made of x and the products, which then stay near.
+// Limits of a strip: positions that fill the tiles of kernels; bytes of the transformed x and of the products, which then stay
+// near.
 constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
-constexpr std::int64_t kLeastChannels = 16; // a vector, of any ISA
-// Residues of long strides have too many, each a plan of its own.
+constexpr std::int64_t kLeastChannels = 16; // a vector of any ISA
+// Residues of long strides have more products than this, each of which needs a plan of its own.
 constexpr int kMostProducts = 512;
-// What follows is of an Emerald Rapids, f32, 13 layers. Estimates are not that exact: layers that were estimated at 0.62 to 0.95 of
-// the time without took 0.66 to 0.95.
+// This margin allows for errors of the estimates. The constants below are fitted to layers of f32
+// (docs/measurements/2026-11-26-algorithms.md).
 constexpr double kGain = 0.95;
-// For a vector that is made of x, and of y for each product of it.
+// Cycles that a vector takes: of the transformed x, of a product that y is made of, and of y.
 constexpr double kCyclesPerInput = 5, kCyclesPerProduct = 1.5, kCyclesPerOutput = 3;
-// Times as long as a layer of such a shape: operands are written just before, and come from the second-level cache.
+// Slowdown of a product relative to a layer of its shape, as its operands were just written and come from the second-level
+// cache.
 constexpr double kOfProducts = 1.1;
-// Weights of more than this are read anew for each strip, so many bytes a cycle, and fewer where they serve few positions.
+// Weights of more than kNearWeights bytes are read again for each strip, at so many bytes per cycle; the rate is lower if they
+// serve few positions.
 constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 32, kBytesPerCycleOfFew = 6;
 constexpr std::int64_t kFewPositions = 32;
 
-// Of a residue with so many taps: as sums of weights, and which of them the bias goes with, as both outputs have it once.
+// How a residue with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied with, and
+// the product that the bias is added to, which must be one that both outputs contain once.
 struct Products {
     int count, weights;
     double of_weights[4][kMostTaps];
@@ -78,7 +82,7 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
     axis.stride = geometry.stride;
     std::vector<std::vector<Entry>> of_residues;
     std::vector<Entry> all;
-    // All taps, whether or not a position meets them inside x: the packed weights serve every input size.
+    // All taps count, whether or not a position meets them inside x, so that the packed weights serve every input size.
     AxisGeometry endless = geometry;
     endless.in = endless.out = std::int64_t{1} << 40;
     for (std::int64_t r = 0; r < geometry.stride; r++) {
@@ -175,7 +179,7 @@ void Winograd::plan_strips() {
         images_ = std::min(ceil_div(wanted, of_image), geometry_.batch);
         while (geometry_.batch % images_ != 0) images_++;
     } else {
-        // An even number, for two threads; whatever the number of threads.
+        // The number is even, for two threads. It does not depend on the number of threads.
         const std::int64_t least = of_image >= 2 * kLeastPositions ? 1 : 0,
                            strips = std::max(of_image > wanted ? ceil_div(of_image, 2 * wanted) : 0, least) * 2;
         tiles_of_strip_ = ceil_div(h_.tiles, std::clamp<std::int64_t>(strips, 1, h_.tiles));
@@ -208,7 +212,8 @@ void Winograd::list_layers() {
     }
 }
 
-// Positions a multiple of a page apart meet in few sets of the first-level cache.
+// Returns the distance between positions of the transformed x, in elements. It avoids multiples of a page, which would meet in
+// few sets of the first-level cache.
 std::int64_t Winograd::pitch() const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     return geometry_.in_channels + (in_few_sets(geometry_.in_channels * size) ? 64 / size : 0);
@@ -291,7 +296,7 @@ Status Winograd::build(const LayerWeights &weights, const Planner &planner) {
     return Status();
 }
 
-// like: of the same shape, null for the first.
+// Plans the products of a layer. like: a plan of their shape, or null for the first.
 Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, const SubPlan *like, Layer *layer) const {
     const int of_w = weights_of(layer->count_w), all = weights_of(layer->count_h) * of_w;
     const int with_bias = kProducts[layer->count_h].with_bias * of_w + kProducts[layer->count_w].with_bias;
@@ -327,7 +332,7 @@ Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, cons
     return Status();
 }
 
-// Sums of taps, one of each pair of channels for each product of h and, innermost, of w. Returns whether all are finite.
+// Sums the taps of each pair of channels, for each product of h and, innermost, of w. Returns true if all sums are finite.
 template<typename T>
 bool Winograd::transform_weights(const Layer &layer, const T *w, void *transformed) const {
     const Products &h = kProducts[layer.count_h], &v = kProducts[layer.count_w];

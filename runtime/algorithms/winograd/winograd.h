@@ -1,7 +1,7 @@
-// Winograd's minimal filtering, F(2, r) (S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and S. Gray, Fast
-// Algorithms for Convolutional Neural Networks, 2016), of the residues of a transposed convolution. Along an axis, two neighbouring
-// positions q of a residue with two taps read three of x, and take three products instead of four; with three taps four instead of
-// six. With x[i] the first input position of the pair and w the residue's taps in the order of x:
+// Winograd's minimal filtering F(2, r), applied to the residues of a transposed convolution (S. Winograd, Arithmetic Complexity
+// of Computations, 1980; A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, 2016). Along an axis, two
+// neighbouring positions q of a residue with two taps need three products instead of four; with three taps, four instead of
+// six. x[i] is the first input position of the pair, and w the residue's taps in the order of x:
 //
 //   one tap     x[i] w0                  x[i+1] w0
 //   two taps    (x[i] - x[i+1]) w0       x[i+1] (w0 + w1)             (x[i+1] - x[i+2]) (-w1)
@@ -10,11 +10,9 @@
 //               (x[i+1] - x[i+2]) (-w0 + w1 - w2)/2                   (x[i+1] - x[i+3]) w2
 //               y0 = m0 + m1 + m2        y1 = m1 - m2 - m3
 //
-// Of two axes the factors are those of either axis after those of the other: 9 products for 16 of 2x2 taps. All residues of an axis
-// share what is made of x, which differs in where it begins alone. Each product is one of matrices, positions x input channels
-// times input channels x output channels, that the kernels of the channels family compute as a layer of one tap.
-//
-// Sums have other rounding errors than those of the definition, as differences and sums of x and w enter them: for those who asked.
+// For two axes, the transforms of one follow those of the other. Residues share the transformed x. Each product multiplies two
+// matrices, (positions, input channels) and (input channels, output channels), as a layer of one tap. The results round
+// differently from the definition, so the caller must allow the algorithm.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
 
@@ -42,36 +40,38 @@ class Winograd : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Start, distance, second (generators/winograd_input_generator.cpp).
+    // The columns are start, distance and second (generators/winograd_input_generator.cpp).
     static constexpr std::int32_t kEntryColumns = 3;
 
     struct Residue {
-        std::int64_t kernel_begin = 0;    // the element of its first tap: which residue it is, whatever the pads are
-        int count = 0;                    // of taps; 0: of an axis that there is not
-        std::vector<std::size_t> entries; // for each product
-        std::int64_t positions = 1;       // of y
+        std::int64_t kernel_begin = 0;    // element of its first tap; it names the residue whatever the pads are
+        int count = 0;                    // number of taps; 0: the axis does not exist
+        std::vector<std::size_t> entries; // one for each product
+        std::int64_t positions = 1;       // number of positions of y
     };
     struct Axis {
-        // Rows of kEntryColumns: what products take of x, of all residues, in order; and as text, if a kernel may have it built in.
+        // Rows of kEntryColumns: the parts of x that products of all residues take, in order. text: the same as text, for
+        // kernels that have them built in.
         std::vector<std::int32_t> entries = {0, 0, 0};
         std::string text = "none";
-        std::int32_t first = 0; // position of x that starts count from
+        std::int32_t first = 0; // position of x that starts are relative to
         std::vector<Residue> residues = {{0, 0, {0}, 1}};
-        std::int64_t tiles = 1; // of two positions of each residue; of no axis of one
+        std::int64_t tiles = 1; // of two positions of each residue; of one if the axis does not exist
         std::int64_t kernel = 1, kernel_step = 0, stride = 1;
 
         std::int64_t entry_count() const { return static_cast<std::int64_t>(entries.size()) / kEntryColumns; }
     };
-    // The weights of one residue of each axis.
+    // The plans for one residue of each axis.
     struct Layer {
         std::int64_t begin_h = 0, begin_w = 0;
         int count_h = 0, count_w = 0;
-        // One for each product of h and of w, of whole strips; the same of the last strip, if that has fewer positions.
+        // products: for whole strips, one plan for each sum of weights of h and, innermost, of w. rest: the same for the last
+        // strip, if that has fewer positions.
         std::vector<std::unique_ptr<SubPlan>> products, rest;
         WinogradOutputFunction output = nullptr;
     };
     struct Strip {
-        std::int64_t first_image = 0, first_tile = 0, tiles = 0; // of h
+        std::int64_t first_image = 0, first_tile = 0, tiles = 0; // tiles of h
     };
 
     Winograd(const Geometry &geometry, const PlanSettings &settings);
@@ -85,13 +85,13 @@ class Winograd : public AlgorithmPlan {
     Geometry product_geometry(std::int64_t positions) const;
     std::int64_t positions(std::int64_t tiles) const { return images_ * tiles * w_.tiles; }
     std::int64_t rest_tiles() const { return h_.tiles % tiles_of_strip_; }
-    double estimated() const; // cycles
+    double estimated() const; // in cycles
     Status plan_layer(const LayerWeights &weights, const Planner &planner, const SubPlan *like, Layer *layer) const;
     template<typename T>
     bool transform_weights(const Layer &layer, const T *w, void *transformed) const;
 
-    std::int64_t pitch() const;          // elements of what is made of x, from one position to the next
-    std::int64_t product_stride() const; // elements from one product to the next
+    std::int64_t pitch() const;          // elements between positions of the transformed x
+    std::int64_t product_stride() const; // elements between products
     std::uint64_t bytes_of_residue() const { return layer_bytes_ + product_bytes_; }
     std::uint64_t bytes_of_worker() const {
         return transformed_bytes_ + static_cast<std::uint64_t>(residues_at_once_) * bytes_of_residue();
@@ -104,16 +104,15 @@ class Winograd : public AlgorithmPlan {
                           const RunTensors &tensors) const;
 
     Geometry geometry_;
-    PlanSettings settings_; // of the layers
-    Parallel parallel_;     // of the whole
-    Axis h_, w_;            // outermost, innermost; of one axis the latter is none
+    PlanSettings settings_; // for the layers
+    Parallel parallel_;     // for the whole algorithm
+    Axis h_, w_;            // outermost, innermost; of one axis, w_ does not exist
     WinogradInputFunction input_ = nullptr;
-    std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // along h, of an image; images of a strip
-    int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each,
-    int residues_at_once_ =
-        1; // of which they then take whole residues, with products of their own; 1: share each product
+    std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // tiles of h; strips of an image; images of a strip
+    int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each strip
+    int residues_at_once_ = 1;  // residues of a shared strip that threads take whole; 1: they share each product
     std::vector<Layer> layers_; // of all residues of h and, innermost, of w
-    std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // of a worker
+    std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // the last two sizes are for a residue
 };
 
 } // namespace convtranspose

@@ -1,4 +1,4 @@
-// How Winograd's algorithm runs: strips, and calls of the kernels that transform x and y.
+// Runs of Winograd's algorithm: its strips, and calls of the kernels that transform x and y.
 #include <algorithm>
 #include <cstring>
 
@@ -9,13 +9,13 @@ namespace convtranspose {
 
 namespace {
 
-// Where one image of a tensor with channels last is, and its strides; of one axis, that is h.
+// The address and the strides of one image of a tensor with channels last. If there is one spatial axis, it is h.
 struct Image {
     char *data;
     std::int64_t h, w;
 };
 
-// Of so many positions, one after the other. (Those of a Shape would take memory.)
+// Returns the strides of positions that follow each other, each of `position` elements. A Shape would allocate memory.
 Strides rows(std::int64_t positions, std::int64_t position) {
     Strides strides(3);
     strides[0] = positions * position;
@@ -95,7 +95,7 @@ void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *tr
         std::memset(transformed, 0, static_cast<std::size_t>(transformed_bytes_));
         return;
     }
-    // For threads that share the strip, in parts.
+    // Threads that share the strip take parts of it.
     const Parallel parallel = workers_ > 1 ? Parallel() : parallel_;
     const std::int64_t parts = std::min<std::int64_t>(parallel.threads, strip.tiles);
     parallel.for_each(static_cast<std::size_t>(images_ * parts), [&](std::size_t index) {
@@ -119,7 +119,7 @@ void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *tr
     });
 }
 
-// In at most two parts along each axis: tiles of which y has both outputs, and one of which it has the first alone.
+// Divides each axis into at most two parts: tiles of which y has both outputs, and a tile of which y has only the first.
 void Winograd::transform_output(const Strip &strip, const Layer &layer, std::size_t rh, std::size_t rw,
                                 const char *products, const RunTensors &t) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
