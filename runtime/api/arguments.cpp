@@ -21,7 +21,7 @@ bool built_in(Isa isa) {
     return false;
 }
 
-// Whether there is a way to compute of that name.
+// Returns true if an algorithm or a kernel has that name.
 bool names_something(const std::string &name) {
     bool found = find_algorithm(name) != nullptr;
     for_each_kernel_table([&](const KernelTable &table) {
@@ -35,7 +35,7 @@ bool names_something(const DeviceTable &table, const std::string &name) {
                        [&](const DeviceVariant &v) { return name == v.name; });
 }
 
-// Kernels count the elements of a tensor, as far as they are spread in memory, with 32 bits.
+// Kernels index a tensor with 32 bits, gaps between its elements included.
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 
 Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
@@ -52,8 +52,8 @@ Status check_spread(const char *name, const Shape &shape, const std::int64_t *st
     return overflow(name, " spans ", span, " elements, may span at most ", kMostElements);
 }
 
-// Two elements of a tensor must not share memory. Whether they do is hard to say in general, and easy of what callers have:
-// sorted by stride, each axis must step over all that those before it span.
+// Checks that no two elements of a tensor share memory. That is hard to decide in general, so the rule is stricter: sorted by
+// stride, each axis must step over all that the axes before it span.
 Status check_no_overlap(const char *name, const Shape &shape, const Strides &strides) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < shape.size(); i++) {
@@ -72,7 +72,7 @@ Status check_no_overlap(const char *name, const Shape &shape, const Strides &str
     return Status();
 }
 
-// Weights that arrive with a run.
+// Checks weights that arrive with a run.
 Status check_run_weights(const convt_tensor *w, const convt_tensor *b, const Geometry &g) {
     Strides strides;
     if (!w) return invalid("w is missing: the plan was made without weights");
@@ -82,14 +82,14 @@ Status check_run_weights(const convt_tensor *w, const convt_tensor *b, const Geo
     return check_tensor("b", *b, g.b_dtype, {g.out_channels}, true, &strides);
 }
 
-// Scales and zero points that arrive with a run; *values: where they are kept.
+// Checks scales and zero points that arrive with a run, and keeps them in *values.
 Status check_run_quantization(const convt_quantization *quantization, const ProblemPlan &plan, const Geometry &g,
                               RunTensors *tensors, QuantizationValues *values) {
     if (!quantization) {
         if (g.quantized() && !plan.quantization()) {
             return invalid("quantization is missing: the plan was made without it");
         }
-        // Weights of the run are examined and packed with what was planned.
+        // Weights that arrive with the run are examined and packed with the planned quantization.
         if (plan.quantization() && plan.weights_at_run_time()) tensors->quantization = &*plan.quantization();
         return Status();
     }
@@ -104,7 +104,7 @@ Status check_run_quantization(const convt_quantization *quantization, const Prob
     return Status();
 }
 
-// Tensors in device memory are for plans on a device, as are streams.
+// Checks that tensors in device memory, and streams, are only given to plans on a device.
 Status check_memory(const ProblemPlan &plan, const convt_arguments &arguments) {
     const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
     for (const auto &[name, t] : {std::pair("x", x), {"w", w}, {"b", b}, {"residual", residual}, {"y", y}}) {
@@ -284,7 +284,7 @@ Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geom
     if (w && geometry.quantized() && !quantized) {
         return invalid("w is given without the problem's quantization, which it is packed with");
     }
-    // An empty w has nothing to read, but is still given.
+    // An empty w has nothing to read, but still counts as given.
     static const double nothing = 0;
     weights->w = w ? (w->data ? w->data : &nothing) : nullptr;
     weights->b = b ? b->data : nullptr;

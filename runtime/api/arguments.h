@@ -1,4 +1,4 @@
-// Checks of the caller's arguments, each of which names the argument, its value and the rule.
+// Checks of the caller's arguments. The message of each names the argument, its value and the rule.
 #ifndef CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
 #define CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
 
@@ -13,7 +13,7 @@
 
 namespace convtranspose {
 
-// A type's name; "unknown" for other numbers.
+// Returns the name of a type, or "unknown" for other numbers.
 const char *dtype_name(int dtype);
 
 // The ISAs whose kernels are linked, the best first.
@@ -26,25 +26,26 @@ struct IsasBuiltIn {
 };
 const IsasBuiltIn &isas_built_in();
 
-// The options for a plan on a device; *request is empty if they are for the CPU.
+// Reads the options for a plan on a device. *request stays empty if they are for the CPU.
 Status device_of(const convt_options *options, std::optional<DeviceRequest> *request);
-// Those for a plan on the CPU.
+// Reads the options for a plan on the CPU.
 Status settings_of(const convt_options *options, PlanSettings *settings);
 
-// Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides
-// holds its strides.
+// Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides receives
+// its strides.
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
                     Strides *strides);
 
-// Checks the problem, also against what kernels can count, and fills *geometry.
+// Checks the problem, also against the sizes that kernels can index, and fills *geometry.
 Status resolve_for_plan(const convt_problem &problem, Geometry *geometry);
-// The problem, held by value.
+// Returns the problem, held by value.
 Problem copy_of(const convt_problem &problem);
-// The weights that a plan is made with, checked; null data: they arrive with each run.
+// Checks the weights that a plan is made with. Null weights arrive with each run.
 Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, bool quantized,
                         LayerWeights *weights);
 
-// A run's tensors, checked against what was planned. *values: what arrives with the run, which *tensors refers to.
+// Checks a run's tensors against what was planned. *values keeps the quantization that arrives with the run; *tensors refers to
+// it.
 Status tensors_of(const ProblemPlan &plan, const Geometry &geometry, const convt_arguments &arguments,
                   RunTensors *tensors, QuantizationValues *values);
 

@@ -1,4 +1,4 @@
-// The C interface: it checks what the caller hands over, and keeps exceptions in.
+// The C interface. It checks what the caller hands over, and lets no exception out.
 #include "convtranspose/convtranspose.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 struct convt_plan {
     convtranspose::Geometry geometry;
-    convtranspose::Problem problem; // which reshaping resolves again
+    convtranspose::Problem problem; // reshaping resolves it again
     double macs = 0;
     std::unique_ptr<convtranspose::ProblemPlan> plan;
 };
@@ -51,7 +51,7 @@ Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
     return status ? plan->plan->run(tensors, arguments.workspace) : status;
 }
 
-// Number i of the kinds of devices whose component is linked. Null past the last.
+// Returns the i-th kind of device whose component is linked, or null past the last.
 const char *device_kind(std::size_t i) {
     for (const char *kind : {"cuda", "opencl"}) {
         if (find_device_table(kind) && i-- == 0) return kind;
@@ -119,7 +119,7 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         if (!device_status && (!falls_back || device_status.code() == CONVT_INVALID_ARGUMENT)) return device_status;
         convt_options on_cpu = options ? *options : convt_options{};
         if (on_cpu.device.name && std::strcmp(on_cpu.device.name, "cpu") != 0)
-            on_cpu.variant = nullptr; // it names a device's
+            on_cpu.variant = nullptr; // it names a device's kernel
         PlanSettings settings;
         status = settings_of(&on_cpu, &settings);
         QuantizationValues values;

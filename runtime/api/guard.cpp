@@ -10,7 +10,7 @@ namespace convtranspose {
 
 namespace {
 
-// Memory that needs no allocation and no destructor: reporting a failure cannot fail. A longer message is cut off.
+// This memory needs no allocation and no destructor, so that reporting a failure cannot fail. A longer message is cut off.
 CONVTRANSPOSE_THREAD_LOCAL char message[2048] = "";
 
 [[maybe_unused]] convt_status report(convt_status code, const char *begin, const char *end = "") {

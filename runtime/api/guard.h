@@ -1,4 +1,4 @@
-// Whatever happens inside a function of the C interface, it returns: exceptions become statuses, and messages.
+// The functions of the C interface always return. Exceptions become statuses and messages.
 #ifndef CONVTRANSPOSE_RUNTIME_API_GUARD_H_
 #define CONVTRANSPOSE_RUNTIME_API_GUARD_H_
 
@@ -8,11 +8,11 @@
 
 namespace convtranspose {
 
-const char *last_error(); // the message of the last failure on this thread
+const char *last_error(); // of the last failure on this thread
 convt_status report(const Status &status);
-convt_status report_caught(); // in the handler of an exception
+convt_status report_caught(); // call it in the handler of an exception
 
-// Runs body(), rounding to nearest, and turns what it throws into a status: nothing may leave a C function but by return.
+// Runs body(), rounding to nearest, and turns what it throws into a status: no exception may leave a C function.
 template<typename Body>
 convt_status guarded(const Body &body) noexcept {
     const FloatMode::Scope nearest(FloatMode::of_this_thread().to_nearest());
@@ -21,7 +21,7 @@ convt_status guarded(const Body &body) noexcept {
     return code;
 }
 
-// Returns what body() returns, or `otherwise` where that needs memory that is not to be had.
+// Returns what body() returns, or `otherwise` if that fails, for want of memory.
 template<typename T, typename Body>
 T guarded_or(T otherwise, const Body &body) noexcept {
     guarded([&] {

@@ -1,7 +1,7 @@
-// The CUDA driver, found at run time: nothing of CUDA is needed to build or link. Overrides what Halide's runtime asks of its
-// host: which context and stream, what to do with errors, where functions of the driver are.
+// The CUDA driver, which is found at run time, so that nothing of CUDA is needed to build or link. This file overrides what
+// Halide's runtime asks of its host: the context, the stream, the handling of errors, and where functions of the driver are.
 //
-// No standard library here, nor anything else that is compiled into every object that uses it: see device_table.h.
+// It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
 #include <HalideRuntimeCuda.h>
 #include <dlfcn.h>
 
@@ -14,13 +14,13 @@
 
 namespace convtranspose {
 
-// A context, retained or the caller's.
+// A device and its context, the primary one or the caller's.
 struct Device {
     int ordinal;
     void *context;
     bool is_primary;
     int multiprocessors;
-    bool has_kernels; // whether any may be loaded: until then Halide's runtime knows nothing of the driver
+    bool has_kernels; // true if kernels may be loaded; until then, Halide's runtime does not know the driver
     char name[256];
 };
 
@@ -51,9 +51,9 @@ struct Driver {
 
 constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76; // CU_DEVICE_ATTRIBUTE_...
 constexpr int kOutOfMemory = 2;                                // CUDA_ERROR_OUT_OF_MEMORY
-constexpr int kOldest = 70;                                    // compute capability that kernels are compiled for
-constexpr int kMaxRegisters = 0;                               // CU_JIT_MAX_REGISTERS
-// Kernels of 256 threads hold 64 sums in each: with 128 registers two blocks share a multiprocessor, and nothing is spilled.
+constexpr int kOldest = 70;      // least compute capability, which kernels are compiled for
+constexpr int kMaxRegisters = 0; // CU_JIT_MAX_REGISTERS
+// Kernels of 256 threads hold 64 sums in each. With 128 registers, two blocks share a multiprocessor, and nothing is spilled.
 constexpr std::uintptr_t kRegisters = 128;
 
 void *library() {
@@ -88,7 +88,7 @@ bool failed(const Driver &d, Result result, const char *what, DeviceError *error
     return true;
 }
 
-// The driver, started; null: there is none.
+// Returns the driver, started, or null if there is none.
 const Driver *driver(DeviceError *error) {
     static Driver d;
     static const bool found = library() && find_all(&d);
@@ -106,7 +106,7 @@ const Driver *driver(DeviceError *error) {
     return &d;
 }
 
-// Makes a context current, for as long as it lives.
+// Makes a context current for the lifetime of the object.
 class Current {
   public:
     Current(const Driver &d, const Device *device, DeviceError *error)
@@ -196,7 +196,7 @@ bool open(int index, void *context, Device **out, DeviceError *error) {
 
 int multiprocessors(const Device *device) { return device->multiprocessors; }
 
-bool has_f64(const Device *) { return true; } // as of any compute capability that is not older than kOldest
+bool has_f64(const Device *) { return true; } // true of every compute capability from kOldest on
 
 const char *name(const Device *device) { return device->name; }
 
@@ -225,7 +225,7 @@ void unwrap(Memory) {}
 bool upload(Device *device, void *stream, const void *from, Memory to, std::uint64_t bytes, DeviceError *error) {
     const Driver &d = *driver(error);
     const Current current(d, device, error);
-    // Of pageable memory it returns when it has taken the bytes, of page-locked memory before.
+    // The call returns once it has taken the bytes only if memory is pageable. For page-locked memory it returns before.
     return current && !failed(d, d.upload(to, from, bytes, stream), "cuMemcpyHtoDAsync", error) &&
            !failed(d, d.synchronize(stream), "cuStreamSynchronize", error);
 }
@@ -237,7 +237,7 @@ bool download(Device *device, void *stream, Memory from, void *to, std::uint64_t
            !failed(d, d.synchronize(stream), "cuStreamSynchronize", error);
 }
 
-// What a kernel's user context is.
+// The user context of a kernel.
 struct Call {
     Device *device;
     void *stream;
@@ -258,12 +258,12 @@ void close(Device *device) {
     DeviceError ignored;
     const Driver *const d = driver(&ignored);
     Call call = {device, nullptr, &ignored};
-    if (device->has_kernels) halide_device_release(&call, interface()); // unloads them
+    if (device->has_kernels) halide_device_release(&call, interface()); // unloads the kernels
     if (device->is_primary && d) d->primary_release(device->ordinal);
     std::free(device);
 }
 
-// Halide asks for a limit of 64 registers, whatever the kernel.
+// Loads a module with kRegisters. Halide would ask for a limit of 64 registers, whatever the kernel.
 Result load_module(void **module, const void *image, unsigned, int *, void **) {
     DeviceError ignored;
     const Driver *const d = driver(&ignored);
@@ -285,7 +285,7 @@ using convtranspose::Call;
 extern "C" {
 
 int halide_cuda_acquire_context(void *user_context, void **context, bool) {
-    // Without a call, Halide's runtime is being shut down.
+    // There is no call while Halide's runtime is being shut down.
     *context = user_context ? static_cast<Call *>(user_context)->device->context : nullptr;
     return 0;
 }

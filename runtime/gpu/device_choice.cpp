@@ -10,16 +10,16 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 65535;           // along the second and third axis of a grid
-constexpr std::int64_t kMostPositions = 2147480000;   // that a tile may be added to
-constexpr double kFmaPerCycle = 128;                  // of a multiprocessor, f32
-constexpr double kLaunch = 5000, kBytesPerCycle = 16; // of a launch; from memory, for each multiprocessor
+constexpr std::int64_t kMostBlocks = 65535;           // limit of the second and third axis of a grid
+constexpr std::int64_t kMostPositions = 2147480000;   // so that adding a tile does not overflow
+constexpr double kFmaPerCycle = 128;                  // per multiprocessor, f32
+constexpr double kLaunch = 5000, kBytesPerCycle = 16; // cycles per launch; bytes from memory per multiprocessor
 
 std::int64_t axis_product(const std::array<AxisPlan, 3> &axes, std::int64_t (*f)(const AxisPlan &)) {
     return f(axes[0]) * f(axes[1]) * f(axes[2]);
 }
 
-double terms_per_output(const std::array<AxisPlan, 3> &axes) { // on average over the residues
+double terms_per_output(const std::array<AxisPlan, 3> &axes) { // average over the residues
     double terms = 1;
     for (const AxisPlan &a : axes) terms *= a.taps / static_cast<double>(a.residues);
     return terms;
@@ -35,7 +35,7 @@ const DeviceVariant *find_combine(const DeviceTable &table, convt_dtype parts, c
 
 convt_dtype as_table(convt_dtype dtype) { return dtype == CONVT_S8 ? CONVT_U8 : dtype; }
 
-// What stands against the variant whatever is split.
+// Returns the reason why the variant cannot compute the problem, no matter how sums are split; no text: it can.
 UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestion &q) {
     const Geometry &g = *q.geometry;
     if (v.family == DeviceFamily::kCombine) return {"adds up what others compute"};
@@ -66,7 +66,7 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestio
     return {};
 }
 
-// Share of the FMA peak that a family reaches where there is enough to do.
+// Returns the share of the FMA peak that a family reaches if there is enough work.
 double efficiency(const DeviceVariant &v) {
     if (v.family == DeviceFamily::kFew) return 0.3;
     const double sums = static_cast<double>(v.tile_oc) * v.tile_p / v.threads;
@@ -101,7 +101,7 @@ double cost_each(const DeviceVariant &v, const DeviceQuestion &q) {
     const double outputs = static_cast<double>(g.batch * g.out_channels) *
                            static_cast<double>(axis_product(*q.axes, [](const AxisPlan &a) { return a.geometry.out; }));
     const double terms = terms_per_output(*q.axes) * static_cast<double>(g.in_channels_per_group());
-    // Neighbouring threads best write neighbouring elements.
+    // Neighbouring threads should write neighbouring elements.
     const bool neighbours = v.along_channels == g.y_channels_last();
     return outputs * (40 + terms * (neighbours ? 12 : 40)) / (kFmaPerCycle * q.multiprocessors);
 }
@@ -131,7 +131,7 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQ
                 choice.combine = find_combine(table, y, y);
                 if (!choice.combine) choice.unsupported = {"nothing that does the post-ops is built in"};
             }
-            // Sums in parts are stored as such, and then added up.
+            // If sums are split, their parts are stored and then added up by another kernel.
             const DeviceVariant *const adds_up = find_combine(table, sum, y);
             const std::int64_t chunks = each ? 1 : ceil_div(g.in_channels_per_group(), v.chunk);
             const std::int64_t y_elements = [&] {

@@ -1,4 +1,4 @@
-// Choosing a kernel for a device, and how many parts sums over input channels are split into.
+// The choice of a kernel for a device, and of the number of parts that its sums over input channels are split into.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
 
@@ -15,29 +15,30 @@ namespace convtranspose {
 
 struct DeviceChoice {
     const DeviceVariant *variant = nullptr;
-    const DeviceVariant *combine = nullptr; // adds up parts, and does post-ops; null: not needed
+    const DeviceVariant *combine = nullptr; // adds up parts and does post-ops; null: not needed
     int splits = 1;
     UnsupportedReason unsupported;
-    double cost = 0; // estimated cycles
+    double cost = 0; // in cycles, estimated
 };
 
-// What all variants are asked about a problem.
+// The properties of a problem and of a device that decide which variants can compute the problem, and how fast.
 struct DeviceQuestion {
     const Geometry *geometry = nullptr;
     const std::array<AxisPlan, 3> *axes = nullptr; // w, h, d
-    bool finite = true;                            // whether all weights are
-    bool fits_int8 = false;                        // whether quantized weights do, less their zero points
+    bool finite = true;                            // true if all weights are finite
+    bool fits_int8 = false;                        // true if quantized weights, less their zero points, fit in 8 bits
     int multiprocessors = 1;
-    bool has_f64 = true;       // whether the device computes with it
-    std::int64_t oc_tile = 0;  // of weights that are packed already; 0: none are
+    bool has_f64 = true;       // true if the device computes with f64
+    std::int64_t oc_tile = 0;  // of weights that are packed already; 0: there are none
     int block = 1;             // likewise: of input channels
-    bool dense_groups = false; // likewise: that they are packed with groups side by side
+    bool dense_groups = false; // likewise: true if groups are side by side
 };
 
-// In table order.
+// Returns a choice for each variant, in table order.
 std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQuestion &question);
 
-// Whether weights of the variant are packed with groups side by side, as one input and one output channel each allow.
+// Returns true if the variant's weights are packed with groups side by side, which takes one input and one output channel per
+// group.
 bool packs_groups(const DeviceVariant &variant, const Geometry &geometry);
 
 } // namespace convtranspose

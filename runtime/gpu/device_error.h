@@ -9,7 +9,7 @@
 
 namespace convtranspose {
 
-// Keeps the first error.
+// Stores an error, unless one is stored already.
 __attribute__((format(printf, 3, 4))) static inline void set_error(DeviceError *error, convt_status status,
                                                                    const char *format, ...) {
     if (error->status != CONVT_OK) return;

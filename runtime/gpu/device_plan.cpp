@@ -60,7 +60,7 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     for (const DeviceChoice &c : choices) {
         if (!request_.variant.empty() && request_.variant != c.variant->name) continue;
         if (c.unsupported.text) {
-            // Told where nothing can: what those for this type say.
+            // If nothing can compute the problem, the message quotes a kernel for this type.
             const bool of_type =
                 c.variant->family != DeviceFamily::kCombine &&
                 (c.variant->integers ? problem_.geometry.quantized() : c.variant->x_dtype == problem_.geometry.dtype);
@@ -108,8 +108,8 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     return make_tables(kernel);
 }
 
-// The choice that a tuning record names. Null: none does, or it cannot be used; *note says which, and is empty where there is no
-// record.
+// Returns the choice that a tuning record names, or null. *note quotes the record or says why it cannot be used; it is empty if
+// there is no record.
 const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, std::string *note) const {
     const TuningRecord *const record = device_tuning_record(request_.tuning, problem_.geometry, request_.table->kind,
                                                             device_->backend().name(device_->get()), note);
@@ -170,7 +170,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
                 }
                 const auto end = static_cast<std::int32_t>(elements.size() / kElementColumns);
                 kernel->most_elements = std::max<std::int64_t>(kernel->most_elements, end - first);
-                // Biases are of a class of taps where they take off what x's zero point adds.
+                // If biases contain the part of x's zero point, each class of taps has biases of its own.
                 const auto classes = [&](std::size_t a) { return static_cast<std::int32_t>(axes[a].classes.size()); };
                 const std::int32_t row_of_biases =
                     v.block > 1 ? (of_d[3] * classes(1) + of_h[3]) * classes(0) + of_w[3] : 0;
@@ -179,7 +179,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
             }
         }
     }
-    // The longest first, so that no block is left alone at the end.
+    // The longest parts come first, so that no block of threads is left alone at the end.
     std::stable_sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a[4] > b[4]; });
     const int splits = kernel->choice.splits;
     kernel->chunks = ceil_div(ceil_div(kernel->layout.ic, v.chunk), splits);
@@ -274,7 +274,7 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
     }
     WeightFacts facts;
     if (geometry.quantized()) {
-        // Sums that might not fit in 32 bits are for the CPU's reference.
+        // If sums might not fit in 32 bits, only the CPU's reference kernel can compute the layer.
         if (!w || !quantization) {
             return Status(CONVT_UNSUPPORTED, "quantized weights that arrive with each run: only on the CPU");
         }
@@ -318,7 +318,7 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
         p->request_.variant = forced;
         if (!status) return status;
     }
-    // What sums in parts need is allocated now, so that there is enough memory, or not, at planning time.
+    // Memory for sums in parts is allocated now, so that a lack of it shows when the layer is planned.
     if (p->kernel_.choice.splits > 1 && volume(geometry.y_shape)) {
         Workspace workspace;
         status = p->ensure(static_cast<std::uint64_t>(p->kernel_.choice.splits * volume(geometry.y_shape)) *

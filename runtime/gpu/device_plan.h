@@ -22,16 +22,16 @@
 namespace convtranspose {
 
 struct DeviceRequest {
-    const DeviceTable *table = nullptr; // what is built for the kind of device
+    const DeviceTable *table = nullptr; // the component for the kind of device
     int index = 0;
     void *context = nullptr;
-    std::string variant;            // forced; empty: by tuning record or cost
-    const Tuning *tuning = nullptr; // as PlanSettings has it
+    std::string variant;            // the variant to use; empty: by tuning record or cost
+    const Tuning *tuning = nullptr; // as in PlanSettings
 };
 
 class DevicePlan : public ProblemPlan {
   public:
-    // As LayerPlan::create().
+    // The arguments are those of LayerPlan::create().
     static Status create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                          const QuantizationValues *quantization, const LayerWeights &weights,
                          std::unique_ptr<ProblemPlan> *plan);
@@ -47,28 +47,28 @@ class DevicePlan : public ProblemPlan {
     const char *isa() const override { return device_->table().kind; }
     const char *variant() const override { return kernel_.choice.variant->name; }
     const char *algorithm() const override { return "direct"; }
-    const std::vector<const char *> &able() const override { return able_; } // by estimate
+    const std::vector<const char *> &able() const override { return able_; } // sorted by estimate
     const std::vector<const char *> &kernels() const override { return kernels_; }
     const std::string &key() const override { return key_; }
     const std::string &explanation() const override { return explanation_; }
 
   private:
-    // A variant for this problem: how weights are packed for it, and its tables of taps on the device.
+    // A variant for this problem, with the layout of its weights and its tables of taps on the device.
     struct Kernel {
         DeviceChoice choice;
         PackedLayout layout;
         std::array<std::int64_t, 3> taps_extent = {1, 1, 1}; // packed kernel extents
-        DeviceMemory elements, parts;                        // by residue
+        DeviceMemory elements, parts;                        // tables by residue
         std::int64_t element_count = 0, part_count = 0, most_elements = 0, chunks = 0;
-        std::array<DeviceMemory, 3> taps; // by output
+        std::array<DeviceMemory, 3> taps; // tables by output
     };
-    // Packed weights, biases, and of quantized layers factors.
+    // Packed weights and biases, and the factors of quantized layers.
     struct Weights {
         DeviceMemory w, bias, factors;
-        std::vector<std::int32_t> sums; // of 8-bit weights, by which x's zero point is taken off
+        std::vector<std::int32_t> sums; // of 8-bit weights, to subtract the part of x's zero point
         bool finite = true;
     };
-    // Where a run finds those.
+    // The addresses of weights that a run uses.
     struct Operands {
         std::uint64_t w = 0, bias = 0, factors = 0;
     };
@@ -77,9 +77,10 @@ class DevicePlan : public ProblemPlan {
         std::uint64_t memory = 0; // 0: there is none
         TensorStrides strides;
         std::int64_t span = 1; // elements from the first to the last
-        DeviceMemory wrapped;  // the caller's, if it is that
+        DeviceMemory wrapped;  // the caller's memory, if it is that
     };
-    // What a run needs beside those; of the stream that it was last used in, whose work may not have ended.
+    // The memory that a run needs besides those. It belongs to the stream that it was last used in, whose work may not have
+    // ended.
     struct Workspace {
         void *stream = nullptr;
         bool used = false;
@@ -118,13 +119,13 @@ class DevicePlan : public ProblemPlan {
     Allocator allocator_;
     std::shared_ptr<OpenDevice> device_;
     std::optional<QuantizationValues> quantization_;
-    bool fits_int8_ = false; // as DeviceQuestion has it
+    bool fits_int8_ = false; // as in DeviceQuestion
     Kernel kernel_;
-    // Weights that arrive with a run may hold an inf or a NaN, which only this one takes; no variant: not needed.
+    // The kernel for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
-    std::vector<char> bias_; // (M) of constant weights of quantized layers, whose scales may be those of a run
-    std::vector<const char *> able_, kernels_; // names; of the latter one
+    std::vector<char> bias_; // (M) of constant weights of quantized layers, as a run may bring its own scales
+    std::vector<const char *> able_, kernels_; // names; kernels_ has one
     std::string explanation_, key_;
 
     mutable Mutex mutex_;

@@ -1,4 +1,4 @@
-// A run of a plan on a device: tensors are put there, kernels get their arguments and are started.
+// A run of a plan on a device: it places tensors on the device, prepares the arguments of kernels, and starts them.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace convtranspose {
 
 namespace {
 
-// Elements from the first to the last.
+// Returns the number of elements from the first to the last.
 std::int64_t span_of(const Shape &shape, const Strides &strides) {
     std::int64_t last = 0;
     for (std::size_t i = 0; i < shape.size(); i++) last += (std::max<std::int64_t>(shape[i], 1) - 1) * strides[i];
@@ -25,7 +25,7 @@ bool is_dense(const Shape &shape, const Strides &strides) {
     return true;
 }
 
-// Copies rows along the last axis, which is dense on both sides; from or to has gaps.
+// Copies rows along the last axis, which is dense on both sides. One of the tensors has gaps between rows.
 void copy_rows(const Shape &shape, std::size_t size, const char *from, const Strides &from_strides, char *to,
                const Strides &to_strides) {
     std::vector<std::int64_t> at(shape.size(), 0);
@@ -75,7 +75,7 @@ void DevicePlan::add_weights(const Kernel &kernel, const Operands &operands, hal
     }
 }
 
-// What kernels read of the axes: tables of taps, and for each axis extents, strides and divisors.
+// Adds what kernels read about the axes: tables of taps, and for each axis extents, strides and divisors.
 void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) const {
     const DeviceVariant &v = *kernel.choice.variant;
     const PackedLayout &layout = kernel.layout;
@@ -133,7 +133,7 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});
     add_weights(kernel, operands, w_type, &a);
     a.add_buffer(operands.bias, sum_type, {q ? epilogue_of(layout, axes).bias_count() : layout.biases()});
-    // Floats have no factors.
+    // Floats have no factors, so another buffer takes their place.
     a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? 2 : 1});
     for (const AxisPlan &axis : axes) a.add(axis.geometry.in);
     a.add_all(x.strides.axes);
@@ -145,7 +145,7 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     a.add(y.span);
     a.add(g.batch);
     a.add(layout.ic);
-    const std::int64_t s8 = g.dtype == CONVT_S8 ? 128 : 0; // read as u8, with its sign flipped
+    const std::int64_t s8 = g.dtype == CONVT_S8 ? 128 : 0; // s8 is read as u8, with its sign bit flipped
     const OutputRange range = q ? output_range(*q, g) : OutputRange();
     a.add(s8);
     a.add(q ? q->x_zero_point + s8 : 0);
@@ -170,13 +170,13 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
     }
     axes[3] = {g.out_channels, parts.strides.c, residual.strides.c, y.strides.c};
     axes[4] = {g.batch, parts.strides.n, residual.strides.n, y.strides.n};
-    // Neighbouring threads write neighbouring elements.
+    // Neighbouring threads should write neighbouring elements.
     std::stable_sort(axes.begin(), axes.end(), [](const Axis &a, const Axis &b) {
         return (a.extent == 1 ? INT64_MAX : a.y) < (b.extent == 1 ? INT64_MAX : b.y);
     });
     KernelArguments a(device_->backend().interface());
     a.add_buffer(parts.memory, type_on_device(v.x_dtype), {parts.span});
-    const Placed &other = residual.memory ? residual : y; // not looked at where there is none
+    const Placed &other = residual.memory ? residual : y; // not read if there is none
     a.add_buffer(other.memory, type_on_device(v.y_dtype), {other.span});
     std::array<Divisor, 5> extents;
     for (std::size_t i = 0; i < 5; i++) extents[i] = Divisor(axes[i].extent);
@@ -196,7 +196,7 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
     return call(v.run, &a, stream);
 }
 
-// Puts a tensor on the device; of one in host memory the copy is the run's own. data: null: it is not copied.
+// Places a tensor on the device. A tensor in host memory is copied to memory of the run, unless data is null.
 Status DevicePlan::place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides,
                          std::size_t size, void *stream, Workspace *workspace, DeviceMemory *own,
                          Placed *placed) const {
@@ -257,7 +257,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
                        &workspace->residual, &residual);
     }
     if (status) {
-        const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else it is copied afterwards
+        const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else y is copied afterwards
         status = place(data, t.y_memory, g.y_shape, t.y_strides, size, stream, workspace, &workspace->y, &y);
     }
     if (!status) return status;
@@ -292,7 +292,7 @@ Status DevicePlan::run(const RunTensors &t, void * /*workspace*/) const {
     if (volume(problem_.geometry.y_shape) == 0) return Status();
     Workspace workspace;
     {
-        // One that this stream used: what it still does there comes first. Or one that was never used.
+        // Take a workspace that this stream used, as its earlier work there comes first, or one that was never used.
         const std::lock_guard<Mutex> lock(mutex_);
         auto found = std::find_if(free_.begin(), free_.end(),
                                   [&](const Workspace &w) { return !w.used || w.stream == t.stream; });

@@ -1,6 +1,7 @@
-// What a component of the library for a kind of device consists of: kernels, and calls of its driver. Its rows are generated
-// from cmake/variants_gpu.cmake. A component's own code and Halide's runtime for it are linked into one object whose only
-// symbol is its table (cmake/devices.cmake), so that a program may have other Halide kernels and runtimes of its own.
+// The contents of the library's component for a kind of device: kernels, and calls of the driver. The rows of the table are
+// generated from cmake/variants_gpu.cmake. The component's own code and Halide's runtime for it are linked into one object
+// whose only symbol is its table (cmake/devices.cmake), so that a program may have other Halide kernels and runtimes of its
+// own.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
 
@@ -15,48 +16,49 @@ namespace convtranspose {
 
 enum class DeviceFamily { kTiled, kFew, kEach, kCombine }; // schedules/gpu/gpu.h; gpu_combine_generator.cpp
 
-// The _argv function of a kernel: pointers to a user context and then to each argument.
+// The _argv function of a kernel. It takes pointers to a user context and then to each argument.
 using DeviceFunction = int (*)(void **arguments);
 
 struct DeviceVariant {
     const char *name; // family_dtype_tile
     DeviceFamily family;
     bool integers;                // quantized: x u8 or s8, w s16 or s8
-    bool along_channels;          // whether neighbouring threads read neighbouring channels of x
-    convt_dtype x_dtype, y_dtype; // kCombine: of the parts, and of y. u8 stands for s8 too.
+    bool along_channels;          // true: neighbouring threads read neighbouring channels of x
+    convt_dtype x_dtype, y_dtype; // kCombine: of the parts and of y; u8 stands for s8 too
     int tile_oc, tile_p;          // of a block of threads
-    int chunk;                    // of input channels
-    int block; // input channels that are multiplied together: 1, or 4 of integers, whose w is s8 then
+    int chunk;                    // a number of input channels
+    int block;                    // input channels multiplied together: 1, or 4 of integers with s8 w
     int threads;
     DeviceFunction run;
 };
 
-// Of a driver; null pointers where there is none.
+// An error of a driver. The status is CONVT_OK if there is none.
 struct DeviceError {
     convt_status status = CONVT_OK;
     char text[512] = {0};
 };
 
-struct Device; // an open one, with its context
+struct Device; // an open device, with its context
 
-// All return whether they succeeded, and if not say why. memory: as halide_buffer_t::device has it.
+// The calls of a driver. Those with a DeviceError return false (count: -1) and set it if they fail. memory: as in
+// halide_buffer_t::device.
 struct DeviceBackend {
-    int (*count)(DeviceError *error); // of devices; -1: failed
+    int (*count)(DeviceError *error); // number of devices; -1: failed
     bool (*describe)(int index, char *text, std::size_t size, DeviceError *error);
     bool (*open)(int index, void *context, Device **device, DeviceError *error);
     void (*close)(Device *device);
     int (*multiprocessors)(const Device *device);
     bool (*has_f64)(const Device *device);
-    const char *(*name)(const Device *device); // as describe() has it
+    const char *(*name)(const Device *device); // the text of describe()
     const halide_device_interface_t *(*interface)();
 
     bool (*allocate)(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error);
     void (*release)(Device *device, std::uint64_t memory);
-    // The caller's own memory.
+    // These two are for the caller's own memory.
     bool (*wrap)(Device *device, void *data, std::uint64_t *memory, DeviceError *error);
     void (*unwrap)(std::uint64_t memory);
 
-    // In a stream, after all that is in it; the host's memory may be changed or read when they return.
+    // These work in a stream, after all that is in it. When they return, the host's memory may be changed or read.
     bool (*upload)(Device *device, void *stream, const void *from, std::uint64_t to, std::uint64_t bytes,
                    DeviceError *error);
     bool (*download)(Device *device, void *stream, std::uint64_t from, void *to, std::uint64_t bytes,

@@ -1,4 +1,4 @@
-// Which kinds of devices are linked, and which devices are open.
+// The kinds of devices that are linked, and the devices that are open.
 #include <mutex>
 #include <vector>
 
@@ -17,7 +17,7 @@ struct Opened {
     std::shared_ptr<OpenDevice> kept;
 };
 
-// Never destroyed: drivers may be gone before the destructors of a program's own objects run.
+// It is never destroyed, as drivers may be gone before the destructors of a program's own objects run.
 struct Registry {
     Mutex mutex;
     std::vector<Opened> opened;

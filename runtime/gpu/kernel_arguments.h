@@ -12,10 +12,10 @@
 
 namespace convtranspose {
 
-// Columns of the tables that kernels by residue read (generators/gpu_conv_transpose.h).
+// The numbers of columns of the tables that kernels by residue read (generators/gpu_conv_transpose.h).
 constexpr std::size_t kElementColumns = 4, kPartColumns = 8;
 
-// n / value = (n * multiplier) >> shift for n < 2^31 and value > 0.
+// A divisor as kernels use it: n / value = (n * multiplier) >> shift for n < 2^31 and value > 0.
 struct Divisor {
     std::int32_t value = 1;
     std::uint32_t multiplier = 0;
@@ -37,7 +37,7 @@ class KernelArguments {
     KernelArguments(const KernelArguments &) = delete;
     KernelArguments &operator=(const KernelArguments &) = delete;
 
-    // A dense buffer.
+    // Adds a dense buffer.
     void add_buffer(std::uint64_t memory, halide_type_t type, std::initializer_list<std::int64_t> extents) {
         Buffer &b = buffers_[buffer_count_++];
         b.raw.device = memory;
@@ -68,7 +68,7 @@ class KernelArguments {
         put(d.multiplier);
         add(std::int64_t{d.shift});
     }
-    // Those of several axes: all values, all multipliers, all shifts.
+    // Adds the divisors of several axes: all values, then all multipliers, then all shifts.
     template<typename Range>
     void add_divisors(const Range &divisors) {
         for (const Divisor &d : divisors) add(std::int64_t{d.value});

@@ -1,4 +1,4 @@
-// Stands in for the component `cuda` in programs that do not link it.
+// This file stands in for the component `cuda` in programs that do not link it.
 #include "gpu/device_table.h"
 
 namespace convtranspose {

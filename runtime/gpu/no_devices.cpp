@@ -1,4 +1,4 @@
-// Stands in for plans on devices in a library that is built for none: no table of theirs is ever found.
+// This file stands in for plans on devices in a library that is built for none. No device table is ever found.
 #include "base/error.h"
 #include "gpu/device_plan.h"
 

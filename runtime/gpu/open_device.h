@@ -1,4 +1,4 @@
-// A device in use, and memory on it, released when nobody uses it any more.
+// A device in use, and memory on it. Both are released when nobody uses them any more.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
 
@@ -12,15 +12,15 @@
 
 namespace convtranspose {
 
-// The table of a kind of device; null: its component is not linked.
+// Returns the table of a kind of device, or null if its component is not linked.
 const DeviceTable *find_device_table(const std::string &kind);
 
 inline Status to_status(const DeviceError &error) { return Status(error.status, error.text); }
 
 class OpenDevice {
   public:
-    // Plans for the same device, and context, share one, and with it the kernels that the driver has compiled. Without a
-    // context of the caller's it is kept for plans to come.
+    // Opens a device. Plans for the same device and context share one, and with it the kernels that the driver has compiled. A
+    // device that is opened without a context of the caller's stays open for later plans.
     static Status open(const DeviceTable &table, int index, void *context, std::shared_ptr<OpenDevice> *out);
     ~OpenDevice() {
         if (device_) table_.backend->close(device_);
@@ -39,7 +39,7 @@ class OpenDevice {
     Device *device_ = nullptr;
 };
 
-// Memory of the library's own, or, wrapped, of the caller. Empty: none.
+// Memory on a device, the library's own or, if wrapped, the caller's. It may be empty.
 class DeviceMemory {
   public:
     DeviceMemory() = default;

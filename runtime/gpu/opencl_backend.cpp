@@ -1,7 +1,7 @@
-// OpenCL, found at run time: nothing of it is needed to build or link. Overrides what Halide's runtime asks of its host: which
-// context and queue, what to do with errors.
+// OpenCL, which is found at run time, so that nothing of it is needed to build or link. This file overrides what Halide's
+// runtime asks of its host: the context, the queue, and the handling of errors.
 //
-// No standard library here, nor anything else that is compiled into every object that uses it: see device_table.h.
+// It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
 #include <HalideRuntimeOpenCL.h>
 #include <dlfcn.h>
 
@@ -14,11 +14,11 @@
 
 namespace convtranspose {
 
-// A context with a queue of ours.
+// A context, with a queue of the library's own.
 struct Device {
     void *context, *queue;
     int multiprocessors;
-    bool has_kernels; // whether any may be loaded: until then Halide's runtime knows nothing of the driver
+    bool has_kernels; // true if kernels may be loaded; until then, Halide's runtime does not know the driver
     bool has_f64;
     char name[512];
 };
@@ -94,7 +94,7 @@ const Driver *driver(DeviceError *error) {
     return found ? &d : nullptr;
 }
 
-// The devices of all platforms, one after the other.
+// The devices of all platforms, one platform after the other.
 struct Devices {
     Handle platform[kMostDevices], device[kMostDevices];
     std::uint32_t count;
@@ -160,7 +160,7 @@ bool describe(int index, char *text, std::size_t size, DeviceError *error) {
     return d && nth(*d, index, &platform, &device, error) && describe_handle(*d, device, text, size, error);
 }
 
-// What a kernel's user context is.
+// The user context of a kernel.
 struct Call {
     Device *device;
     void *stream;
@@ -173,7 +173,7 @@ void close(Device *device) {
     DeviceError ignored;
     const Driver &d = *driver(&ignored);
     Call call = {device, nullptr, &ignored};
-    if (device->has_kernels) halide_device_release(&call, interface()); // unloads them
+    if (device->has_kernels) halide_device_release(&call, interface()); // unloads the kernels
     if (device->queue) d.release_queue(device->queue);
     if (device->context) d.release_context(device->context);
     std::free(device);
@@ -183,7 +183,7 @@ bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceEr
     Handle platform = nullptr, device = nullptr;
     Result result = 0;
     if (context) {
-        // The first device of the caller's context.
+        // The plan uses the first device of the caller's context.
         Handle devices[kMostDevices] = {nullptr};
         if (failed(d.context_info(context, kContextDevices, sizeof devices, devices, nullptr), "clGetContextInfo",
                    error) ||
@@ -199,7 +199,7 @@ bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceEr
         if (failed(result, "clCreateContext", error)) return false;
     }
     std::uint32_t units = 0;
-    std::uint64_t f64 = 0; // what it can do with it; an old device need not know the question
+    std::uint64_t f64 = 0; // its abilities with f64; an old device may not know the query
     if (!describe_handle(d, device, out->name, sizeof out->name, error) ||
         failed(d.device_info(device, kComputeUnits, sizeof units, &units, nullptr), "clGetDeviceInfo", error)) {
         return false;
@@ -232,7 +232,7 @@ bool has_f64(const Device *device) { return device->has_f64; }
 
 const char *name(const Device *device) { return device->name; }
 
-// What halide_buffer_t::device points to.
+// The object that halide_buffer_t::device points to.
 struct HalideMemory {
     std::uint64_t offset;
     Handle memory;

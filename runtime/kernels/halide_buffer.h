@@ -1,4 +1,4 @@
-// A Halide buffer over somebody's memory, as kernels take their tensors.
+// A Halide buffer over memory that belongs to somebody else, as kernels take their tensors.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
 
@@ -23,7 +23,7 @@ struct Buffer {
     }
 
     void set(int d, std::int64_t min, std::int64_t extent, std::int64_t stride) {
-        // The stride of a single position may be any number, and is of no use.
+        // The stride of an axis with one position may be any number; it is never used.
         const bool fits = stride == static_cast<std::int32_t>(stride);
         dims[d] = halide_dimension_t(static_cast<std::int32_t>(min), static_cast<std::int32_t>(extent),
                                      fits ? static_cast<std::int32_t>(stride) : 0);

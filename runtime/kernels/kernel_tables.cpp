@@ -25,7 +25,7 @@ struct Entry {
 struct Tables {
     std::array<Entry, 32> entries;
     std::atomic<std::size_t> count{0};
-    Mutex mutex; // of those that add
+    Mutex mutex; // held while a table is added
 
     Tables() {
         for (const KernelTable *const table : {&convt_float_kernels, &convt_quantized_kernels}) {
@@ -52,7 +52,7 @@ Status add_kernels(const KernelTable *table) {
     if (!table->version || std::strcmp(table->version, kernels_version()) != 0) {
         return Status(CONVT_UNSUPPORTED,
                       concat("kernels made from sources of version ", table->version ? table->version : "(none)",
-                             " do not fit this library, whose are ", kernels_version(), ": make them anew"));
+                             " do not fit this library, which has version ", kernels_version(), ": build them again"));
     }
     Tuning tuning;
     if (table->records) {
@@ -103,12 +103,12 @@ NarrowerTiles narrower_tiles(const Variant &v) {
     NarrowerTiles tiles;
     const bool of_rows = v.family == Family::kWide && v.tile_qh == 1 && v.stride_w != 0;
     if ((!of_rows && v.family != Family::kChannels) || v.built_in) return tiles;
-    // They stand together in a table.
+    // The variants of a family stand together in a table.
     const auto add = [&](const Variant &n) {
         const bool same = n.isa == v.isa && n.store == v.store && n.arithmetic == v.arithmetic && n.dtype == v.dtype &&
                           n.stride_w == v.stride_w && n.stride_h == v.stride_h && n.tile_oc == v.tile_oc &&
                           n.tile_qh == v.tile_qh && !n.built_in;
-        if (same && 4 * n.tile_q <= 3 * v.tile_q) tiles.add(n); // hardly narrower ones do not pay
+        if (same && 4 * n.tile_q <= 3 * v.tile_q) tiles.add(n); // tiles that are hardly narrower do not pay
     };
     for_each_kernel_table([&](const KernelTable &table) {
         const Variant *const begin = table.variants, *const end = begin + table.variant_count;
@@ -130,7 +130,7 @@ CopyOrder copy_order(const Variant &variant, convt_layout layout) {
 }
 
 Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block) {
-    if (isa == Isa::kAmx && arithmetic == Arithmetic::kInt8) isa = Isa::kAvx512Vnni; // whose copies are the same
+    if (isa == Isa::kAmx && arithmetic == Arithmetic::kInt8) isa = Isa::kAvx512Vnni; // they copy in the same way
     Copier found;
     for_each_kernel_table([&](const KernelTable &kernels) {
         for (std::size_t i = 0; i < kernels.copy_count; i++) {

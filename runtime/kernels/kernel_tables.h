@@ -1,4 +1,4 @@
-// The kernels that a program has: those that it links, and those that it adds while it runs.
+// The kernels of a program: those that it links, and those that it adds while it runs.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_KERNEL_TABLES_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_KERNEL_TABLES_H_
 
@@ -12,12 +12,12 @@
 
 namespace convtranspose {
 
-// Refused: a table of other sources than this library is of, one whose records cannot be read, and any past the last place.
-// The table must outlive its use. Added kernels are for plans made afterwards, from any thread.
+// Adds kernels for plans that are made afterwards, from any thread. The table must outlive its use. A table is refused if it is
+// made from other sources than this library, if its records cannot be read, or if there is no place left.
 Status add_kernels(const KernelTable *table);
 
-// Float, quantized, then those added, in order. Null past the last. tuning: those that come with the table; why: not empty if
-// they could not be read.
+// kernel_table() returns table i, or null past the last: float, quantized, then those added, in order. tuning_of_table()
+// returns the records that come with it; *why is set if they could not be read.
 const KernelTable *kernel_table(std::size_t i);
 const Tuning &tuning_of_table(std::size_t i, std::string *why);
 
@@ -27,12 +27,12 @@ void for_each_kernel_table(const F &f) {
     for (std::size_t i = 0; (table = kernel_table(i)) != nullptr; i++) f(*table);
 }
 
-// Kernels that differ from another in their tiles alone, which have as many channels and rows, and three quarters of the columns
-// or fewer: they take the same packed weights. For the end of a row that does not fill a tile.
+// The kernels that differ from another one only in their tiles, which have at most three quarters of its columns. They read the
+// same packed weights, and compute the end of a row that does not fill a tile.
 class NarrowerTiles {
   public:
     void add(const Variant &v);
-    // The narrowest of them with at least `columns`, if that is more than none; else null.
+    // Returns the narrowest of them with at least `columns` columns, or null if there is none or `columns` is 0.
     const Variant *holding(std::int64_t columns) const;
 
   private:
@@ -41,10 +41,10 @@ class NarrowerTiles {
 
 NarrowerTiles narrower_tiles(const Variant &v);
 
-// The order in which x has to be copied for a variant.
+// Returns the order in which x has to be copied for a variant.
 CopyOrder copy_order(const Variant &variant, convt_layout layout);
 
-// Kernels of an order of copying: for any extents, and for kCopyTile or more along w and along c1. Null: there is none.
+// The kernels that copy in some order: for any extents, and for at least kCopyTile along w and along c1. Null: there is none.
 struct Copier {
     CopyFunction any = nullptr, tiles = nullptr;
 };

@@ -13,11 +13,12 @@ namespace {
 
 constexpr std::int64_t kTakenApartBytes = 16 << 10;
 
-// F16 and Bf16 are types to store: zero is all its bits zero, and whether it is finite shows in f32.
+// The type to compute with. F16 and Bf16 only store numbers: their zero has no bit set, and f32 shows whether they are finite.
 template<typename Sum>
 using Computed = std::conditional_t<std::is_same_v<Sum, F16> || std::is_same_v<Sum, Bf16>, float, Sum>;
 
-// Becomes and stays NaN with the first inf or NaN: x * 0 is 0 for any other. Of several sums, none of which waits for another.
+// Checks for infinities and NaNs: x * 0 is NaN for those and 0 for all others. There are several sums, so that none waits for
+// another.
 template<typename Sum>
 class FiniteCheck {
   public:
@@ -37,7 +38,7 @@ class FiniteCheck {
     Computed<Sum> sums_[kSums] = {};
 };
 
-// Where each packed tap is among the kernel elements of a pair of channels, in elements.
+// Returns where each packed tap is among the kernel elements of a pair of channels, in elements.
 std::vector<std::int64_t> tap_offsets(const PackedLayout &p, const std::array<AxisPlan, 3> &axes,
                                       const WeightsView &w) {
     std::vector<std::int64_t> offsets;
@@ -53,11 +54,11 @@ std::vector<std::int64_t> tap_offsets(const PackedLayout &p, const std::array<Ax
     return offsets;
 }
 
-// to[i * kBlock] = from[i * stride] for i below `filled`, then zeros up to `tile`.
+// Sets to[i * kBlock] = from[i * stride] for i < filled, then zeros up to `tile`.
 template<int kBlock, typename Stored, typename Operand>
 void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::int64_t tile, Operand *to) {
     std::int64_t i = 0;
-    for (; i + 4 <= filled; i += 4, from += 4 * stride) { // all loads first: stores might change what the others read
+    for (; i + 4 <= filled; i += 4, from += 4 * stride) { // all loads come first: stores might change what they read
         const Stored a = from[0], b = from[stride], c = from[2 * stride], d = from[3 * stride];
         to[i * kBlock] = static_cast<Operand>(a);
         to[(i + 1) * kBlock] = static_cast<Operand>(b);
@@ -68,7 +69,7 @@ void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::i
     for (; i < tile; i++) to[i * kBlock] = Operand();
 }
 
-// kBlock: layout.block.
+// Packs floats. kBlock is layout.block.
 template<typename Stored, int kBlock = 1, typename Operand, typename Sum>
 bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const WeightsView &w, const void *bias,
           Operand *w_out, Sum *bias_out) {
@@ -80,8 +81,8 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     const std::int64_t all_ic = p.blocks() * kBlock; // with the zeros that fill up blocks
     const std::int64_t taps_of_plane = p.taps[0] * p.taps[1];
     const std::vector<std::int64_t> offsets = tap_offsets(p, axes, w);
-    // As many input channels at a time as stay in the first-level cache while their taps are taken apart: all taps of a
-    // pair of channels share cache lines, and a tap's channels are written side by side.
+    // So many input channels are packed at a time that they stay in the first-level cache: all taps of a pair of channels share
+    // cache lines, but the channels of a tap are written side by side.
     const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
     const std::int64_t at_a_time =
         std::max<std::int64_t>(kTakenApartBytes / std::max<std::int64_t>(bytes, 1) / kBlock * kBlock, kBlock);
@@ -151,7 +152,7 @@ void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, c
                                                    axes[1].elements[static_cast<std::size_t>(h)] * w.k[1];
                         Packed *to = to_channel + d * plane_stride + h * p.taps[0] * tap_stride;
                         for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride, sum += tile) {
-                            // A block is of channels, or of two taps; those past the last are zeros.
+                            // A block holds channels or two taps. Those past the last are zeros.
                             const std::int64_t c = p.pairs_taps ? 0 : ic;
                             const std::int64_t tap = p.pairs_taps ? 2 * v + ic : v;
                             const std::int64_t element = axes[0].elements[static_cast<std::size_t>(tap)];
@@ -175,7 +176,7 @@ void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, c
     }
 }
 
-// An element of what is packed as the type of the sums, as the type that it was: exactly.
+// Converts an element that is packed as the type of the sums back to its own type, exactly.
 void narrow_back(const void *packed, std::int64_t from, convt_dtype dtype, void *w_out, std::int64_t to) {
     switch (dtype) {
     case CONVT_F16: static_cast<F16 *>(w_out)[to] = to_f16(static_cast<const float *>(packed)[from]); break;
@@ -266,7 +267,8 @@ void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, 
                 const std::int64_t from = g * group_stride + oc / tile * tile_stride + ic / p.block * block_stride +
                                           oc % tile * p.block + ic % p.block;
                 const std::int64_t to = (g * p.ic + ic) * w.c + oc * w.m;
-                const std::int64_t taps_w = static_cast<std::int64_t>(axes[0].elements.size()); // singly, if in pairs
+                const std::int64_t taps_w =
+                    static_cast<std::int64_t>(axes[0].elements.size()); // single taps, even if they are paired
                 for (std::int64_t t = 0; t < taps_w * p.taps[1] * p.taps[2]; t++) {
                     const std::int64_t v = t % taps_w, h = t / taps_w % p.taps[1], d = t / taps_w / p.taps[1];
                     if (axes[0].elements[static_cast<std::size_t>(v)] < 0) continue;
@@ -299,7 +301,7 @@ void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &ax
     const std::int64_t per_group = e.biases / layout.groups();
     const bool real = geometry.y_dtype == CONVT_F32;
 
-    // The bias alone, for each class. Channels past the last have none, and no factor.
+    // Write the bias alone for each class. Channels past the last have no bias and no factor.
     for (std::int64_t i = 0; i < e.biases; i++) {
         const std::int64_t g = i / per_group, oc = i % per_group, m = g * layout.oc + oc;
         const bool exists = g < layout.group && oc < layout.oc;

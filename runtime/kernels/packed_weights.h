@@ -1,4 +1,4 @@
-// Weights and bias in the order in which the kernels read them, as the operands of their arithmetic.
+// Packing of weights and biases into the order in which kernels read them, as operands of their arithmetic.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
 
@@ -12,18 +12,18 @@
 
 namespace convtranspose {
 
-// Weights of up to three spatial axes in the caller's memory. Strides in elements.
+// Weights of up to three spatial axes in the caller's memory. Strides are in elements.
 struct WeightsView {
     const void *data = nullptr;
     std::int64_t c = 0, m = 0;                 // strides of (C, M/group)
     std::array<std::int64_t, 3> k = {0, 0, 0}; // of kernel w, h, d
 };
 
-// oc_tile > 0: w as [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block], bias as [group][oc]; with
-// taps_inside as [group][oc tile][tap d][ic / block][tap h][tap w][oc in tile][ic in block].
-// oc_tile = 0 (one input and one output channel per group): w as [tap d][tap h][tap w][group], bias as [group].
-// Channels (or groups) past the last are zeros up to a whole tile, or block. With pairs of taps in place of blocks of input
-// channels, of which there is one, a tap along w is such a pair, and oc_tile = 0 makes w [tap d][tap h][tap w][group][2].
+// If oc_tile > 0, w is [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block] or, with taps_inside,
+// [group][oc tile][tap d][ic / block][tap h][tap w][oc in tile][ic in block], and the bias is [group][oc]. If oc_tile = 0 (one
+// input and one output channel per group), w is [tap d][tap h][tap w][group] and the bias [group]. Tiles and blocks are filled
+// up with zeros. With pairs_taps, two taps along w are a block, as there is one input channel; w is
+// [tap d][tap h][tap w][group][2] if oc_tile = 0.
 struct PackedLayout {
     Arithmetic arithmetic = Arithmetic::kFloat;
     std::int64_t block = 1;
@@ -42,7 +42,7 @@ struct PackedLayout {
     std::int64_t groups() const { return oc_tile ? group : (group + group_tile - 1) / group_tile * group_tile; }
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
-    // Elements from one to the next: input channel (or block of them), tap of w, tap of d, tile, group.
+    // The strides, in elements: of an input channel (or a block of them), of a tap of w, of a tap of d, of a tile, of a group.
     std::int64_t block_stride() const { return oc_tile * block * (taps_inside ? taps[0] * taps[1] : 1); }
     std::int64_t tap_stride() const {
         return block * (!oc_tile ? groups() : taps_inside ? oc_tile : blocks() * oc_tile);
@@ -54,28 +54,28 @@ struct PackedLayout {
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
 };
 
-// How a variant wants weights packed: the tiles of a layout, the rest of which is the problem's.
+// Returns the members of a layout that a variant decides. The others are the problem's.
 PackedLayout packing_of(const Variant &variant);
-bool same_packing(const PackedLayout &a, const PackedLayout &b); // of those tiles
+bool same_packing(const PackedLayout &a, const PackedLayout &b); // compares those members
 
-// Packs into w_out (layout.weights() elements of the sum type, or of bf16) and bias_out (layout.biases() of the sum type); bias
-// may be null (zeros).
-// Returns whether all weights are finite.
+// Packs weights into w_out, layout.weights() elements of the sum type or of bf16, and the bias into bias_out, layout.biases()
+// elements of the sum type; a null bias becomes zeros. Returns true if all weights are finite.
 bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                   const WeightsView &w, const void *bias, void *w_out, void *bias_out);
 
-// For integer arithmetic: the weights less their zero points, and for int8 their sums over the input channels, which are
-// [tap d][tap h][tap w][biases()].
+// Packs weights for integer arithmetic: they are stored less their zero points. For int8, their sums over the input channels
+// are stored too, as [tap d][tap h][tap w][biases()].
 void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
                     const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out);
 
-// Takes either back, exactly: w_out is the caller's memory that w described. dtype: as it was packed from, of floats; q: null
-// for those.
+// Unpacks either kind, exactly. w_out: the caller's memory, which w describes. dtype: the type of floats before they were
+// packed. q: null for floats.
 void unpack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                     const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out);
 
-// What else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of taps, then factors.
-// bias is [class d][class h][class w][biases()] for int8, [biases()] for int16, s32; factors [kFactorColumns][biases()], f32.
+// The layout of what else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of taps,
+// then factors. Biases are s32, [class d][class h][class w][biases()] for int8 and [biases()] for int16. Factors are f32,
+// [kFactorColumns][biases()].
 struct EpilogueLayout {
     std::array<std::int64_t, 3> classes = {1, 1, 1}; // w, h, d; all 1 for int16
     std::int64_t biases = 0;
@@ -85,7 +85,8 @@ struct EpilogueLayout {
 };
 EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes);
 
-// bias: (M) of the problem's b_dtype, or null. sums: made by pack_quantized(); int8 only. out: EpilogueLayout::bytes().
+// Writes EpilogueLayout::bytes() bytes to `out`. bias: (M) of the problem's b_dtype, or null. sums: from pack_quantized(), int8
+// only.
 void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
                    const QuantizationValues &q, const std::int32_t *sums, const void *bias, void *out);
 

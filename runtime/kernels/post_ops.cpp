@@ -11,7 +11,7 @@ namespace convtranspose {
 
 namespace {
 
-// Axes that run on where the one inside them ends become one; the innermost one is dense.
+// Joins axes that continue where the axis inside them ends. The innermost axis of the result is dense.
 void merge(PostOpsBox *box) {
     PostOpsBox merged;
     merged.axes[merged.count++] = {1, 1, 1};

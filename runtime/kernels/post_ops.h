@@ -1,4 +1,4 @@
-// What follows the convolution, applied to pieces of y while they are in the cache.
+// Post-ops: the operations that follow the convolution. They are applied to pieces of y while these are in the cache.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 
@@ -11,19 +11,19 @@
 
 namespace convtranspose {
 
-// What a problem's post-ops come to: a kernel and its numbers. Null: there are none.
+// The kernel and the numbers for the post-ops of a problem. run is null if there are none.
 struct PostOpsCall {
     PostOpsFunction run = nullptr;
     float alpha = 0, beta = 0;
-    convt_dtype dtype = CONVT_F32; // of y
+    convt_dtype dtype = CONVT_F32; // type of y
 };
 
 inline bool has_post_ops(const convt_post_ops &p) { return p.adds_residual || p.activation != CONVT_NO_ACTIVATION; }
 
-// CONVT_UNSUPPORTED if no such kernel is built in for the ISA.
+// Returns CONVT_UNSUPPORTED if no kernel for the post-ops is built in for the ISA.
 Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops);
 
-// A box of y, of any number of axes up to eight, innermost first. Strides in elements.
+// A box of y with up to eight axes, innermost first. Strides are in elements.
 struct PostOpsBox {
     struct Axis {
         std::int64_t extent, y_stride, residual_stride;
@@ -39,7 +39,7 @@ struct PostOpsBox {
     }
 };
 
-// residual: null if none is added.
+// Applies the post-ops to a box of y. residual: null if none is added.
 void run_post_ops(const PostOpsCall &post_ops, PostOpsBox box, void *y, const void *residual);
 
 } // namespace convtranspose

@@ -16,7 +16,7 @@ namespace convtranspose {
 
 namespace {
 
-// One line: an object. Its strings and numbers are kept as text; what an array or an object holds is passed over.
+// Reads one line that holds an object. Strings and numbers are kept as text, arrays and objects are skipped.
 class LineReader {
   public:
     explicit LineReader(std::string_view line) : rest_(line) {}
@@ -54,7 +54,7 @@ class LineReader {
         while (!rest_.empty() && rest_[0] != '"') {
             char c = rest_[0];
             rest_.remove_prefix(1);
-            if (c == '\\') { // names of CPUs and variants need no other escapes: what has one is kept as it is written
+            if (c == '\\') { // names of CPUs and variants need no other escapes; others are kept as written
                 if (rest_.empty()) return false;
                 c = rest_[0];
                 rest_.remove_prefix(1);
@@ -77,7 +77,7 @@ class LineReader {
         return !text->empty();
     }
 
-    // To the bracket that closes the one that is next.
+    // Skips everything up to the bracket that closes the next one.
     bool pass_over(std::string *text) {
         int depth = 0;
         do {
@@ -172,7 +172,7 @@ Status read_file(const char *path, std::string *text) {
 
 struct FromEnvironment {
     Tuning tuning;
-    std::string why; // it could not be used
+    std::string why; // the reason if it could not be used
 
     FromEnvironment() {
         const char *const path = std::getenv("CONVTRANSPOSE_TUNING");
@@ -184,7 +184,7 @@ struct FromEnvironment {
     }
 };
 
-// Those of `tuning`, or if that is null of the environment.
+// Returns `tuning`, or the records of the environment if that is null.
 const Tuning &given_or_environment(const Tuning *tuning, std::string *why) {
     static Once<FromEnvironment> once;
     const FromEnvironment &environment = once.get([] { return FromEnvironment(); });
@@ -226,7 +226,7 @@ std::string tuning_key(const Geometry &g) {
         key << name;
         for (std::size_t a = 0; a < g.axes.size(); a++) key << (a ? "x" : "") << value(g.axes[a]);
     };
-    // The extent of y settles the padding at the end; where it is beyond all products, that is output_padding.
+    // The extent of y determines the padding at the end. If y reaches beyond all products, the rest is output_padding.
     const auto pad_end = [](const AxisGeometry &a) {
         return (a.in - 1) * a.stride + (a.kernel - 1) * a.dilation + 1 - a.pad_begin - a.out;
     };

@@ -50,7 +50,7 @@ Status HostPlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> 
     return status;
 }
 
-// Whether the axes that are not among the dimensions have one position each.
+// Returns true if the axes that are not in dimensions_ have one position each.
 bool HostPlan::others_are_units(const Geometry &geometry) const {
     const std::size_t first = geometry.dimensions().first_axis;
     for (std::size_t a = 0; a < geometry.axes.size(); a++) {
@@ -60,7 +60,8 @@ bool HostPlan::others_are_units(const Geometry &geometry) const {
     return true;
 }
 
-// Whether x or y, channels first, have gaps between positions of the last axis that is left: kernels read and write its rows densely.
+// Returns true if channels are first and x or y has gaps between positions of the last axis in dimensions_. Kernels read and
+// write rows of that axis densely.
 bool HostPlan::has_gaps_in_rows(const RunTensors &t) const {
     const std::size_t last = dimensions_.back();
     if (geometry_.layout != CONVT_CHANNELS_FIRST || last + 1 == geometry_.x_shape.size()) return false;
@@ -70,14 +71,14 @@ bool HostPlan::has_gaps_in_rows(const RunTensors &t) const {
     return in_x || in_y;
 }
 
-// The plan for such views, with the settings and weights of the other. Threads that race to make it each make one.
+// Returns the plan for such views, which has the settings and weights of the other. Threads that race to make it make one each.
 Status HostPlan::plan_with_gaps(const LayerPlan **made) const {
     LayerPlan *known = with_gaps_.load(std::memory_order_acquire);
     if (!known) {
         std::vector<std::size_t> all(geometry_.x_shape.size());
         std::iota(all.begin(), all.end(), std::size_t{0});
         PlanSettings settings = layer_->settings();
-        settings.variant.clear(); // a kernel that was asked for may be unable to
+        settings.variant.clear(); // a kernel that was named may not support the layer
         const std::optional<QuantizationValues> &q = layer_->quantization();
         std::unique_ptr<LayerPlan> own;
         Status status =

@@ -1,4 +1,4 @@
-// A plan for a problem on the CPU: the plan of its layer without unit axes, and what views of x and y with other dimensions need.
+// The plan of a problem on the CPU: the plan of its layer without unit axes, and one for views of x and y that need all axes.
 #ifndef CONVTRANSPOSE_RUNTIME_PLAN_HOST_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PLAN_HOST_PLAN_H_
 
@@ -13,7 +13,7 @@ namespace convtranspose {
 
 class HostPlan : public ProblemPlan {
   public:
-    // As LayerPlan::create().
+    // The arguments are those of LayerPlan::create().
     static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                          const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan);
     ~HostPlan() override { delete with_gaps_.load(); }
@@ -48,10 +48,11 @@ class HostPlan : public ProblemPlan {
 
     const Geometry geometry_;
     std::unique_ptr<LayerPlan> layer_;
-    std::vector<std::size_t> dimensions_; // of x and y, that layer_ is for: without unit axes
-    // Where those are not all, and weights are constant: as they came, for an input size that has more along the other axes.
+    std::vector<std::size_t> dimensions_; // those of x and y that layer_ has, without unit axes
+    // The weights as they were given, if they are constant and dimensions_ are not all: another input size may need the other
+    // axes.
     std::shared_ptr<const KeptWeights> kept_;
-    // The plan with all dimensions, made by the first run of a view that has gaps along the last axis that is left.
+    // The plan with all dimensions. The first run of a view with gaps along the last axis in dimensions_ makes it.
     mutable std::atomic<LayerPlan *> with_gaps_{nullptr};
 };
 

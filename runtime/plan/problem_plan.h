@@ -1,4 +1,4 @@
-// A plan as the C interface holds it, on the CPU or on a device.
+// The plan that the C interface holds, on the CPU or on a device.
 #ifndef CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
 
@@ -18,10 +18,10 @@ class ProblemPlan {
   public:
     virtual ~ProblemPlan() = default;
 
-    // For the same weights, with other extents of x.
+    // Plans the problem for other extents of x, with the same weights.
     virtual Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const = 0;
-    // The tensors are checked, and have all dimensions of the problem. workspace: workspace_bytes() bytes of host memory aligned to
-    // 64; null: the plan's own.
+    // Runs the plan. The tensors are checked, and have all dimensions of the problem. workspace: workspace_bytes() bytes of
+    // host memory, aligned to 64; null: the plan's own.
     virtual Status run(const RunTensors &tensors, void *workspace) const = 0;
 
     virtual bool weights_at_run_time() const = 0;
@@ -35,7 +35,7 @@ class ProblemPlan {
     virtual const char *algorithm() const = 0;
     virtual const std::vector<const char *> &able() const = 0;    // names of what can compute the problem
     virtual const std::vector<const char *> &kernels() const = 0; // names of all kernels that a run may call
-    virtual const std::string &key() const = 0;                   // by which tuning records know the problem
+    virtual const std::string &key() const = 0;                   // names the problem in tuning records
     virtual const std::string &explanation() const = 0;
 };
 
