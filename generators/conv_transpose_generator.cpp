@@ -33,12 +33,13 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     GeneratorParam<int> tile_q{"tile_q", 1};
     GeneratorParam<int> tile_qh{"tile_qh", 1};
 
-    // Kernels for one layer (kernel_contract/kernel_table.h: BuiltIn): what of it is built in; 0, or nothing, is known at run time only.
+    // The parts of a layer that are built into a kernel for it alone (kernel_contract/kernel_table.h: BuiltIn); 0, or nothing, is known at run
+    // time only.
     GeneratorParam<int> ic{"ic", 0}, oc{"oc", 0};             // channels per group
     GeneratorParam<int> out_w{"out_w", 0}, out_h{"out_h", 0}; // extents of y along axes whose stride is built in
     GeneratorParam<int> count_w{"count_w", 0}, count_h{"count_h", 0}, count_d{"count_d", 0}; // built_in.h
     GeneratorParam<std::string> table_w{"table_w", ""}, table_h{"table_h", ""}, table_d{"table_d", ""};
-    // And how its loops run (schedule.h: Loops).
+    // How such a kernel's loops run (schedule.h: Loops).
     GeneratorParam<int> unrolled_axes{"unrolled_axes", 0}, unrolled_ic{"unrolled_ic", 1};
     GeneratorParam<bool> by_offset{"by_offset", false}, x_stays{"x_stays", false};
 
@@ -130,7 +131,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                                         : blocks / family.blocks_at_once * family.blocks_at_once;
         in.bias_last = family.bias_last;
         // LLVM interleaves four residues by two shuffles a vector, but eight by six unless they are halved, by three. Kernels by
-        // offset have little else to do: 0.74 to 0.86 of the time (Granite Rapids).
+        // offset have little else to do.
         in.halves_rows = masked_rows() && by_offset && stride_w == 8;
         built_in_ = {built_in_axis("table_w", table_w, count_w, stride_w),
                      built_in_axis("table_h", table_h, count_h, stride_h),
@@ -165,6 +166,21 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         const bool by_element = get_target().arch == Target::ARM && get_target().bits == 64 && !family.depthwise &&
                                 unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
         const Tile tile{tile_oc, tile_q, tile_qh, lanes, masked_stores(), masked_rows(), by_element, x86_64(), loops};
+        set_bounds();
+        set_strides();
+        family.schedule(c_, tile, store);
+        if (family.lowering_passes) {
+            const auto name = [](const ImageParam &input) { return input.name(); };
+            const InputNames inputs{name(x), name(w), {name(taps_w), name(taps_h), name(taps_d)}};
+            for (auto &pass : family.lowering_passes(c_, tile, store, inputs)) {
+                get_pipeline().add_custom_lowering_pass(pass.release()); // which deletes it
+            }
+        }
+    }
+
+  private:
+    // Sets the bounds of inputs and outputs.
+    void set_bounds() {
         for (int i = 0; i < w.dimensions(); i++) {
             w.dim(i).set_min(0);
         }
@@ -172,15 +188,30 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             taps->dim(0).set_min(0).set_stride(kTapColumns);
             taps->dim(1).set_min(0).set_stride(1);
         }
-        // Which dimension is dense. The reference takes anything.
-        const int f = first();
-        x.dim(0).set_stride(Expr());
-        y.dim(0).set_stride(Expr());
-        if (f) {
+        if (first()) {
             x.dim(0).set_bounds(0, block());
             w.dim(0).set_extent(w_block());
         }
-        w.dim(f).set_extent(tile_oc);
+        w.dim(first()).set_extent(tile_oc);
+        bias.dim(0).set_min(0);
+        for (int i = 0; i < y.dimensions(); i++) {
+            y.dim(i).set_min(0);
+        }
+        const int strides[3] = {stride_w, stride_h, 0};
+        for (int a = 0, i = 1; a < 3; a++) { // dimension i: o, or q and r
+            const auto residues = static_cast<int>(built_in_[a].table.size());
+            if (strides[a] == 0 && residues > 0) {
+                y.dim(i + 1).set_bounds(0, residues);
+            }
+            i += strides[a] == 0 ? 2 : 1;
+        }
+    }
+
+    // States which dimensions are dense. The reference takes any strides.
+    void set_strides() {
+        const int f = first();
+        x.dim(0).set_stride(Expr());
+        y.dim(0).set_stride(Expr());
         if (family.depthwise && store == Store::kChannels) {
             x.dim(f + 4).set_stride(block());
             w.dim(f).set_stride(Expr());
@@ -195,8 +226,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             factors.dim(2).set_stride(1);
             y.dim(y.dimensions() - 2).set_stride(1);
         } else if (family.outside == Outside::kNeverReads) {
-            // With 32 vector registers, broadcasts of x cost the same whatever its strides are (kernel_contract/kernel_table.h:
-            // reads_any_strides). With 16 sums are spilled while addresses are computed: twice the time, measured.
+            // With 32 vector registers, broadcasts of x cost the same whatever its strides are (runtime/kernels/variant.h:
+            // reads_any_strides). With 16, sums would be spilled while addresses are computed, at half the speed.
             const bool broadcasts_x =
                 block() == 1 && !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
             const bool any_strides = is_float(arithmetic) && broadcasts_x && masked_stores();
@@ -214,52 +245,33 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             y.dim(store == Store::kChannels ? 0 : 1)
                 .set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
         }
-        bias.dim(0).set_min(0);
-        for (int i = 0; i < y.dimensions(); i++) {
-            y.dim(i).set_min(0);
-        }
-        const int strides[3] = {stride_w, stride_h, 0};
-        for (int a = 0, i = 1; a < 3; a++) { // dimension i: o, or q and r
-            const auto residues = static_cast<int>(built_in_[a].table.size());
-            if (strides[a] == 0 && residues > 0) {
-                y.dim(i + 1).set_bounds(0, residues);
-            }
-            i += strides[a] == 0 ? 2 : 1;
-        }
-        family.schedule(c_, tile, store);
-        if (family.lowering_passes) {
-            for (Internal::IRMutator *const pass : family.lowering_passes(c_, tile, store)) {
-                get_pipeline().add_custom_lowering_pass(pass);
-            }
-        }
     }
 
-  private:
-    // Whether taps of an axis that leave x are left out, as zeros there would be multiplied for nothing: at the loop over such
+    // True if taps of an axis that leave x are left out, as zeros there would be multiplied for nothing: at the loop over such
     // taps, so where all positions of a tile read there or none. Sums of integers count on zero points there
-    // (kernel_contract/kernel_table.h has this too).
+    // (runtime/kernels/variant.h has this too).
     bool skips_outside(int axis) const {
         const bool loops =
             family.tap_order == TapOrder::kPerResidue && !family.depthwise && block() == 1 && is_float(arithmetic);
         return loops && !built_in_[axis].knows_counts() && (axis == 2 || (axis == 1 && tile_qh == 1));
     }
 
-    // Input channels side by side, for instructions that multiply and add several at once; with one input channel per group
-    // the caller puts taps there.
+    // The number of input channels side by side, for instructions that multiply and add several at once; with one input channel per
+    // group the caller puts taps there.
     int block() const { return family.outside == Outside::kSkipped ? 1 : block_of(arithmetic, get_target()); }
 
-    // As Tile's.
+    // See Tile.
     bool masked_stores() const { return get_target().has_feature(Target::AVX512); }
     bool masked_rows() const {
         return masked_stores() || (get_target().has_feature(Target::AVX2) && Type(y_type).bits() >= 32);
     }
     bool x86_64() const { return get_target().arch == Target::X86 && get_target().bits == 64; }
-    // Of matrices, those of planar y have output channels as rows, which hold all blocks of input channels that are multiplied
-    // at once, side by side (kernel_contract/kernel_table.h has this too).
+    // True if the rows of matrices are output channels, which hold all blocks of input channels that are multiplied at once, side by
+    // side (runtime/kernels/variant.h has this too).
     bool has_rows_of_channels() const { return family.blocks_at_once > 1 && store == Store::kPlanar; }
     int w_block() const { return block() * (has_rows_of_channels() ? family.blocks_at_once : 1); }
 
-    // w in the blocks of x.
+    // The weights in the blocks of x.
     Func packed_w() {
         if (w_block() == block()) {
             return w;
@@ -273,10 +285,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         return blocks;
     }
 
-    // Where the other dimensions of x and w start: behind that within a block.
+    // The dimensions of x and w in front of the others: one within a block, if there are blocks.
     int first() const { return block() > 1 ? 1 : 0; }
 
-    // Of the packed weights ([oc tile][taps d][taps h][taps w][ic][oc in tile]), as far as they follow from what is built in.
+    // Sets the strides of the packed weights ([oc tile][taps d][taps h][taps w][ic][oc in tile]), as far as they follow from what is
+    // built in.
     void set_tap_strides() {
         if (ic == 0) {
             return;
@@ -291,7 +304,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
     }
 
-    // [oc tile][taps d][ic][taps h][taps w][oc in tile] (kernel_contract/kernel_table.h: has_taps_inside).
+    // Likewise for weights packed as [oc tile][taps d][ic][taps h][taps w][oc in tile] (runtime/kernels/variant.h: has_taps_inside).
     void set_strides_of_taps_inside() {
         const int tap = w_block() * tile_oc, row = tap * built_in_[0].kernel();
         w.dim(first() + 2).set_stride(tap);
@@ -299,10 +312,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         w.dim(first() + 1).set_stride(row * built_in_[1].kernel());
     }
 
-    // Whether a number that is built in is made up of such parts.
+    // True if a number is built in and made up of such parts.
     static bool whole(int number, int part) { return number > 0 && number % part == 0; }
 
-    // Ends with a message where a kernel for one layer is asked for that would be none.
+    // Ends with a message if the parameters contradict each other.
     void check(const std::array<BuiltInAxis, 3> &axes) const {
         const bool anything = ic || oc || out_w || out_h || axes[0].knows_counts() || axes[1].knows_counts() ||
                               axes[2].knows_counts() || unrolled_axes || unrolled_ic != 1 || by_offset || x_stays;

@@ -1,11 +1,11 @@
 // The AOT generators of GPU kernels: by residue (families tiled and few) and by output (each). cmake/variants_gpu.cmake lists
-// what is built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
+// those that are built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
 // runtime/gpu/kernel_arguments.h has the same.
 #include <Halide.h>
 
 #include "conv_transpose.h"
 #include "elementary.h"
-#include "gpu.h"
+#include "gpu/gpu.h"
 #include "gpu_conv_transpose.h"
 
 namespace convtranspose {
@@ -16,7 +16,7 @@ namespace {
 
 enum class GpuFamily { kTiled, kFew };
 
-// x, y, and what they and a problem have in common.
+// The inputs and outputs that both algorithms have.
 template<typename Derived>
 class GpuGenerator : public Generator<Derived> {
   public:
@@ -52,7 +52,7 @@ class GpuGenerator : public Generator<Derived> {
         bias.set_type(sum_of());
     }
 
-    // What both algorithms are given.
+    // Fills in the inputs that both algorithms take.
     template<typename Inputs>
     void set_common(Inputs *in) {
         in->x = {storage_of(x_type), x, x.dim(0).extent(), {}, {}, x_channel_stride, x_image_stride, ic};
@@ -97,7 +97,7 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
     GeneratorParam<GpuFamily> family{
         "family", GpuFamily::kTiled, {{"tiled", GpuFamily::kTiled}, {"few", GpuFamily::kFew}}};
     GeneratorParam<bool> channels_last{"channels_last", false}; // of x
-    // Of output channels and positions: elements of a vector, threads, vectors of a thread.
+    // For output channels and positions: elements of a vector, threads, vectors of a thread.
     GeneratorParam<int> oc_vector{"oc_vector", 4}, oc_threads{"oc_threads", 16}, oc_unrolled{"oc_unrolled", 2};
     GeneratorParam<int> p_vector{"p_vector", 4}, p_threads{"p_threads", 16}, p_unrolled{"p_unrolled", 2};
     GeneratorParam<int> chunk{"chunk", 8};

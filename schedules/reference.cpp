@@ -5,7 +5,7 @@ namespace convtranspose {
 namespace {
 
 void schedule_reference(const ConvTranspose &c, const Tile &, Store) {
-    // Inlining would recompute the whole sum for nothing, a whole image of sums would need memory: one element at a time.
+    // Inlining would recompute the whole sum for nothing, and a whole image of sums would need memory: one element at a time.
     Halide::Func sum = c.sum;
     sum.compute_at(c.y, c.oc);
 }

@@ -1,24 +1,26 @@
-// Schedules of the algorithm in generators/conv_transpose.h: which loops, in which order, on which registers. No arithmetic.
+// Schedules of the algorithm in generators/conv_transpose.h: the order of its loops, and what is held in registers.
 #ifndef CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_
 #define CONVTRANSPOSE_SCHEDULES_SCHEDULE_H_
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "conv_transpose.h"
 
 namespace convtranspose {
 
-// Along what the caller's y (and, where depthwise, x) is dense.
+// The dimension along which the caller's y (and, if depthwise, x) is dense.
 enum class Store {
-    kChannels, // oc; g where depthwise
+    kChannels, // oc; g if depthwise
     kPlanar,   // ow
 };
 
-// How the loops of a kernel for one layer run; the default is how those of a kernel for any layer do.
+// How the loops of a kernel for one layer run; the defaults are how those of a kernel for any layer do.
 struct Loops {
-    int unrolled_axes = 0;  // of so many axes, w first, taps are unrolled, inside the loop over input channels
-    int unrolled_ic = 1;    // so many input channels at a time
-    bool by_offset = false; // few, planar depthwise: schedule_residues()
+    int unrolled_axes = 0;  // the taps of this many axes, w first, are unrolled, inside the loop over input channels
+    int unrolled_ic = 1;    // input channels at a time
+    bool by_offset = false; // few, planar depthwise: schedule_unrolled_phases()
     bool x_stays = false;   // channels: all channel tiles for one tile of positions, rather than the other way round
     // y has whole tiles only: none is stored in part.
     bool whole_oc = false, whole_w = false, whole_h = false;
@@ -30,16 +32,23 @@ struct Tile {
     int q = 1;                  // positions along w, of one residue
     int qh = 1;                 // positions along h, of one residue
     int lanes = 1;              // of a vector of the sum's type on the target
-    bool masked_stores = false; // whether the target stores a part of a vector of any type at once
-    bool masked_rows = false;   // whether it does of y's type
-    bool by_element = false;    // whether it multiplies a vector by any element of another; not with unrolled loops
-    bool x86_64 = false; // whether passes that were measured there alone apply (prefetch.h, interleave_positions.h)
+    bool masked_stores = false; // the target stores a part of a vector of any type at once
+    bool masked_rows = false;   // it does so for y's type
+    bool by_element = false;    // it multiplies a vector by any element of another; not with unrolled loops
+    bool x86_64 = false;        // passes that were measured there alone apply (docs/lowering-passes.md)
     Loops loops;
 };
 
-using LoweringPasses = std::vector<Halide::Internal::IRMutator *>;
+// The names of a kernel's inputs, which lowering passes look for in the code.
+struct InputNames {
+    std::string x, w;
+    std::vector<std::string> taps; // the tables of all axes
+};
 
-// A way to schedule the algorithm, and what of the algorithm's choices it asks for.
+// In the order in which they run.
+using LoweringPasses = std::vector<std::unique_ptr<Halide::Internal::IRMutator>>;
+
+// A way to schedule the algorithm, and the choices of the algorithm that it asks for.
 struct ScheduleFamily {
     const char *name;
     Outside outside;    // whether it wants x with zeros around it
@@ -49,15 +58,16 @@ struct ScheduleFamily {
     void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
     int blocks_at_once = 1; // of input channels; x and w have a multiple of it
     bool bias_last = false;
-    // Made new, to run after all others, in this order.
-    LoweringPasses (*lowering_passes)(const ConvTranspose &c, const Tile &tile, Store store) = nullptr;
+    // Passes to run after Halide's own; made anew for each pipeline, which they belong to.
+    LoweringPasses (*lowering_passes)(const ConvTranspose &c, const Tile &tile, Store store,
+                                      const InputNames &inputs) = nullptr;
 };
 
-// Whether a vector of sums, of so many bytes each, is a cache line of x86.
+// True if a vector of sums, each of so many bytes, is a cache line of x86.
 inline bool has_lines_as_vectors(const Tile &tile, int bytes) { return tile.lanes * bytes >= 64; }
 
-// Bytes of a second-level cache that kernels for x86 count on: of cores with shorter vectors those of Zen 2 and 3 (Intel's have
-// 256 KiB to 2 MiB). 512 to 256 channels of 56x56 take 0.95 of the time so on Zen 3, others 0.97 to 1.02.
+// Bytes of a second-level cache that kernels for x86 count on. For cores with shorter vectors it is that of Zen 2 and 3 (Intel's
+// have 256 KiB to 2 MiB).
 inline int second_level_cache(const Tile &tile, int bytes) {
     return has_lines_as_vectors(tile, bytes) ? 2 << 20 : 512 << 10;
 }
@@ -85,7 +95,7 @@ inline void unroll_reduction(const Update &k, const Loops &loops, Halide::Stage 
     }
 }
 
-// What is done about the last tile of a dimension of y, which may not be whole.
+// The treatment of the last tile of a dimension of y, which may not be whole.
 inline Halide::TailStrategy last_tile(bool whole) {
     return whole ? Halide::TailStrategy::RoundUp : Halide::TailStrategy::GuardWithIf;
 }
@@ -98,7 +108,7 @@ inline void keep_in_registers(Halide::Stage stage, const std::vector<Halide::Var
     }
 }
 
-// Part of store_rows(): `f`, along `o`, of so many residues, is put together whole at that loop of y.
+// Part of store_rows(): `f` is put together along `o`, out of so many residues, at loop `row` of y.
 inline void interleave(Halide::Func f, const Halide::Var &o, int residues, int extent, int lanes, const Halide::Func &y,
                        const Halide::Var &row) {
     Halide::Var q(o.name() + "_q"), r(o.name() + "_r");
@@ -112,9 +122,9 @@ inline void interleave(Halide::Func f, const Halide::Var &o, int residues, int e
         .unroll(q);
 }
 
-// Interleaves the residues of w of a tile's row, at loop `row` of y, before y is stored along it, `along`, by whole vectors, and
-// its end by a part of one: interleaved while they are stored, ends of rows are stored one by one. All is unrolled, so that
-// LLVM keeps the row in registers. For targets with masked stores.
+// Interleaves the residues of w of a tile's row, at loop `row` of y, and then stores y along it, `along`, by whole vectors, and
+// its end by a part of one: if they were interleaved while they are stored, ends of rows would be stored one by one. All is
+// unrolled, so that LLVM keeps the row in registers. For targets with masked stores.
 inline void store_rows(const ConvTranspose &c, const Tile &tile, Halide::Func y, const Halide::Var &along,
                        const Halide::Var &row) {
     const int stride = c.stride[0], extent = tile.q * stride;
@@ -128,15 +138,15 @@ inline void store_rows(const ConvTranspose &c, const Tile &tile, Halide::Func y,
     interleave(c.row, c.axes[0].o, 2, extent, tile.lanes / 2, y, row);
 }
 
-// Where input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.
+// If input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.
 inline void reduce_blocks(const ConvTranspose &c, const Update &k, Halide::Stage update) {
     if (c.block > 1) {
         update.atomic().vectorize(k.ib);
     }
 }
 
-// Tile::by_element: a load that repeats an element takes a slot of the vector units, as a multiply-add does. So what a tile
-// repeats is loaded in vectors, of as many neighbours as divide its extent, and multiplied by element.
+// Tile::by_element: a load that repeats an element takes a slot of the vector units, as a multiply-add does. So the factors that a
+// tile repeats are loaded in vectors, of as many neighbours as divide its extent, and multiplied by element.
 inline int neighbours(int extent, int lanes) {
     while (extent % lanes != 0) {
         lanes /= 2;
@@ -144,8 +154,8 @@ inline int neighbours(int extent, int lanes) {
     return lanes;
 }
 
-// Where neighbours are to be input channels (or blocks of them): takes those of an update two at a time, and an odd last one
-// alone. What is loaded for both may lie past the last one then. Returns the update whose ic counts pairs.
+// If neighbours are to be input channels (or blocks of them): takes those of an update two at a time, and an odd last one alone,
+// for which loads may go one past the last channel. Returns the update whose ic counts pairs.
 inline Update in_pairs(const Update &k, Halide::Stage update, const Halide::RVar &of_pair) {
     Update pairs = k;
     pairs.ic = Halide::RVar("pair");
@@ -171,13 +181,14 @@ extern const ScheduleFamily kWide;
 // taps of all residues that meet it. For few output channels. Needs constant strides of w and h, and x readable as above.
 extern const ScheduleFamily kFew;
 
+// One input channel per group; for integers two taps along w are in a block. kChannels: vectors along g, tile.oc of them, by tile.q
+// positions. kPlanar: as kWide.
+extern const ScheduleFamily kDepthwise;
+
 // For kernels with the taps of w and h built in, in TapOrder::kByOffset, all of them unrolled: accumulators [all residues of w]
 // x [all residues of h, or one at a time if the stride of h is not built in] x [tile.oc channels] x [tile.q positions], vectors
-// along w. One load of x feeds all taps that meet it, whatever residues they are of.
-void schedule_residues(const ConvTranspose &c, const Tile &tile);
-
-// One input channel per group; of integers two taps along w are in a block. kChannels: vectors along g, tile.oc of them, by tile.q positions. kPlanar: as kWide.
-extern const ScheduleFamily kDepthwise;
+// along w. One load of x feeds all taps that meet it, of whatever residues.
+void schedule_unrolled_phases(const ConvTranspose &c, const Tile &tile);
 
 } // namespace convtranspose
 

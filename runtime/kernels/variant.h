@@ -38,7 +38,7 @@ inline int block_of(const Variant &v) {
 // Blocks of input channels are padded to a multiple of so many, which one instruction of AMX multiplies.
 inline int blocks_at_once(const Variant &v) { return v.family == Family::kMatrix ? 16 : 1; }
 
-// Whether the rows of what that instruction multiplies are output channels, not positions (schedules/cpu/matrix.cpp): its
+// Whether the rows of what that instruction multiplies are output channels, not positions (schedules/cpu/amx.cpp): its
 // blocks of weights are all that it multiplies at once.
 inline bool has_rows_of_channels(const Variant &v) { return v.family == Family::kMatrix && v.store == Store::kPlanar; }
 

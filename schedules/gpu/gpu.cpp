@@ -1,6 +1,6 @@
-#include "gpu.h"
+#include "gpu/gpu.h"
 
-#include "passes.h"
+#include "gpu/passes.h"
 
 namespace convtranspose {
 
@@ -8,10 +8,11 @@ using namespace Halide;
 
 namespace {
 
-// y before anything is stored is undefined: nothing is done for that, but on the device, so that y is not asked for elsewhere.
+// y is undefined before anything is stored. The stage that says so does nothing, but on the device, so that y is asked for nowhere
+// else.
 void leave_undefined_on_device(Func y) { y.gpu_blocks(y.args()[0]); }
 
-// Shared by both families by residue: a block is a tile of y.
+// A block is a tile of y, in both families by residue.
 void make_blocks(const ByResidue &c) {
     Func y = c.y;
     leave_undefined_on_device(y);
@@ -26,17 +27,72 @@ void make_blocks(const ByResidue &c) {
         .gpu_blocks(c.o[6], c.o[7], c.o[8]);
 }
 
+// Both operands of a block, staged in shared memory by all of its threads: a chunk of channels of the tile's columns of x and rows
+// of w at a time.
+void stage_in_shared_memory(const ByResidue &c, const RVar &chunks, bool channels_last) {
+    const ByResidueInputs::Side &oc = c.oc_side, &p = c.p_side;
+    const bool blocks = c.block > 1;
+    Func x = c.x, w = c.w, sum = c.sum;
+    Var f("f"), fx("fx"), fy("fy");
+    x.compute_at(sum, chunks).store_in(MemoryType::GPUShared);
+    w.compute_at(sum, chunks).store_in(MemoryType::GPUShared);
+    if (channels_last) {
+        // Neighbouring threads store neighbouring channels: rows of those are four banks further each, not at the same one.
+        x.align_storage(c.pt, p.threads + 1);
+        x.fuse(c.ic, c.pv, f).fuse(f, c.pt, f).fuse(f, c.pu, f);
+    } else {
+        x.fuse(c.pv, c.pt, f).fuse(f, c.pu, f).fuse(f, c.ic, f);
+    }
+    x.split(f, f, fx, p.threads).split(f, f, fy, oc.threads).reorder(f, fx, fy).unroll(f).gpu_threads(fx, fy);
+    // Vectors are a block of x, and 16 bytes of w.
+    Var wv = c.ov;
+    if (blocks) {
+        wv = Var("v");
+        x.reorder(c.b, f, fx, fy).bound(c.b, 0, c.block).vectorize(c.b);
+        w.fuse(c.b, c.ov, wv).bound(c.b, 0, c.block);
+    }
+    w.vectorize(wv)
+        .fuse(c.ot, c.ou, f)
+        .fuse(f, c.ic, f)
+        .split(f, f, fx, p.threads)
+        .split(f, f, fy, oc.threads)
+        .reorder(wv, f, fx, fy)
+        .unroll(f)
+        .gpu_threads(fx, fy);
+}
+
+// States the extents that blocks and threads need, which Halide would otherwise have depend on where y ends. own: a thread's
+// columns of x.
+void bound_tiles(const ByResidue &c, Func own) {
+    const ByResidueInputs::Side &oc = c.oc_side, &p = c.p_side;
+    Func sum = c.sum, x = c.x, w = c.w;
+    sum.bound(c.ov, 0, oc.vector)
+        .bound(c.ot, 0, oc.threads)
+        .bound(c.ou, 0, oc.unrolled)
+        .bound(c.pv, 0, p.vector)
+        .bound(c.pt, 0, p.threads)
+        .bound(c.pu, 0, p.unrolled)
+        .bound_extent(c.po, 1)
+        .bound_extent(c.oo, 1)
+        .bound_extent(c.r, 1);
+    x.bound(c.pv, 0, p.vector).bound(c.pt, 0, p.threads).bound(c.pu, 0, p.unrolled).bound_extent(c.po, 1);
+    w.bound(c.ov, 0, oc.vector).bound(c.ot, 0, oc.threads).bound(c.ou, 0, oc.unrolled);
+    for (Func operand : {x, w}) {
+        operand.bound_extent(c.ic, c.chunk).bound_extent(c.t, 1).bound_extent(c.r, 1).bound_extent(c.oo, 1);
+    }
+    own.bound(c.pv, 0, p.vector).bound_extent(c.pt, 1).bound(c.pu, 0, p.unrolled).bound_extent(c.ic, 1);
+}
+
 } // namespace
 
 // A block's threads each hold vector x unrolled sums of both sides in registers, stage a chunk of channels of x and of w in
 // shared memory together, and then each multiply its rows and columns of that. Vectors lie apart by vector * threads, so that
-// neighbouring threads read neighbouring vectors from shared memory: no two of them from one bank. ptxas: see
-// bench/gpu/README.md.
+// neighbouring threads read neighbouring vectors from shared memory: no two of them from one bank. bench/gpu/README.md says what
+// ptxas makes of it.
 void schedule_tiled(Pipeline pipeline, const ByResidue &c, bool channels_last) {
-    const ByResidueInputs::Side &oc = c.oc_side, &p = c.p_side;
     const RVar ici = c.k[0], ico = c.k[1];
     const bool blocks = c.block > 1;
-    Func sum = c.sum, x = c.x, w = c.w;
+    Func sum = c.sum, x = c.x;
     make_blocks(c);
 
     sum.compute_at(c.y, c.o[6])
@@ -59,53 +115,16 @@ void schedule_tiled(Pipeline pipeline, const ByResidue &c, bool channels_last) {
         sum.update().reorder({c.ov, c.ou, c.pv, c.pu, ici, c.pt, c.ot, ico, c.k[2]}).vectorize(c.ov);
     }
 
-    Var f("f"), fx("fx"), fy("fy");
-    x.compute_at(sum, ico).store_in(MemoryType::GPUShared);
-    w.compute_at(sum, ico).store_in(MemoryType::GPUShared);
-    if (channels_last) {
-        // Neighbouring threads store neighbouring channels: rows of those are four banks further each, not at the same one.
-        x.align_storage(c.pt, p.threads + 1);
-        x.fuse(c.ic, c.pv, f).fuse(f, c.pt, f).fuse(f, c.pu, f);
-    } else {
-        x.fuse(c.pv, c.pt, f).fuse(f, c.pu, f).fuse(f, c.ic, f);
-    }
-    x.split(f, f, fx, p.threads).split(f, f, fy, oc.threads).reorder(f, fx, fy).unroll(f).gpu_threads(fx, fy);
-    // Vectors of a block of x, and of 16 bytes of w and of a thread's own x.
-    Var wv = c.ov, xv = c.pv;
-    if (blocks) {
-        wv = xv = Var("v");
-        x.reorder(c.b, f, fx, fy).bound(c.b, 0, c.block).vectorize(c.b);
-        w.fuse(c.b, c.ov, wv).bound(c.b, 0, c.block);
-    }
-    w.vectorize(wv)
-        .fuse(c.ot, c.ou, f)
-        .fuse(f, c.ic, f)
-        .split(f, f, fx, p.threads)
-        .split(f, f, fy, oc.threads)
-        .reorder(wv, f, fx, fy)
-        .unroll(f)
-        .gpu_threads(fx, fy);
+    stage_in_shared_memory(c, ico, channels_last);
     Func own = x.in(sum); // a thread's columns of x at one channel
     own.compute_at(sum, ici).store_in(MemoryType::Register);
-    if (blocks) own.fuse(c.b, c.pv, xv).bound(c.b, 0, c.block);
-    own.vectorize(xv).unroll(c.pt).unroll(c.pu);
-
-    // What blocks and threads need is known; Halide would have it depend on where y ends.
-    sum.bound(c.ov, 0, oc.vector)
-        .bound(c.ot, 0, oc.threads)
-        .bound(c.ou, 0, oc.unrolled)
-        .bound(c.pv, 0, p.vector)
-        .bound(c.pt, 0, p.threads)
-        .bound(c.pu, 0, p.unrolled)
-        .bound_extent(c.po, 1)
-        .bound_extent(c.oo, 1)
-        .bound_extent(c.r, 1);
-    x.bound(c.pv, 0, p.vector).bound(c.pt, 0, p.threads).bound(c.pu, 0, p.unrolled).bound_extent(c.po, 1);
-    w.bound(c.ov, 0, oc.vector).bound(c.ot, 0, oc.threads).bound(c.ou, 0, oc.unrolled);
-    for (Func operand : {x, w}) {
-        operand.bound_extent(c.ic, c.chunk).bound_extent(c.t, 1).bound_extent(c.r, 1).bound_extent(c.oo, 1);
+    Var xv = c.pv;
+    if (blocks) {
+        xv = Var("v");
+        own.fuse(c.b, c.pv, xv).bound(c.b, 0, c.block);
     }
-    own.bound(c.pv, 0, p.vector).bound_extent(c.pt, 1).bound(c.pu, 0, p.unrolled).bound_extent(c.ic, 1);
+    own.vectorize(xv).unroll(c.pt).unroll(c.pu);
+    bound_tiles(c, own);
 
     pipeline.add_custom_lowering_pass(new BoundedLoop(c.k[2].name()));
     pipeline.add_custom_lowering_pass(new TwoBarriers(ico.name()));

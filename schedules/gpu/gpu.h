@@ -1,4 +1,4 @@
-// GPU schedules of the algorithms in generators/gpu_conv_transpose.h: what is a block, a thread, a register. No arithmetic.
+// GPU schedules of the algorithms in generators/gpu_conv_transpose.h: their blocks, threads and registers.
 #ifndef CONVTRANSPOSE_SCHEDULES_GPU_GPU_H_
 #define CONVTRANSPOSE_SCHEDULES_GPU_GPU_H_
 
@@ -10,11 +10,11 @@ namespace convtranspose {
 // neighbouring channels of x, not positions.
 void schedule_tiled(Halide::Pipeline pipeline, const ByResidue &c, bool channels_last);
 
-// A thread for a few positions of all output channels of a tile, x and w read through the first-level cache: for few output
-// channels, and few input channels.
+// Each thread computes a few positions of all output channels of a tile, and reads x and w through the first-level cache: for few
+// output channels, and few input channels.
 void schedule_few(const ByResidue &c);
 
-// A thread for each element of y, neighbours along w or along channels: for depthwise layers, and for anything.
+// Each element of y has a thread, whose neighbours are along w or along channels: for depthwise layers, and for anything.
 void schedule_each(const ByOutput &c);
 
 } // namespace convtranspose

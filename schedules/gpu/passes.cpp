@@ -1,4 +1,4 @@
-#include "passes.h"
+#include "gpu/passes.h"
 
 namespace convtranspose {
 
@@ -23,7 +23,7 @@ void require(bool holds, const std::string &func_or_loop, const char *what) {
     }
 }
 
-// The barriers of a loop's body, in order: which of them come before anything is written, and before anything is read.
+// Counts the barriers of a loop's body, and those of them that come before anything is written, and before anything is read.
 class ListBarriers : public IRVisitor {
   public:
     int count = 0, before_writes = 0, before_reads = 0;
@@ -178,7 +178,7 @@ Stmt TwoBarriers::visit(const For *op) {
     }
     ListBarriers barriers;
     op->body.accept(&barriers);
-    // The last one before anything is read, and one between the reads and the writes of the next turn.
+    // Two stay: the last one before anything is read, and one between the reads and the writes of the next turn.
     before_reads_ = barriers.before_reads;
     between_turns_ = barriers.count > barriers.before_reads ? barriers.count : 1;
     require(barriers.before_reads > barriers.before_writes, op->name, "has no barrier between writes and reads");

@@ -1,4 +1,4 @@
-// What Halide 21 has no schedule for, as custom lowering passes, which run last before kernels are split off.
+// Lowering passes for GPUs, for what Halide 21 has no schedule for. They run after Halide's own, before kernels are split off.
 #ifndef CONVTRANSPOSE_SCHEDULES_GPU_PASSES_H_
 #define CONVTRANSPOSE_SCHEDULES_GPU_PASSES_H_
 
@@ -10,10 +10,10 @@
 
 namespace convtranspose {
 
-// A Func that is computed by all threads of a block, each its own part, over loops outside of the threads (around a
-// barrier), is allocated for the whole block: in registers, that is once for each thread. This keeps of the allocation what
-// one thread uses: indices lose the thread's number, which leaves constants, and those are numbered afresh. And as no other
-// thread adds to it, what is scheduled as atomic() to be summed by vectors needs no atomics.
+// Reduces an allocation to the part that one thread uses. Halide allocates a Func that all threads of a block compute, each its own
+// part, over loops outside of the threads (around a barrier) for the whole block; in registers that is once for each thread.
+// Indices lose the thread's number, which leaves constants, and those are numbered afresh. As no other thread adds to the part,
+// sums that are scheduled as atomic(), to be made by vectors, need no atomics.
 class OneThreadsPart : public Halide::Internal::IRMutator {
   public:
     explicit OneThreadsPart(std::string func) : func_(std::move(func)) {}
@@ -34,11 +34,11 @@ class OneThreadsPart : public Halide::Internal::IRMutator {
     const std::string func_;
     std::set<std::string> threads_;
     std::map<std::string, Halide::Expr> lets_;
-    std::map<std::int64_t, int> places_; // of the block's allocation in the thread's
+    std::map<std::int64_t, int> places_; // from the block's allocation to the thread's
 };
 
-// A loop around barriers whose body does nothing unless loop < bound, for a bound that blocks differ in, ends there, and its
-// body need not ask.
+// Ends a loop at a bound that differs between blocks, if its body, which has barriers, does nothing unless loop < bound. The body
+// then need not ask.
 class BoundedLoop : public Halide::Internal::IRMutator {
   public:
     explicit BoundedLoop(std::string loop) : loop_(std::move(loop)) {}
@@ -55,8 +55,8 @@ class BoundedLoop : public Halide::Internal::IRMutator {
     Halide::Expr bound_;
 };
 
-// Of a loop that first fills shared memory by several stages and then reads all of it, two barriers are enough: one between
-// writes and reads, and one between the turns. Halide puts some around each stage.
+// Leaves two barriers in a loop that first fills shared memory by several stages and then reads all of it: one between writes and
+// reads, and one between the turns. Halide puts some around each stage.
 class TwoBarriers : public Halide::Internal::IRMutator {
   public:
     explicit TwoBarriers(std::string loop) : loop_(std::move(loop)) {}

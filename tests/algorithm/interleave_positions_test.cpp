@@ -1,11 +1,11 @@
-// In which order a step goes through the positions of a register tile.
+// The order in which a step goes through the positions of a register tile.
 #include <string>
 #include <vector>
 
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/interleave_positions.h"
+#include "cpu/passes/interleave_positions.h"
 
 namespace convtranspose {
 

@@ -1,4 +1,4 @@
-// A loop fetches the right lines of each input ahead of their use, and sums stay the same.
+// The lines that a loop fetches ahead of their use, and that sums stay the same.
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/prefetch.h"
+#include "cpu/passes/prefetch.h"
 
 namespace convtranspose {
 
@@ -41,7 +41,8 @@ struct Sums {
 
     Pipeline pipeline(int w_bytes_ahead, int x_steps_ahead) {
         Pipeline p(y);
-        p.add_custom_lowering_pass(new Prefetch(sum.name(), w_bytes_ahead, x_steps_ahead, kSecondLevelCache));
+        p.add_custom_lowering_pass(
+            new Prefetch({sum.name(), x.name(), w.name()}, {w_bytes_ahead, x_steps_ahead}, kSecondLevelCache));
         return p;
     }
 };
@@ -66,7 +67,7 @@ struct StoredSums {
     }
 
     Pipeline pipeline() {
-        auto *const prefetch = new Prefetch(sum.name(), 2048, 0, kSecondLevelCache);
+        auto *const prefetch = new Prefetch({sum.name(), x.name(), w.name()}, {2048, 0}, kSecondLevelCache);
         prefetch->fetch_stored(y.name(), 1, kLeastSteps);
         Pipeline p(y);
         p.add_custom_lowering_pass(prefetch);
@@ -100,8 +101,8 @@ struct TiledSums {
 
     Pipeline pipeline(bool fetches_next_x) {
         constexpr int kImages = 3; // dimension of x
-        auto *const prefetch = new Prefetch(sum.name(), 2048, 0, kSecondLevelCache);
-        prefetch->fetch_next(".oo");
+        auto *const prefetch = new Prefetch({sum.name(), x.name(), w.name()}, {2048, 0}, kSecondLevelCache);
+        prefetch->fetch_next_weights("oo");
         if (fetches_next_x) prefetch->fetch_next_x(kPositions, rows_, kImages);
         Pipeline p(y);
         p.add_custom_lowering_pass(prefetch);

@@ -1,8 +1,12 @@
-// The algorithm makes no scheduling call, and schedules change no definition.
+// The algorithm makes no scheduling call, and neither schedules nor lowering passes change what it computes.
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 #include <gtest/gtest.h>
@@ -16,37 +20,53 @@ namespace {
 using Halide::Internal::Definition;
 using Halide::Internal::Function;
 
-ConvTranspose build(int oc_tile, int stride_w, int stride_h, const ScheduleFamily &family) {
+constexpr int kKernel = 5, kMostTaps = 3; // of each axis
+
+// The algorithm for a family, on inputs of its own.
+struct Built {
+    Halide::ImageParam x, w, bias;
+    std::array<Halide::ImageParam, 3> taps;
+    ConvTranspose c;
+
+    InputNames names() const { return {x.name(), w.name(), {taps[0].name(), taps[1].name(), taps[2].name()}}; }
+};
+
+Built build(int oc_tile, int stride_w, int stride_h, const ScheduleFamily &family) {
     const bool matrices = family.blocks_at_once > 1; // of blocks of two channels
     const int first = matrices ? 1 : 0;
     const Halide::Type type = matrices ? Halide::BFloat(16) : Halide::Float(32);
-    Halide::ImageParam x(type, 6 + first, "x"), w(type, 7 + first, "w"), bias(Halide::Float(32), 2, "bias");
+    Built b;
+    b.x = Halide::ImageParam(type, 6 + first, "x");
+    b.w = Halide::ImageParam(type, 7 + first, "w");
+    b.bias = Halide::ImageParam(Halide::Float(32), 2, "bias");
     ConvTransposeInputs in;
     in.block = 1 + first;
     in.bias_last = family.bias_last;
-    in.x = x;
-    in.w = w;
-    in.bias = bias;
+    in.x = b.x;
+    in.w = b.w;
+    in.bias = b.bias;
     const int strides[3] = {stride_w, stride_h, 0};
+    const char *const names[3] = {"taps_w", "taps_h", "taps_d"};
     for (int a = 0; a < 3; a++) {
-        Halide::ImageParam taps(Halide::Int(32), 2, "taps");
+        b.taps[a] = Halide::ImageParam(Halide::Int(32), 2, names[a]);
         Axis &axis = in.axes[a];
-        axis.taps = taps;
+        axis.taps = b.taps[a];
         axis.step = 1;
-        axis.max_count = 3;
-        axis.kernel = 5;
-        axis.x_min = x.dim(first + a).min();
-        axis.x_extent = x.dim(first + a).extent();
+        axis.max_count = kMostTaps;
+        axis.kernel = kKernel;
+        axis.x_min = b.x.dim(first + a).min();
+        axis.x_extent = b.x.dim(first + a).extent();
         axis.outside = family.outside;
         axis.stride = strides[a];
         axis.order = a < 2 ? family.tap_order : TapOrder::kPerResidue;
         axis.shared_first = 0;
         axis.shared_count = 1;
     }
-    in.ic_extent = x.dim(first + 3).extent() / family.blocks_at_once * family.blocks_at_once;
+    in.ic_extent = b.x.dim(first + 3).extent() / family.blocks_at_once * family.blocks_at_once;
     in.oc_tile = oc_tile;
     in.numerics.sum = in.numerics.y = Halide::Float(32);
-    return conv_transpose(in);
+    b.c = conv_transpose(in);
+    return b;
 }
 
 std::string definitions(const ConvTranspose &c) {
@@ -67,7 +87,7 @@ std::string definitions(const ConvTranspose &c) {
 
 TEST(Purity, TheAlgorithmHasNoSchedule) {
     for (const ScheduleFamily *family : {&kReference, &kChannels, &kMatrix, &kFew}) {
-        const ConvTranspose c = build(4, 2, 2, *family);
+        const ConvTranspose c = build(4, 2, 2, *family).c;
         for (const auto &[name, f] : Halide::Internal::find_transitive_calls(c.y.function())) {
             for (Halide::LoopLevel level : {f.schedule().compute_level(), f.schedule().store_level()}) {
                 level.lock(); // only then it may be asked
@@ -125,10 +145,120 @@ TEST(Purity, SchedulesChangeNoDefinition) {
         {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true, false, false, {}}},
     };
     for (const Case &a : cases) {
-        const ConvTranspose c = build(a.tile.oc, a.stride_w, a.stride_h, *a.family);
+        const ConvTranspose c = build(a.tile.oc, a.stride_w, a.stride_h, *a.family).c;
         const std::string before = definitions(c);
         a.family->schedule(c, a.tile, a.store);
         EXPECT_EQ(definitions(c), before) << a.family->name;
+    }
+}
+
+// A layer of two groups, whose tiles are not whole: all extents are those of one group, image and residue.
+struct Layer {
+    static constexpr int kIc = 7, kOc = 19, kColumns = 13, kRows = 5, kGroups = 2, kAround = 64; // kAround: of memory
+    // Residue 0 reads one position before its own and that, residue 1 its own and the next: both leave x. Offset, count, first, class.
+    static constexpr int kTaps[2][kTapColumns] = {{-1, 2, 0, 0}, {0, 2, 2, 0}};
+
+    Halide::Buffer<float> x{kColumns + 2 * kAround, kRows + 2, 1, kIc, kGroups, 1};
+    Halide::Buffer<float> w, bias;
+    std::array<Halide::Buffer<int>, 3> taps;
+
+    Layer(int oc_tile, int stride_w) {
+        const int tiles = (kOc + oc_tile - 1) / oc_tile;
+        w = Halide::Buffer<float>(oc_tile, kIc, kKernel, kKernel, kKernel, tiles, kGroups);
+        bias = Halide::Buffer<float>(tiles * oc_tile, kGroups);
+        int count = 0;
+        for (Halide::Buffer<float> *const b : {&x, &w, &bias}) {
+            b->for_each_value([&](float &value) { value = static_cast<float>(count++ * 7 % 11 - 5); });
+        }
+        // Zeros around x, which then is the part of the memory that kernels are told of.
+        x.set_min(-kAround, -1);
+        x.for_each_element([&](int i, int h, int d, int c, int g, int n) {
+            if (i < 0 || i >= kColumns || h < 0 || h >= kRows) x(i, h, d, c, g, n) = 0;
+        });
+        x.crop(0, 0, kColumns);
+        for (std::size_t a = 0; a < 3; a++) {
+            const int residues = a == 2 ? 1 : a == 0 && stride_w > 0 ? stride_w : 2;
+            taps[a] = Halide::Buffer<int>(kTapColumns, residues);
+            taps[a].transpose(0, 1); // (residue, column), columns side by side
+            for (int r = 0; r < residues; r++) {
+                for (int column = 0; column < kTapColumns; column++) taps[a](r, column) = kTaps[r][column];
+            }
+            if (a == 2) taps[a](0, kTapOffset) = 0, taps[a](0, kTapCount) = 1;
+        }
+    }
+};
+
+// Bounds and strides as kernels have them (generators/conv_transpose_generator.cpp).
+void set_strides(Built *b, int oc_tile, bool any_strides_of_x) {
+    b->x.dim(0).set_stride(any_strides_of_x ? Halide::Expr() : Halide::Expr(1));
+    for (int i = 0; i < b->w.dimensions(); i++) b->w.dim(i).set_min(0);
+    b->w.dim(0).set_extent(oc_tile);
+    b->w.dim(1).set_stride(oc_tile);
+    b->bias.dim(0).set_min(0);
+    for (Halide::ImageParam &taps : b->taps) {
+        taps.dim(0).set_min(0).set_stride(kTapColumns);
+        taps.dim(1).set_min(0).set_stride(1);
+    }
+    for (int i = 0; i < b->c.y.dimensions(); i++) b->c.y.output_buffer().dim(i).set_min(0);
+}
+
+TEST(Purity, PassesChangeNoSum) {
+    const Halide::Target host = Halide::get_jit_target_from_environment();
+    if (host.arch != Halide::Target::X86) GTEST_SKIP() << "kernels of x86 alone have passes";
+    // As in kernels; x is readable where it is said to end.
+    const Halide::Target target =
+        host.with_feature(Halide::Target::NoBoundsQuery).with_feature(Halide::Target::NoAsserts);
+    struct Case {
+        const ScheduleFamily *family;
+        Store store;
+        int stride_w;
+        bool any_strides_of_x;
+        Tile tile;
+        std::size_t passes;
+    };
+    const Case cases[] = {
+        {&kChannels, Store::kChannels, 0, true, {16, 4, 1, 8, false, false, false, true, {}}, 3},
+        {&kChannels, Store::kChannels, 0, true, {16, 8, 1, 8, false, false, false, true, {}}, 5},
+        {&kChannels, Store::kChannels, 0, false, {16, 8, 1, 8, false, false, false, true, {}}, 5},
+        {&kChannels, Store::kChannels, 0, true, {16, 6, 2, 8, false, false, false, true, {}}, 4},
+        {&kChannels, Store::kPlanar, 2, false, {16, 8, 1, 8, false, false, false, true, {}}, 3},
+        {&kWide, Store::kPlanar, 1, false, {4, 24, 1, 8, true, true, false, true, {}}, 1},
+    };
+    for (const Case &a : cases) {
+        SCOPED_TRACE(testing::Message() << a.family->name << " " << a.tile.oc << "x" << a.tile.q << "x" << a.tile.qh);
+        Layer layer(a.tile.oc, a.stride_w);
+        std::vector<int> shape = {Layer::kOc};
+        if (a.stride_w > 0) {
+            shape.push_back(a.stride_w * Layer::kColumns);
+        } else {
+            shape.insert(shape.end(), {Layer::kColumns, 2});
+        }
+        shape.insert(shape.end(), {Layer::kRows, 2, 1, 1, Layer::kGroups, 1});
+        std::array<Halide::Buffer<float>, 2> results;
+        for (const bool passes : {false, true}) {
+            Built b = build(a.tile.oc, a.stride_w, 0, *a.family);
+            set_strides(&b, a.tile.oc, a.any_strides_of_x);
+            const std::string before = definitions(b.c);
+            a.family->schedule(b.c, a.tile, a.store);
+            Halide::Pipeline pipeline(b.c.y);
+            if (passes) {
+                LoweringPasses all = a.family->lowering_passes(b.c, a.tile, a.store, b.names());
+                EXPECT_EQ(all.size(), a.passes);
+                for (auto &pass : all) pipeline.add_custom_lowering_pass(pass.release());
+            }
+            b.x.set(layer.x);
+            b.w.set(layer.w);
+            b.bias.set(layer.bias);
+            for (std::size_t t = 0; t < 3; t++) b.taps[t].set(layer.taps[t]);
+            results[passes] = pipeline.realize(shape, target);
+            EXPECT_EQ(definitions(b.c), before);
+        }
+        float most = 0;
+        for (int i = 0; i < static_cast<int>(results[0].number_of_elements()); i++) {
+            most = std::max(most, results[0].data()[i]);
+            ASSERT_EQ(results[0].data()[i], results[1].data()[i]) << i;
+        }
+        EXPECT_GT(most, 0) << "nothing is summed";
     }
 }
 

@@ -1,0 +1,84 @@
+#include "cpu/passes/prefetch_next_weights.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpu/passes/address.h"
+#include "cpu/passes/lowered_names.h"
+
+namespace convtranspose {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+Expr variable(const For *loop) { return Variable::make(Int(32), loop->name); }
+
+} // namespace
+
+PrefetchNextWeights::PrefetchNextWeights(const Expr &at, const std::vector<const For *> &loops,
+                                         const std::string &output_tiles, int second_level_cache_bytes)
+    : pass_(0) {
+    // A group's weights are far if they do not stay in that cache beside x and y. If a tile's take most of the cache, they and what
+    // is fetched push each other out.
+    const int far_bytes = second_level_cache_bytes / 2 * 3, most_of_tile = second_level_cache_bytes / 2;
+    const auto has_own = [&](std::size_t loop) { return expr_uses_var(at, loops[loop]->name); };
+    // From the innermost loop outwards: those within a tile of weights, those over its positions, those over tiles of weights.
+    std::size_t loop = loops.size();
+    while (loop > 0 && has_own(loop - 1)) loop--;
+    passes_ = 1;
+    for (; loop > 0 && !has_own(loop - 1); loop--) {
+        const For *const of_positions = loops[loop - 1];
+        pass_ += (variable(of_positions) - of_positions->min) * passes_;
+        passes_ *= of_positions->extent;
+        first_of_passes_ = of_positions;
+    }
+    Expr carry = const_true(), tiles = 1; // the latter of the same output channels: residues
+    for (; loop > 1 && has_own(loop - 1); loop--) {
+        const For *const of_tiles = loops[loop - 1];
+        const Expr i = variable(of_tiles), end = of_tiles->min + of_tiles->extent;
+        if (runs_over(of_tiles->name, output_tiles)) {
+            moved_.emplace_back(of_tiles->name,
+                                select(carry, i + 1, i)); // past w's end after the last tile, which has no effect
+            const Expr group = variable(loops[loop - 2]);
+            const Expr group_bytes = simplify(substitute(loops[loop - 2]->name, group + 1, at) - at),
+                       bytes = simplify(substitute(of_tiles->name, i + 1, at) - at);
+            far_ = group_bytes >= far_bytes && tiles >= (bytes + most_of_tile - 1) / most_of_tile && passes_ > 1;
+            return;
+        }
+        moved_.emplace_back(of_tiles->name, select(carry, select(i + 1 < end, i + 1, of_tiles->min), i));
+        carry = carry && i + 1 >= end;
+        tiles *= of_tiles->extent;
+    }
+}
+
+PrefetchNextWeights::Lines PrefetchNextWeights::lines(const For *steps, const Expr &at) const {
+    const Expr step = simplify(substitute(steps->name, variable(steps) + 1, at) - at);
+    if (!step.as<IntImm>()) return {};
+    const Expr share = (step + passes_ - 1) / passes_;
+    Expr first = simplify(substitute(steps->name, steps->min, at)) + pass_ * (steps->extent * share);
+    for (const auto &[name, value] : moved_) first = substitute(name, value, first);
+    return {first, share};
+}
+
+Stmt PrefetchNextWeights::fetched_in(const For *steps, const std::string &w, const Expr &at) const {
+    const auto [first, share] = lines(steps, at);
+    if (!first.defined()) return steps;
+    // LLVM keeps this variable in a register. A pointer that is a function of the step would be multiplied anew each time, or take
+    // the registers of the addresses of x.
+    const std::string next = unique_name("next_" + w);
+    const auto set = [&](const Expr &pointer) {
+        return Store::make(next, reinterpret<std::uint64_t>(pointer), 0, Parameter(), const_true(), ModulusRemainder());
+    };
+    const Expr pointer = Load::make(UInt(64), next, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder()),
+               further = reinterpret(Handle(), pointer + cast<std::uint64_t>(share));
+    const Stmt body = Block::make({prefetch(reinterpret(Handle(), pointer), CacheLevel::kSecond),
+                                   set(hidden_from_llvm(further)), steps->body}),
+               loop = For::make(steps->name, steps->min, steps->extent, steps->for_type, steps->partition_policy,
+                                steps->device_api, body);
+    return Allocate::make(next, UInt(64), MemoryType::Stack, {1}, const_true(),
+                          Block::make(set(address_of(w, first)), loop));
+}
+
+} // namespace convtranspose
