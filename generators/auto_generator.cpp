@@ -1,4 +1,4 @@
-// The algorithm as Halide's own autoschedulers schedule it, which is what our schedules are measured against:
+// The algorithm as Halide's own autoschedulers schedule it, to measure our schedules against:
 //
 //     auto_generator -p libautoschedule_adams2019.so -g auto -f NAME -e object,schedule -o FOLDER target=x86-64-linux-...
 //                    autoscheduler=Adams2019 autoscheduler.parallelism=2 x_w=64 x_h=64 ic=256 oc=128 table_w=... table_h=...
@@ -21,7 +21,7 @@ using namespace Halide;
 class AutoGenerator : public Generator<AutoGenerator> {
   public:
     GeneratorParam<Type> y_type{"y_type", Float(32)}; // of x too; a float
-    // Of the layer: extents of x and y, channels per group, taps as in built_in.h.
+    // The layer: extents of x and y, channels per group, taps as in built_in.h.
     GeneratorParam<int> x_w{"x_w", 1}, x_h{"x_h", 1}, x_d{"x_d", 1}, out_w{"out_w", 1}, out_h{"out_h", 1},
         out_d{"out_d", 1};
     GeneratorParam<int> ic{"ic", 1}, oc{"oc", 1}, group{"group", 1}, batch{"batch", 1};
@@ -115,7 +115,7 @@ class AutoGenerator : public Generator<AutoGenerator> {
     }
 
   private:
-    // How far a tap may leave x.
+    // The farthest that a tap may leave x.
     static int reach_of(const BuiltInAxis &axis) {
         int reach = 0;
         for (const auto &row : axis.table) {

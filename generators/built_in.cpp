@@ -14,7 +14,7 @@ void fail(const std::string &axis, const std::string &what) {
     _halide_user_assert(false) << axis << ": " << what << "\n";
 }
 
-// One number, and the character after it, if there has to be one.
+// Reads a number, and the character after it, if there has to be one.
 int number(std::istringstream *in, char after, const std::string &axis, const std::string &table) {
     int value = 0;
     char c = '\0';
@@ -24,7 +24,7 @@ int number(std::istringstream *in, char after, const std::string &axis, const st
     return value;
 }
 
-// taps(r, column) of a table, a constant once r is one.
+// The entry taps(r, column) of a table, a constant once r is one.
 Expr entry(const std::vector<std::array<int, kTapColumns>> &table, const Expr &r, TapColumn column) {
     std::vector<Expr> values;
     bool equal = true;

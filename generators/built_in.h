@@ -1,4 +1,4 @@
-// What of a layer is built into a kernel, which then is for such layers alone (kernel_contract/kernel_table.h: BuiltIn).
+// The parts of a layer that are built into a kernel, which then is for such layers alone (kernel_contract/kernel_table.h: BuiltIn).
 #ifndef CONVTRANSPOSE_GENERATORS_BUILT_IN_H_
 #define CONVTRANSPOSE_GENERATORS_BUILT_IN_H_
 
@@ -20,8 +20,9 @@ struct BuiltInAxis {
     bool knows_counts() const { return count > 0 || !table.empty(); }
 };
 
-// table: "STEP/OFFSET:COUNT:FIRST,..." with a row for each of `stride` residues; or empty. Where the stride is not built in, y
-// has a whole number of positions of each of the residues, so that all calls are for all of them. count: as above. Ends with a message that names `axis` if they make no sense.
+// table: "STEP/OFFSET:COUNT:FIRST,..." with a row for each of `stride` residues, or empty. If the stride is not built in, y has a
+// whole number of positions of each of the residues, so that all calls are for all of them. count: as above. Ends with a message
+// that names `axis` if they make no sense.
 BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int count, int stride);
 
 // Makes constants of what is built in.

@@ -1,8 +1,9 @@
 // col2im (col2im_generator.cpp) for columns whose kernel elements along w, and output channels in them, lie side by side as
-// they do in a y with channels last: what a position adds to a row of y is a run of neighbours, and so are the elements of y
-// between two positions, stride * channels of them. They are summed in vectors; with q = (ow + pad) / stride
+// they do in a y with channels last: a position adds a run of neighbours to a row of y, and the elements of y between two
+// positions, stride * channels of them, are neighbours too. They are summed in vectors; with q = (ow + pad) / stride
 //   y(i, q) = bias(i) + sum over t < count:  columns(q - t, i + t * stride * channels)
-// of rows h and d as there. Vectors of a run's end hold what is none of it, which is not stored: for targets with masked stores.
+// with rows h and d as there. The vector at the end of a run holds elements past it, which are not stored: for targets with masked
+// stores.
 #include <Halide.h>
 
 #include <vector>
@@ -21,7 +22,7 @@ class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator> {
     // (iw, ih, id, kw, kh, kd, element, n), the type of the sums. Elements are dense, those of all kw behind one another, up to
     // their extent; behind the last one is a vector of anything.
     Input<Buffer<void, 8>> columns{"columns"};
-    Input<Buffer<void, 1>> bias{"bias"}; // of an element, the same type; a vector of anything behind it
+    Input<Buffer<void, 1>> bias{"bias"}; // for each element, the same type; a vector of anything behind it
     // (0, TapColumn), the position being that of q = 0; (oh or od, TapColumn). No tap is outside of the columns.
     Input<Buffer<int32_t, 2>> taps_w{"taps_w"}, taps_h{"taps_h"}, taps_d{"taps_d"};
     Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"}; // of positions, from one tap to the next
@@ -47,8 +48,8 @@ class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator> {
                        element = taps(o, kTapFirst) + t * kernel_step;
             return position * columns.dim(dim).stride() + element * columns.dim(3 + dim).stride();
         };
-        // Of a row of kernel elements; and as the distance from the first column, so that what is the same for all taps is
-        // added once: by dimensions, LLVM multiplies each position anew for each of them.
+        // Elements are counted in a row of kernel elements, and columns as the distance from the first one, so that the terms that
+        // all taps have in common are added once: by dimensions, LLVM would multiply each position anew for each of them.
         const Expr of_row = vector * lanes + lane + rw * columns.dim(3).stride(),
                    of_tap = of_row + taps_w(0, kTapFirst) + tap.x * kernel_step_w,
                    position = taps_w(0, kTapOffset) + tap.x * step_w - columns.dim(0).min();
@@ -81,7 +82,7 @@ class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator> {
         columns.dim(6).set_stride(1);
         Func out = y;
         Var outer("outer"), inner("inner"), positions("positions"), position("position");
-        // One at a time where they are fewer.
+        // Fewer positions are computed one at a time.
         Stage many = out.specialize(y.dim(2).extent() >= kPositions);
         many.split(qw, positions, position, kPositions, TailStrategy::ShiftInwards);
         const auto in_vectors = [&](auto &stage) {

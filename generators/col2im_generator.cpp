@@ -20,7 +20,7 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
     GeneratorParam<int> stride_w{"stride_w", 0}; // 0: any
     GeneratorParam<int> vectors{"vectors", 1};   // of a row that are summed at once
 
-    // (iw, ih, id, kw, kh, kd, oc, n), the type of the sums; iw with a vector of anything at either end.
+    // (iw, ih, id, kw, kh, kd, oc, n), the type of the sums; along iw there is a vector of anything at either end.
     Input<Buffer<void, 8>> columns{"columns"};
     Input<Buffer<void, 1>> bias{"bias"};        // the same type
     Input<Buffer<int32_t, 2>> taps_w{"taps_w"}; // (residue of w, TapColumn); taps may read outside of the columns
@@ -43,7 +43,7 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
         tap.where(tap.x < taps_w(rw, kTapCount));
         tap.where(tap.y < taps_h(oh, kTapCount));
         tap.where(tap.z < taps_d(od, kTapCount));
-        // What is far outside is read near the end, so that it is there, and left out.
+        // A position far outside is read near the end, where memory is readable, and left out of the sum.
         const Expr begin = columns.dim(0).min() + lanes, end = begin + columns.dim(0).extent() - 2 * lanes;
         const Expr i = vector * lanes + taps_w(rw, kTapOffset) + tap.x * step_w;
         const auto at = [&](const Func &taps, const Expr &o, TapColumn first, const Expr &t, const Expr &step,

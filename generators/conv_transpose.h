@@ -25,7 +25,7 @@ namespace convtranspose {
 // kTapClass numbers the sets of taps that residues have: residues with equal taps are of one class.
 enum TapColumn { kTapOffset = 0, kTapCount = 1, kTapFirst = 2, kTapClass = 3, kTapColumns = 4 };
 
-// What meets a tap that reads outside of x. kSkipped: the term is left out, as the definition says. kNeverReads: the
+// The treatment of a tap that reads outside of x. kSkipped: the term is left out, as the definition says. kNeverReads: the
 // caller promises that x holds every position that a tap reads, zeros included, which is the same wherever w is finite.
 enum class Outside { kSkipped, kNeverReads };
 
@@ -77,8 +77,8 @@ struct AxisVars {
 struct Update {
     Halide::RVar ib;             // within a block of input channels; only where there are blocks
     Halide::RVar ic, tw, th, td; // input channel (or block of them), tap per axis
-    // What is multiplied, each a function of all that it depends on; inlined, unless a schedule loads it before its use.
-    // (rw, tw and so on: residue and tap, of w, h, d.)
+    // The factors, each a function of all that it depends on; inlined, unless a schedule loads it before its use. (rw, tw and so
+    // on: residue and tap, of w, h, d.)
     Halide::Func x;                       // ([op_ib,] op_ic, qw, rw, tw, qh, rh, th, qd, rd, td, g, n)
     Halide::Func w;                       // ([op_ib,] oi, op_ic, rw, tw, rh, th, rd, td, oo, g)
     Halide::Var op_ib{"ib"}, op_ic{"ic"}; // their dimensions for ib and ic
@@ -92,8 +92,8 @@ struct ConvTranspose {
     Halide::Func sum{"sum"};        // (oi, oo, qw, rw, qh, rh, qd, rd, g, n): bias, then the updates
     // One; or four if the taps of w and h are shared: those that are on both axes, on h, on w, and the rest.
     std::vector<Update> updates;
-    Halide::Func row{"row"}; // as y: where a schedule wants it whole before it is stored
-    // Where that is of many residues of w, the even or odd ones of them: as y, half_o for ow, and parity last.
+    Halide::Func row{"row"}; // as y, for schedules that want a row whole before it is stored
+    // The even or odd residues of w of a row that has many: as y, with half_o in place of ow, and parity last.
     Halide::Func half_row{"half_row"};
     Halide::Var half_o{"half_o"}, parity{"parity"};
     Halide::Func y{"y"}; // (oc, w dimensions, h dimensions, d dimensions, g, n)

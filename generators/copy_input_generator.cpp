@@ -1,5 +1,5 @@
-// Copies x into the layout that the families of schedules/ read, as operands of their arithmetic. What lies around x there is
-// filled by the caller, so that no element is tested for where it is.
+// Copies x into the layout that the families of schedules/ read, as operands of their arithmetic. The caller fills the space around
+// x there, so that no element is tested for its place.
 #include <Halide.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace convtranspose {
 
 using namespace Halide;
 
-// Which dimension of x and of the copy is dense. Channels are in two dimensions, c0 the inner one: all that a group has, or
-// blocks of neighbours, or one.
+// The dimensions of x and of the copy that are dense. Channels are in two dimensions, of which the inner one, c0, has all channels
+// of a group, or a block of neighbours, or one.
 enum class CopyOrder {
     kPlanar,     // w of x; of the copy w, and c0 within it
     kChannels,   // c0 of both
@@ -107,15 +107,15 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
             if (block == 1) {
                 x.dim(0).set_stride(Expr());
                 x.dim(4).set_stride(1);
-                // Of 16 lanes a vector is put together from single loads faster than taken apart into single stores: 1.5
-                // times on 24 channels with AVX-512; with AVX2 it is 1.3 times slower. Not if that leaves most lanes empty.
+                // A vector of 16 lanes is put together from single loads faster than taken apart into single stores, unless most
+                // lanes stay empty; one of 8 is not.
                 if (get_target().has_feature(Target::AVX512)) {
                     by_loads(p.specialize(copy.dim(1).extent() >= 8), lanes);
                 }
                 by_stores(p, lanes);
                 break;
             }
-            // Positions by sixteens: what is read of a cache line of x is still there when its next block is due.
+            // Positions by sixteens: a cache line of x is still near when its next block is due.
             p.split(w, w, wi, 16, TailStrategy::GuardWithIf).reorder({c0, wi, c1, w, h, d, g, n});
             whole_block(p).vectorize(c0).unroll(wi, 4);
             break;
@@ -135,17 +135,11 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
         return arithmetic == Arithmetic::kInt8 ? flipped : cast<int16_t>(flipped) - cast<int16_t>(cast(byte, zero));
     }
 
-    // Squares are loaded by rows and written, transposed, by rows: what lies between is shuffles of registers. As many of
-    // them as make a cache line of x, one after another, then some along w, then all channels of those, so that positions of x
-    // are read as streams: a line of each, far apart, would come from memory one by one. (Xeon, Granite Rapids, layers channels
-    // last: 768 channels 1.04 to 1.5, 512 1.03 to 1.2, 24 to 128 1.0 to 1.1 with 32 positions, no more with 16; with 64 0.98 of
-    // that.) 64 to 784 channels of 64 to 12544 positions, f32, in
-    // cycles an element of Zen 5: 0.4 with AVX-512 and 0.5 with AVX2, of which reading and writing is 0.3; single loads into
-    // vectors take 1.2 to 2. Squares of 16 take 0.7: LLVM finds longer ways to shuffle those.
-    // Channels of the copy that lie a multiple of 4 KiB apart share a set of the first-level cache, which loses a line of them
-    // before the next square has written its other half: there squares that share lines of the copy come one after another, then
-    // those that share lines of x, then all along w. 1.2 -> 0.7 cycles (Xeon, Granite Rapids); elsewhere it gains nothing, or 24
-    // channels lose.
+    // Squares are loaded by rows, transposed by shuffles of registers, and written by rows. As many as make a cache line of x come one
+    // after another, then some along w, then all channels of those, so that positions of x are read as streams. Channels of the copy
+    // a multiple of 4 KiB apart share a set of the first-level cache, which loses a line before the next square has written its other
+    // half: there squares that share lines of the copy come first, then those that share lines of x, then all along w.
+    // Measurements: docs/measurements/2026-11-26-schedules.md.
     void tile(const Type &type) {
         const int extent = std::min(kTileExtent, std::min(natural_vector_size<uint8_t>(), 32) / type.bytes());
         x.dim(0).set_stride(Expr());
@@ -177,7 +171,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
         p.split(c1, c1, ci, lanes, TailStrategy::GuardWithIf).reorder({ci, c0, w, c1, h, d, g, n}).vectorize(ci);
     }
 
-    // The last block of channels may hold fewer: it takes the loops as they are.
+    // The schedule for whole blocks. The last block of channels may hold fewer, and keeps the loops as they are.
     Stage whole_block(Func p) { return p.specialize(copy.dim(0).extent() == block && copy.dim(0).min() == 0); }
 
     Var c0{"c0"}, w{"w"}, wi{"wi"}, h{"h"}, d{"d"}, c1{"c1"}, ci{"ci"}, beside{"beside"}, below{"below"}, g{"g"},

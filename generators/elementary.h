@@ -28,7 +28,7 @@ inline Halide::Expr exp_within(const Halide::Expr &x) {
     const Type type = x.type();
     const bool wide = type.bits() == 64;
     const auto constant = [&](double value) { return Internal::make_const(type, value); };
-    // Of a sum with 1.5 * 2^(bits of the fraction) the low bits are the nearest integer to the smaller term.
+    // The low bits of a sum with 1.5 * 2^(bits of the fraction) are the nearest integer to the smaller term.
     const Expr shift = constant(wide ? 6755399441055744.0 : 12582912.0);
     const Expr shifted = x * constant(1.44269504088896340736) + shift;
     const Expr n = shifted - shift;

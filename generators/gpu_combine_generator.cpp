@@ -1,5 +1,5 @@
-// The AOT generator of what follows a convolution on a GPU: the parts of sums that were split are added up, in order, and
-// post-ops are applied. In place where there is one part, of y's type. Arguments: see gpu_generator.cpp.
+// The AOT generator of the kernel that follows a convolution on a GPU: it adds up, in order, the parts of sums that were split, and
+// applies post-ops; in place if there is one part, of y's type. Arguments: see gpu_generator.cpp.
 #include <cstring>
 
 #include <Halide.h>
@@ -28,7 +28,7 @@ class ExactConstants : public Internal::IRMutator {
     }
 };
 
-// Of convt_activation.
+// Values of convt_activation.
 enum { kRelu = 1, kLeakyRelu = 2, kClip = 3, kSigmoid = 4, kTanh = 5 };
 
 } // namespace
@@ -76,7 +76,7 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
         sum_(i) +=
             cast(type, part.load(parts(within(place(i, part_stride) + k * part_distance, parts.dim(0).extent()))));
 
-        // What goes into the activation; y as it would be without it, if there is no residual.
+        // The activation's argument; without a residual it is y as it would be without the activation.
         const Expr convolution = result.store(sum_(i));
         const Expr other =
             residual(within(select(adds_residual != 0, place(i, residual_stride), 0), residual.dim(0).extent()));
@@ -103,7 +103,7 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
         }
         y.dim(0).set_min(0);
         Func result = y;
-        result.gpu_blocks(j); // of what is undefined: nothing, but on the device
+        result.gpu_blocks(j); // does nothing, as y is undefined there, but on the device
         // Each element of y is stored once, by one thread.
         result.update().allow_race_conditions().gpu_threads(o_[0]).gpu_blocks(o_[1]);
         if (get_target().has_feature(Target::OpenCL)) get_pipeline().add_custom_lowering_pass(new ExactConstants);

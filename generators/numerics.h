@@ -1,4 +1,4 @@
-// How numbers are stored, multiplied and summed: the piece that the algorithm is parameterised with.
+// The numerics that the algorithm is parameterised with: how numbers are stored, multiplied and summed.
 #ifndef CONVTRANSPOSE_GENERATORS_NUMERICS_H_
 #define CONVTRANSPOSE_GENERATORS_NUMERICS_H_
 
@@ -6,13 +6,13 @@
 
 namespace convtranspose {
 
-// What x and w are when they are multiplied.
+// The operands of a product.
 enum class Arithmetic {
     kFloat, // the type of the sums
     kHalf,  // f16, and so are the sums: twice as many in a vector of a CPU that computes with them, and far less exact
     kBf16,  // both bf16, summed in f32: tdpbf16ps multiplies two neighbouring input channels at a time
-    kInt8, // 8-bit x, s8 w, four neighbouring input channels at a time: what vpdpbusd (u8 x) and sdot (s8 x) multiply. x has
-           // its zero point in it, and what that adds to a sum, which depends on the taps alone, is taken off the bias.
+    kInt8, // 8-bit x, s8 w, four neighbouring input channels at a time, as vpdpbusd (u8 x) and sdot (s8 x) multiply. x has its
+    // zero point in it; the share of a sum that is due to it depends on the taps alone, and is taken off the bias.
     kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
 };
 
@@ -54,13 +54,7 @@ inline Halide::Expr round_to(const Halide::Type &type, const Halide::Expr &e) {
 }
 
 // x and w are widened to `sum` before they are multiplied, the sum starts from the bias, which is held in `sum`, and the
-// result is rounded once, to `y`.
-//
-// Integer sums are exact. They end as
-//     f32: sum * factor(oc) + addend(oc), clamped
-//     s32: the sum itself
-//     u8:  round(sum * factor(oc)), ties to even, clamped, plus y_zero_point. The product is rounded to f32 first. As y_min
-//          and y_max are what y's type or an activation leaves, less y_zero_point, the low eight bits serve u8 and s8 alike.
+// result is rounded once, to `y`. Integer sums are exact.
 struct Numerics {
     Arithmetic arithmetic = Arithmetic::kFloat;
     Halide::Type sum;
@@ -71,6 +65,11 @@ struct Numerics {
 
     Halide::Expr widen(const Halide::Expr &e) const { return Halide::cast(sum, e); }
 
+    // Integer sums end as, by the type of y,
+    //     f32: sum * factor(oc) + addend(oc), clamped
+    //     s32: the sum itself
+    //     u8:  round(sum * factor(oc)), ties to even, clamped, plus y_zero_point. The product is rounded to f32 first. As the
+    //          bounds are those of y's type or activation less y_zero_point, the low eight bits serve u8 and s8 alike.
     Halide::Expr finish(const Halide::Expr &e, const Halide::Expr &oc, const Halide::Expr &g) const {
         if (is_float(arithmetic)) {
             return round_to(y, e);

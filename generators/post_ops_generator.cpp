@@ -1,4 +1,4 @@
-// What follows the convolution while its result is still in the cache: y = activation(y + residual), in place.
+// The step that follows the convolution while its result is still in the cache: y = activation(y + residual), in place.
 #include <Halide.h>
 
 #include "elementary.h"
@@ -21,7 +21,7 @@ class PostOpsGenerator : public Generator<PostOpsGenerator> {
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<bool> adds_residual{"adds_residual", false};
 
-    // (element, row) of y as the convolution left it, and of the residual, which is not looked at unless it is added.
+    // (element, row): y as the convolution left it, and the residual, which is not read unless it is added.
     Input<Buffer<void, 2>> convolution{"convolution"}, residual{"residual"};
     Input<float> alpha{"alpha"}; // clip: least; leaky_relu: slope
     Input<float> beta{"beta"};   // clip: most

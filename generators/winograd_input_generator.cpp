@@ -1,4 +1,4 @@
-// What Winograd's algorithm multiplies by weights (runtime/algorithms/winograd.h): for tile t of an axis, entry e is
+// The transform of x in Winograd's algorithm, whose results are multiplied by weights: for tile t of an axis, entry e is
 //   x(i) + second * x(i + distance),  i = 2 * t + first + start,
 // along w, and of that likewise along h. Outside of x there are zeros.
 #include <Halide.h>
@@ -42,8 +42,8 @@ class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
         entries = {static_cast<int>(w.built_in.size()), static_cast<int>(h.built_in.size())};
     }
 
-    // All entries of a tile, one after the other: what they read of x is in the first-level cache from the first on, or where they
-    // are built in in registers.
+    // All entries of a tile come one after the other: the x that they read is in the first-level cache from the first on, or, if they
+    // are built in, in registers.
     void schedule() {
         for (int d = 0; d < 3; d++) {
             x.dim(d).set_min(0);
@@ -78,7 +78,7 @@ class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
         Expr first; // of the tile
         std::vector<Entry> built_in;
 
-        // at: what is at a position.
+        // at: the value at a position.
         template<typename At>
         Expr combined(const At &at) const {
             if (built_in.empty()) {

@@ -1,5 +1,5 @@
-// What Winograd's algorithm makes of its products (runtime/algorithms/winograd.h): two neighbouring outputs of a residue along each axis,
-// of which count taps meet each. S. Winograd, Arithmetic Complexity of Computations, 1980: F(2, count).
+// The transform of products in Winograd's algorithm: two neighbouring outputs of a residue along each axis, each of which count
+// taps meet. S. Winograd, Arithmetic Complexity of Computations, 1980: F(2, count).
 #include <Halide.h>
 
 #include <functional>
