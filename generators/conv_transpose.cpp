@@ -9,7 +9,7 @@ using namespace Halide;
 
 namespace {
 
-// One of the two factors: its dimensions, what they are in the sum, and which element of the input it is.
+// One of the two factors: its dimensions, their values in the sum, and the element of the input that it is.
 struct Operand {
     std::vector<Var> args;
     std::vector<Expr> in_sum, at;
@@ -20,7 +20,7 @@ struct Operand {
     }
 };
 
-// Where one tap of an axis reads.
+// The places that one tap of an axis reads.
 struct Read {
     Expr x; // input position
     Expr w; // index on the kernel axis of the packed weights
@@ -38,8 +38,30 @@ Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared)
     return {position, unsafe_promise_clamped(axis.taps(v.r, kTapFirst) + t, 0, axis.kernel - 1)};
 }
 
-// Adds one update of c.sum. shared: the axes of which it takes the shared taps; of other axes that have such it takes all
-// taps but those.
+// Leaves out the steps of a reduction over an axis that are no tap of the residue, or one that another update takes, or, where so
+// asked, one outside of x.
+void restrict_to_taps(const Axis &axis, const AxisVars &v, const RVar &tap, bool shared, RDom *k) {
+    if (axis.order == TapOrder::kByOffset) {
+        const Expr beyond = axis.first_offset + tap - axis.taps(v.r, kTapOffset); // the first tap of the residue
+        k->where(beyond >= 0);
+        k->where(beyond < axis.taps(v.r, kTapCount) * axis.step);
+        k->where(beyond % axis.step == 0);
+    } else if (!shared && !axis.equal_counts) {
+        k->where(tap < axis.taps(v.r, kTapCount));
+    }
+    if (!shared && axis.order == TapOrder::kShared) {
+        const Expr of_shared = axis.taps(v.r, kTapOffset) + tap - axis.shared_first;
+        k->where(of_shared < 0 || of_shared >= axis.shared_count);
+    }
+    if (axis.outside == Outside::kSkipped) {
+        const Expr position = read_tap(axis, v, tap, shared).x;
+        k->where(position >= axis.x_min);
+        k->where(position <= axis.x_min + axis.x_extent - 1);
+    }
+}
+
+// Adds one update of c.sum. shared: the axes whose shared taps it takes; of other axes that have shared taps it takes all but
+// those.
 void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vector<Var> &args,
                 const std::array<bool, 3> &shared) {
     const auto extent = [&](int a) {
@@ -81,24 +103,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
         const AxisVars &v = c.axes[a];
         const Read read = read_tap(axis, v, tap_args[a], shared[a]);
         const Expr x_max = axis.x_min + axis.x_extent - 1;
-        if (axis.order == TapOrder::kByOffset) {
-            const Expr beyond =
-                axis.first_offset + taps[a] - axis.taps(v.r, kTapOffset); // the first tap of the residue
-            k.where(beyond >= 0);
-            k.where(beyond < axis.taps(v.r, kTapCount) * axis.step);
-            k.where(beyond % axis.step == 0);
-        } else if (!shared[a] && !axis.equal_counts) {
-            k.where(taps[a] < axis.taps(v.r, kTapCount));
-        }
-        if (!shared[a] && axis.order == TapOrder::kShared) {
-            const Expr of_shared = axis.taps(v.r, kTapOffset) + taps[a] - axis.shared_first;
-            k.where(of_shared < 0 || of_shared >= axis.shared_count);
-        }
-        if (axis.outside == Outside::kSkipped) {
-            const Expr position = read_tap(axis, v, taps[a], shared[a]).x;
-            k.where(position >= axis.x_min);
-            k.where(position <= x_max);
-        }
+        restrict_to_taps(axis, v, taps[a], shared[a], &k);
         x.add(v.q, v.q);
         for (Operand *o : {&x, &w}) {
             o->add(v.r, v.r);
@@ -122,77 +127,91 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
     c.updates.push_back(u);
 }
 
+// The dimensions of y and of the sum, and the element of the sum that an element of y is.
+struct Dimensions {
+    std::vector<Var> y, sum;
+    std::vector<Expr> sum_of_y;
+};
+
+Dimensions name_dimensions(const ConvTransposeInputs &in, ConvTranspose *c) {
+    const char *names[3] = {"w", "h", "d"};
+    Dimensions all{{c->oc}, {c->oi, c->oo}, {c->oc % in.oc_tile, c->oc / in.oc_tile}};
+    for (int a = 0; a < 3; a++) {
+        const Axis &axis = in.axes[a];
+        AxisVars &v = c->axes[a];
+        c->stride[a] = axis.stride;
+        v.o = Var(std::string("o") + names[a]);
+        v.q = Var(std::string("q") + names[a]);
+        v.r = Var(std::string("r") + names[a]);
+        if (axis.stride == 0) {
+            all.y.insert(all.y.end(), {v.q, v.r});
+            all.sum_of_y.insert(all.sum_of_y.end(), {v.q, v.r});
+        } else {
+            all.y.push_back(v.o);
+            all.sum_of_y.insert(all.sum_of_y.end(), {v.o / axis.stride, v.o % axis.stride});
+        }
+        all.sum.insert(all.sum.end(), {v.q, v.r});
+    }
+    all.y.insert(all.y.end(), {c->g, c->n});
+    all.sum_of_y.insert(all.sum_of_y.end(), {c->g, c->n});
+    all.sum.insert(all.sum.end(), {c->g, c->n});
+    return all;
+}
+
+// The bias at a position, of the sum or of y.
+Expr bias_at(const ConvTransposeInputs &in, const Var &g, const Expr &oc, const std::array<Expr, 3> &residue) {
+    std::vector<Expr> at = {oc, g};
+    for (int a = 0; a < 3 && !is_float(in.numerics.arithmetic); a++) {
+        at.push_back(unsafe_promise_clamped(in.axes[a].taps(residue[a], kTapClass), 0, in.classes[a] - 1));
+    }
+    return in.numerics.widen(in.bias(at));
+}
+
+// Defines rows of y from the sums, at once or by halves.
+void define_row(const ConvTransposeInputs &in, const Dimensions &dimensions, ConvTranspose *c) {
+    const auto finished = [&](const std::vector<Expr> &at) {
+        const Expr sum = in.bias_last ? c->sum(at) + bias_at(in, c->g, c->oc, {at[3], at[5], at[7]}) : Expr(c->sum(at));
+        return in.numerics.finish(sum, c->oc, c->g);
+    };
+    if (!in.halves_rows) {
+        c->row(dimensions.y) = finished(dimensions.sum_of_y);
+        return;
+    }
+    // Dimension 1 of y, and 2 and 3 of the sum, are those of w.
+    const int half = in.axes[0].stride / 2;
+    std::vector<Var> half_args = dimensions.y;
+    half_args[1] = c->half_o;
+    half_args.push_back(c->parity);
+    std::vector<Expr> of_half = dimensions.sum_of_y, of_row(dimensions.y.begin(), dimensions.y.end());
+    of_half[2] = c->half_o / half;
+    of_half[3] = c->half_o % half * 2 + c->parity;
+    c->half_row(half_args) = finished(of_half);
+    of_row[1] = c->axes[0].o / 2;
+    of_row.push_back(c->axes[0].o % 2);
+    c->row(dimensions.y) = c->half_row(of_row);
+}
+
 } // namespace
 
 ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     ConvTranspose c;
     c.oc_tile = in.oc_tile;
     c.block = in.block;
-
-    const char *names[3] = {"w", "h", "d"};
-    std::vector<Var> y_args = {c.oc}, sum_args = {c.oi, c.oo};
-    std::vector<Expr> sum_of_y = {c.oc % in.oc_tile, c.oc / in.oc_tile};
-    for (int a = 0; a < 3; a++) {
-        const Axis &axis = in.axes[a];
-        AxisVars &v = c.axes[a];
-        c.stride[a] = axis.stride;
-        v.o = Var(std::string("o") + names[a]);
-        v.q = Var(std::string("q") + names[a]);
-        v.r = Var(std::string("r") + names[a]);
-        if (axis.stride == 0) {
-            y_args.insert(y_args.end(), {v.q, v.r});
-            sum_of_y.insert(sum_of_y.end(), {v.q, v.r});
-        } else {
-            y_args.push_back(v.o);
-            sum_of_y.insert(sum_of_y.end(), {v.o / axis.stride, v.o % axis.stride});
-        }
-        sum_args.insert(sum_args.end(), {v.q, v.r});
-    }
-    y_args.insert(y_args.end(), {c.g, c.n});
-    sum_of_y.insert(sum_of_y.end(), {c.g, c.n});
-    sum_args.insert(sum_args.end(), {c.g, c.n});
-
-    // The bias at a position, of the sum or of y.
-    const auto bias = [&](const Expr &oc, const std::array<Expr, 3> &residue) {
-        std::vector<Expr> at = {oc, c.g};
-        for (int a = 0; a < 3 && !is_float(in.numerics.arithmetic); a++) {
-            at.push_back(unsafe_promise_clamped(in.axes[a].taps(residue[a], kTapClass), 0, in.classes[a] - 1));
-        }
-        return in.numerics.widen(in.bias(at));
-    };
+    const Dimensions dimensions = name_dimensions(in, &c);
     const std::array<Expr, 3> residues = {c.axes[0].r, c.axes[1].r, c.axes[2].r};
-    c.sum(sum_args) = in.bias_last ? cast(in.numerics.sum, 0) : bias(c.oo * in.oc_tile + c.oi, residues);
+    c.sum(dimensions.sum) =
+        in.bias_last ? cast(in.numerics.sum, 0) : bias_at(in, c.g, c.oo * in.oc_tile + c.oi, residues);
     // Over shared taps of both axes, then of one, then of none.
     const bool shares_w = in.axes[0].order == TapOrder::kShared, shares_h = in.axes[1].order == TapOrder::kShared;
     for (const bool h : {true, false}) {
         for (const bool w : {true, false}) {
             if ((!w || shares_w) && (!h || shares_h)) {
-                add_update(c, in, sum_args, {w, h, false});
+                add_update(c, in, dimensions.sum, {w, h, false});
             }
         }
     }
-    const auto finished = [&](const std::vector<Expr> &at) {
-        const Expr sum = in.bias_last ? c.sum(at) + bias(c.oc, {at[3], at[5], at[7]}) : c.sum(at);
-        return in.numerics.finish(sum, c.oc, c.g);
-    };
-    const std::vector<Expr> same(y_args.begin(), y_args.end());
-    // y_args[1], sum_of_y[2] and [3] are those of w.
-    if (in.halves_rows) {
-        const int half = in.axes[0].stride / 2;
-        std::vector<Var> half_args = y_args;
-        half_args[1] = c.half_o;
-        half_args.push_back(c.parity);
-        std::vector<Expr> of_half = sum_of_y, of_row = same;
-        of_half[2] = c.half_o / half;
-        of_half[3] = c.half_o % half * 2 + c.parity;
-        c.half_row(half_args) = finished(of_half);
-        of_row[1] = c.axes[0].o / 2;
-        of_row.push_back(c.axes[0].o % 2);
-        c.row(y_args) = c.half_row(of_row);
-    } else {
-        c.row(y_args) = finished(sum_of_y);
-    }
-    c.y(y_args) = c.row(same);
+    define_row(in, dimensions, &c);
+    c.y(dimensions.y) = c.row(std::vector<Expr>(dimensions.y.begin(), dimensions.y.end()));
     return c;
 }
 

@@ -50,25 +50,15 @@ Expr element_of(const Expr &sum, const Expr &oc, const GpuTensor &y, const Numer
 
 Expr load(const GpuTensor &x, const Expr &at) { return x.data(unsafe_promise_clamped(at, 0, x.size - 1)); }
 
-} // namespace
-
-ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
-    ByResidue c;
-    c.chunk = in.chunk;
-    c.block = in.block;
+// x at one kernel element: zero outside of it and past its last channel, image and position.
+void define_x(const ByResidueInputs &in, ByResidue *c) {
     const bool blocks = in.block > 1;
-    c.oc_side = in.oc;
-    c.p_side = in.p;
-    const Numerics &numerics = in.numbers.numerics;
-    const Expr zero = Internal::make_zero(numerics.sum);
-
-    // x at one kernel element, zero outside of it and past its last channel, image and position.
-    const Expr group = quotient(c.oo, in.tiles_per_group);
-    const Expr p = ((c.po * in.p.unrolled + c.pu) * in.p.threads + c.pt) * in.p.vector + c.pv;
+    const Expr group = quotient(c->oo, in.tiles_per_group);
+    const Expr p = ((c->po * in.p.unrolled + c->pu) * in.p.threads + c->pt) * in.p.vector + c->pv;
     const Position q = position_of(p, in.positions);
-    const Expr element = unsafe_promise_clamped(in.parts(kPartFirst, c.r) + c.t, 0, in.element_count - 1);
-    const Expr block_of_group = in.parts(kPartChunk, c.r) * in.chunk + c.ic;
-    const Expr ic_of_group = blocks ? block_of_group * in.block + c.b : block_of_group;
+    const Expr element = unsafe_promise_clamped(in.parts(kPartFirst, c->r) + c->t, 0, in.element_count - 1);
+    const Expr block_of_group = in.parts(kPartChunk, c->r) * in.chunk + c->ic;
+    const Expr ic_of_group = blocks ? block_of_group * in.block + c->b : block_of_group;
     const Expr is_channel = ic_of_group < in.x.channels;
     Expr inside = q.image < in.batch && is_channel;
     Expr at = q.image * in.x.image_stride + group * (in.x.channels * in.x.channel_stride), offset = 0;
@@ -79,55 +69,71 @@ ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
         offset += tap_offset * in.x.strides[a];
     }
     at = select(inside, at + offset + ic_of_group * in.x.channel_stride, 0);
-    std::vector<Var> x_args = {c.pv, c.pt, c.pu, c.ic, c.t, c.po, c.r, c.oo};
-    std::vector<Var> w_args = {c.ov, c.ot, c.ou, c.ic, c.t, c.r, c.oo};
+    std::vector<Var> args = {c->pv, c->pt, c->pu, c->ic, c->t, c->po, c->r, c->oo};
     if (blocks) {
         // Around x is its zero point, which the biases count on at every tap; past the last channel nothing is.
-        x_args.insert(x_args.begin(), c.b);
-        w_args.insert(w_args.begin(), c.b);
+        args.insert(args.begin(), c->b);
         const Expr value = cast<uint8_t>(cast<int>(load(in.x, at)) ^ in.numbers.x_flip);
-        c.x(x_args) = select(inside, value, is_channel, cast<uint8_t>(in.numbers.x_zero_point), cast<uint8_t>(0));
+        c->x(args) = select(inside, value, is_channel, cast<uint8_t>(in.numbers.x_zero_point), cast<uint8_t>(0));
     } else {
-        c.x(x_args) = select(inside, value_of(load(in.x, at), in.x, in.numbers), zero);
+        const Expr zero = Internal::make_zero(in.numbers.numerics.sum);
+        c->x(args) = select(inside, value_of(load(in.x, at), in.x, in.numbers), zero);
     }
+}
 
-    const Expr oi = (c.ou * in.oc.threads + c.ot) * in.oc.vector + c.ov;
+// The weights at one kernel element.
+void define_w(const ByResidueInputs &in, ByResidue *c) {
+    const bool blocks = in.block > 1;
+    const Expr element = unsafe_promise_clamped(in.parts(kPartFirst, c->r) + c->t, 0, in.element_count - 1);
+    const Expr block_of_group = in.parts(kPartChunk, c->r) * in.chunk + c->ic;
+    const Expr oi = (c->ou * in.oc.threads + c->ot) * in.oc.vector + c->ov;
     const Expr tap = unsafe_promise_clamped(in.elements(kElementTap, element), 0, in.tap_count - 1);
     const Expr last = (in.x.channels - 1) / in.block;
-    const Expr w_ic = unsafe_promise_clamped(min(block_of_group, last), 0, last);
-    c.w(w_args) = blocks ? Expr(in.w(c.b, oi, w_ic, tap, c.oo)) : numerics.widen(in.w(oi, w_ic, tap, c.oo));
+    const Expr ic = unsafe_promise_clamped(min(block_of_group, last), 0, last);
+    std::vector<Var> args = {c->ov, c->ot, c->ou, c->ic, c->t, c->r, c->oo};
+    if (blocks) args.insert(args.begin(), c->b);
+    c->w(args) = blocks ? Expr(in.w(c->b, oi, ic, tap, c->oo)) : in.numbers.numerics.widen(in.w(oi, ic, tap, c->oo));
+}
 
+void define_sum(const ByResidueInputs &in, ByResidue *c) {
+    const bool blocks = in.block > 1;
+    const Numerics &numerics = in.numbers.numerics;
     std::vector<Range> terms = {{0, in.chunk}, {0, in.chunks}, {0, in.most_elements}};
     if (blocks) terms.emplace_back(0, in.block);
-    c.k = RDom(terms, "k");
-    c.k.where(c.k[2] < in.parts(kPartCount, c.r));
-    const Expr ic = c.k[1] * in.chunk + c.k[0];
-    const Expr row = in.parts(kPartBias, c.r), bias_at = max(row, 0) * in.bias_count + c.oo * in.oc.size() + oi;
-    c.sum(c.ov, c.ot, c.ou, c.pv, c.pt, c.pu, c.po, c.r, c.oo) =
-        select(row >= 0, numerics.widen(in.bias(unsafe_promise_clamped(bias_at, 0, in.bias_size - 1))), zero);
-    std::vector<Expr> x_at = {c.pv, c.pt, c.pu, ic, c.k[2], c.po, c.r, c.oo};
-    std::vector<Expr> w_at = {c.ov, c.ot, c.ou, ic, c.k[2], c.r, c.oo};
+    c->k = RDom(terms, "k");
+    c->k.where(c->k[2] < in.parts(kPartCount, c->r));
+    const Expr ic = c->k[1] * in.chunk + c->k[0];
+    const Expr oi = (c->ou * in.oc.threads + c->ot) * in.oc.vector + c->ov;
+    const Expr row = in.parts(kPartBias, c->r), bias_at = max(row, 0) * in.bias_count + c->oo * in.oc.size() + oi;
+    const std::vector<Expr> at = {c->ov, c->ot, c->ou, c->pv, c->pt, c->pu, c->po, c->r, c->oo};
+    c->sum(c->ov, c->ot, c->ou, c->pv, c->pt, c->pu, c->po, c->r, c->oo) =
+        select(row >= 0, numerics.widen(in.bias(unsafe_promise_clamped(bias_at, 0, in.bias_size - 1))),
+               Internal::make_zero(numerics.sum));
+    std::vector<Expr> x_at = {c->pv, c->pt, c->pu, ic, c->k[2], c->po, c->r, c->oo};
+    std::vector<Expr> w_at = {c->ov, c->ot, c->ou, ic, c->k[2], c->r, c->oo};
     if (blocks) {
-        x_at.insert(x_at.begin(), c.k[3]);
-        w_at.insert(w_at.begin(), c.k[3]);
+        x_at.insert(x_at.begin(), c->k[3]);
+        w_at.insert(w_at.begin(), c->k[3]);
     }
-    c.sum(c.ov, c.ot, c.ou, c.pv, c.pt, c.pu, c.po, c.r, c.oo) += numerics.widen(c.x(x_at)) * numerics.widen(c.w(w_at));
+    c->sum(at) += numerics.widen(c->x(x_at)) * numerics.widen(c->w(w_at));
+}
 
-    // Stores go to computed places of y, so this is an update whose loops are all reductions.
+// Stores go to computed places of y, so this is an update whose loops are all reductions.
+void define_y(const ByResidueInputs &in, ByResidue *c) {
     const Expr positions = in.positions[0].value * in.positions[1].value * in.positions[2].value * in.batch;
     const Expr p_tiles = (positions + in.p.size() - 1) / in.p.size();
-    c.o = RDom({{0, in.oc.vector},
-                {0, in.oc.unrolled},
-                {0, in.p.vector},
-                {0, in.p.unrolled},
-                {0, in.p.threads},
-                {0, in.oc.threads},
-                {0, p_tiles},
-                {0, in.tiles},
-                {0, in.part_count}},
-               "o");
-    const RVar ov = c.o[0], ou = c.o[1], pv = c.o[2], pu = c.o[3], pt = c.o[4], ot = c.o[5], po = c.o[6], oo = c.o[7],
-               r = c.o[8];
+    c->o = RDom({{0, in.oc.vector},
+                 {0, in.oc.unrolled},
+                 {0, in.p.vector},
+                 {0, in.p.unrolled},
+                 {0, in.p.threads},
+                 {0, in.oc.threads},
+                 {0, p_tiles},
+                 {0, in.tiles},
+                 {0, in.part_count}},
+                "o");
+    const RVar ov = c->o[0], ou = c->o[1], pv = c->o[2], pu = c->o[3], pt = c->o[4], ot = c->o[5], po = c->o[6],
+               oo = c->o[7], r = c->o[8];
     const Position to = position_of(((po * in.p.unrolled + pu) * in.p.threads + pt) * in.p.vector + pv, in.positions);
     const Expr oi_to = (ou * in.oc.threads + ot) * in.oc.vector + ov;
     const Expr group_to = quotient(oo, in.tiles_per_group);
@@ -136,15 +142,29 @@ ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
         (group_to * in.y.channels + oc) * in.y.channel_stride + to.image * in.y.image_stride + in.parts(kPartStore, r);
     for (int a = 0; a < 3; a++) {
         const Expr o = to.axes[a] * in.strides[a] + in.parts(kPartResidue + a, r);
-        c.o.where(o < in.y.extents[a]);
+        c->o.where(o < in.y.extents[a]);
         y_at += o * in.y.strides[a];
     }
-    c.o.where(oc < in.y.channels);
-    c.o.where(to.image < in.batch);
+    c->o.where(oc < in.y.channels);
+    c->o.where(to.image < in.batch);
     Var i("i");
-    c.y(i) = undef(in.y.storage.stored());
-    c.y(unsafe_promise_clamped(y_at, 0, in.y.size - 1)) =
-        element_of(c.sum(ov, ot, ou, pv, pt, pu, po, r, oo), oo * in.oc.size() + oi_to, in.y, numerics);
+    c->y(i) = undef(in.y.storage.stored());
+    c->y(unsafe_promise_clamped(y_at, 0, in.y.size - 1)) =
+        element_of(c->sum(ov, ot, ou, pv, pt, pu, po, r, oo), oo * in.oc.size() + oi_to, in.y, in.numbers.numerics);
+}
+
+} // namespace
+
+ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
+    ByResidue c;
+    c.chunk = in.chunk;
+    c.block = in.block;
+    c.oc_side = in.oc;
+    c.p_side = in.p;
+    define_x(in, &c);
+    define_w(in, &c);
+    define_sum(in, &c);
+    define_y(in, &c);
     return c;
 }
 

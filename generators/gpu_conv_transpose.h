@@ -1,5 +1,5 @@
-// The algorithm of generators/conv_transpose.h for GPUs. The sums are the same; what differs is how they are numbered, and
-// that x and y are addressed by strides, so that any layout, crop and stride is one kernel:
+// The algorithm of generators/conv_transpose.h for GPUs. The sums are the same, but they are numbered differently, and x and y are
+// addressed by strides, so that any layout, crop and stride is one kernel:
 //
 //   by residue   positions of all rows and images of one residue of (w, h, d) are one long axis p, cut into tiles: a block of
 //                threads computes [tile of output channels] x [tile of p], for any image size and batch. Kernel elements are
@@ -20,8 +20,8 @@ namespace convtranspose {
 
 // Kernel elements: elements(column, element).
 enum ElementColumn { kElementOffset = 0, kElementTap = 3, kElementColumns = 4 }; // offset in x of w, h, d; packed tap
-// What blocks do: parts(column, part). A part is a residue of (w, h, d) with its elements, and of the input channels those
-// from a chunk on; the sum of a residue may be split over several parts, which are stored apart.
+// The work of blocks: parts(column, part). A part is a residue of (w, h, d) with its elements, and the input channels from a chunk
+// on; the sum of a residue may be split over several parts, which are stored apart.
 enum PartColumn {
     kPartResidue = 0,
     kPartFirst = 3,
