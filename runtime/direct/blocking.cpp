@@ -46,96 +46,121 @@ std::int64_t DirectPlan::copied_row(const Strip &s) const {
     return 2 * row <= 3 * s.x_extent[0] ? row : s.x_extent[0];
 }
 
+// The amounts that decide how a layer is cut into strips.
+struct DirectPlan::Amounts {
+    std::int64_t batch, image_bytes, weights_bytes; // image_bytes: of the copy of one image
+    std::int64_t x_elements, y_elements, y_bytes;   // of one image
+    std::int64_t strip_bytes;                       // of a strip of x
+    bool is_near;                                   // strips of x stay in the second-level cache
+    bool meets_in_y;                                // parts of cache lines of y do
+
+    // Returns how many strips an image makes of at most of_x bytes of x and, if parts of lines meet in y, of_y bytes of y.
+    std::int64_t strips_of(std::int64_t of_x, std::int64_t of_y) const {
+        return std::max(ceil_div(image_bytes, of_x), meets_in_y ? ceil_div(y_bytes, of_y) : 1);
+    }
+};
+
+DirectPlan::Amounts DirectPlan::amounts() const {
+    const Variant &v = *variant_;
+    const std::int64_t size = operand_size(v);
+    Amounts a = {};
+    a.batch = std::max<std::int64_t>(problem_.geometry.batch, 1);
+    const Strip whole = strip(1, 0, axes_[strip_axis_].q_extent());
+    a.image_bytes = std::max<std::int64_t>(
+        capped_product({whole.x_extent[0], whole.x_extent[1], whole.x_extent[2], copied_column(), size}), 1);
+    a.weights_bytes = packed_.weights() * size;
+    a.x_elements = problem_.geometry.in_channels;
+    a.y_elements = problem_.geometry.out_channels;
+    for (const AxisGeometry &axis : problem_.axes) {
+        a.x_elements *= axis.in;
+        a.y_elements *= axis.out;
+    }
+    a.y_bytes = a.y_elements * static_cast<std::int64_t>(convt_dtype_size(v.dtype));
+    const std::int64_t most_near = cost_profile().near_strip,
+                       near = std::clamp(a.weights_bytes, std::min(kLeastStripBytes, most_near), most_near);
+    const std::int64_t residues =
+        capped_product({v.stride_w ? 1 : axes_[0].residues, v.stride_h ? 1 : axes_[1].residues, axes_[2].residues});
+    const std::int64_t near_bytes = capped_product({ceil_div(a.image_bytes, near), a.weights_bytes}),
+                       far_bytes = a.weights_bytes + capped_product({packed_.tiles(), residues, a.image_bytes});
+    a.is_near = kFarMore * near_bytes <= far_bytes;
+    a.strip_bytes = a.is_near ? near : std::clamp(a.weights_bytes, kLeastStripBytes, kMostStripBytes);
+    // With y channels last, each tile of output channels and each residue walks all of y and stores parts of its cache lines. If a
+    // strip of y stays in the second-level cache, those parts meet there.
+    a.meets_in_y = v.family == Family::kChannels && v.store == Store::kChannels && packed_.tiles() * residues > 1 &&
+                   a.weights_bytes <= kSharedWeightsBytes &&
+                   packed_.ic * packed_.taps_volume() / kFewSteps < residues && a.y_bytes * a.batch > kPieceBytes;
+    return a;
+}
+
+// Returns the most strips that have `least` positions each, and two tiles, so that residues with a position less fill a tile too.
+std::int64_t DirectPlan::most_strips(std::int64_t least) const {
+    return std::max<std::int64_t>(axes_[strip_axis_].q_extent() / std::max({2 * strip_tile_, least}), 1);
+}
+
 void DirectPlan::plan_strips(int threads) {
     const Variant &v = *variant_;
-    const std::array<std::int64_t, 3> q = {axes_[0].q_extent(), axes_[1].q_extent(), axes_[2].q_extent()};
     strip_axis_ = static_cast<int>(problem_.strip_axis());
     strip_tile_ = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
-    const std::int64_t batch = std::max<std::int64_t>(problem_.geometry.batch, 1);
-    images_ = batch;
+    images_ = std::max<std::int64_t>(problem_.geometry.batch, 1);
     // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile of
     // output channels and each residue.
     if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kMatrix) return;
-
-    // These are the bytes of the copy of one image.
-    const std::int64_t size = operand_size(v), channels = copied_column(), positions = q[strip_axis_];
-    const Strip whole = strip(1, 0, positions);
-    const std::int64_t image_bytes = std::max<std::int64_t>(
-        capped_product({whole.x_extent[0], whole.x_extent[1], whole.x_extent[2], channels, size}), 1);
     if (v.family != Family::kReference) {
-        const std::int64_t weights_bytes = packed_.weights() * size;
-        const std::int64_t near =
-            std::clamp(weights_bytes, std::min(kLeastStripBytes, cost_profile().near_strip), cost_profile().near_strip);
-        const std::int64_t residues =
-            capped_product({v.stride_w ? 1 : axes_[0].residues, v.stride_h ? 1 : axes_[1].residues, axes_[2].residues});
-        const std::int64_t near_bytes = capped_product({ceil_div(image_bytes, near), weights_bytes}),
-                           far_bytes = weights_bytes + capped_product({packed_.tiles(), residues, image_bytes});
-        const bool is_near = kFarMore * near_bytes <= far_bytes;
-        const std::int64_t strip_bytes = is_near ? near : std::clamp(weights_bytes, kLeastStripBytes, kMostStripBytes);
-        // Returns the most strips that have `least` positions each, and two tiles, so that residues with a position less fill a tile too.
-        const auto at_least = [&](std::int64_t least) {
-            return std::max<std::int64_t>(positions / std::max({2 * strip_tile_, least}), 1);
-        };
-        const Geometry &g = problem_.geometry;
-        std::int64_t x_volume = g.in_channels, y_volume = g.out_channels;
-        for (const AxisGeometry &axis : problem_.axes) {
-            x_volume *= axis.in;
-            y_volume *= axis.out;
-        }
-        // With y channels last, each tile of output channels and each residue walks all of y and stores parts of its cache lines. If a
-        // strip of y stays in the second-level cache, those parts meet there.
-        const std::int64_t y_bytes = y_volume * static_cast<std::int64_t>(convt_dtype_size(v.dtype));
-        const bool meets_in_y = v.family == Family::kChannels && v.store == Store::kChannels &&
-                                packed_.tiles() * residues > 1 && weights_bytes <= kSharedWeightsBytes &&
-                                packed_.ic * packed_.taps_volume() / kFewSteps < residues &&
-                                y_bytes * batch > kPieceBytes;
-        // Returns how many strips an image makes of at most of_x bytes of x and, if parts of lines meet in y, of_y bytes of y.
-        const auto strips_of = [&](std::int64_t of_x, std::int64_t of_y) {
-            return std::max(ceil_div(image_bytes, of_x), meets_in_y ? ceil_div(y_bytes, of_y) : 1);
-        };
-        // Each thread takes whole strips of its own and waits for others only at the end. If the weights are small, it costs nothing
-        // that all threads read all of them. A strip is several times as long as the halo that neighbours both read; if it is one
-        // piece of memory, it may be shorter where that leaves a strip for each thread. If y dwarfs x, there is little to copy and
-        // to wait for, and finer tasks share the work better.
-        const std::int64_t halo = axes_[strip_axis_].high - axes_[strip_axis_].low;
-        const std::int64_t wanted = std::max(kStripsPerThread * threads, strips_of(strip_bytes, kPieceBytes) * batch);
-        const std::int64_t coarse = at_least(3 * halo),
-                           fine = std::min(at_least(1), ceil_div(std::int64_t{threads}, batch));
-        const bool in_one_piece = copies_channels_inside() || strip_axis_ == 2;
-        const std::int64_t most = in_one_piece && coarse * batch < threads ? std::max(at_least(halo), fine) : coarse;
-        // A strip of a single row has at least four tiles, because the weights are read anew for each strip.
-        const std::int64_t possible =
-            std::min({wanted, most * batch, strip_axis_ == 0 ? at_least(4 * strip_tile_) * batch : wanted});
-        const bool may_share =
-            weights_bytes <= kSharedWeightsBytes || (is_near && possible >= cost_profile().fine_strips * threads);
-        if (threads > 1 && may_share && (meets_in_y || y_volume / kDwarfs <= x_volume)) {
-            if (batch >= wanted) {
-                images_ = std::min(batch / wanted, std::max<std::int64_t>(strip_bytes / image_bytes, 1));
-                workers_ = threads;
-            } else {
-                strips_ = std::min(ceil_div(wanted, batch), most);
-                // With few strips it matters if one thread takes one more than another, so their number becomes a multiple of the
-                // threads: a smaller one if there are less than kStripsPerThread for each, else a larger one.
-                if (batch == 1 && strips_ < kStripsPerThread * threads) {
-                    strips_ = strips_ / threads * threads;
-                } else if (batch == 1 && strips_ < kManyStrips * threads) {
-                    strips_ = std::min(ceil_div(strips_, threads) * threads, most);
-                }
-                images_ = 1;
-                workers_ = strips_ * batch >= threads ? threads : 1;
-            }
-        }
-        if (workers_ == 1) {
-            // All threads wait for the slowest at the end of each strip, so an image that is hardly too large for one strip stays one.
-            const std::int64_t of_all =
-                threads > 1 && 2 * image_bytes <= 3 * strip_bytes * threads ? image_bytes : strip_bytes * threads;
-            strips_ = std::min(strips_of(of_all, kPieceBytes * threads), at_least(2));
-            std::int64_t images = strip_bytes * threads / image_bytes;
-            if (meets_in_y) images = std::min(images, kPieceBytes * threads / y_bytes);
-            images_ = strips_ > 1 ? 1 : std::clamp<std::int64_t>(images, 1, batch);
-        }
+        const Amounts a = amounts();
+        give_strips_to_threads(a, threads);
+        if (workers_ == 1) share_strips(a, threads);
     }
-    if (!copies_x_) return;
+    if (copies_x_) plan_copy();
+}
+
+// Lets each thread take whole strips of its own, so that it waits for others only at the end. If the weights are small, it costs
+// nothing that all threads read all of them. A strip is several times as long as the halo that neighbours both read; if it is one piece
+// of memory, it may be shorter where that leaves a strip for each thread. If y dwarfs x, there is little to copy and to wait for, and
+// finer tasks share the work better.
+void DirectPlan::give_strips_to_threads(const Amounts &a, int threads) {
+    if (threads <= 1 || !(a.meets_in_y || a.y_elements / kDwarfs <= a.x_elements)) return;
+    const std::int64_t halo = axes_[strip_axis_].high - axes_[strip_axis_].low;
+    const std::int64_t wanted = std::max(kStripsPerThread * threads, a.strips_of(a.strip_bytes, kPieceBytes) * a.batch);
+    const std::int64_t coarse = most_strips(3 * halo),
+                       fine = std::min(most_strips(1), ceil_div(std::int64_t{threads}, a.batch));
+    const bool in_one_piece = copies_channels_inside() || strip_axis_ == 2;
+    const std::int64_t most = in_one_piece && coarse * a.batch < threads ? std::max(most_strips(halo), fine) : coarse;
+    // A strip of a single row has at least four tiles, because the weights are read anew for each strip.
+    const std::int64_t possible =
+        std::min({wanted, most * a.batch, strip_axis_ == 0 ? most_strips(4 * strip_tile_) * a.batch : wanted});
+    const bool are_many = a.is_near && possible >= cost_profile().fine_strips * threads;
+    if (a.weights_bytes > kSharedWeightsBytes && !are_many) return;
+    if (a.batch >= wanted) {
+        images_ = std::min(a.batch / wanted, std::max<std::int64_t>(a.strip_bytes / a.image_bytes, 1));
+        workers_ = threads;
+        return;
+    }
+    strips_ = std::min(ceil_div(wanted, a.batch), most);
+    // With few strips it matters if one thread takes one more than another, so their number becomes a multiple of the threads: a smaller
+    // one if there are less than kStripsPerThread for each, else a larger one.
+    if (a.batch == 1 && strips_ < kStripsPerThread * threads) {
+        strips_ = strips_ / threads * threads;
+    } else if (a.batch == 1 && strips_ < kManyStrips * threads) {
+        strips_ = std::min(ceil_div(strips_, threads) * threads, most);
+    }
+    images_ = 1;
+    workers_ = strips_ * a.batch >= threads ? threads : 1;
+}
+
+// Lets all threads share each strip. They wait for the slowest at the end of each, so an image that is hardly too large for one strip
+// stays one.
+void DirectPlan::share_strips(const Amounts &a, int threads) {
+    const std::int64_t of_all =
+        threads > 1 && 2 * a.image_bytes <= 3 * a.strip_bytes * threads ? a.image_bytes : a.strip_bytes * threads;
+    strips_ = std::min(a.strips_of(of_all, kPieceBytes * threads), most_strips(2));
+    std::int64_t images = a.strip_bytes * threads / a.image_bytes;
+    if (a.meets_in_y) images = std::min(images, kPieceBytes * threads / a.y_bytes);
+    images_ = strips_ > 1 ? 1 : std::clamp<std::int64_t>(images, 1, a.batch);
+}
+
+// Plans the memory for the copy of the largest strip.
+void DirectPlan::plan_copy() {
+    const std::int64_t positions = axes_[strip_axis_].q_extent();
     // If x ends within the last tile of a row, only that tile is copied.
     if (packs_edge_strips_ && strip_axis_ == 0 && !problem_.reads_outside() && positions > strip_tile_ &&
         positions % strip_tile_ != 0) {
@@ -153,11 +178,12 @@ void DirectPlan::plan_strips(int threads) {
         most = std::max(most, elements);
     }
     // Kernels read whole tiles, so there must be memory past the last column of the last row.
-    const std::int64_t column = copies_channels_inside() ? channels : x_block(),
-                       elements = most + (v.tile_q + v.lanes) * column;
+    const std::int64_t column = copies_channels_inside() ? copied_column() : x_block(),
+                       elements = most + (variant_->tile_q + variant_->lanes) * column;
     if (elements > kMostElements)
         overflow_ = too_large("its copy of x has # elements; a kernel counts up to #", elements);
-    copy_bytes_ = static_cast<std::uint64_t>(ceil_div(capped_product({elements, size}), kCacheLine) * kCacheLine);
+    const std::int64_t bytes = capped_product({elements, operand_size(*variant_)});
+    copy_bytes_ = static_cast<std::uint64_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
 }
 
 // Returns where the i-th strip of an image begins. Strips have equally many whole tiles, as far as possible; the last one has the rest

@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/shape.h"
+#include "kernels/halide_buffer.h"
 #include "kernels/kernel_tables.h"
 #include "kernels/packed_weights.h"
 #include "kernels/post_ops.h"
@@ -81,7 +82,13 @@ class DirectPlan {
     struct StripParts;
     struct Call;
 
+    struct Amounts;
+    Amounts amounts() const;
     void plan_strips(int threads);
+    void give_strips_to_threads(const Amounts &a, int threads);
+    void share_strips(const Amounts &a, int threads);
+    void plan_copy();
+    std::int64_t most_strips(std::int64_t least) const;
     std::int64_t strip_begin(std::int64_t i) const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     bool is_inside(const Strip &s) const; // true if no tap leaves x
@@ -103,6 +110,13 @@ class DirectPlan {
     void call(const StripParts &rows, const Call &call, const Operands &o) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
     void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
+    struct CallChannels;
+    void describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels, Buffer<7> *x) const;
+    void describe_w(const Variant &v, const Call &c, const CallChannels &channels, const void *packed,
+                    Buffer<8> *w) const;
+    void describe_biases(const Variant &v, const Call &c, const CallChannels &channels, const char *biases,
+                         Buffer<5> *bias, Buffer<3> *factors) const;
+    void describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o, Buffer<9> *y) const;
     void finish(const Strip &s, const Call &call, const Operands &o) const;
     std::int64_t pieces(const Strip &s, const Operands &o) const;
     bool transposes() const;       // x is copied from channels first to dense channels, by a kernel that transposes

@@ -18,26 +18,31 @@ Buffer<2> table_buffer(const AxisPlan &axis, const Box &box) {
 
 } // namespace
 
-void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
-    const TensorStrides &strides = o.y_strides;
-    const OperandTypes types = types_of(v);
-    const auto y_size = static_cast<std::int64_t>(convt_dtype_size(v.dtype));
-    const bool in_place = v.family == Family::kReference && !copies_x_;
-    const halide_type_t x_type = in_place ? type_of(problem_.x_dtype) : types.x;
-    const std::int64_t x_size = x_type.bits / 8;
-    const std::int64_t groups = c.group_end - c.group_begin;
+// The channels of a call, and its kernel's types.
+struct DirectPlan::CallChannels {
+    CallChannels(const Variant &v, const PackedLayout &packed, const Call &c)
+        : types(types_of(v)), blocked(packed.block > 1 ? 1 : 0), groups(c.group_end - c.group_begin),
+          read_groups(ceil_div(groups, packed.group_tile) * packed.group_tile),
+          oc_tiles(c.oc_tile_end - c.oc_tile_begin), oc_tile(std::max<std::int64_t>(packed.oc_tile, 1)),
+          oc_begin(c.oc_tile_begin * oc_tile), oc_end(std::min(c.oc_tile_end * oc_tile, packed.oc)) {}
+
+    OperandTypes types;
+    int blocked; // dimensions in front of the others: that of a block of channels
+    std::int64_t groups;
     // Vectors along the groups read whole tiles of groups, to which packed weights and copies of x are padded. Kernels whose tiles
     // overlap do not read that padding.
-    const std::int64_t read_groups = ceil_div(groups, packed_.group_tile) * packed_.group_tile;
-    const std::int64_t oc_begin = c.oc_tile_begin * std::max<std::int64_t>(packed_.oc_tile, 1);
-    const std::int64_t oc_end = std::min(c.oc_tile_end * std::max<std::int64_t>(packed_.oc_tile, 1), packed_.oc);
-    const std::int64_t block = packed_.block;
-    const int blocked = block > 1 ? 1 : 0; // dimensions in front of the others
+    std::int64_t read_groups;
+    std::int64_t oc_tiles, oc_tile, oc_begin, oc_end; // output channels of a group
+};
 
+void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels,
+                            Buffer<7> *x) const {
+    const int blocked = channels.blocked;
+    const std::int64_t size = x->raw.type.bits / 8;
+    const char *host = s.x + c.group_begin * s.group_stride * size;
+    if (blocked) x->set(0, 0, x_block(), 1);
     // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
     // kernels multiply its minimum by strides in 32 bits.
-    Buffer<7> x(s.x + c.group_begin * s.group_stride * x_size, x_type);
-    if (blocked) x.set(0, 0, x_block(), 1);
     for (int a = 0; a < 3; a++) {
         std::int64_t begin = 0, end = s.x_extent[a];
         // If the kernel skips what leaves x on this axis, taps or positions at the ends of rows, its buffer of x leaves out the
@@ -53,80 +58,99 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
         if (axis.low != axis.high)
             begin = std::clamp(std::min(box.q_begin, box.q_end - tile) + axis.low - s.x_min[a], begin,
                                std::max(begin, end));
-        x.raw.host += begin * s.strides.axes[a] * x_size;
-        x.set(blocked + a, s.x_min[a] + begin - box.q_begin, end - begin, s.strides.axes[a]);
+        host += begin * s.strides.axes[a] * size;
+        x->set(blocked + a, s.x_min[a] + begin - box.q_begin, end - begin, s.strides.axes[a]);
     }
-    x.set(blocked + 3, 0, x_blocks(), s.strides.c);
-    x.set(blocked + 4, 0, read_groups, s.group_stride);
-    x.set(blocked + 5, 0, s.images, s.strides.n);
-    x.raw.dimensions = 6 + blocked;
+    x->set(blocked + 3, 0, x_blocks(), s.strides.c);
+    x->set(blocked + 4, 0, channels.read_groups, s.group_stride);
+    x->set(blocked + 5, 0, s.images, s.strides.n);
+    x->describe(host, 6 + blocked);
+}
 
+void DirectPlan::describe_w(const Variant &v, const Call &c, const CallChannels &channels, const void *packed,
+                            Buffer<8> *w) const {
+    const int blocked = channels.blocked;
     const std::array<std::int64_t, 3> &taps = packed_.taps;
     const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
-    const std::int64_t group_stride = packed_.group_stride();
-    const auto *const w_data = static_cast<const char *>(o.packed);
-    Buffer<8> w(w_data + (c.group_begin * group_stride + c.oc_tile_begin * tile_stride) * operand_size(v), types.w);
     const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
-    if (blocked) w.set(0, 0, block, 1);
-    w.set(blocked + 0, 0, one_channel ? 1 : std::max<std::int64_t>(packed_.oc_tile, 1), block);
-    w.set(blocked + 1, 0, packed_.blocks(), packed_.block_stride());
-    w.set(blocked + 2, 0, taps[0], tap);
-    w.set(blocked + 3, 0, taps[1], tap * taps[0]);
-    w.set(blocked + 4, 0, taps[2], packed_.plane_stride());
-    w.set(blocked + 5, 0, one_channel ? oc_end - oc_begin : c.oc_tile_end - c.oc_tile_begin,
-          one_channel ? 1 : tile_stride);
-    w.set(blocked + 6, 0, read_groups, group_stride);
-    w.raw.dimensions = 7 + blocked;
+    if (blocked) w->set(0, 0, packed_.block, 1);
+    w->set(blocked + 0, 0, one_channel ? 1 : channels.oc_tile, packed_.block);
+    w->set(blocked + 1, 0, packed_.blocks(), packed_.block_stride());
+    w->set(blocked + 2, 0, taps[0], tap);
+    w->set(blocked + 3, 0, taps[1], tap * taps[0]);
+    w->set(blocked + 4, 0, taps[2], packed_.plane_stride());
+    w->set(blocked + 5, 0, one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles,
+           one_channel ? 1 : tile_stride);
+    w->set(blocked + 6, 0, channels.read_groups, packed_.group_stride());
+    const std::int64_t first = c.group_begin * packed_.group_stride() + c.oc_tile_begin * tile_stride;
+    w->describe(static_cast<const char *>(packed) + first * operand_size(v), 7 + blocked);
+}
 
-    const std::int64_t oc_padded = packed_.biases() / packed_.groups();
-    const std::int64_t oc_extent = (c.oc_tile_end - c.oc_tile_begin) * std::max<std::int64_t>(packed_.oc_tile, 1);
-    const std::int64_t first_bias = c.group_begin * oc_padded + oc_begin;
+void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChannels &channels, const char *biases,
+                                 Buffer<5> *bias, Buffer<3> *factors) const {
     const bool quantized = !is_float(v.arithmetic);
-    const char *const biases = quantized ? static_cast<const char *>(o.epilogue) : w_data + weight_bytes();
-    Buffer<5> bias(biases + first_bias * (types.bias.bits / 8), types.bias);
-    bias.set(0, 0, oc_extent, 1);
-    bias.set(1, 0, read_groups, oc_padded);
-    bias.raw.dimensions = quantized ? 5 : 2;
+    const std::int64_t oc_padded = packed_.biases() / packed_.groups(),
+                       oc_extent = channels.oc_tiles * channels.oc_tile;
+    const std::int64_t first = c.group_begin * oc_padded + channels.oc_begin;
+    bias->set(0, 0, oc_extent, 1);
+    bias->set(1, 0, channels.read_groups, oc_padded);
     const EpilogueLayout epilogue = quantized ? epilogue_of(packed_, axes_) : EpilogueLayout();
     std::int64_t class_stride = epilogue.biases;
     for (int a = 0; a < 3; a++) { // 16-bit integers have one bias for all classes of taps
         const bool classes = v.arithmetic == Arithmetic::kInt8;
-        bias.set(2 + a, 0, static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
+        bias->set(2 + a, 0, static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
         class_stride *= epilogue.classes[a];
     }
-    Buffer<3> factors(biases + (epilogue.bias_count() + first_bias) * 4, type_of(CONVT_F32));
-    factors.set(0, 0, oc_extent, 1);
-    factors.set(1, 0, 2, epilogue.biases);
-    factors.set(2, 0, read_groups, oc_padded);
+    bias->describe(biases + first * (channels.types.bias.bits / 8), quantized ? 5 : 2);
+    factors->set(0, 0, oc_extent, 1);
+    factors->set(1, 0, 2, epilogue.biases);
+    factors->set(2, 0, channels.read_groups, oc_padded);
+    factors->describe(biases + (epilogue.bias_count() + first) * 4, 3);
+}
 
-    std::int64_t y_offset = s.first_image * strides.n + (c.group_begin * packed_.oc + oc_begin) * strides.c;
-    Buffer<9> out(nullptr, type_of(v.dtype));
+void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o,
+                            Buffer<9> *y) const {
+    const TensorStrides &strides = o.y_strides;
+    std::int64_t offset = s.first_image * strides.n + (c.group_begin * packed_.oc + channels.oc_begin) * strides.c;
     int dim = 0;
-    out.set(dim++, 0, oc_end - oc_begin, strides.c);
+    y->set(dim++, 0, channels.oc_end - channels.oc_begin, strides.c);
     for (int a = 0; a < 3; a++) {
         const Box &box = c.box[a];
         const std::int64_t stride = axes_[a].geometry.stride, begin = box.q_begin * stride + box.first;
-        y_offset += begin * strides.axes[a];
+        offset += begin * strides.axes[a];
         if (whole_[a]) {
-            out.set(dim++, 0, std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
+            y->set(dim++, 0, std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
         } else {
             // The stride of a single position is never used, so its product may wrap around in 64 bits.
             const auto step = static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(strides.axes[a]);
-            out.set(dim++, 0, box.q_end - box.q_begin, static_cast<std::int64_t>(step));
-            out.set(dim++, 0, box.count, strides.axes[a]);
+            y->set(dim++, 0, box.q_end - box.q_begin, static_cast<std::int64_t>(step));
+            y->set(dim++, 0, box.count, strides.axes[a]);
         }
     }
-    out.set(dim++, 0, groups, packed_.oc * strides.c);
-    out.set(dim++, 0, s.images, strides.n);
-    out.raw.dimensions = dim;
-    out.raw.host = static_cast<std::uint8_t *>(o.y) + y_offset * y_size;
+    y->set(dim++, 0, channels.groups, packed_.oc * strides.c);
+    y->set(dim++, 0, s.images, strides.n);
+    y->describe(static_cast<const char *>(o.y) + offset * (y->raw.type.bits / 8), dim);
+}
 
+void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
+    const CallChannels channels(v, packed_, c);
+    const bool in_place = v.family == Family::kReference && !copies_x_;
+    Buffer<7> x(nullptr, in_place ? type_of(problem_.x_dtype) : channels.types.x);
+    describe_x(v, s, c, channels, &x);
+    Buffer<8> w(nullptr, channels.types.w);
+    describe_w(v, c, channels, o.packed, &w);
+    const auto *const biases = static_cast<const char *>(is_float(v.arithmetic) ? o.packed : o.epilogue);
+    Buffer<5> bias(nullptr, channels.types.bias);
+    Buffer<3> factors(nullptr, type_of(CONVT_F32));
+    describe_biases(v, c, channels, is_float(v.arithmetic) ? biases + weight_bytes() : biases, &bias, &factors);
+    Buffer<9> y(nullptr, type_of(v.dtype));
+    describe_y(s, c, channels, o, &y);
     Buffer<2> taps_w = table_buffer(axes_[0], c.box[0]), taps_h = table_buffer(axes_[1], c.box[1]),
               taps_d = table_buffer(axes_[2], c.box[2]);
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
     v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
           axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,
-          axes_[1].shared_first, axes_[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &out.raw);
+          axes_[1].shared_first, axes_[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &y.raw);
 }
 
 } // namespace convtranspose

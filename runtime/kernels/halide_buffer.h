@@ -22,6 +22,11 @@ struct Buffer {
         raw.dim = dims;
     }
 
+    void describe(const void *host, int dimensions) {
+        raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host));
+        raw.dimensions = dimensions;
+    }
+
     void set(int d, std::int64_t min, std::int64_t extent, std::int64_t stride) {
         // The stride of an axis with one position may be any number; it is never used.
         const bool fits = stride == static_cast<std::int32_t>(stride);
