@@ -1,6 +1,6 @@
-// The interface of an algorithm, which is a way to compute a layer. An algorithm supports a layer or says why not, estimates
-// how long it takes, and is built only if it is chosen. An algorithm that computes a layer through layers of other shapes gets
-// their plans from a planner.
+// This is the interface of an algorithm, which is a way to compute a layer. An algorithm supports a layer or says why not,
+// estimates how long it takes, and is built only if it is chosen. An algorithm that computes a layer through layers of other
+// shapes gets their plans from a planner.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 
@@ -27,12 +27,12 @@
 
 namespace convtranspose {
 
-// A set of algorithms: one bit for each of algorithms(), in order.
+// A set of algorithms has one bit for each of algorithms(), in order.
 using AlgorithmSet = std::uint32_t;
 AlgorithmSet set_of(std::initializer_list<const char *> names);
 AlgorithmSet all_but_direct();
 
-// The settings that a plan is made with.
+// A plan is made with these settings.
 struct PlanSettings {
     Parallel parallel;
     Allocator allocator;
@@ -44,7 +44,7 @@ struct PlanSettings {
     const Tuning *tuning = nullptr; // null: see tuning_record()
 };
 
-// A layer that algorithms are compared for. The objects that it refers to must outlive the AlgorithmPlans proposed for it.
+// Algorithms are compared for this layer. The objects that it refers to must outlive the AlgorithmPlans proposed for it.
 struct AlgorithmProblem {
     AlgorithmProblem(const Geometry &layer, const PlanSettings &how) : geometry(layer), settings(how) {}
 
@@ -52,16 +52,17 @@ struct AlgorithmProblem {
     const PlanSettings &settings;
     const QuantizationValues *quantization = nullptr; // null: the layer is of floats, or it arrives with each run
     bool constant_weights = true;
-    WeightFacts facts;                    // of constant quantized weights
-    const TuningRecord *record = nullptr; // for the layer; null: there is none, or settings.variant names something
+    WeightFacts facts;                    // known for constant quantized weights
+    const TuningRecord *record = nullptr; // the layer's; null: none, or settings.variant names something
 };
 
-// Weights and bias, null if they arrive with each run. b is also null if the layer has no bias.
+// Weights and bias are null if they arrive with each run. b is also null if the layer has no bias.
 struct LayerWeights {
     const void *w = nullptr, *b = nullptr;
 };
 
-// The tensors of a run, after checks. w, b and quantization are null unless they arrive with each run. Strides are in elements.
+// These are the tensors of a run, after checks. w, b and quantization are null unless they arrive with each run. Strides are in
+// elements.
 struct RunTensors {
     const void *x = nullptr;
     Strides x_strides;
@@ -76,14 +77,14 @@ struct RunTensors {
     void *stream = nullptr;
 };
 
-// The plan of a layer that an algorithm computes another layer through.
+// A SubPlan is the plan of a layer that an algorithm computes another layer through.
 class SubPlan {
   public:
     virtual ~SubPlan() = default;
 
     virtual const Geometry &geometry() const = 0;
     virtual const PlanSettings &settings() const = 0;
-    virtual const DirectPlan &direct() const = 0; // of this layer, or of the first layer that it is computed through
+    virtual const DirectPlan &direct() const = 0; // its own, or that of the first layer behind it
     virtual bool weights_at_run_time() const = 0;
     virtual std::size_t workspace_bytes() const = 0;
     virtual std::size_t packed_bytes() const = 0;
@@ -108,14 +109,14 @@ class Planner {
                         const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
 };
 
-// The reason why an algorithm was chosen.
+// This says why an algorithm was chosen.
 struct ChoiceReason {
     enum Kind { kByName, kByRecord, kByEstimate } kind = kByEstimate;
     std::string text, note; // note: why a record was not followed; may be empty
 };
 
-// The plan of a layer by one algorithm. It begins as a proposal with an estimate, which packs no weights and allocates no
-// memory for them. If it is chosen, it is built, and then it can run.
+// An AlgorithmPlan is the plan of a layer by one algorithm. It begins as a proposal with an estimate, which packs no weights
+// and allocates no memory for them. If it is chosen, it is built, and then it can run.
 class AlgorithmPlan {
   public:
     virtual ~AlgorithmPlan() = default;
@@ -137,7 +138,7 @@ class AlgorithmPlan {
     virtual std::string summary() const = 0; // what it does with this layer, for people
     virtual std::string reason(const ChoiceReason &why) const;
     virtual bool follows_record() const { return false; } // true: it uses the kernel that a tuning record names
-    virtual std::vector<const SubPlan *> layers() const { return {}; } // those that it computes the layer through
+    virtual std::vector<const SubPlan *> layers() const { return {}; } // plans that it computes the layer through
     virtual const DirectPlan &direct() const { return layers().front()->direct(); }
     virtual bool weights_at_run_time() const { return false; }
     virtual bool applies_post_ops() const { return false; } // false: the caller applies them to all of y

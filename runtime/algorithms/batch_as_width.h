@@ -1,8 +1,8 @@
-// The batch as the innermost spatial axis, for batches of small images, channels last. In the layer as it is, a tile holds
-// neighbouring positions of a row, and taps that leave the image at the ends of the row multiply zeros for all of them; in
-// short rows that is much of the work. With the batch as the innermost axis, of kernel extent 1, a tile holds the same position
-// of several images. A tap then leaves x for all of them or for none, and kernels leave such taps out. Weights do not change,
-// and x and y stay where they are. A single image of very few columns gains likewise, by tiles of one position.
+// Batches of small images, channels last, are computed with the batch as the innermost spatial axis. In the layer as it is, a
+// tile holds neighbouring positions of a row, and a tap that leaves the image at an end of the row multiplies zeros; in short
+// rows that is much of the work. With the batch as the innermost axis, of kernel extent 1, a tile holds the same position of
+// several images. A tap then leaves x for all of them or for none, and kernels leave such taps out. Weights do not change, and
+// x and y stay where they are. A single image of very few columns gains likewise, by tiles of one position.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_BATCH_AS_WIDTH_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_BATCH_AS_WIDTH_H_
 
@@ -33,7 +33,7 @@ class BatchAsWidth : public AlgorithmPlan {
     // Returns false if the plan was reshaped to so few images that the layer as it is takes less time.
     bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
 
-    Geometry geometry_; // of the layer that is planned
+    Geometry geometry_; // the layer that is planned
     PlanSettings settings_;
     std::unique_ptr<SubPlan> plan_;
 };

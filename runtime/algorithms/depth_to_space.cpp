@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostChannels = 16;   // output channels of a group, unless y is sparse
 constexpr double kSparse = 2;                // y is sparse if it has so many times the elements that taps reach
-constexpr std::int64_t kMostBytes = 4 << 20; // of the rearranged tensor, which should not leave the cache
+constexpr std::int64_t kMostBytes = 4 << 20; // limit for the rearranged tensor, to stay in the cache
 // So many images are computed at a time that the tensor between stays in a near cache
 // (docs/measurements/2026-11-26-algorithms.md).
 constexpr std::int64_t kNearBytes = 512 << 10;
@@ -187,7 +187,7 @@ void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char
         residues *= layer.axes[a].count;
         taps *= layer.axes[a].taps;
     }
-    const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // of an input and an output channel
+    const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // pairs of an input and an output channel
     for (std::int64_t pair = 0; pair < pairs; pair++) {
         for (std::int64_t r = 0; r < residues; r++) {
             for (std::int64_t t = 0; t < taps; t++, w_out += size) {
@@ -301,7 +301,7 @@ Status DepthToSpace::reshape(const AlgorithmProblem &problem, std::unique_ptr<Al
     if (!status) return status;
     own->plan_layers();
     for (Layer &layer : own->layers_) {
-        const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // for the same residues
+        const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // the same residues
         status = from.plan->reshape(own->geometry_of(layer), &layer.plan);
         if (!status) return status;
     }
@@ -394,7 +394,7 @@ void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const DimensionOrder at = geometry_.dimensions();
     const std::size_t axes = geometry_.axes.size(), first = at.first_axis;
-    // The axes outside of w, of which there are at most two, outermost first.
+    // These are the axes outside of w, of which there are at most two, outermost first.
     struct Outer {
         std::int64_t q_begin = 0, q_count = 1, first = 0, count = 1, stride = 1, dilation = 1, pad = 0, out = 1,
                      y_stride = 0;

@@ -1,8 +1,8 @@
-// Residues of all axes as output channels, for layers of few output channels whose kernels would leave parts of vectors unused,
-// along w too: small images, three axes, groups. As in phases_as_channels.h, layers of stride 1 compute the residues as output
-// channels. They write a tensor of their own, which is then rearranged into y as ONNX DepthToSpace does. Where the kernel is
+// Layers of few output channels, whose kernels would leave parts of vectors unused along w too (small images, three axes,
+// groups), are computed with the residues of all axes as output channels. As in phases_as_channels.h, layers of stride 1 do
+// that. They write a tensor of their own, which is then rearranged into y as ONNX DepthToSpace does. Where the kernel is
 // dilated, so are these layers, and the residues of one position are a dilation apart in y. If strides are longer than the
-// kernel, most of y is bias. Then the algorithm is for any number of channels, as kernels would store the elements between one
+// kernel, most of y is bias; the algorithm is then for any number of channels, as kernels would store the elements between one
 // by one.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_DEPTH_TO_SPACE_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_DEPTH_TO_SPACE_H_
@@ -29,9 +29,9 @@ class DepthToSpace : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Residues first .. first + count - 1 of an axis. Each is named by its first kernel element and has `taps` taps. q_begin
-    // and q_count are the positions at which at least one of them is inside y; there is at least one position. Residue r of
-    // position q is output q * stride + r * dilation - pad_begin.
+    // These are residues first .. first + count - 1 of an axis. Each is named by its first kernel element and has `taps` taps.
+    // q_begin and q_count are the positions at which at least one of them is inside y; there is at least one position. Residue
+    // r of position q is output q * stride + r * dilation - pad_begin.
     struct Residues {
         std::int64_t first, count, taps;
         std::int64_t q_begin = 0, q_count = 0;

@@ -1,5 +1,5 @@
-// The direct algorithm: one kernel computes the layer as it is. If there are more than three spatial axes, the outer ones are
-// called the leading axes; each of their positions is the sum of the kernel's results over the taps of those axes.
+// In the direct algorithm, one kernel computes the layer as it is. If there are more than three spatial axes, the outer ones
+// are called the leading axes; each of their positions is the sum of the kernel's results over the taps of those axes.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
 
@@ -39,7 +39,7 @@ class Direct : public AlgorithmPlan {
     std::vector<Candidate> take_candidates() override { return std::move(candidates_); }
 
   private:
-    // Weights in the form that direct plans read: one block for each kernel element of the leading axes.
+    // These are weights in the form that direct plans read, one block for each kernel element of the leading axes.
     struct Packed {
         Block block;
         bool finite = true;
@@ -89,8 +89,8 @@ class Direct : public AlgorithmPlan {
     // used. Then the run uses the first of these plans that it may use; the last one is the reference.
     std::vector<DirectPlan> fallbacks_;
     std::shared_ptr<const Packed> packed_;
-    Block epilogue_; // of constant weights: one for each kernel element of the leading axes
-    // The sizes of the parts of the workspace, in this order: the run's packed weights and epilogue, the direct plan's
+    Block epilogue_; // one for each kernel element of the leading axes; constant weights only
+    // These are the sizes of the parts of the workspace, in order: the run's packed weights and epilogue, the direct plan's
     // workspace, sums over the leading axes, y. The last is for a planar kernel where channels are last, which implies one
     // output channel: if y is a crop, its columns are apart, and such kernels, which store runs of a row, cannot write it.
     std::uint64_t run_packed_bytes_ = 0, run_epilogue_bytes_ = 0, direct_bytes_ = 0, partial_bytes_ = 0,

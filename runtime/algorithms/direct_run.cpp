@@ -110,7 +110,7 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
 void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
                          char *workspace) const {
     const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t first_axis = geometry_.dimensions().first_axis; // of the leading axes, in x and y
+    const std::size_t first_axis = geometry_.dimensions().first_axis; // the first leading axis of x and y
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;

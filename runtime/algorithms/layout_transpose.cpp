@@ -17,24 +17,24 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = 128 << 20; // of x and y together; the workspace holds both if there is one group
+constexpr std::int64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
 constexpr std::int64_t kFarWeights = 2 << 20;  // bytes
-// Slowdown, relative to their estimate, of blocks that Winograd's algorithm computes.
+// Blocks that Winograd's algorithm computes take so many times their estimate.
 constexpr double kOfWinograd = 1.1;
-// Cycles to transpose an element by tiles: in near memory; in memory further away, which is more than kNear bytes; if all
-// channels of a position are in few sets of the first-level cache; and with few channels or positions
+// An element takes so many cycles to transpose by tiles: in near memory; in memory further away, which is more than kNear
+// bytes; if all channels of a position are in few sets of the first-level cache; and with few channels or positions
 // (docs/measurements/2026-11-26-algorithms.md).
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets
 constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
-// Cycles that an element takes in a block's part of a y with channels last, if the block's channels are a few cache lines of
+// An element takes so many cycles in a block's part of a y with channels last, if the block's channels are a few cache lines of
 // each position and other positions are on other pages.
 constexpr double kCyclesOfLines = 5;
 constexpr std::int64_t kOtherPages = 1024;      // bytes of a position, from which on the next is on another page
-constexpr std::int64_t kBlockBytes = 256 << 10; // of x and y of a block of groups, unless a vector takes more
-// Limits of a strip, which reads all weights: bytes of x and y, least positions of x, and least strides of y for each one that
-// two strips both read.
+constexpr std::int64_t kBlockBytes = 256 << 10; // x and y of a block of groups, unless a vector takes more
+// A strip, which reads all weights, has at most so many bytes of x and y, at least so many positions of x, and at least so many
+// strides of y for each one that two strips both read.
 constexpr std::int64_t kStripBytes = 1 << 20, kLeastPositions = 192, kHalosPerStrip = 8;
 
 convt_layout other(convt_layout layout) {
@@ -75,7 +75,7 @@ bool is_in_both(std::int64_t channels, convt_layout other, const Strides &stride
     if (channels != 1) return false;
     *moved = strides;
     move_channels(moved, other);
-    if (other == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // of the only channel
+    if (other == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // the stride of the only channel
     return moved->back() == 1;
 }
 
@@ -117,7 +117,7 @@ void LayoutTranspose::plan_strips() {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
                        all = ceil_div(axis.out, axis.stride);
-    std::int64_t positions = 1; // of x, for each position of the axis
+    std::int64_t positions = 1; // positions of x for each one of the axis
     for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
     if (bytes <= kStripBytes) {
         images_ = std::min(std::max(kStripBytes / bytes, ceil_div(kLeastPositions, positions * axis.in)), images_);
@@ -260,7 +260,7 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
 
 Status LayoutTranspose::build(const LayerWeights &weights, const Planner &planner) {
     if (strips_ > 1) {
-        std::unique_ptr<SubPlan> plan; // of a strip between the ends
+        std::unique_ptr<SubPlan> plan; // the plan of a strip between the ends
         Status status = plan_block(strips_ / 2, weights, planner, &plan);
         if (status) status = add_strips(*plan);
         if (!status) return status;
@@ -279,7 +279,7 @@ Status LayoutTranspose::plan_block(std::int64_t block, const LayerWeights &weigh
                                    std::unique_ptr<SubPlan> *plan) const {
     const Geometry geometry = inner(block);
     const std::int64_t first = first_group(block);
-    std::int64_t elements = 1; // of the weights of a group
+    std::int64_t elements = 1; // weights of a group
     for (const std::int64_t extent : geometry.w_shape) elements *= extent;
     elements /= geometry.group;
     const auto at = [](const void *data, std::int64_t element, convt_dtype dtype) {
@@ -301,7 +301,7 @@ Status LayoutTranspose::reshape(const AlgorithmProblem &problem, std::unique_ptr
         if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
     } else {
         for (std::int64_t i = 0; i < own->block_count(); i++) {
-            const Block &from = blocks_[static_cast<std::size_t>(i)]; // for the same groups
+            const Block &from = blocks_[static_cast<std::size_t>(i)]; // the block of the same groups
             std::unique_ptr<SubPlan> plan;
             if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
             own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
@@ -414,7 +414,7 @@ void LayoutTranspose::transpose(const std::int64_t *shape, convt_layout from_lay
     // The copy is dense along the copy kernel's w, and x along its c1.
     const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
     std::array<Axis, 7> dims = {Axis(), dense_to, axes[1], axes[2], dense_from, Axis(), n}; // c0, w, h, d, c1, g, n
-    if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) {              // to y
+    if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) {              // the target is y
         const std::int64_t few = channels_at_once(channels.extent);
         dims[4].extent = few;
         dims[5] = {channels.extent / few, few * channels.from, few * channels.to};

@@ -1,8 +1,7 @@
-// Computation in the other layout, for layers that kernels of their own layout serve badly: depthwise ones of many small
-// planes, channels last with few outputs or many small groups, channels first with deep narrow images. x is transposed, the
-// layer is computed in the other layout, and its y is transposed back. If that takes much memory, it is done in blocks: some
-// groups of an image, some images, or a strip of an image's outermost axis at a time. Each block is a layer of its own whose
-// transposed tensors stay in cache.
+// Layers that kernels of their own layout serve badly are computed in the other layout: depthwise ones of many small planes,
+// channels last with few outputs or many small groups, channels first with deep narrow images. x is transposed, the layer
+// computed, and its y transposed back. If that takes much memory, it is done in blocks: some groups of an image, some images,
+// or a strip of an image's outermost axis at a time. Each block is a layer of its own whose transposed tensors stay in cache.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_LAYOUT_TRANSPOSE_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_LAYOUT_TRANSPOSE_H_
 
@@ -31,10 +30,10 @@ class LayoutTranspose : public AlgorithmPlan {
 
   private:
     struct Block {
-        std::shared_ptr<const SubPlan> plan; // of the other layout; blocks of one shape and the same weights share it
+        std::shared_ptr<const SubPlan> plan; // in the other layout; blocks of one shape and the same weights share it
         std::int64_t first_group, x_begin, y_begin; // x_begin and y_begin: along the outermost axis
     };
-    // A strip of the outermost axis: a range of x and a range of y. y_begin belongs to residue 0.
+    // A strip is a range of x and a range of y along the outermost axis. y_begin belongs to residue 0.
     struct Strip {
         std::int64_t x_begin, x_end, y_begin, y_end;
     };
@@ -63,7 +62,7 @@ class LayoutTranspose : public AlgorithmPlan {
     PlanSettings settings_; // for the layers
     Parallel parallel_;     // for the whole algorithm
     int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each block
-    std::int64_t block_groups_, images_;    // of a block
+    std::int64_t block_groups_, images_;    // groups and images of a block
     std::int64_t strips_ = 1, strip_q_ = 0; // strips of an image; strides of y in a strip, along the outermost axis
     Copier copy_;
     std::vector<Block> blocks_;

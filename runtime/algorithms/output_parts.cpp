@@ -20,10 +20,10 @@ constexpr double kLeft = 0.85;            // greatest share of the multiply-adds
 constexpr double kGain = 0.7;             // margin for errors of the estimates, which are largest for small parts
 constexpr double kCyclesPerPart = 3000;   // for calls, and for copying what two parts both read
 constexpr std::int64_t kPositionsOfW = 4; // a row is charged for a multiple of so many positions: a small tile
-// Shares of an axis's multiply-adds that a part must save to be worth it. Each of them is tried.
+// A part must save one of these shares of an axis's multiply-adds to be worth it. Each share is tried.
 constexpr double kShares[] = {0.03, 0.1};
 
-// The offsets of the taps of an axis, to count those that read inside x.
+// This class holds the offsets of the taps of an axis, and counts those that read inside x.
 class TapsInside {
   public:
     explicit TapsInside(const AxisPlan &axis) : in_(axis.geometry.in) {

@@ -1,7 +1,7 @@
-// Parts of y, for layers whose taps leave x at many positions because the kernel, dilated or long, is about as large as the
-// image. Kernels omit taps that leave x along h and d at best, and otherwise multiply zeros. This algorithm cuts y along each
-// axis where the set of taps that read inside x changes. Each part is a layer of its own with those taps alone. Parts share
-// packed weights if their kernels read the same layout.
+// Layers whose taps leave x at many positions, because the kernel, dilated or long, is about as large as the image, are
+// computed in parts of y. Kernels omit taps that leave x along h and d at best, and otherwise multiply zeros. This algorithm
+// cuts y along each axis where the set of taps that read inside x changes. Each part is a layer of its own with those taps
+// alone. Parts share packed weights if their kernels read the same layout.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_OUTPUT_PARTS_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_OUTPUT_PARTS_H_
 
@@ -27,7 +27,7 @@ class OutputParts : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // For each axis of y, outermost first: the positions where its parts begin, and its extent.
+    // For each axis of y, outermost first, these are the positions where its parts begin, and its extent.
     using Cuts = std::vector<std::vector<std::int64_t>>;
 
     struct Part {
@@ -44,7 +44,7 @@ class OutputParts : public AlgorithmPlan {
     Status reshape_parts(const SubPlan &from, std::size_t first);
 
     Geometry geometry_;
-    const QuantizationValues *quantization_ = nullptr; // of a quantized layer, until the plan is built
+    const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
     PlanSettings settings_;                            // for the parts
     Parallel parallel_;
     std::vector<Part> parts_; // the slowest first

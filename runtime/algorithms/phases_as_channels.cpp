@@ -12,9 +12,9 @@ namespace convtranspose {
 
 namespace {
 
-// The most output channels that are each a layer of their own; with more, there would only be overhead.
+// At most so many output channels are each a layer of their own; with more, there would only be overhead.
 constexpr std::int64_t kMostChannels = 16;
-// The most output channels that one layer has, each times the residues.
+// At most so many output channels are in one layer, each times the residues.
 constexpr std::int64_t kMostFolded = 64;
 
 std::uint64_t y_bytes(const Geometry &geometry) {
@@ -66,7 +66,7 @@ Geometry PhasesAsChannels::layer(const Residues &residues, std::int64_t q_begin,
 std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Residues &r) const {
     const AxisGeometry &w = geometry_.axes.back();
     const std::int64_t last = r.first + r.count - 1;
-    // Positions at which some residue is inside y, and positions at which all are.
+    // These are the positions at which some residue is inside y, and those at which all are.
     const std::int64_t begin = ceil_div(w.pad_begin - last, w.stride),
                        end = floor_div(w.out - 1 + w.pad_begin - r.first, w.stride) + 1;
     const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
@@ -89,7 +89,7 @@ void PhasesAsChannels::gather(const Residues &r, std::int64_t channel, const voi
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
     const Shape &shape = geometry_.w_shape; // (C, M/group, K1..Kn)
     const std::int64_t kernel = shape.back(), stride = geometry_.axes.back().stride;
-    std::int64_t rows = 1; // of kernel elements along w, for one pair of channels
+    std::int64_t rows = 1; // rows of kernel elements along w, for a pair of channels
     for (std::size_t i = 2; i + 1 < shape.size(); i++) rows *= shape[i];
     const std::int64_t oc = geometry_.out_channels_per_group(), ic = geometry_.in_channels_per_group();
     const std::int64_t folded = folds() ? oc : 1, first_m = folds() ? 0 : channel % oc;

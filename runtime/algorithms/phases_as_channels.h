@@ -1,5 +1,5 @@
-// Residues along w as output channels, for layers of few output channels and a large stride along w, whose kernels would leave
-// parts of vectors of channels unused. With r = (o + pad) % stride and q = (o + pad) / stride
+// Layers of few output channels and a large stride along w, whose kernels would leave parts of vectors of channels unused, are
+// computed with the residues along w as output channels. With r = (o + pad) % stride and q = (o + pad) / stride,
 //
 //     y[m][q * stride + r - pad] = sum over t, c of x[c][q - t] * w[c][m][r + t * stride]
 //
@@ -30,14 +30,14 @@ class PhasesAsChannels : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // Residues first .. first + count - 1, each with `taps` taps.
+    // These are residues first .. first + count - 1, each with `taps` taps.
     struct Residues {
         std::int64_t first, count, taps;
     };
     struct Piece {
         std::unique_ptr<SubPlan> plan;
         Residues residues;
-        std::int64_t channel;          // of y, if channels are first
+        std::int64_t channel;          // channel of y, if channels are first
         std::int64_t q_begin, q_count; // positions
         bool aside;                    // some residues of its one position are cropped
 
@@ -71,7 +71,8 @@ class PhasesAsChannels : public AlgorithmPlan {
     Geometry geometry_;
     PlanSettings settings_; // for the layers
     std::vector<Piece> pieces_;
-    // If channels are last: the plan of the layer as it is, for a y that is a part of more channels, where residues are not dense.
+    // If channels are last, this plans the layer as it is, for a y that is a part of more channels, where residues are not
+    // dense.
     std::unique_ptr<SubPlan> for_gaps_;
     std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside
 };

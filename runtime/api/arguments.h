@@ -1,4 +1,4 @@
-// Checks of the caller's arguments. The message of each names the argument, its value and the rule.
+// These functions check the caller's arguments. The message of a failure names the argument, its value and the rule.
 #ifndef CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
 #define CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
 
@@ -16,7 +16,7 @@ namespace convtranspose {
 // Returns the name of a type, or "unknown" for other numbers.
 const char *dtype_name(int dtype);
 
-// The ISAs whose kernels are linked, the best first.
+// This is the list of ISAs whose kernels are linked, the best first.
 struct IsasBuiltIn {
     std::array<Isa, std::size(kIsas)> list = {};
     std::size_t count = 0;

@@ -1,4 +1,4 @@
-// The C interface. It checks what the caller hands over, and lets no exception out.
+// The C interface checks what the caller hands over, and lets no exception out.
 #include "convtranspose/convtranspose.h"
 
 #include <algorithm>

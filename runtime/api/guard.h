@@ -8,7 +8,7 @@
 
 namespace convtranspose {
 
-const char *last_error(); // of the last failure on this thread
+const char *last_error(); // message of the last failure on this thread
 convt_status report(const Status &status);
 convt_status report_caught(); // call it in the handler of an exception
 

@@ -1,4 +1,4 @@
-// Memory blocks from the caller's allocation hooks, or from operator new.
+// Memory blocks come from the caller's allocation hooks, or from operator new.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_ALLOCATOR_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_ALLOCATOR_H_
 
@@ -43,7 +43,7 @@ struct Allocator {
     }
 };
 
-// A block of memory that is released with its owner; it is empty if the allocator had none.
+// A block of memory is released with its owner. It is empty if the allocator had no memory.
 class Block {
   public:
     Block() = default;

@@ -1,4 +1,4 @@
-// Arithmetic on sizes: division that rounds down or up, by a positive divisor, and products that do not overflow.
+// This is arithmetic on sizes: division that rounds down or up, by a positive divisor, and products that do not overflow.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
 
@@ -9,7 +9,7 @@ namespace convtranspose {
 
 inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
-// ceil_div() as a double, for estimates.
+// Returns ceil_div() as a double, for estimates.
 inline double parts_of(std::int64_t a, std::int64_t b) { return static_cast<double>(ceil_div(a, b)); }
 
 // Kernels index with 32 bits.

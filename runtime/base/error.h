@@ -1,4 +1,4 @@
-// Statuses of failures: each has a code, and a message that is concatenated from its parts.
+// A failure is a status with a code, and a message that is concatenated from its parts.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
 
@@ -11,7 +11,7 @@
 
 namespace convtranspose {
 
-// A stream that throws if it runs out of memory. A plain std::ostringstream would silently drop the rest of the text.
+// This stream throws if it runs out of memory. A plain std::ostringstream would silently drop the rest of the text.
 struct TextStream : std::ostringstream {
     TextStream() { exceptions(badbit); }
 };

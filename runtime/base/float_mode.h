@@ -1,4 +1,4 @@
-// The rounding mode of a thread's floating-point unit, and whether that unit treats subnormal numbers as zero.
+// The mode of a thread's floating-point unit says how it rounds, and whether it treats subnormal numbers as zero.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_FLOAT_MODE_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_FLOAT_MODE_H_
 
@@ -12,8 +12,8 @@
 
 namespace convtranspose {
 
-// The bits of the control register that change results. The sticky exception flags and the masks of traps stay the thread's
-// own.
+// A mode holds the bits of the control register that change results. The sticky exception flags and the masks of traps stay the
+// thread's own.
 class FloatMode {
   public:
     static FloatMode of_this_thread() { return FloatMode(read() & (kRounding | kFlushing)); }

@@ -1,4 +1,4 @@
-// The 16-bit floating-point types, held as bits.
+// The 16-bit floating-point types are held as bits.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
 

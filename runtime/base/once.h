@@ -1,4 +1,4 @@
-// Values that a process computes once.
+// A Once holds a value that a process computes once.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_ONCE_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_ONCE_H_
 
@@ -7,8 +7,8 @@
 
 namespace convtranspose {
 
-// A value that is made when it is first asked for. It is never destroyed, as threads may use it while the process ends. Threads
-// that race to make it make one each, and all use the one that was stored first. It has no lock: if a process forks while
+// The value is made when it is first asked for. It is never destroyed, as threads may use it while the process ends. Threads
+// that race to make it make one each, and all use the one that was stored first. There is no lock: if a process forks while
 // another thread holds a lock, nothing ever releases it in the child. Objects of this class must be static.
 template<typename T>
 class Once {

@@ -1,4 +1,4 @@
-// Running independent tasks on several threads, the caller's or the library's own.
+// Independent tasks run on several threads, the caller's or the library's own.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_
 

@@ -75,7 +75,7 @@ class Pool::Helper {
         changed_.wait(lock, has_ended);
     }
 
-    // The body of the helper's thread.
+    // The helper's thread runs this.
     [[noreturn]] void loop() {
         const auto accepts = [this] {
             State offered = kOffered;

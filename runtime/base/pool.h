@@ -1,4 +1,4 @@
-// The library's own threads.
+// The library has threads of its own, for callers that give it none.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_POOL_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_POOL_H_
 

@@ -11,7 +11,7 @@
 
 namespace convtranspose {
 
-// The strides of a tensor, in elements. Up to rank 8 (six spatial axes) they are stored in the object, as every run makes some
+// Strides of a tensor are in elements. Up to rank 8 (six spatial axes) they are stored in the object, as every run makes some
 // and should not allocate.
 class Strides {
   public:
@@ -62,7 +62,7 @@ inline std::int64_t volume(const Shape &shape) {
     return n;
 }
 
-// The positions of the channels and of the spatial axes among the dimensions of a tensor.
+// This says which dimensions of a tensor are the channels and the spatial axes.
 struct DimensionOrder {
     std::size_t channel, first_axis, last_axis;
 };

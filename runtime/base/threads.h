@@ -1,4 +1,4 @@
-// Replacements for the parts of the C++ library that are missing on systems without threads.
+// These replace the parts of the C++ library that are missing on systems without threads.
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_THREADS_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_THREADS_H_
 

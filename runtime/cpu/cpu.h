@@ -1,4 +1,4 @@
-// This machine's CPU: its instruction sets, caches and name.
+// These functions describe this machine's CPU: its instruction sets, caches and name.
 #ifndef CONVTRANSPOSE_RUNTIME_CPU_CPU_H_
 #define CONVTRANSPOSE_RUNTIME_CPU_CPU_H_
 

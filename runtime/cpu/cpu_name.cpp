@@ -17,7 +17,7 @@ namespace convtranspose {
 
 namespace {
 
-// Unused on platforms where the CPU cannot be asked, such as WebAssembly.
+// This is unused on platforms where the CPU cannot be asked, such as WebAssembly.
 [[maybe_unused]] std::string trimmed(const std::string &text) {
     const std::size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
     return first == std::string::npos ? "unknown" : text.substr(first, last - first + 1);

@@ -177,8 +177,8 @@ bool supported(Isa isa) {
 bool supported(Isa isa) { return isa == Isa::kWasmSimd128; }
 #endif
 
-// The CPU's answers. They are asked for once, because in a virtual machine each CPUID traps to the hypervisor, which takes
-// longer than the rest of planning a small layer.
+// This holds the CPU's answers. They are asked for once, because in a virtual machine each CPUID traps to the hypervisor, which
+// takes longer than the rest of planning a small layer.
 struct Cpu {
     std::uint64_t isas = 0;
     bool is_intel = false, multiplies_in_halves = false;

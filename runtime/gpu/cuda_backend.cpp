@@ -1,4 +1,4 @@
-// The CUDA driver, which is found at run time, so that nothing of CUDA is needed to build or link. This file overrides what
+// The CUDA driver is found at run time, so that nothing of CUDA is needed to build or link. This file overrides what
 // Halide's runtime asks of its host: the context, the stream, the handling of errors, and where functions of the driver are.
 //
 // It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
@@ -14,7 +14,7 @@
 
 namespace convtranspose {
 
-// A device and its context, the primary one or the caller's.
+// A device has a context, the primary one or the caller's.
 struct Device {
     int ordinal;
     void *context;
@@ -237,7 +237,7 @@ bool download(Device *device, void *stream, Memory from, void *to, std::uint64_t
            !failed(d, d.synchronize(stream), "cuStreamSynchronize", error);
 }
 
-// The user context of a kernel.
+// This is the user context of a kernel.
 struct Call {
     Device *device;
     void *stream;

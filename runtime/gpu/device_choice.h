@@ -1,4 +1,4 @@
-// The choice of a kernel for a device, and of the number of parts that its sums over input channels are split into.
+// This chooses a kernel for a device, and the number of parts that its sums over input channels are split into.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
 
@@ -21,7 +21,7 @@ struct DeviceChoice {
     double cost = 0; // in cycles, estimated
 };
 
-// The properties of a problem and of a device that decide which variants can compute the problem, and how fast.
+// These properties of a problem and of a device decide which variants can compute the problem, and how fast.
 struct DeviceQuestion {
     const Geometry *geometry = nullptr;
     const std::array<AxisPlan, 3> *axes = nullptr; // w, h, d
@@ -29,7 +29,7 @@ struct DeviceQuestion {
     bool fits_int8 = false;                        // true if quantized weights, less their zero points, fit in 8 bits
     int multiprocessors = 1;
     bool has_f64 = true;       // true if the device computes with f64
-    std::int64_t oc_tile = 0;  // of weights that are packed already; 0: there are none
+    std::int64_t oc_tile = 0;  // tile of weights that are packed already; 0: none are
     int block = 1;             // likewise: of input channels
     bool dense_groups = false; // likewise: true if groups are side by side
 };

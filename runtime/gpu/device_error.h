@@ -1,4 +1,4 @@
-// Errors of drivers, as text of limited length.
+// Errors of drivers are text of limited length.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_ERROR_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_ERROR_H_
 

@@ -1,4 +1,4 @@
-// A plan for a device: geometry, the chosen kernel, weights on the device, and workspaces for each stream.
+// A plan for a device holds the geometry, the chosen kernel, weights on the device, and workspaces for each stream.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
 
@@ -53,7 +53,7 @@ class DevicePlan : public ProblemPlan {
     const std::string &explanation() const override { return explanation_; }
 
   private:
-    // A variant for this problem, with the layout of its weights and its tables of taps on the device.
+    // A Kernel is a variant for this problem, with the layout of its weights and its tables of taps on the device.
     struct Kernel {
         DeviceChoice choice;
         PackedLayout layout;
@@ -62,25 +62,25 @@ class DevicePlan : public ProblemPlan {
         std::int64_t element_count = 0, part_count = 0, most_elements = 0, chunks = 0;
         std::array<DeviceMemory, 3> taps; // tables by output
     };
-    // Packed weights and biases, and the factors of quantized layers.
+    // These are packed weights and biases, and the factors of quantized layers.
     struct Weights {
         DeviceMemory w, bias, factors;
-        std::vector<std::int32_t> sums; // of 8-bit weights, to subtract the part of x's zero point
+        std::vector<std::int32_t> sums; // sums of 8-bit weights, to subtract the part of x's zero point
         bool finite = true;
     };
-    // The addresses of weights that a run uses.
+    // These are the addresses of the weights that a run uses.
     struct Operands {
         std::uint64_t w = 0, bias = 0, factors = 0;
     };
-    // A tensor on the device.
+    // This describes a tensor on the device.
     struct Placed {
         std::uint64_t memory = 0; // 0: there is none
         TensorStrides strides;
         std::int64_t span = 1; // elements from the first to the last
         DeviceMemory wrapped;  // the caller's memory, if it is that
     };
-    // The memory that a run needs besides those. It belongs to the stream that it was last used in, whose work may not have
-    // ended.
+    // A workspace is the memory that a run needs besides those. It belongs to the stream that it was last used in, whose work
+    // may not have ended.
     struct Workspace {
         void *stream = nullptr;
         bool used = false;
@@ -121,7 +121,7 @@ class DevicePlan : public ProblemPlan {
     std::optional<QuantizationValues> quantization_;
     bool fits_int8_ = false; // as in DeviceQuestion
     Kernel kernel_;
-    // The kernel for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
+    // This kernel is for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
     std::vector<char> bias_; // (M) of constant weights of quantized layers, as a run may bring its own scales

@@ -1,4 +1,4 @@
-// A run of a plan on a device: it places tensors on the device, prepares the arguments of kernels, and starts them.
+// A run of a plan on a device places tensors there, prepares the arguments of kernels, and starts them.
 #include <algorithm>
 #include <cstring>
 

@@ -1,7 +1,6 @@
-// The contents of the library's component for a kind of device: kernels, and calls of the driver. The rows of the table are
-// generated from cmake/variants_gpu.cmake. The component's own code and Halide's runtime for it are linked into one object
-// whose only symbol is its table (cmake/devices.cmake), so that a program may have other Halide kernels and runtimes of its
-// own.
+// A table describes the library's component for a kind of device: its kernels, and calls of the driver. Its rows are generated
+// from cmake/variants_gpu.cmake. The component's own code and Halide's runtime for it are linked into one object whose only
+// symbol is the table (cmake/devices.cmake), so that a program may have other Halide kernels and runtimes of its own.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
 
@@ -16,7 +15,7 @@ namespace convtranspose {
 
 enum class DeviceFamily { kTiled, kFew, kEach, kCombine }; // schedules/gpu/gpu.h; gpu_combine_generator.cpp
 
-// The _argv function of a kernel. It takes pointers to a user context and then to each argument.
+// This is the _argv function of a kernel. It takes pointers to a user context and then to each argument.
 using DeviceFunction = int (*)(void **arguments);
 
 struct DeviceVariant {
@@ -25,14 +24,14 @@ struct DeviceVariant {
     bool integers;                // quantized: x u8 or s8, w s16 or s8
     bool along_channels;          // true: neighbouring threads read neighbouring channels of x
     convt_dtype x_dtype, y_dtype; // kCombine: of the parts and of y; u8 stands for s8 too
-    int tile_oc, tile_p;          // of a block of threads
+    int tile_oc, tile_p;          // the tile of a block of threads
     int chunk;                    // a number of input channels
     int block;                    // input channels multiplied together: 1, or 4 of integers with s8 w
     int threads;
     DeviceFunction run;
 };
 
-// An error of a driver. The status is CONVT_OK if there is none.
+// This is an error of a driver. The status is CONVT_OK if there is none.
 struct DeviceError {
     convt_status status = CONVT_OK;
     char text[512] = {0};
@@ -40,7 +39,7 @@ struct DeviceError {
 
 struct Device; // an open device, with its context
 
-// The calls of a driver. Those with a DeviceError return false (count: -1) and set it if they fail. memory: as in
+// These are the calls of a driver. Those with a DeviceError return false (count: -1) and set it if they fail. `memory` is as in
 // halide_buffer_t::device.
 struct DeviceBackend {
     int (*count)(DeviceError *error); // number of devices; -1: failed

@@ -1,4 +1,4 @@
-// The kinds of devices that are linked, and the devices that are open.
+// This file knows the kinds of devices that are linked, and the devices that are open.
 #include <mutex>
 #include <vector>
 

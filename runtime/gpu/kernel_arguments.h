@@ -1,4 +1,4 @@
-// The arguments of a kernel, in the order of its generator's inputs.
+// This puts the arguments of a kernel in the order of its generator's inputs.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_KERNEL_ARGUMENTS_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_KERNEL_ARGUMENTS_H_
 
@@ -12,10 +12,10 @@
 
 namespace convtranspose {
 
-// The numbers of columns of the tables that kernels by residue read (generators/gpu_conv_transpose.h).
+// The tables that kernels by residue read have so many columns (generators/gpu_conv_transpose.h).
 constexpr std::size_t kElementColumns = 4, kPartColumns = 8;
 
-// A divisor as kernels use it: n / value = (n * multiplier) >> shift for n < 2^31 and value > 0.
+// Kernels divide by multiplication: n / value = (n * multiplier) >> shift for n < 2^31 and value > 0.
 struct Divisor {
     std::int32_t value = 1;
     std::uint32_t multiplier = 0;

@@ -1,4 +1,4 @@
-// A device in use, and memory on it. Both are released when nobody uses them any more.
+// A device in use, and memory on it, are released when nobody uses them any more.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
 
@@ -39,7 +39,7 @@ class OpenDevice {
     Device *device_ = nullptr;
 };
 
-// Memory on a device, the library's own or, if wrapped, the caller's. It may be empty.
+// This is memory on a device, the library's own or, if wrapped, the caller's. It may be empty.
 class DeviceMemory {
   public:
     DeviceMemory() = default;

@@ -1,4 +1,4 @@
-// OpenCL, which is found at run time, so that nothing of it is needed to build or link. This file overrides what Halide's
+// OpenCL is found at run time, so that nothing of it is needed to build or link. This file overrides what Halide's
 // runtime asks of its host: the context, the queue, and the handling of errors.
 //
 // It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
@@ -14,7 +14,7 @@
 
 namespace convtranspose {
 
-// A context, with a queue of the library's own.
+// A device has a context, with a queue of the library's own.
 struct Device {
     void *context, *queue;
     int multiprocessors;
@@ -94,7 +94,7 @@ const Driver *driver(DeviceError *error) {
     return found ? &d : nullptr;
 }
 
-// The devices of all platforms, one platform after the other.
+// This lists the devices of all platforms, one platform after the other.
 struct Devices {
     Handle platform[kMostDevices], device[kMostDevices];
     std::uint32_t count;
@@ -160,7 +160,7 @@ bool describe(int index, char *text, std::size_t size, DeviceError *error) {
     return d && nth(*d, index, &platform, &device, error) && describe_handle(*d, device, text, size, error);
 }
 
-// The user context of a kernel.
+// This is the user context of a kernel.
 struct Call {
     Device *device;
     void *stream;
@@ -232,7 +232,7 @@ bool has_f64(const Device *device) { return device->has_f64; }
 
 const char *name(const Device *device) { return device->name; }
 
-// The object that halide_buffer_t::device points to.
+// halide_buffer_t::device points to such an object.
 struct HalideMemory {
     std::uint64_t offset;
     Handle memory;

@@ -1,4 +1,4 @@
-// A Halide buffer over memory that belongs to somebody else, as kernels take their tensors.
+// Kernels take their tensors as Halide buffers over memory that belongs to somebody else.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
 

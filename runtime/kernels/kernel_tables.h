@@ -1,4 +1,4 @@
-// The kernels of a program: those that it links, and those that it adds while it runs.
+// A program has the kernels that it links, and those that it adds while it runs.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_KERNEL_TABLES_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_KERNEL_TABLES_H_
 
@@ -27,7 +27,7 @@ void for_each_kernel_table(const F &f) {
     for (std::size_t i = 0; (table = kernel_table(i)) != nullptr; i++) f(*table);
 }
 
-// The kernels that differ from another one only in their tiles, which have at most three quarters of its columns. They read the
+// These kernels differ from another one only in their tiles, which have at most three quarters of its columns. They read the
 // same packed weights, and compute the end of a row that does not fill a tile.
 class NarrowerTiles {
   public:
@@ -44,7 +44,8 @@ NarrowerTiles narrower_tiles(const Variant &v);
 // Returns the order in which x has to be copied for a variant.
 CopyOrder copy_order(const Variant &variant, convt_layout layout);
 
-// The kernels that copy in some order: for any extents, and for at least kCopyTile along w and along c1. Null: there is none.
+// These kernels copy in some order: `any` for any extents, `tiles` for at least kCopyTile along w and along c1. Null: there is
+// none.
 struct Copier {
     CopyFunction any = nullptr, tiles = nullptr;
 };

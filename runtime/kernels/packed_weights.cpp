@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kTakenApartBytes = 16 << 10;
 
-// The type to compute with. F16 and Bf16 only store numbers: their zero has no bit set, and f32 shows whether they are finite.
+// This is the type to compute with. F16 and Bf16 only store numbers: their zero has no bit set, and f32 shows whether they are
+// finite.
 template<typename Sum>
 using Computed = std::conditional_t<std::is_same_v<Sum, F16> || std::is_same_v<Sum, Bf16>, float, Sum>;
 

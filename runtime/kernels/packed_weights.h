@@ -1,4 +1,4 @@
-// Packing of weights and biases into the order in which kernels read them, as operands of their arithmetic.
+// Weights and biases are packed in the order in which kernels read them, as operands of their arithmetic.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
 
@@ -12,11 +12,11 @@
 
 namespace convtranspose {
 
-// Weights of up to three spatial axes in the caller's memory. Strides are in elements.
+// This is a view of weights of up to three spatial axes in the caller's memory. Strides are in elements.
 struct WeightsView {
     const void *data = nullptr;
     std::int64_t c = 0, m = 0;                 // strides of (C, M/group)
-    std::array<std::int64_t, 3> k = {0, 0, 0}; // of kernel w, h, d
+    std::array<std::int64_t, 3> k = {0, 0, 0}; // strides of kernel w, h, d
 };
 
 // If oc_tile > 0, w is [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block] or, with taps_inside,
@@ -35,14 +35,15 @@ struct PackedLayout {
     std::int64_t group = 1, ic = 0, oc = 0;
     std::array<std::int64_t, 3> taps = {1, 1, 1}; // packed kernel extents w, h, d
 
-    std::int64_t blocks() const { // of input channels
+    std::int64_t blocks() const { // blocks of input channels
         const std::int64_t at_once = block * blocks_at_once;
         return (ic + at_once - 1) / at_once * blocks_at_once;
     }
     std::int64_t groups() const { return oc_tile ? group : (group + group_tile - 1) / group_tile * group_tile; }
     std::int64_t tiles() const { return oc_tile ? (oc + oc_tile - 1) / oc_tile : 1; }
     std::int64_t taps_volume() const { return taps[0] * taps[1] * taps[2]; }
-    // The strides, in elements: of an input channel (or a block of them), of a tap of w, of a tap of d, of a tile, of a group.
+    // These return strides, in elements: of an input channel (or a block of them), of a tap of w, of a tap of d, of a tile, of
+    // a group.
     std::int64_t block_stride() const { return oc_tile * block * (taps_inside ? taps[0] * taps[1] : 1); }
     std::int64_t tap_stride() const {
         return block * (!oc_tile ? groups() : taps_inside ? oc_tile : blocks() * oc_tile);
@@ -73,8 +74,8 @@ void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &a
 void unpack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
                     const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out);
 
-// The layout of what else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of taps,
-// then factors. Biases are s32, [class d][class h][class w][biases()] for int8 and [biases()] for int16. Factors are f32,
+// This is the layout of what else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of
+// taps, then factors. Biases are s32, [class d][class h][class w][biases()] for int8 and [biases()] for int16. Factors are f32,
 // [kFactorColumns][biases()].
 struct EpilogueLayout {
     std::array<std::int64_t, 3> classes = {1, 1, 1}; // w, h, d; all 1 for int16

@@ -1,4 +1,4 @@
-// Post-ops: the operations that follow the convolution. They are applied to pieces of y while these are in the cache.
+// Post-ops are the operations that follow the convolution. They are applied to pieces of y while these are in the cache.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 
@@ -11,7 +11,7 @@
 
 namespace convtranspose {
 
-// The kernel and the numbers for the post-ops of a problem. run is null if there are none.
+// A call holds the kernel and the numbers for the post-ops of a problem. run is null if there are none.
 struct PostOpsCall {
     PostOpsFunction run = nullptr;
     float alpha = 0, beta = 0;
@@ -23,7 +23,7 @@ inline bool has_post_ops(const convt_post_ops &p) { return p.adds_residual || p.
 // Returns CONVT_UNSUPPORTED if no kernel for the post-ops is built in for the ISA.
 Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops);
 
-// A box of y with up to eight axes, innermost first. Strides are in elements.
+// A box of y has up to eight axes, innermost first. Strides are in elements.
 struct PostOpsBox {
     struct Axis {
         std::int64_t extent, y_stride, residual_stride;

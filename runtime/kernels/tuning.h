@@ -1,4 +1,4 @@
-// Tuning records, which name the variant that was measured to be the fastest for a problem on a CPU. A line is a JSON object:
+// Tuning records name the variant that was measured to be the fastest for a problem on a CPU. A line is a JSON object:
 //
 //     {"package": "0.1.0", "kernels": "1f0c...", "cpu": "AMD EPYC ...", "isa": "avx512", "threads": 1,
 //      "problem": "f32 nchw n1 g1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
@@ -58,7 +58,7 @@ const char *kernels_version(); // hash of generators, schedules and the table of
 
 } // namespace convtranspose
 
-// The object that convt_tuning_read() makes.
+// convt_tuning_read() makes such an object.
 struct convt_tuning {
     convtranspose::Tuning records;
 };

@@ -1,4 +1,5 @@
-// The plan of a problem on the CPU: the plan of its layer without unit axes, and one for views of x and y that need all axes.
+// The plan of a problem on the CPU holds the plan of its layer without unit axes, and one for views of x and y that need all
+// axes.
 #ifndef CONVTRANSPOSE_RUNTIME_PLAN_HOST_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PLAN_HOST_PLAN_H_
 
@@ -48,11 +49,11 @@ class HostPlan : public ProblemPlan {
 
     const Geometry geometry_;
     std::unique_ptr<LayerPlan> layer_;
-    std::vector<std::size_t> dimensions_; // those of x and y that layer_ has, without unit axes
-    // The weights as they were given, if they are constant and dimensions_ are not all: another input size may need the other
-    // axes.
+    std::vector<std::size_t> dimensions_; // the dimensions of x and y that layer_ has, without unit axes
+    // The weights are kept as they were given, if they are constant and dimensions_ are not all: another input size may need
+    // the other axes.
     std::shared_ptr<const KeptWeights> kept_;
-    // The plan with all dimensions. The first run of a view with gaps along the last axis in dimensions_ makes it.
+    // This plan has all dimensions. The first run of a view with gaps along the last axis in dimensions_ makes it.
     mutable std::atomic<LayerPlan *> with_gaps_{nullptr};
 };
 

@@ -1,4 +1,4 @@
-// The plan of a layer on the CPU: the chosen algorithm, and the workspaces that it runs in.
+// The plan of a layer on the CPU holds the chosen algorithm, and the workspaces that it runs in.
 #ifndef CONVTRANSPOSE_RUNTIME_PLAN_LAYER_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PLAN_LAYER_PLAN_H_
 
@@ -16,7 +16,7 @@
 
 namespace convtranspose {
 
-// An algorithm that was considered for a layer.
+// Each algorithm that is considered for a layer has such an estimate.
 struct AlgorithmEstimate {
     const char *name;
     UnsupportedReason unsupported; // if set, it was not proposed
@@ -50,7 +50,7 @@ class LayerPlan : public SubPlan {
     const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
     const std::vector<Candidate> &candidates() const;        // the kernels that were compared
-    const std::vector<AlgorithmEstimate> &estimates() const; // of all algorithms that are not excluded
+    const std::vector<AlgorithmEstimate> &estimates() const; // estimates of all algorithms that are not excluded
     const std::vector<const char *> &able() const;           // names of all that can, the chosen one first
     const std::string &key() const;                          // tuning_key()
     const std::string &explanation() const;                  // all five are computed on first use
@@ -75,7 +75,7 @@ class LayerPlan : public SubPlan {
 
     const Geometry geometry_;
     const PlanSettings settings_;
-    const TuningRecord *record_ = nullptr; // for the problem; null: none, or a variant was named
+    const TuningRecord *record_ = nullptr; // the problem's; null: none, or a variant was named
     std::string record_note_;              // why records could not be used
     std::optional<QuantizationValues> quantization_;
     std::optional<WeightFacts> facts_;

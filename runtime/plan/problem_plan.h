@@ -1,4 +1,4 @@
-// The plan that the C interface holds, on the CPU or on a device.
+// The C interface holds such a plan, on the CPU or on a device.
 #ifndef CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
 

@@ -18,9 +18,10 @@ namespace {
 // have taps.
 constexpr std::int64_t kMostRows = 4096, kSharedRows = 1024;
 
-// Taps of one residue whose elements stand side by side in the packed order. Their offsets rise by geometry.offset_step.
+// A TapRun holds taps of one residue whose elements stand side by side in the packed order. Their offsets rise by
+// geometry.offset_step.
 struct TapRun {
-    std::int64_t residue, offset; // of the first tap
+    std::int64_t residue, offset; // offset: that of the first tap
     std::int32_t place, count;    // place: index of the first tap's element in the packed order
 };
 

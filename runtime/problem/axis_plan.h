@@ -1,4 +1,4 @@
-// The description of one spatial axis for the kernels: a table of its taps, and how far they read.
+// An axis plan describes one spatial axis to the kernels: it has a table of taps, and says how far they read.
 #ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_
 
@@ -11,16 +11,16 @@
 
 namespace convtranspose {
 
-// The number of columns of the table of taps (generators/conv_transpose.h).
+// The table of taps has so many columns (generators/conv_transpose.h).
 constexpr std::int64_t kTapColumns = 4;
 
-// The taps of a residue as a range of packed kernel elements, first .. first + count - 1. Several residues may share it.
+// A class of taps is a range of packed kernel elements, first .. first + count - 1. Several residues may have the same class.
 struct TapClass {
     std::int32_t first = 0, count = 0;
 };
 
-// Neighbouring residues, first .. first + count - 1, that have equally many positions, q_extent. Their rows follow each other
-// in the table, beginning with row `row`.
+// A ResidueRun is a range of neighbouring residues, first .. first + count - 1, that have equally many positions, q_extent.
+// Their rows follow each other in the table, beginning with row `row`.
 struct ResidueRun {
     std::int64_t first = 0, count = 0, row = 0, q_extent = 0;
     bool has_taps = true; // false: no residue of the run has a tap

@@ -122,7 +122,7 @@ Status natural_extent(const AxisGeometry &axis, std::size_t i, std::int64_t *nat
     return Status();
 }
 
-// The padding attributes of all axes.
+// This holds the padding attributes of all axes.
 struct Padding {
     AutoPad auto_pad = AutoPad::notset;
     Shape pads;         // begins, then ends

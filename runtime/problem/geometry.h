@@ -23,7 +23,7 @@ int raw(const Enum &value) {
     return result;
 }
 
-// The taps of one residue of one axis. Output positions o = stride*q + residue meet the kernel elements
+// These are the taps of one residue of one axis. Output positions o = stride*q + residue meet the kernel elements
 // kernel_begin + t*kernel_step, t = 0..count-1, and read x at q + offset + t*offset_step; outside of x a tap contributes
 // nothing. Taps that no output position meets inside x are left out, so count may be 0. Input positions rise with t, so
 // kernel_step < 0 < offset_step (both are members of AxisGeometry).
@@ -33,8 +33,9 @@ struct Taps {
     std::int64_t count = 0;
 };
 
-// One spatial axis. Kernel element k meets residue r if and only if (r + pad_begin - k*dilation) is a multiple of stride. With
-// g = gcd(stride, dilation), the kernel elements of a residue are therefore stride/g apart, and its input offsets dilation/g.
+// This is one spatial axis. Kernel element k meets residue r if and only if (r + pad_begin - k*dilation) is a multiple of
+// stride. With g = gcd(stride, dilation), the kernel elements of a residue are therefore stride/g apart, and its input offsets
+// dilation/g.
 struct AxisGeometry {
     std::int64_t in = 0;     // input extent, may be 0
     std::int64_t out = 0;    // output extent, > 0
@@ -74,7 +75,7 @@ struct Geometry {
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
     Shape given_x_shape;             // x with the axes that with_dimensions() left out; empty: it left out none
-    // Distance in bytes between neighbouring positions of x along the last axis, channels last.
+    // This is the distance in bytes between neighbouring positions of x along the last axis, channels last.
     std::int64_t x_column_bytes = 0;  // 0: the size of all channels
     std::int64_t x_part_of_bytes = 0; // size of the tensor that x is a part of; 0: x is all of it
 

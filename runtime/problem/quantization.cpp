@@ -124,8 +124,8 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
                             void *counts) {
     const std::int64_t ic = geometry.in_channels_per_group(), oc = geometry.out_channels_per_group(),
                        elements = geometry.kernel_volume();
-    // magnitude: for each kernel element, the sum of |w| over the input channels of one output channel. sums: the total of
-    // `magnitude` over each class of elements.
+    // magnitude[k] is the sum of |w| of kernel element k over the input channels of one output channel. sums has the total of
+    // magnitude over each class of elements.
     auto *const magnitude = static_cast<std::int64_t *>(counts), *const class_of = magnitude + elements,
                 *const sums = class_of + elements;
     // Only kernel elements that meet at a common output position add up. Elements of an axis meet the same residue if their

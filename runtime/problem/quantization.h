@@ -1,4 +1,4 @@
-// Scales and zero points: the checks that they pass, and how sums become outputs with them.
+// Scales and zero points are checked here, and turned into what makes outputs of sums.
 #ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_QUANTIZATION_H_
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_QUANTIZATION_H_
 
@@ -10,7 +10,7 @@
 
 namespace convtranspose {
 
-// A convt_quantization that has been checked, held by value.
+// This is a convt_quantization that has been checked, held by value.
 struct QuantizationValues {
     float x_scale = 1;
     std::int32_t x_zero_point = 0;
@@ -35,7 +35,8 @@ Status read_quantization(const convt_quantization &quantization, const Geometry 
 // if y is f32.
 float factor_of(const QuantizationValues &q, const Geometry &geometry, std::int64_t m);
 
-// The last steps for all channels: sum * factor is rounded (8-bit y only), clamped to least .. most, and shifted by zero_point.
+// The last steps are the same for all channels: sum * factor is rounded (8-bit y only), clamped to least .. most, and shifted
+// by zero_point.
 struct OutputRange {
     std::int32_t zero_point = 0;
     float least = 0, most = 0;
@@ -51,11 +52,11 @@ ByteX byte_x(const QuantizationValues &q, const Geometry &geometry);
 // Writes one element of y as the kernels compute it. sum is exact; it includes the bias unless y is f32.
 void requantize(const Geometry &geometry, double sum, float factor, float addend, const OutputRange &range, void *y);
 
-// Bounds that decide which integer arithmetic is safe for a layer's weights.
+// These facts decide which integer arithmetic is safe for a layer's weights.
 struct WeightFacts {
     bool fits_int8 = true;  // weights less zero points are in -128..127; sums that still contain x's zero point fit
     bool fits_int32 = true; // no sum can reach 2^31 in magnitude
-    double bound = 0;       // of the magnitude of a sum, whatever x holds
+    double bound = 0;       // upper bound of |sum|, whatever x holds
 };
 
 // Examines weights. w: dense (C, M/group, K1..Kn). b: (M), or null. counts: scratch memory of examination_bytes().

@@ -1,4 +1,4 @@
-// A layer as kernels see it: up to three spatial axes, their residues and taps.
+// This is a layer as kernels see it: up to three spatial axes, their residues and taps.
 #ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_SPATIAL_PROBLEM_H_
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_SPATIAL_PROBLEM_H_
 
@@ -11,7 +11,7 @@
 
 namespace convtranspose {
 
-// A problem of up to three spatial axes, in the order w, h, d. Missing axes have extent 1.
+// The problem has up to three spatial axes, in the order w, h, d. Missing axes have extent 1.
 struct SpatialProblem {
     Geometry geometry;
     convt_dtype x_dtype, y_dtype;              // y_dtype: of y or of the sums; u8 stands for any 8-bit y

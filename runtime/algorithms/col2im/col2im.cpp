@@ -17,9 +17,9 @@ namespace {
 // The columns of a strip have so many bytes, to stay in the second-level cache. There are fewer in the order of y, as x then
 // comes from further away.
 constexpr std::int64_t kStripBytes = 1 << 20, kStripBytesInOrder = 256 << 10;
-constexpr std::int64_t kMostBytes = 4 << 20;     // of columns that a strip holds, kept rows included
-constexpr std::int64_t kMostPositions = 1 << 16; // of y along h or d, each with a row in a table
-constexpr std::int64_t kMostRunBytes = 1 << 16;  // of the elements of y between two positions
+constexpr std::int64_t kMostBytes = 4 << 20;     // limit for the columns of a strip, kept rows included
+constexpr std::int64_t kMostPositions = 1 << 16; // positions of y along h or d, each a row of a table
+constexpr std::int64_t kMostRunBytes = 1 << 16;  // limit for the elements of y between two positions
 constexpr double kCyclesPerStrip = 600;
 constexpr double kCyclesPerMove = 9; // for each plane whose rows a strip keeps
 // This margin allows for errors of the estimates.
@@ -79,7 +79,7 @@ void Col2im::plan_strips() {
     kept_rows_ = 0;
     strip_rows_ = std::max<std::int64_t>(rows, 1);
     if (strip_rows_ * row_bytes <= strip_bytes) {
-        // As many images as fit, a divisor of the batch; 1 if the batch is empty.
+        // As many images are computed at a time as fit, a divisor of the batch; 1 if the batch is empty.
         images_ = std::clamp<std::int64_t>(strip_bytes / std::max<std::int64_t>(strip_rows_ * row_bytes, 1), 1,
                                            std::max<std::int64_t>(geometry_.batch, 1));
         while (geometry_.batch % images_ != 0) images_--;

@@ -1,6 +1,6 @@
-// A matrix product and col2im, for layers that waste too much otherwise: few output channels on images too small or narrow for
-// vectors along w, where kernels would multiply many of the zeros around x. The kernel elements of each output channel become
-// output channels of a 1x1 layer, whose positions i are one row whatever the axes:
+// Layers of few output channels on images too small or narrow for vectors along w, where kernels would multiply many of the
+// zeros around x, are computed by a matrix product and col2im. The kernel elements of each output channel become output
+// channels of a 1x1 layer, whose positions i are one row whatever the axes:
 //
 //     columns[m][k][i] = sum over c of x[c][i] * w[c][m][k]
 //
@@ -42,7 +42,7 @@ class Col2im : public AlgorithmPlan {
     // A table of an axis has rows of: position of the first tap in x, number of taps, kernel element of the first tap, 0.
     using Table = std::vector<std::int32_t>;
 
-    // A range of positions of y along the strip axis, and the rows of x that they read.
+    // A part is a range of positions of y along the strip axis, with the rows of x that they read.
     struct Part {
         std::int64_t q_begin, q_end, rows_begin, rows_end;
         std::unique_ptr<SubPlan> last; // plan of the last strip, if that has fewer rows
@@ -54,8 +54,8 @@ class Col2im : public AlgorithmPlan {
     bool takes_vectors(const Col2imVariant &v) const; // true if rows are long and dense enough for several at once
     // Returns the number of columns of a position.
     std::int64_t elements() const { return geometry_.out_channels * geometry_.kernel_volume(); }
-    // For columns in the order of y. run(): elements of y between two positions. read_past(): the elements that vectors read
-    // past the columns of a position.
+    // These are for columns in the order of y. run() returns the elements of y between two positions, and read_past() those
+    // that vectors read past the columns of a position.
     std::int64_t run() const { return axes_[0].geometry.stride * geometry_.out_channels; }
     std::int64_t read_past() const;
     std::int64_t position_stride() const { return store_ == Store::kPlanar ? 1 : elements(); } // between columns
@@ -78,7 +78,7 @@ class Col2im : public AlgorithmPlan {
                     char *workspace) const;
     Status multiply(const SubPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
                     std::int64_t end, char *columns, char *workspace) const;
-    // Columns from row first_row on.
+    // These are the columns from row first_row on.
     struct Columns {
         std::int64_t first_image, first_row, rows; // rows: up to the end of the part; fewer may be held
         const char *data;
@@ -111,7 +111,7 @@ class Col2im : public AlgorithmPlan {
     std::vector<Part> parts_;
     std::unique_ptr<SubPlan> whole_, single_; // for a whole strip; for a row along w alone
     std::array<Table, 3> tables_;             // w: by residue; h and d: by output position, with taps inside x only
-    Block bias_;                              // of constant weights
+    Block bias_;                              // the bias of constant weights
     std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two for each worker
 };
 

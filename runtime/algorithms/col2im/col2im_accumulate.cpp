@@ -1,4 +1,4 @@
-// Adding up columns: calls of the kernels, and estimates of the time that they take.
+// This file adds up columns: it calls the kernels, and estimates the time that they take.
 #include <algorithm>
 
 #include "algorithms/col2im/col2im.h"
@@ -12,12 +12,12 @@ namespace convtranspose {
 
 namespace {
 
-// Cycles with planar columns: for a vector of columns, for a vector of y, and for a single element of y whose neighbours belong
-// to other residues.
+// With planar columns, so many cycles are for a vector of columns, for a vector of y, and for a single element of y whose
+// neighbours belong to other residues.
 constexpr double kCyclesPerTap = 4.5, kCyclesPerVector = 12, kCyclesPerElement = 1.5;
 constexpr double kNextVector = 0.55; // each further vector, relative to the first
-// Cycles with columns in the order of y: for a vector of columns, for a vector of y, and for an element of x or of y if that
-// tensor is larger than the second-level cache.
+// With columns in the order of y, so many cycles are for a vector of columns, for a vector of y, and for an element of x or of
+// y if that tensor is larger than the second-level cache.
 constexpr double kCyclesPerTapOfRun = 3.5, kCyclesPerRun = 6, kCyclesFromFar = 0.25, kCyclesToFar = 0.6;
 
 Buffer<2> table_buffer(const std::vector<std::int32_t> &table, std::int64_t first, std::int64_t count) {

@@ -16,8 +16,8 @@ namespace convtranspose {
 namespace {
 
 constexpr int kMostTaps = 3;
-// Limits of a strip: positions that fill the tiles of kernels; bytes of the transformed x and of the products, which then stay
-// near.
+// A strip has so many positions at least, to fill the tiles of kernels, and otherwise so many bytes of the transformed x and of
+// the products, which then stay near.
 constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
 constexpr std::int64_t kLeastChannels = 16; // a vector of any ISA
 // Residues of long strides have more products than this, each of which needs a plan of its own.
@@ -25,18 +25,18 @@ constexpr int kMostProducts = 512;
 // This margin allows for errors of the estimates. The constants below are fitted to layers of f32
 // (docs/measurements/2026-11-26-algorithms.md).
 constexpr double kGain = 0.95;
-// Cycles that a vector takes: of the transformed x, of a product that y is made of, and of y.
+// A vector takes so many cycles: of the transformed x, of a product that y is made of, and of y.
 constexpr double kCyclesPerInput = 5, kCyclesPerProduct = 1.5, kCyclesPerOutput = 3;
-// Slowdown of a product relative to a layer of its shape, as its operands were just written and come from the second-level
-// cache.
+// A product takes so many times as long as a layer of its shape, as its operands were just written and come from the
+// second-level cache.
 constexpr double kOfProducts = 1.1;
 // Weights of more than kNearWeights bytes are read again for each strip, at so many bytes per cycle; the rate is lower if they
 // serve few positions.
 constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 32, kBytesPerCycleOfFew = 6;
 constexpr std::int64_t kFewPositions = 32;
 
-// How a residue with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied with, and
-// the product that the bias is added to, which must be one that both outputs contain once.
+// This says how a residue with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied
+// with, and the product that the bias is added to, which must be one that both outputs contain once.
 struct Products {
     int count, weights;
     double of_weights[4][kMostTaps];

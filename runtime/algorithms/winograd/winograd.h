@@ -1,7 +1,7 @@
-// Winograd's minimal filtering F(2, r), applied to the residues of a transposed convolution (S. Winograd, Arithmetic Complexity
-// of Computations, 1980; A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, 2016). Along an axis, two
-// neighbouring positions q of a residue with two taps need three products instead of four; with three taps, four instead of
-// six. x[i] is the first input position of the pair, and w the residue's taps in the order of x:
+// This applies Winograd's minimal filtering F(2, r) to the residues of a transposed convolution (S. Winograd, Arithmetic
+// Complexity of Computations, 1980; A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, 2016). Along an
+// axis, two neighbouring positions q of a residue with two taps need three products instead of four; with three taps, four
+// instead of six. x[i] is the first input position of the pair, and w the residue's taps in the order of x:
 //
 //   one tap     x[i] w0                  x[i+1] w0
 //   two taps    (x[i] - x[i+1]) w0       x[i+1] (w0 + w1)             (x[i+1] - x[i+2]) (-w1)
@@ -50,23 +50,23 @@ class Winograd : public AlgorithmPlan {
         std::int64_t positions = 1;       // number of positions of y
     };
     struct Axis {
-        // Rows of kEntryColumns: the parts of x that products of all residues take, in order. text: the same as text, for
+        // These are rows of kEntryColumns: the parts of x that products of all residues take, in order. text says the same, for
         // kernels that have them built in.
         std::vector<std::int32_t> entries = {0, 0, 0};
         std::string text = "none";
         std::int32_t first = 0; // position of x that starts are relative to
         std::vector<Residue> residues = {{0, 0, {0}, 1}};
-        std::int64_t tiles = 1; // of two positions of each residue; of one if the axis does not exist
+        std::int64_t tiles = 1; // tiles of two positions of each residue; of one if the axis is missing
         std::int64_t kernel = 1, kernel_step = 0, stride = 1;
 
         std::int64_t entry_count() const { return static_cast<std::int64_t>(entries.size()) / kEntryColumns; }
     };
-    // The plans for one residue of each axis.
+    // A layer has the plans for one residue of each axis.
     struct Layer {
         std::int64_t begin_h = 0, begin_w = 0;
         int count_h = 0, count_w = 0;
-        // products: for whole strips, one plan for each sum of weights of h and, innermost, of w. rest: the same for the last
-        // strip, if that has fewer positions.
+        // products are for whole strips, one plan for each sum of weights of h and, innermost, of w. rest is the same for the
+        // last strip, if that has fewer positions.
         std::vector<std::unique_ptr<SubPlan>> products, rest;
         WinogradOutputFunction output = nullptr;
     };
@@ -111,7 +111,7 @@ class Winograd : public AlgorithmPlan {
     std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // tiles of h; strips of an image; images of a strip
     int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each strip
     int residues_at_once_ = 1;  // residues of a shared strip that threads take whole; 1: they share each product
-    std::vector<Layer> layers_; // of all residues of h and, innermost, of w
+    std::vector<Layer> layers_; // one for each residue of h and, innermost, of w
     std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // the last two sizes are for a residue
 };
 

@@ -9,7 +9,7 @@ namespace convtranspose {
 
 namespace {
 
-// The address and the strides of one image of a tensor with channels last. If there is one spatial axis, it is h.
+// This holds the address and the strides of one image of a tensor with channels last. If there is one spatial axis, it is h.
 struct Image {
     char *data;
     std::int64_t h, w;
