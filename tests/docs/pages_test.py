@@ -193,6 +193,21 @@ class Checks:
                 self.call(where, [folder / "build" / runs]):
             self.counts["compiled"] += 1
 
+    def lists(self):
+        """The architecture page lists the rooms, from the top, and all algorithms."""
+        text = (self.root / "docs" / "architecture.md").read_text()
+        rooms = re.search(r"^ROOMS = (\[.*?\])", (self.root / "tests" / "rooms" / "rooms_test.py").read_text(), re.M | re.S)[1]
+        table = text.partition("### The run half")[2]
+        listed = [name for name in re.findall(r"^\| `(\w+)/` \|", table, re.M) if name != "include"]
+        drawn = re.findall(r'^    \("(\w+)", ', (self.root / "docs" / "pictures" / "draw.py").read_text(), re.M)
+        for where, names in {"docs/architecture.md": listed, "docs/pictures/draw.py": drawn[1:]}.items():
+            if names != json.loads(rooms):
+                self.fail(where, f"has the rooms {names}, tests/rooms {rooms}")
+        registry = (self.root / "runtime" / "algorithms" / "algorithm.cpp").read_text()
+        for name in re.findall(r'^        \{"(\w+)", \w+, \w+::propose\}', registry, re.M):
+            if f"| `{name}` |" not in text:
+                self.fail("docs/architecture.md", f"does not list the algorithm {name}")
+
     def programs(self, pages):
         readme = next(page for page in pages if page.name == "README.md")
         program = next(text for _, language, text, _ in readme.blocks if language == "cpp" and "int main(" in text)
@@ -241,6 +256,7 @@ def main():
         checks.shell(page)
         checks.fragments(page)
     checks.programs(pages)
+    checks.lists()
     for path in sorted(root.glob("docs/measurements/*.md")):  # records of what was run once
         checks.links(Page(root, path))
     checks.call("docs/pictures", [sys.executable, root / "docs" / "pictures" / "draw.py", "--check"])
