@@ -143,82 +143,101 @@ void add_post_ops(CLI::App *command, PostOps *post_ops) {
         "Add a residual in every layer, before the activation");
 }
 
+CLI::App *add_run(CLI::App *app, RunOptions *options) {
+    CLI::App *const command = app->add_subcommand("run", "Compute models on their inputs, and verify the results");
+    add_paths(command, &options->paths, "Models, each with its input files, and test folders");
+    command->add_option("--output-dir", options->output_dir, "Write results to OUT/<name>/output_0.pb")
+        ->type_name("OUT");
+    command->add_flag("--verify", options->verify, "Compare results with output_0.pb");
+    add_layout(command, &options->layout);
+    add_plan_options(command, &options->plan);
+    command->footer(kRunHelp);
+    return command;
+}
+
+CLI::App *add_explain(CLI::App *app, ExplainOptions *options) {
+    CLI::App *const command = app->add_subcommand("explain", "Print how models would be computed, and why so");
+    add_paths(command, &options->paths, "Models, or folders with a model.onnx")->required(false);
+    command->add_flag("--size", options->size, "Print the bytes that kernels take");
+    command->add_flag("--all", options->all, "List all candidates and refusals");
+    add_input_shapes(command, &options->input_shapes);
+    add_layout(command, &options->layout);
+    add_plan_options(command, &options->plan);
+    command->footer(kExplainHelp);
+    return command;
+}
+
+CLI::App *add_bench(CLI::App *app, BenchOptions *options) {
+    CLI::App *const command = app->add_subcommand("bench", "Measure the speed of the layers of models");
+    add_paths(command, &options->paths, "Models, or folders with a model.onnx");
+    command->add_option("--min-time", options->min_time, "Seconds to measure each layer for, at least")
+        ->check(CLI::Range(0.0, 3600.0))
+        ->capture_default_str();
+    command->add_flag("--json", options->json, "Print a JSON array instead of a table");
+    add_input_shapes(command, &options->input_shapes);
+    add_layout(command, &options->layout);
+    add_post_ops(command, &options->post_ops);
+    add_plan_options(command, &options->plan);
+    command->footer(kBenchHelp);
+    return command;
+}
+
+CLI::App *add_tune(CLI::App *app, TuneOptions *options) {
+    CLI::App *const command =
+        app->add_subcommand("tune", "Find the fastest kernels for layers, on this machine or another");
+    add_paths(command, &options->paths, "Models, folders with a model.onnx, and layers as lines");
+    command->add_option("--output", options->output, "Folder for records, results and what is made")
+        ->type_name("DIR")
+        ->required();
+    command->add_option("--search", options->search, "What is tried")
+        ->check(CLI::IsMember({"select", "schedule", "auto"}))
+        ->capture_default_str();
+    command->add_option("--budget", options->budget, "Seconds for each layer; default: 2 to select, else 60")
+        ->check(CLI::Range(0.1, 1e6));
+    command->add_option("--timeout", options->timeout, "Seconds that a candidate may take to compile, or to answer")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    command->add_flag("--resume", options->resume, "Go on with the search that DIR holds");
+    command->add_option("--emit", options->emit, "Make a library of these layers in a folder")->type_name("DIR");
+    command->add_option("--emit-name", options->emit_name, "Its name, a C identifier; default: that of the folder")
+        ->needs("--emit");
+    command
+        ->add_option("--rows", options->rows,
+                     "Write a file for each layer that gained, for schedules/tuned of the sources")
+        ->type_name("DIR");
+    add_input_shapes(command, &options->input_shapes);
+    command
+        ->add_option("--package", options->package, "The library for the device, built or installed; default: this one")
+        ->type_name("DIR");
+    command->add_option("--runner", options->runner, "Command that runs programs of the device")->type_name("CMD");
+    command->add_option("--worker", options->worker,
+                        "convtranspose-worker, as the runner finds it; default: the package's");
+    command->add_option("--generators", options->generators, "Folder of the generators; default: those of this program")
+        ->type_name("DIR");
+    command->add_option("--compiler", options->compiler, "C++ compiler and linker for the device")
+        ->capture_default_str();
+    command->add_option("--archiver", options->archiver, "ar for the device")->capture_default_str();
+    command->add_option("--target", options->target,
+                        "Halide's arch-bits-os, such as arm-64-android; default: the package's");
+    add_layout(command, &options->layout);
+    add_plan_options(command, &options->plan);
+    command->footer(kTuneHelp);
+    return command;
+}
+
 int run_main(int argc, char **argv) {
     CLI::App app("Transposed convolution (ConvTranspose, QLinearConvTranspose) from the command line", "convtranspose");
     app.set_version_flag("--version", CONVT_VERSION);
     app.require_subcommand(1);
-
     RunOptions run;
-    CLI::App *const run_app = app.add_subcommand("run", "Compute models on their inputs, and verify the results");
-    add_paths(run_app, &run.paths, "Models, each with its input files, and test folders");
-    run_app->add_option("--output-dir", run.output_dir, "Write results to OUT/<name>/output_0.pb")->type_name("OUT");
-    run_app->add_flag("--verify", run.verify, "Compare results with output_0.pb");
-    add_layout(run_app, &run.layout);
-    add_plan_options(run_app, &run.plan);
-    run_app->footer(kRunHelp);
-
+    const CLI::App *const run_app = add_run(&app, &run);
     ExplainOptions explain;
-    CLI::App *const explain_app = app.add_subcommand("explain", "Print how models would be computed, and why so");
-    add_paths(explain_app, &explain.paths, "Models, or folders with a model.onnx")->required(false);
-    explain_app->add_flag("--size", explain.size, "Print the bytes that kernels take");
-    explain_app->add_flag("--all", explain.all, "List all candidates and refusals");
-    add_input_shapes(explain_app, &explain.input_shapes);
-    add_layout(explain_app, &explain.layout);
-    add_plan_options(explain_app, &explain.plan);
-    explain_app->footer(kExplainHelp);
-
+    const CLI::App *const explain_app = add_explain(&app, &explain);
     BenchOptions bench;
-    CLI::App *const bench_app = app.add_subcommand("bench", "Measure the speed of the layers of models");
-    add_paths(bench_app, &bench.paths, "Models, or folders with a model.onnx");
-    bench_app->add_option("--min-time", bench.min_time, "Seconds to measure each layer for, at least")
-        ->check(CLI::Range(0.0, 3600.0))
-        ->capture_default_str();
-    bench_app->add_flag("--json", bench.json, "Print a JSON array instead of a table");
-    add_input_shapes(bench_app, &bench.input_shapes);
-    add_layout(bench_app, &bench.layout);
-    add_post_ops(bench_app, &bench.post_ops);
-    add_plan_options(bench_app, &bench.plan);
-    bench_app->footer(kBenchHelp);
-
+    const CLI::App *const bench_app = add_bench(&app, &bench);
     TuneOptions tune;
-    CLI::App *const tune_app =
-        app.add_subcommand("tune", "Find the fastest kernels for layers, on this machine or another");
-    add_paths(tune_app, &tune.paths, "Models, folders with a model.onnx, and layers as lines");
-    tune_app->add_option("--output", tune.output, "Folder for records, results and what is made")
-        ->type_name("DIR")
-        ->required();
-    tune_app->add_option("--search", tune.search, "What is tried")
-        ->check(CLI::IsMember({"select", "schedule", "auto"}))
-        ->capture_default_str();
-    tune_app->add_option("--budget", tune.budget, "Seconds for each layer; default: 2 to select, else 60")
-        ->check(CLI::Range(0.1, 1e6));
-    tune_app->add_option("--timeout", tune.timeout, "Seconds that a candidate may take to compile, or to answer")
-        ->check(CLI::Range(0.1, 1e6))
-        ->capture_default_str();
-    tune_app->add_flag("--resume", tune.resume, "Go on with the search that DIR holds");
-    tune_app->add_option("--emit", tune.emit, "Make a library of these layers in a folder")->type_name("DIR");
-    tune_app->add_option("--emit-name", tune.emit_name, "Its name, a C identifier; default: that of the folder")
-        ->needs("--emit");
-    tune_app
-        ->add_option("--rows", tune.rows, "Write a file for each layer that gained, for schedules/tuned of the sources")
-        ->type_name("DIR");
-    add_input_shapes(tune_app, &tune.input_shapes);
-    tune_app->add_option("--package", tune.package, "The library for the device, built or installed; default: this one")
-        ->type_name("DIR");
-    tune_app->add_option("--runner", tune.runner, "Command that runs programs of the device")->type_name("CMD");
-    tune_app->add_option("--worker", tune.worker,
-                         "convtranspose-worker, as the runner finds it; default: the package's");
-    tune_app->add_option("--generators", tune.generators, "Folder of the generators; default: those of this program")
-        ->type_name("DIR");
-    tune_app->add_option("--compiler", tune.compiler, "C++ compiler and linker for the device")->capture_default_str();
-    tune_app->add_option("--archiver", tune.archiver, "ar for the device")->capture_default_str();
-    tune_app->add_option("--target", tune.target,
-                         "Halide's arch-bits-os, such as arm-64-android; default: the package's");
-    add_layout(tune_app, &tune.layout);
-    add_plan_options(tune_app, &tune.plan);
-    tune_app->footer(kTuneHelp);
-
-    CLI::App *const targets_app = app.add_subcommand("targets", "List the ISAs and variants that are built in");
+    const CLI::App *const tune_app = add_tune(&app, &tune);
+    const CLI::App *const targets_app = app.add_subcommand("targets", "List the ISAs and variants that are built in");
 
     try {
         app.parse(argc, argv);

@@ -1,11 +1,14 @@
 #include "problem_line.h"
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
+#include <functional>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace convtranspose {
 
@@ -84,69 +87,102 @@ std::string to_line(const Problem &problem) {
     return line.str();
 }
 
-Problem problem_of_line(const std::string &line, const std::function<bool(const std::string &)> &other) {
+namespace {
+
+// A line while it is read: the problem, and what its shapes are made of.
+struct LineReader {
     Problem problem;
-    Attributes &a = problem.attributes;
     std::int64_t batch = 1, in_channels = 1, out_channels = 1;
     Shape in, kernel;
     bool bias = false;
 
+    // Takes a type: that of x, in front, where alone s8 is no stride, or of w or y.
+    bool take_dtype(const std::string &token, bool in_front) {
+        bool taken = false;
+        for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8}) {
+            const std::string name = convt_dtype_name(dtype);
+            taken = taken || (token == name && in_front) || token == "w" + name || token == "y" + name;
+            if (token == name && in_front) problem.dtype = dtype;
+            if (token == "w" + name) problem.w_dtype = dtype;
+            if (token == "y" + name) problem.y_dtype = dtype;
+        }
+        return taken;
+    }
+
+    // Takes any other token. Longer prefixes come before those that they begin with.
+    void take(const std::string &token) {
+        Attributes &a = problem.attributes;
+        const std::vector<std::pair<std::string, std::function<void(const std::string &)>>> prefixes = {
+            {"auto_", [&](const std::string &rest) { a.auto_pad = rest; }},
+            {"ic", [&](const std::string &rest) { in_channels = single(rest); }},
+            {"oc", [&](const std::string &rest) { out_channels = single(rest); }},
+            {"op", [&](const std::string &rest) { a.output_padding = split(rest); }},
+            {"os", [&](const std::string &rest) { a.output_shape = split(rest); }},
+            {"n", [&](const std::string &rest) { batch = single(rest); }},
+            {"g", [&](const std::string &rest) { a.group = single(rest); }},
+            {"i", [&](const std::string &rest) { in = split(rest); }},
+            {"k", [&](const std::string &rest) { kernel = split(rest); }},
+            {"s", [&](const std::string &rest) { a.strides = split(rest); }},
+            {"d", [&](const std::string &rest) { a.dilations = split(rest); }},
+            {"v", [&](const std::string &rest) { problem.opset = version(rest); }},
+            {"p", [&](const std::string &rest) { take_pads(rest); }},
+        };
+        if (token == "nchw" || token == "nhwc") {
+            problem.layout = token == "nchw" ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
+        } else if (token == "bias") {
+            bias = true;
+        } else {
+            const auto found = std::find_if(prefixes.begin(), prefixes.end(),
+                                            [&](const auto &prefix) { return token.rfind(prefix.first, 0) == 0; });
+            if (found == prefixes.end()) throw std::invalid_argument("is no part of a layer");
+            found->second(token.substr(found->first.size()));
+        }
+    }
+
+    void take_pads(const std::string &pads) {
+        const std::size_t bar = pads.find('_');
+        if (bar == std::string::npos) throw std::invalid_argument("must be begins_ends");
+        Shape all = split(pads.substr(0, bar));
+        const Shape ends = split(pads.substr(bar + 1));
+        all.insert(all.end(), ends.begin(), ends.end());
+        problem.attributes.pads = all;
+    }
+
+    // Makes the shapes of the problem. line: for messages.
+    Problem finish(const std::string &line) {
+        const std::int64_t group = problem.attributes.group;
+        if (in.empty() || kernel.size() != in.size()) {
+            throw std::invalid_argument("i and k must have the same number of axes in the problem \"" + line + "\"");
+        }
+        if (group <= 0 || out_channels % group != 0) {
+            throw std::invalid_argument("g must divide oc in the problem \"" + line + "\"");
+        }
+        problem.x_shape = in;
+        problem.x_shape.insert(problem.layout == CONVT_CHANNELS_FIRST ? problem.x_shape.begin() : problem.x_shape.end(),
+                               in_channels);
+        problem.x_shape.insert(problem.x_shape.begin(), batch);
+        problem.w_shape = {in_channels, out_channels / group};
+        problem.w_shape.insert(problem.w_shape.end(), kernel.begin(), kernel.end());
+        if (bias) problem.b_shape = Shape{out_channels};
+        if (is_integer(problem.dtype)) {
+            problem.w_dtype = problem.w_dtype.value_or(CONVT_S8);
+            problem.y_dtype = problem.y_dtype.value_or(problem.dtype);
+        }
+        return problem;
+    }
+};
+
+} // namespace
+
+Problem problem_of_line(const std::string &line, const std::function<bool(const std::string &)> &other) {
+    LineReader reader;
     int tokens = 0;
     std::istringstream stream(line);
     for (std::string token; stream >> token;) {
-        const auto rest = [&token](std::size_t prefix) { return token.substr(prefix); };
-        const auto starts = [&token](const char *prefix) { return token.rfind(prefix, 0) == 0; };
         try {
-            const bool in_front = tokens++ == 0; // where alone s8 is a type, and not a stride
+            const bool in_front = tokens++ == 0;
             if (other && !in_front && other(token)) continue;
-            bool is_dtype = false;
-            for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_F32, CONVT_F64, CONVT_U8, CONVT_S8}) {
-                const std::string name = convt_dtype_name(dtype);
-                is_dtype = is_dtype || (token == name && in_front) || token == "w" + name || token == "y" + name;
-                if (token == name && in_front) problem.dtype = dtype;
-                if (token == "w" + name) problem.w_dtype = dtype;
-                if (token == "y" + name) problem.y_dtype = dtype;
-            }
-            if (is_dtype) continue;
-            if (token == "nchw") {
-                problem.layout = CONVT_CHANNELS_FIRST;
-            } else if (token == "nhwc") {
-                problem.layout = CONVT_CHANNELS_LAST;
-            } else if (token == "bias") {
-                bias = true;
-            } else if (starts("auto_")) {
-                a.auto_pad = rest(5);
-            } else if (starts("ic")) {
-                in_channels = single(rest(2));
-            } else if (starts("oc")) {
-                out_channels = single(rest(2));
-            } else if (starts("op")) {
-                a.output_padding = split(rest(2));
-            } else if (starts("os")) {
-                a.output_shape = split(rest(2));
-            } else if (starts("n")) {
-                batch = single(rest(1));
-            } else if (starts("g")) {
-                a.group = single(rest(1));
-            } else if (starts("i")) {
-                in = split(rest(1));
-            } else if (starts("k")) {
-                kernel = split(rest(1));
-            } else if (starts("s")) {
-                a.strides = split(rest(1));
-            } else if (starts("d")) {
-                a.dilations = split(rest(1));
-            } else if (starts("v")) {
-                problem.opset = version(rest(1));
-            } else if (starts("p")) {
-                const std::size_t bar = token.find('_');
-                if (bar == std::string::npos) throw std::invalid_argument("must be begins_ends");
-                a.pads = split(token.substr(1, bar - 1));
-                const Shape ends = split(rest(bar + 1));
-                a.pads->insert(a.pads->end(), ends.begin(), ends.end());
-            } else {
-                throw std::invalid_argument("is no part of a layer");
-            }
+            if (!reader.take_dtype(token, in_front)) reader.take(token);
         } catch (const std::logic_error &e) {
             throw std::invalid_argument(std::string("\"")
                                             .append(token)
@@ -156,25 +192,7 @@ Problem problem_of_line(const std::string &line, const std::function<bool(const 
                                             .append(e.what()));
         }
     }
-    if (in.empty() || kernel.size() != in.size()) {
-        throw std::invalid_argument("i and k must have the same number of axes in the problem \"" + line + "\"");
-    }
-    if (a.group <= 0 || out_channels % a.group != 0) {
-        throw std::invalid_argument("g must divide oc in the problem \"" + line + "\"");
-    }
-
-    problem.x_shape = in;
-    problem.x_shape.insert(problem.layout == CONVT_CHANNELS_FIRST ? problem.x_shape.begin() : problem.x_shape.end(),
-                           in_channels);
-    problem.x_shape.insert(problem.x_shape.begin(), batch);
-    problem.w_shape = {in_channels, out_channels / a.group};
-    problem.w_shape.insert(problem.w_shape.end(), kernel.begin(), kernel.end());
-    if (bias) problem.b_shape = Shape{out_channels};
-    if (is_integer(problem.dtype)) {
-        problem.w_dtype = problem.w_dtype.value_or(CONVT_S8);
-        problem.y_dtype = problem.y_dtype.value_or(problem.dtype);
-    }
-    return problem;
+    return reader.finish(line);
 }
 
 } // namespace convtranspose

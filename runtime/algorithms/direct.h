@@ -70,8 +70,7 @@ class Direct : public AlgorithmPlan {
     Status finish();
 
     const DirectPlan *direct_for(const RunTensors &tensors, void *workspace) const;
-    void run_leading(const DirectPlan &direct, const RunTensors &tensors, DirectPlan::Operands operands,
-                     char *workspace) const;
+    class LeadingRun;
 
     const Geometry &geometry_;
     const PlanSettings &settings_;

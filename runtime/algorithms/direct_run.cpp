@@ -54,6 +54,130 @@ const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const
     return found == fallbacks_.end() ? nullptr : &*found;
 }
 
+// A run over the leading axes: each of their positions is the sum of the direct plan's results over the taps of those axes.
+class Direct::LeadingRun {
+  public:
+    // operands: those of the whole layer. workspace: partial_bytes_ long. All book-keeping is allocated here, before any part of y is
+    // written, so that nothing can fail afterwards.
+    LeadingRun(const Direct &plan, const DirectPlan &direct, const RunTensors &t, const DirectPlan::Operands &operands,
+               char *workspace)
+        : plan_(plan), direct_(direct), t_(t), operands_(operands), packed_(static_cast<const char *>(operands.packed)),
+          epilogue_(static_cast<const char *>(operands.epilogue)), first_axis_(plan.geometry_.dimensions().first_axis),
+          q_(t.quantization ? t.quantization : plan.quantization_),
+          b_(static_cast<const char *>(plan.packed_ ? plan.packed_->bias.data() : t.b)),
+          bias_in_sum_(!(q_ && plan.geometry_.y_dtype == CONVT_F32)), partial_(workspace), at_(plan.leading_, 0),
+          tap_extents_(plan.leading_), tap_(plan.leading_), strides_(t.y_strides.begin(), t.y_strides.end()),
+          taps_(plan.leading_) {
+        const Geometry &g = plan.problem_.geometry;
+        const bool last = g.layout == CONVT_CHANNELS_LAST;
+        inner_ = {g.batch};
+        if (!last) inner_.push_back(g.out_channels);
+        for (const AxisGeometry &a : g.axes) inner_.push_back(a.out);
+        if (last) inner_.push_back(g.out_channels);
+        elements_ = static_cast<std::size_t>(volume(inner_));
+        channel_ = dimension_order(g.layout, inner_.size()).channel;
+        total_ = reinterpret_cast<double *>(partial_ + round_up(elements_ * convt_dtype_size(plan.problem_.y_dtype)));
+        operands_.y = partial_;
+        operands_.y_strides = tensor_strides(g, dense_strides(inner_));
+        position_.resize(inner_.size());
+        for (std::size_t a = 0; a < plan.leading_; a++) out_extents_.push_back(plan.geometry_.axes[a].out);
+        const auto first = strides_.begin() + static_cast<std::ptrdiff_t>(first_axis_);
+        strides_.erase(first, first + static_cast<std::ptrdiff_t>(plan.leading_));
+    }
+
+    void run() {
+        do {
+            begin_sums();
+            add_taps();
+            store_sums();
+        } while (next(out_extents_, &at_));
+    }
+
+  private:
+    double bias_of(std::int64_t m) const {
+        const convt_dtype dtype = plan_.geometry_.b_dtype;
+        return b_ ? load(dtype, b_ + static_cast<std::size_t>(m) * convt_dtype_size(dtype)) : 0;
+    }
+
+    void begin_sums() {
+        std::fill(position_.begin(), position_.end(), 0);
+        for (std::size_t i = 0; i < elements_; i++) {
+            total_[i] = bias_in_sum_ ? bias_of(position_[channel_]) : 0;
+            next(inner_, &position_);
+        }
+    }
+
+    void add_taps() {
+        bool any = true;
+        for (std::size_t a = 0; a < plan_.leading_; a++) {
+            taps_[a] = taps_of(plan_.geometry_.axes[a], at_[a] % plan_.geometry_.axes[a].stride);
+            tap_extents_[a] = taps_[a].count;
+            any = any && taps_[a].count > 0;
+        }
+        std::fill(tap_.begin(), tap_.end(), 0);
+        while (any) {
+            add_tap();
+            any = next(tap_extents_, &tap_);
+        }
+    }
+
+    void add_tap() {
+        std::int64_t element = 0, offset = 0;
+        for (std::size_t a = 0; a < plan_.leading_; a++) {
+            const AxisGeometry &axis = plan_.geometry_.axes[a];
+            const std::int64_t i = at_[a] / axis.stride + taps_[a].offset + tap_[a] * axis.offset_step;
+            if (i < 0 || i >= axis.in) return;
+            offset += i * t_.x_strides[first_axis_ + a];
+            element = element * axis.kernel + taps_[a].kernel_begin + tap_[a] * axis.kernel_step;
+        }
+        const auto x_size = static_cast<std::int64_t>(convt_dtype_size(plan_.geometry_.dtype));
+        operands_.x = static_cast<const char *>(t_.x) + offset * x_size;
+        operands_.packed = packed_ + element * static_cast<std::int64_t>(direct_.packed_bytes());
+        if (epilogue_) operands_.epilogue = epilogue_ + element * static_cast<std::int64_t>(direct_.epilogue_bytes());
+        direct_.run(operands_, plan_.settings_.parallel);
+        const convt_dtype dtype = plan_.problem_.y_dtype;
+        for (std::size_t i = 0; i < elements_; i++) total_[i] += load(dtype, partial_ + i * convt_dtype_size(dtype));
+    }
+
+    void store_sums() {
+        const Geometry &g = plan_.geometry_;
+        const auto y_size = static_cast<std::int64_t>(convt_dtype_size(g.y_dtype));
+        std::int64_t y_offset = 0;
+        for (std::size_t a = 0; a < plan_.leading_; a++) y_offset += at_[a] * t_.y_strides[first_axis_ + a];
+        std::fill(position_.begin(), position_.end(), 0);
+        for (std::size_t i = 0; i < elements_; i++) {
+            std::int64_t to = y_offset;
+            for (std::size_t d = 0; d < inner_.size(); d++) to += position_[d] * strides_[d];
+            char *const y = static_cast<char *>(t_.y) + to * y_size;
+            if (q_) {
+                const std::int64_t m = position_[channel_];
+                const auto addend = static_cast<float>(bias_in_sum_ ? 0 : bias_of(m));
+                requantize(g, total_[i], factor_of(*q_, g, m), addend, operands_.range, y);
+            } else {
+                store(g.dtype, total_[i], y);
+            }
+            next(inner_, &position_);
+        }
+    }
+
+    const Direct &plan_;
+    const DirectPlan &direct_;
+    const RunTensors &t_;
+    DirectPlan::Operands operands_;
+    const char *const packed_, *const epilogue_; // of all elements of the leading axes
+    const std::size_t first_axis_;               // the first leading axis of x and y
+    const QuantizationValues *const q_;
+    const char *const b_;
+    const bool
+        bias_in_sum_; // if sums of integers become an f32 y, the bias is added after the multiplication by the scales
+    Shape inner_;     // y at one position of the leading axes, in the layout of y
+    std::size_t elements_ = 0, channel_ = 0;
+    char *const partial_; // the direct plan's result, dense
+    double *total_ = nullptr;
+    std::vector<std::int64_t> out_extents_, at_, tap_extents_, tap_, position_, strides_;
+    std::vector<Taps> taps_;
+};
+
 Status Direct::run(const RunTensors &t, char *workspace) const {
     char *const run_packed = workspace, *const run_epilogue = run_packed + run_packed_bytes_,
                 *const direct_workspace = run_epilogue + run_epilogue_bytes_;
@@ -93,7 +217,7 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
         if (t.residual) operands.residual_strides = tensor_strides(problem_.geometry, t.residual_strides);
     }
     if (leading_) {
-        run_leading(*direct, t, operands, direct_workspace + direct_bytes_);
+        LeadingRun(*this, *direct, t, operands, direct_workspace + direct_bytes_).run();
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
         operands.y = direct_workspace + direct_bytes_;
         operands.y_strides = tensor_strides(problem_.geometry, dense_strides(geometry_.y_shape));
@@ -103,98 +227,6 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
         direct->run(operands, settings_.parallel);
     }
     return Status();
-}
-
-// Computes each position of the leading axes as the sum of the direct plan's results over the taps of those axes. operands:
-// those of the whole layer. workspace: partial_bytes_ long.
-void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
-                         char *workspace) const {
-    const bool channels_last = geometry_.layout == CONVT_CHANNELS_LAST;
-    const std::size_t first_axis = geometry_.dimensions().first_axis; // the first leading axis of x and y
-    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
-               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
-    const void *const b = !packed_ ? t.b : packed_->bias.data();
-    const auto bias_of = [&](std::size_t m) {
-        return b ? load(geometry_.b_dtype, static_cast<const char *>(b) + m * convt_dtype_size(geometry_.b_dtype)) : 0;
-    };
-    // If sums of integers become an f32 y, the bias is added after the multiplication by the scales.
-    const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
-
-    // The partial result is dense, in the layout of y. The sums have the same order.
-    Shape inner = {problem_.geometry.batch};
-    if (!channels_last) inner.push_back(problem_.geometry.out_channels);
-    for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
-    if (channels_last) inner.push_back(problem_.geometry.out_channels);
-    const auto elements = static_cast<std::size_t>(volume(inner));
-    const std::size_t channel = dimension_order(geometry_.layout, inner.size()).channel;
-    char *const partial = workspace;
-    auto *const total = reinterpret_cast<double *>(partial + round_up(elements * convt_dtype_size(problem_.y_dtype)));
-    const char *const packed = static_cast<const char *>(operands.packed);
-    const char *const epilogue = static_cast<const char *>(operands.epilogue);
-    operands.y = partial;
-    operands.y_strides = tensor_strides(problem_.geometry, dense_strides(inner));
-
-    // All book-keeping is allocated before any part of y is written, so that nothing can fail afterwards.
-    std::vector<std::int64_t> out_extents, at(leading_, 0), tap_extents(leading_), tap(leading_);
-    std::vector<std::int64_t> position(inner.size()), strides(t.y_strides.begin(), t.y_strides.end());
-    std::vector<Taps> taps(leading_);
-    for (std::size_t a = 0; a < leading_; a++) out_extents.push_back(geometry_.axes[a].out);
-    strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(first_axis),
-                  strides.begin() + static_cast<std::ptrdiff_t>(first_axis + leading_));
-    do {
-        std::fill(position.begin(), position.end(), 0);
-        for (std::size_t i = 0; i < elements; i++) {
-            total[i] = bias_in_sum ? bias_of(static_cast<std::size_t>(position[channel])) : 0;
-            next(inner, &position);
-        }
-        bool any = true;
-        for (std::size_t a = 0; a < leading_; a++) {
-            taps[a] = taps_of(geometry_.axes[a], at[a] % geometry_.axes[a].stride);
-            tap_extents[a] = taps[a].count;
-            any = any && taps[a].count > 0;
-        }
-        std::fill(tap.begin(), tap.end(), 0);
-        if (any) {
-            do {
-                std::int64_t element = 0, offset = 0;
-                bool inside = true;
-                for (std::size_t a = 0; a < leading_; a++) {
-                    const AxisGeometry &axis = geometry_.axes[a];
-                    const std::int64_t i = at[a] / axis.stride + taps[a].offset + tap[a] * axis.offset_step;
-                    inside = inside && i >= 0 && i < axis.in;
-                    offset += i * t.x_strides[first_axis + a];
-                    element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step;
-                }
-                if (!inside) continue;
-                operands.x = static_cast<const char *>(t.x) + offset * x_size;
-                operands.packed = packed + element * static_cast<std::int64_t>(direct.packed_bytes());
-                if (epilogue)
-                    operands.epilogue = epilogue + element * static_cast<std::int64_t>(direct.epilogue_bytes());
-                direct.run(operands, settings_.parallel);
-                for (std::size_t i = 0; i < elements; i++) {
-                    total[i] += load(problem_.y_dtype, partial + i * convt_dtype_size(problem_.y_dtype));
-                }
-            } while (next(tap_extents, &tap));
-        }
-        std::int64_t y_offset = 0;
-        for (std::size_t a = 0; a < leading_; a++) y_offset += at[a] * t.y_strides[first_axis + a];
-        std::fill(position.begin(), position.end(), 0);
-        for (std::size_t i = 0; i < elements; i++) {
-            std::int64_t to = y_offset;
-            for (std::size_t d = 0; d < inner.size(); d++) to += position[d] * strides[d];
-            char *const y = static_cast<char *>(t.y) + to * y_size;
-            if (q) {
-                const auto m = position[channel];
-                const double addend = bias_in_sum ? 0 : bias_of(static_cast<std::size_t>(m));
-                requantize(geometry_, total[i], factor_of(*q, geometry_, m), static_cast<float>(addend), operands.range,
-                           y);
-            } else {
-                store(geometry_.dtype, total[i], y);
-            }
-            next(inner, &position);
-        }
-    } while (next(out_extents, &at));
 }
 
 } // namespace convtranspose

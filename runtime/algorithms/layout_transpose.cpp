@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
 constexpr std::int64_t kFarWeights = 2 << 20;  // bytes
-// Blocks that Winograd's algorithm computes take so many times their estimate.
-constexpr double kOfWinograd = 1.1;
 // An element takes so many cycles to transpose by tiles: in near memory; in memory further away, which is more than kNear
 // bytes; if all channels of a position are in few sets of the first-level cache; and with few channels or positions
 // (docs/measurements/2026-11-26-algorithms.md).
