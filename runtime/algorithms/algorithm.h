@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,6 +55,8 @@ struct AlgorithmProblem {
     bool constant_weights = true;
     WeightFacts facts;                    // known for constant quantized weights
     const TuningRecord *record = nullptr; // the layer's; null: none, or settings.variant names something
+    // The direct algorithm's estimate in cycles. A proposal that cannot be below it need not be made.
+    double limit = std::numeric_limits<double>::infinity();
 };
 
 // Weights and bias are null if they arrive with each run. b is also null if the layer has no bias.

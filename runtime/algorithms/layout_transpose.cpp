@@ -252,6 +252,8 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
                         : !first         ? most.layout_transpose_of_last
                         : is_far         ? most.layout_transpose_of_far
                                          : most.layout_transpose;
+    if (!supports({{transposing < gain * problem.limit, "transposing alone is estimated to take longer"}}, why))
+        return nullptr;
     own->estimate(transposing + own->cycles_of_layers(planner), gain);
     return own;
 }

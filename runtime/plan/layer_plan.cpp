@@ -79,10 +79,10 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
 }
 
 // Asks each algorithm that is not excluded. The first one returned is chosen, unless another is wanted.
-std::vector<LayerPlan::Proposal> LayerPlan::consider(const AlgorithmProblem &problem) {
+std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
     std::vector<Proposal> proposals;
-    for (const Algorithm &algorithm : algorithms()) {
-        if (problem.settings.excluded >> (&algorithm - algorithms().data()) & 1) continue;
+    const auto ask = [&](const Algorithm &algorithm) {
+        if (problem.settings.excluded >> (&algorithm - algorithms().data()) & 1) return;
         Proposal proposal = {&algorithm, nullptr, {}};
         if (algorithm.changes_rounding && !problem.settings.may_change_rounding) {
             proposal.unsupported = {"it rounds otherwise than the definition: options.winograd must allow it"};
@@ -91,6 +91,14 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(const AlgorithmProblem &pro
             if (proposal.plan) proposal.unsupported = {};
         }
         proposals.push_back(std::move(proposal));
+    };
+    const Algorithm &direct = *find_algorithm("direct");
+    ask(direct);
+    const bool one_is_named =
+        find_algorithm(problem.settings.variant) || (problem.record && find_algorithm(problem.record->variant));
+    if (!proposals.empty() && !one_is_named) problem.limit = proposals.front().plan->cycles();
+    for (const Algorithm &algorithm : algorithms()) {
+        if (&algorithm != &direct) ask(algorithm);
     }
     sort(&proposals);
     return proposals;

@@ -62,7 +62,7 @@ class LayerPlan : public SubPlan {
 
     AlgorithmProblem problem(bool constant_weights) const;
     struct Proposal;
-    static std::vector<Proposal> consider(const AlgorithmProblem &problem);
+    static std::vector<Proposal> consider(AlgorithmProblem problem);
     static void sort(std::vector<Proposal> *proposals);
     friend class LayerPlanner;
     const Algorithm *wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const;

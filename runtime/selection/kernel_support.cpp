@@ -9,6 +9,8 @@
 
 namespace convtranspose {
 
+UnsupportedReason too_large(const char *text, std::int64_t elements) { return {text, elements, kMostElements, true}; }
+
 namespace {
 
 // Returns how the problem differs from the layer that is built into the variant. strides: those built in, per axis; 0: any.
@@ -72,18 +74,18 @@ std::int64_t packed_weights(const Variant &v, const SpatialProblem &p) {
                            whole(p.ic(), packing.block * packing.blocks_at_once), taps(0), taps(1), taps(2)});
 }
 
-} // namespace
-
-UnsupportedReason too_large(const char *text, std::int64_t elements) { return {text, elements, kMostElements, true}; }
-
-UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) {
-    const AxisPlan &w = p.plan[0], &h = p.plan[1];
+UnsupportedReason unsupported_types(const Variant &v, const SpatialProblem &p) {
     if (is_float(v.arithmetic) == p.geometry.quantized()) {
         return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
     }
     if (v.dtype != p.y_dtype) return {"computes another type of y"};
     if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
     if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
+    return {};
+}
+
+// Checks the numbers of elements, which a kernel counts in 32 bits.
+UnsupportedReason unsupported_sizes(const Variant &v, const SpatialProblem &p) {
     if (const std::int64_t weights = packed_weights(v, p); weights > kMostElements) {
         return too_large("its packed weights have # elements; a kernel counts up to #", weights);
     }
@@ -92,7 +94,12 @@ UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) 
             return too_large("positions of x reach up to #; a kernel counts up to #", axis.q_extent() + axis.high - 1);
         }
     }
-    if (v.family == Family::kReference) return {};
+    return {};
+}
+
+// Checks what the families but the reference need of the layer.
+UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
+    const AxisPlan &w = p.plan[0], &h = p.plan[1];
     if (!p.fits_int32) return {"sums may not fit in 32 bits"};
     if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8)
         return {"a weight less its zero point does not fit in 8 bits"};
@@ -148,6 +155,14 @@ UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) 
     if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
     if (v.built_in) return unsupported_reason(*v.built_in, {v.stride_w, v.stride_h, 0}, p);
     return {};
+}
+
+} // namespace
+
+UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) {
+    UnsupportedReason reason = unsupported_types(v, p);
+    if (!reason.text && v.family != Family::kReference) reason = unsupported_layer(v, p);
+    return reason.text ? reason : unsupported_sizes(v, p);
 }
 
 std::string to_string(const UnsupportedReason &unsupported) {

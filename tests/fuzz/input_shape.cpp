@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz/fail.h"
-#include "runtime/base/error.h"
+#include "error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     using namespace convtranspose;

@@ -7,7 +7,7 @@
 #include "fuzz/input_file.h"
 #include "layer.h"
 #include "onnx_model.h"
-#include "runtime/base/error.h"
+#include "error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     using namespace convtranspose;

@@ -4,7 +4,7 @@
 #include "fuzz/fail.h"
 #include "fuzz/input_file.h"
 #include "onnx_tensor.h"
-#include "runtime/base/error.h"
+#include "error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     using namespace convtranspose;
