@@ -234,7 +234,7 @@ int bench_command(const BenchOptions &options) {
                     const Layer layer = layer_of(model, i, options.layout);
                     any_known = true;
                     if (!layer.node.floats_because.empty()) {
-                        report("note", job, layer.node.label + " is a layer of floats: " + layer.node.floats_because);
+                        report("note", job, layer.node.label + " is a float layer: " + layer.node.floats_because);
                     }
                     Measurement m = measure(layer, options);
                     m.file = job.path.string();

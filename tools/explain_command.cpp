@@ -88,7 +88,7 @@ std::string explain(const Layer &layer, const Model &model, const ExplainOptions
         convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) + ", x " +
         to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) + (constant ? " (constant)" : " (run-time)") +
         (problem.b_shape ? ", b " + to_string(*problem.b_shape) : "") + ", y " + to_string(plan.y_shape()) + "\n" +
-        (node.floats_because.empty() ? "" : "a layer of floats: " + node.floats_because + "\n") +
+        (node.floats_because.empty() ? "" : "a float layer: " + node.floats_because + "\n") +
         (options.all ? std::string(plan.explain()) : shortened(plan.explain()));
     if (text.back() != '\n') text += '\n';
     return text;

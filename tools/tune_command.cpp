@@ -42,7 +42,7 @@ void require_identifier(const std::string &name) {
     for (const char c : name) {
         is_one = is_one && (c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
     }
-    if (!is_one) throw UsageError("--emit-name: '" + name + "' is no C identifier");
+    if (!is_one) throw UsageError("--emit-name: '" + name + "' is not a C identifier");
 }
 
 void add(const std::string &line, const std::string &name, std::vector<Work> *all) {
@@ -80,7 +80,7 @@ std::vector<Work> all_work(const TuneOptions &options, int *failed) {
                         const Layer layer = layer_of(model, i, options.layout);
                         require_valid(layer.problem);
                         if (!layer.node.floats_because.empty()) {
-                            std::fprintf(stderr, "note: %s: %s is a layer of floats: %s\n", job.name.c_str(),
+                            std::fprintf(stderr, "note: %s: %s is a float layer: %s\n", job.name.c_str(),
                                          layer.node.label.c_str(), layer.node.floats_because.c_str());
                         }
                         add(to_line(layer.problem), job.name + ": " + model.label(i), &all);

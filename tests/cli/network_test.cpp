@@ -329,12 +329,12 @@ TEST_F(Network, LayersOfFloatsAreSaidToBeSo) {
         write(file(), qdq.model());
         const Outcome explained = convtranspose({"explain", file()});
         EXPECT_EQ(explained.status, 0) << explained;
-        expect_in("a layer of floats: " + why, explained);
+        expect_in("a float layer: " + why, explained);
         // Behind DequantizeLinear, weights are constant all the same.
         expect_in("up': f32, opset 21, x 1x2x5x7, w 2x3x2x2 (constant)", explained);
         const Outcome measured = convtranspose({"bench", "--json", "--min-time", "0", file()});
         EXPECT_EQ(nlohmann::json::parse(measured.out)[0].at("dtype"), "f32") << measured;
-        expect_in("note: net: ConvTranspose 'up' is a layer of floats: " + why, measured);
+        expect_in("note: net: ConvTranspose 'up' is a float layer: " + why, measured);
     }
 }
 

@@ -140,7 +140,7 @@ TEST_F(Failures, OfTheCompiler) {
 TEST_F(Failures, OfTheWorker) {
     for (const auto &[worker, message] :
          std::vector<std::pair<std::string, std::string>>{{"/bin/false", "the worker: it ended with status 1"},
-                                                          {"/bin/cat", "the worker: it gave an answer that is none"},
+                                                          {"/bin/cat", "the worker: its answer makes no sense"},
                                                           {"/nonexistent/worker", "cannot run /nonexistent/worker"}}) {
         const Outcome outcome =
             convtranspose({"tune", kLayer, "--output", (folder_.path() / "out").string(), "--worker", worker});

@@ -59,7 +59,7 @@ json answer(const json &candidates, const json &question) {
         return {{"results", results}};
     }
     if (what == "kernels") return {{"kernels", {question.at("variant")}}};
-    return {{"error", "there is nothing to do called '" + what + "'"}};
+    return {{"error", "there is no command '" + what + "'"}};
 }
 
 } // namespace

@@ -159,7 +159,7 @@ TEST_F(Tune, WhatIsNoLayerIsRefused) {
         {{"f32 nchw i5x5 k3"}, "i and k must have the same number of axes"},
         {{kLayer, "--input-shape", "x=1xbx3"}, "--input-shape x=1xbx3 is not NAME=1x3x224x224"},
         {{kLayer, "--input-shape", "x"}, "--input-shape x is not NAME=1x3x224x224"},
-        {{kLayer, "--emit", "/dev/null/my-layers"}, "--emit-name: 'my-layers' is no C identifier"},
+        {{kLayer, "--emit", "/dev/null/my-layers"}, "--emit-name: 'my-layers' is not a C identifier"},
         {{kLayer, "--search", "luck"}, "--search"},
     };
     for (const auto &[arguments, message] : cases) {

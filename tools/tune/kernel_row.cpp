@@ -94,7 +94,7 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
         to.table = row->tables[a].empty() ? nullptr : row->tables[a].data();
         for (const auto &[name, number] : kAxisNumbers) to.*number = axis.at(name).get<std::int32_t>();
         if (to.table && row->tables[a].size() != 4 * static_cast<std::size_t>(to.residues)) {
-            throw Error("the tap table of " + row->name + " has not as many rows as residues");
+            throw Error("the tap table of " + row->name + " must have a row for each residue");
         }
     }
     v.built_in = &row->built_in;

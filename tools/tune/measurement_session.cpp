@@ -42,7 +42,7 @@ json MeasurementSession::ask(const json &question, double seconds) {
         answer = json::parse(worker_->ask(question.dump(), seconds));
     } catch (const json::exception &e) {
         restart(); // it is no worker, or confused
-        throw Error(std::string("it gave an answer that is none: ") + e.what());
+        throw Error(std::string("its answer makes no sense: ") + e.what());
     } catch (const Error &) {
         restart();
         throw;
@@ -61,7 +61,7 @@ void MeasurementSession::start() {
     try {
         json said = ask(question_, 10 * timeout_); // weights are packed, and the peak is measured
         for (const char *const key : {"cpu", "package", "kernels", "isa", "problem", "variant", "candidates"}) {
-            if (!said.contains(key)) throw Error(std::string("it gave an answer that is none: it has no ") + key);
+            if (!said.contains(key)) throw Error(std::string("its answer makes no sense: it has no ") + key);
         }
         // A caller that holds what layer() returned must not lose it because a candidate ended the worker.
         if (layer_.is_null()) layer_ = std::move(said);
@@ -111,7 +111,7 @@ Measured MeasurementSession::try_out(const std::string &name, double patience) {
         if (!worker_) start();
         const json answer = ask({{"do", "try"}, {"variant", name}}, std::min(patience, timeout_));
         if (!answer.contains("ms") || !answer["ms"].is_number()) {
-            throw Error("it gave an answer that is none: it has no ms");
+            throw Error("its answer makes no sense: it has no ms");
         }
         tried_.insert(name);
         return {name, answer["ms"].get<double>(), ""};
@@ -132,11 +132,11 @@ std::vector<Measured> MeasurementSession::time(const std::vector<std::string> &n
                            result.value("error", std::string())});
         }
     } catch (const json::exception &e) {
-        throw Error(std::string("it gave an answer that is none: ") + e.what());
+        throw Error(std::string("its answer makes no sense: ") + e.what());
     }
     bool same = all.size() == names.size();
     for (std::size_t i = 0; same && i < all.size(); i++) same = all[i].name == names[i];
-    if (!same) throw Error("it gave an answer that is none: the results are of other candidates");
+    if (!same) throw Error("its answer makes no sense: the results are of other candidates");
     return all;
 }
 

@@ -32,7 +32,7 @@ void SearchLog::read() {
             json = nlohmann::json::parse(line);
         } catch (const nlohmann::json::exception &) {
             if (cut_off) return; // written when the program was ended
-            throw Error(where() + "it is no JSON");
+            throw Error(where() + "it is not JSON");
         }
         const std::string package = json.value("package", ""), kernels = json.value("kernels", "");
         if (package != stamp_.package || kernels != stamp_.kernels) {

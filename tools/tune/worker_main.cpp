@@ -212,7 +212,7 @@ class Worker {
         if (what == "time") return time(job);
         if (what == "kernels") return kernels(job);
         if (what == "space") return space(job.value("search", "schedule"));
-        throw Error("there is nothing to do called '" + what + "'");
+        throw Error("there is no command '" + what + "'");
     }
 
   private:
