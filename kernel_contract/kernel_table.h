@@ -22,7 +22,7 @@ enum class Family { kReference, kChannels, kMatrix, kWide, kFew, kDepthwise };
 // Where y (and for depthwise x) is dense: along the channels or along w.
 enum class Store { kChannels, kPlanar };
 
-// What x and w are when they are multiplied (generators/numerics.h).
+// The types of x and w when they are multiplied (generators/numerics.h).
 enum class Arithmetic {
     kFloat, // the type of the sums
     kHalf,  // f16, and so are the sums
@@ -71,7 +71,7 @@ struct BuiltInAxis {
     std::int32_t out;   // extent of y; 0: any
 };
 
-// What of a layer is built into a kernel, which then is for such layers alone; of numbers, 0 is any.
+// The properties of a layer that are built into a kernel, which then is for such layers alone. A number that is 0 means any.
 struct BuiltIn {
     std::int32_t ic, oc; // channels per group
     BuiltInAxis axes[3]; // w, h, d
@@ -84,7 +84,7 @@ struct Variant {
     Family family;
     Store store;
     Arithmetic arithmetic;
-    // Of y. kFloat: x and w are of its sum type, but for the reference's x, which is of dtype. Else f32; s32, the bare sums;
+    // The type of y. With kFloat, x and w have its sum type, but the reference's x has this type. Else it is f32; s32 for bare sums;
     // or u8, which stands for s8 too.
     convt_dtype dtype;
     int stride_w; // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.

@@ -51,12 +51,7 @@ for file in "${files[@]}"; do
 done
 
 status=0
-commented=()
-for file in "${sources[@]}" "${pythons[@]}" "${cmakes[@]}" "${shells[@]}"; do
-    case $file in
-    bench/* | scripts/* | tests/* | tools/* | *.ci/*) commented+=("$file") ;;
-    esac
-done
+commented=("${sources[@]}" "${pythons[@]}" "${shells[@]}")
 if ((${#commented[@]})); then
     say "comments: ${#commented[@]} files"
     if grep -nHE '^\s*(//|#) (Of|What|Whose) ' "${commented[@]}"; then

@@ -91,7 +91,7 @@ def taps():
             p.box(680 + w * cell, 62 + h * cell, cell, cell, fill=colour, stroke="white", radius=0)
     p.text(680 + 2 * cell, 54, "y", weight="bold")
     p.text(652, 62 + 2 * cell + 5, "\u2192", 22)
-    # What of x each pair of residues reads, around x[qh, qw].
+    # The elements of x that each pair of residues reads, around x[qh, qw].
     for index in range(4):
         rh, rw = divmod(index, 2)
         x0, y0, small = 478 + index * 92, 258, 20

@@ -99,7 +99,8 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
 // Tiles of three vectors that may read x in place fetch it ahead; narrower ones and other strides gain nothing.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store, const InputNames &inputs) {
-    constexpr int kVectors = 3, kStepsAhead = 16; // (runtime/selection/input_access.cpp, fetches_x_ahead(), has the first too)
+    // The first is in fetches_x_ahead() of runtime/selection/input_access.cpp too.
+    constexpr int kVectors = 3, kStepsAhead = 16;
     LoweringPasses passes;
     const bool in_place = tile.masked_stores && store == Store::kPlanar && c.stride[0] == 1 && tile.qh == 1 &&
                           tile.q == kVectors * tile.lanes;
