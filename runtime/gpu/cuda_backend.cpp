@@ -3,7 +3,6 @@
 //
 // It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
 #include <HalideRuntimeCuda.h>
-#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 
 #include "gpu/device_error.h"
 #include "gpu/device_table.h"
+#include "gpu/driver_library.h"
 
 namespace convtranspose {
 
@@ -56,18 +56,13 @@ constexpr int kMaxRegisters = 0; // CU_JIT_MAX_REGISTERS
 // Kernels of 256 threads hold 64 sums in each. With 128 registers, two blocks share a multiprocessor, and nothing is spilled.
 constexpr std::uintptr_t kRegisters = 128;
 
-void *library() {
-    static void *const handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    return handle;
-}
-
-template<typename F>
-bool find(const char *name, F *function) {
-    *function = reinterpret_cast<F>(dlsym(library(), name));
-    return *function != nullptr;
+const DriverLibrary &library() {
+    static const DriverLibrary the_one("libcuda.so.1");
+    return the_one;
 }
 
 bool find_all(Driver *d) {
+    const auto find = [](const char *name, auto *function) { return library().find(name, function); };
     return find("cuInit", &d->init) && find("cuDeviceGetCount", &d->device_count) &&
            find("cuDeviceGet", &d->device_get) && find("cuDeviceGetName", &d->device_name) &&
            find("cuDeviceGetAttribute", &d->device_attribute) && find("cuDevicePrimaryCtxRetain", &d->primary_retain) &&
@@ -91,10 +86,10 @@ bool failed(const Driver &d, Result result, const char *what, DeviceError *error
 // Returns the driver, started, or null if there is none.
 const Driver *driver(DeviceError *error) {
     static Driver d;
-    static const bool found = library() && find_all(&d);
+    static const bool found = find_all(&d);
     if (!found) {
         set_error(error, CONVT_UNSUPPORTED, "CUDA: there is no driver: libcuda.so.1 %s",
-                  library() ? "is too old" : "was not found");
+                  library().handle ? "is too old" : "was not found");
         return nullptr;
     }
     static const Result started = d.init(0);
@@ -299,7 +294,7 @@ int halide_cuda_get_stream(void *user_context, void *, void **stream) {
 
 void *halide_cuda_get_symbol(void *, const char *name) {
     if (std::strcmp(name, "cuModuleLoadDataEx") == 0) return reinterpret_cast<void *>(convtranspose::load_module);
-    return dlsym(convtranspose::library(), name);
+    return dlsym(convtranspose::library().handle, name);
 }
 
 void halide_error(void *user_context, const char *text) {

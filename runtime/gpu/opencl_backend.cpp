@@ -3,7 +3,6 @@
 //
 // It uses no standard library, nor anything else that is compiled into every object that uses it, as device_table.h requires.
 #include <HalideRuntimeOpenCL.h>
-#include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 
 #include "gpu/device_error.h"
 #include "gpu/device_table.h"
+#include "gpu/driver_library.h"
 
 namespace convtranspose {
 
@@ -55,18 +55,13 @@ constexpr std::intptr_t kContextPlatform = 0x1084;
 constexpr Result kNoDevice = -1, kNoMemoryObject = -4, kNoResources = -5, kNoHostMemory = -6, kTooLarge = -61;
 constexpr std::uint32_t kMostPlatforms = 8, kMostDevices = 32;
 
-void *library() {
-    static void *const handle = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_LOCAL);
-    return handle;
-}
-
-template<typename F>
-bool find(const char *name, F *function) {
-    *function = reinterpret_cast<F>(dlsym(library(), name));
-    return *function != nullptr;
+const DriverLibrary &library() {
+    static const DriverLibrary the_one("libOpenCL.so.1");
+    return the_one;
 }
 
 bool find_all(Driver *d) {
+    const auto find = [](const char *name, auto *function) { return library().find(name, function); };
     return find("clGetPlatformIDs", &d->platforms) && find("clGetPlatformInfo", &d->platform_info) &&
            find("clGetDeviceIDs", &d->devices) && find("clGetDeviceInfo", &d->device_info) &&
            find("clCreateContext", &d->create_context) && find("clGetContextInfo", &d->context_info) &&
@@ -86,10 +81,10 @@ bool failed(Result result, const char *what, DeviceError *error) {
 
 const Driver *driver(DeviceError *error) {
     static Driver d;
-    static const bool found = library() && find_all(&d);
+    static const bool found = find_all(&d);
     if (!found) {
         set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no driver: libOpenCL.so.1 %s",
-                  library() ? "lacks functions" : "was not found");
+                  library().handle ? "lacks functions" : "was not found");
     }
     return found ? &d : nullptr;
 }
