@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/fail.h"
 #include "error.h"
+#include "fuzz/fail.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     using namespace convtranspose;
