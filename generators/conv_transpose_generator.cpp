@@ -1,4 +1,4 @@
-// The AOT generator: one pipeline of the algorithm with one schedule. cmake/variants.cmake lists those that are built.
+// The AOT generator: one pipeline of the algorithm with one schedule. kernels/table.py lists those that are built.
 // Compiled once for each family, CONVTRANSPOSE_FAMILY, so that a changed schedule rebuilds its own variants only.
 #include <Halide.h>
 

@@ -1,4 +1,4 @@
-// The AOT generators of GPU kernels: by residue (families tiled and few) and by output (each). cmake/variants_gpu.cmake lists
+// The AOT generators of GPU kernels: by residue (families tiled and few) and by output (each). kernels/table.py lists
 // those that are built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
 // runtime/gpu/kernel_arguments.h has the same.
 #include <Halide.h>

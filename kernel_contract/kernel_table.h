@@ -1,4 +1,4 @@
-// The table of kernels: what a row says of each, and how it is called. The rows are generated from cmake/variants.cmake.
+// The table of kernels: what a row says of each, and how it is called. The rows are generated from kernels/table.py.
 #ifndef CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TABLE_H_
 #define CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TABLE_H_
 

@@ -187,7 +187,7 @@ struct Cpu {
 
 Cpu ask() {
     Cpu c;
-    // These are the features that cmake/variants.cmake compiles each ISA for.
+    // These are the features that kernels/table.py compiles each ISA for.
     for (const Isa isa : kIsas) c.isas |= std::uint64_t{supported(isa)} << static_cast<int>(isa);
 #if defined(__x86_64__) || defined(_M_X64)
     constexpr unsigned int kGenu = 0x756e6547, kAuth = 0x68747541; // the first letters of GenuineIntel and AuthenticAMD

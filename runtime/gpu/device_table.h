@@ -1,5 +1,5 @@
 // A table describes the library's component for a kind of device: its kernels, and calls of the driver. Its rows are generated
-// from cmake/variants_gpu.cmake. The component's own code and Halide's runtime for it are linked into one object whose only
+// from kernels/table.py. The component's own code and Halide's runtime for it are linked into one object whose only
 // symbol is the table (cmake/devices.cmake), so that a program may have other Halide kernels and runtimes of its own.
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_

@@ -111,8 +111,9 @@ TEST_P(ScheduleCandidates, RefuseOtherProblems) {
 
 // The target that the package's kernels for an ISA are compiled for.
 std::string target_of(Isa isa) {
-    std::ifstream file(CONVTRANSPOSE_KERNELS_JSON);
-    for (const nlohmann::json &kernel : nlohmann::json::parse(file)) {
+    std::ifstream file(CONVTRANSPOSE_BUILD "/kernels.json");
+    const nlohmann::json package = nlohmann::json::parse(file);
+    for (const nlohmann::json &kernel : package.at("kernels")) {
         if (kernel.at("isa") == isa_name(isa) && kernel.at("generator") == "channels") return kernel.at("target");
     }
     return "";

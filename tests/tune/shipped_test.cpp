@@ -1,10 +1,12 @@
-// Files of schedules/tuned: what `convtranspose tune --rows` writes of a layer is what CMake makes rows of the table from.
-#include <cctype>
+// How rows of the C++ tables are written: by kernels/generate.py for the build, of files of schedules/tuned too, which
+// `convtranspose tune --rows` writes; and by the command for the libraries that it emits. It is the same text.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 #include "tools/tune/kernel_row.h"
+#include "tools/tune/kernel_source.h"
 #include "tools/tune/schedule_candidates.h"
 #include "tools/tune/tuned_layer.h"
 
@@ -28,15 +31,12 @@ std::string read(const fs::path &file) {
     return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-// Without what C++ does not mind: spaces, and commas in front of a brace.
-std::string squeezed(const std::string &text) {
-    std::string result;
-    for (const char c : text) {
-        if (std::isspace(static_cast<unsigned char>(c))) continue;
-        if (c == '}' && !result.empty() && result.back() == ',') result.pop_back();
-        result += c;
-    }
-    return result;
+// The string literals of a table's tuning records.
+std::string records_of(const std::string &table) {
+    const std::string begin = "const char kRecords[] =\n", end = "    ;\n";
+    const std::size_t at = table.find(begin);
+    if (at == std::string::npos) return "";
+    return table.substr(at + begin.size(), table.find(end, at) - at - begin.size());
 }
 
 class Shipped : public testing::Test {
@@ -66,33 +66,47 @@ class Shipped : public testing::Test {
                  {"row", tools::json_of(row, "convt_" + c.name + "_avx512")}}};
     }
 
-    // The C++ that the build makes of the row of a file: declarations in front of the table, and the row.
-    std::string by_cmake(const fs::path &file, const std::string &function) const {
-        const fs::path script = folder_ / "row.cmake", result = folder_ / "row.txt";
-        std::ofstream(script) << "cmake_minimum_required(VERSION 3.22)\n"
-                              << "include(" CONVTRANSPOSE_CMAKE_FOLDER "/tuned.cmake)\n"
-                              << "file(READ \"" << file.string() << "\" json)\n"
-                              << "string(JSON row GET \"${json}\" kernel row)\n"
-                              << "_convtranspose_tuned_row(tuned \"${row}\" " << function << ")\n"
-                              << "file(WRITE \"" << result.string() << "\" \"${tuned_in_front}${tuned_row}\")\n";
-        EXPECT_EQ(std::system((CONVTRANSPOSE_CMAKE " -P " + script.string()).c_str()), 0);
-        return read(result);
+    // The table of floats for AVX-512 that a build would have with those files.
+    std::string by_script(const fs::path &tuned) const {
+        const fs::path out = folder_ / "out";
+        const std::string command =
+            std::string("cd " CONVTRANSPOSE_SOURCE " && " CONVTRANSPOSE_PYTHON " -B -m kernels.generate") +
+            " --system Linux --processor x86_64 --isas avx512 --output " + out.string() + " --tuned " + tuned.string();
+        EXPECT_EQ(std::system(command.c_str()), 0) << command;
+        return read(out / "float_kernels.cpp");
     }
 
     fs::path folder_;
 };
 
+TEST_F(Shipped, TheCommandWritesTheTablesOfTheBuild) {
+    const json file = json::parse(read(CONVTRANSPOSE_BUILD "/kernels.json"));
+    for (const std::string component : {"float", "quantized"}) {
+        std::vector<json> kernels;
+        for (const json &kernel : file.at("kernels")) {
+            if (kernel.at("component") == component) kernels.push_back(kernel);
+        }
+        ASSERT_FALSE(kernels.empty());
+        const std::string built = read(CONVTRANSPOSE_BUILD "/" + component + "_kernels.cpp");
+        EXPECT_EQ(tools::KernelSource(file.at("source")).table(component, kernels, records_of(built)), built);
+    }
+}
+
 TEST_F(Shipped, RowsAreThoseOfTheSearch) {
+    const json source = json::parse(read(CONVTRANSPOSE_BUILD "/kernels.json")).at("source");
     for (const char *const text : {"f32 nchw n1 g1 ic8 oc3 i9x32 k4x4 s2x2 p1x1_1x1 op0x0 d1x1 bias",
                                    "f64 nhwc n1 g1 ic8 oc16 i8x16 k3x3 s1x1 p1x1_1x1 op0x0 d1x1",
                                    "f16 nchw n1 g5 ic5 oc5 i7x40 k4x4 s2x2 p1x1_1x1 op0x0 d1x1"}) {
+        SCOPED_TRACE(text);
         const Geometry geometry = geometry_of(parse_problem(text));
         const std::vector<ScheduleCandidate> list =
             schedule_candidates(spatial_problem(geometry, geometry.y_dtype, true), Isa::kAvx512, 12);
         ASSERT_FALSE(list.empty());
+        const fs::path files = folder_ / "tuned", rows = folder_ / "rows";
+        fs::remove_all(files);
+        fs::create_directories(files);
+        std::string expected;
         for (const ScheduleCandidate &c : list) {
-            SCOPED_TRACE(c.name);
-            const fs::path rows = folder_ / "rows";
             fs::remove_all(rows);
             const tools::TunedLayer tuned = layer(c, text);
             ASSERT_EQ(tools::write_rows({tuned}, rows.string()), 1u);
@@ -101,9 +115,22 @@ TEST_F(Shipped, RowsAreThoseOfTheSearch) {
             EXPECT_EQ(written.at("record").at("variant"), c.name);
             EXPECT_EQ(written.at("record").at("problem"), text);
             EXPECT_EQ(written.at("kernel").at("parameters"), c.parameters);
-            const json &row = tuned.record.at("row");
-            EXPECT_EQ(squeezed(by_cmake(file, row.at("function"))),
-                      squeezed(tools::declarations_as_cpp(row) + tools::row_as_cpp(row)));
+            fs::rename(file, files / (c.name + ".json"));
+        }
+        const std::string table = by_script(files);
+        for (const ScheduleCandidate &c : list) {
+            SCOPED_TRACE(c.name);
+            const json row = layer(c, text).record.at("row");
+            const std::string made = tools::KernelSource(source).table(
+                "float", {{{"kind", "variant"}, {"function", row.at("function")}, {"row", row}}}, "");
+            std::size_t found = 0;
+            std::istringstream lines(made);
+            for (std::string line; std::getline(lines, line);) {
+                if (line.find(c.name) == std::string::npos) continue;
+                found++;
+                EXPECT_NE(table.find(line + "\n"), std::string::npos) << line;
+            }
+            EXPECT_GE(found, 3u); // its declaration, what is built in and its row
         }
     }
 }

@@ -126,7 +126,7 @@ std::vector<std::string> lines() {
         all.push_back(line("n1 ic6 oc", oc, " i37 k8 s4 p2_2 bias"));
     }
 
-    // Taps that kernels are built for (TAPS in cmake/variants.cmake), tiles that are whole and tiles that are not.
+    // Taps that kernels are built for (taps in kernels/table.py), tiles that are whole and tiles that are not.
     for (const int w : {5, 18, 32, 67}) {
         const int oc = w % 2 ? 1 : 20;
         all.push_back(line("n1 ic5 oc", oc, " i4x", w, " k9x9 s2x2 p4x4_4x4 op1x1 bias"));

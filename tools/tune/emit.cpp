@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "error.h"
-#include "kernel_row.h"
+#include "kernel_source.h"
 #include "problem_line.h"
 
 namespace convtranspose::tools {
@@ -17,12 +17,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-// A kernel to make, as kernels.json describes those of the package.
-struct Kernel {
-    std::string component, kind, name, generator, target, function, declaration, row, in_front;
-    json parameters;
-};
 
 void write(const fs::path &file, const std::string &text) {
     fs::create_directories(file.parent_path());
@@ -54,15 +48,9 @@ bool belongs_with(const json &kernel, const std::string &type, const std::string
     const auto name = kernel.at("name").get<std::string>();
     const auto kind = kernel.at("kind").get<std::string>();
     if (kind == "variant" && name.rfind("reference_", 0) != 0) return false;
-    if (kind == "winograd") return false; // emitted libraries compute by the definition
+    if (kind.rfind("winograd", 0) == 0) return false; // emitted libraries compute by the definition
     if (type[0] != 'i') return type_of(name) == type;
     return kernel.at("component") == "quantized"; // sums that 8 bits do not hold are those of others
-}
-
-Kernel of_package(const json &kernel) {
-    const auto text = [&](const char *key) { return kernel.at(key).get<std::string>(); };
-    return {text("component"), text("kind"),        text("name"), text("generator"), text("target"),
-            text("function"),  text("declaration"), text("row"),  text("in_front"),  kernel.at("parameters")};
 }
 
 std::string filled(std::string text, const std::vector<std::pair<std::string, std::string>> &values) {
@@ -156,7 +144,8 @@ class Emitter {
     }
 
   private:
-    void add(const Kernel &kernel) { kernels_.emplace(kernel.function, kernel); }
+    // A kernel to make, as kernels.json describes those of the package.
+    void add(const json &kernel) { kernels_.emplace(kernel.at("function").get<std::string>(), kernel); }
 
     void collect() {
         for (const TunedLayer &layer : layers_) {
@@ -184,7 +173,7 @@ class Emitter {
         for (const std::string &one : isas) {
             for (const json &kernel : builder_.kernels()) {
                 if (kernel.at("name") != variant || kernel.at("isa") != one) continue;
-                add(of_package(kernel));
+                add(kernel);
                 add_company(type_of(variant), one);
                 if (one == "amx") { // what does not multiply is that of the ISAs that it adds to
                     const bool quantized = kernel.at("component") == "quantized";
@@ -198,26 +187,22 @@ class Emitter {
 
     void add_made(const json &record) {
         const json &row = record.at("row");
-        Kernel k;
         const bool quantized = row.at("arithmetic").get<std::string>().rfind("int", 0) == 0;
-        k.component = quantized ? "quantized" : "float";
-        k.kind = "variant";
-        k.name = row.at("name").get<std::string>();
-        k.generator = record.at("generator").get<std::string>();
-        k.target = record.at("target").get<std::string>();
-        k.function = row.at("function").get<std::string>();
-        k.declaration = "ConvSignature " + k.function + ";";
-        k.row = row_as_cpp(row);
-        k.in_front = declarations_as_cpp(row);
-        k.parameters = record.at("parameters");
-        add(k);
+        add({{"component", quantized ? "quantized" : "float"},
+             {"kind", "variant"},
+             {"name", row.at("name")},
+             {"generator", record.at("generator")},
+             {"target", record.at("target")},
+             {"function", row.at("function")},
+             {"parameters", record.at("parameters")},
+             {"row", row}});
         const std::string dtype = row.at("arithmetic") == "half" ? "h16" : row.at("dtype").get<std::string>();
         add_company(quantized ? "i8" : dtype, row.at("isa").get<std::string>());
     }
 
     void add_company(const std::string &type, const std::string &isa) {
         for (const json &kernel : builder_.kernels()) {
-            if (belongs_with(kernel, type, isa)) add(of_package(kernel));
+            if (belongs_with(kernel, type, isa)) add(kernel);
         }
     }
 
@@ -229,12 +214,13 @@ class Emitter {
         std::vector<Task> tasks;
         std::vector<std::string> members;
         for (const auto &[function, kernel] : kernels_) {
-            tasks.push_back(builder_.generate(kernel.generator, function, function, kernel.target, kernel.parameters,
+            tasks.push_back(builder_.generate(kernel.at("generator").get<std::string>(), function, function,
+                                              kernel.at("target").get<std::string>(), kernel.at("parameters"),
                                               objects.string()));
             members.push_back((objects / (function + ".o")).string());
         }
         for (const std::string component : {"float", "quantized"}) {
-            const auto is_its = [&](const auto &entry) { return entry.second.component == component; };
+            const auto is_its = [&](const auto &entry) { return entry.second.at("component") == component; };
             if (std::none_of(kernels_.begin(), kernels_.end(), is_its)) continue;
             components_.push_back(component);
             const std::string text = table(component);
@@ -269,15 +255,10 @@ class Emitter {
         }
     }
 
-    // As cmake/kernel_table.cpp.in.
     std::string table(const std::string &component) const {
-        std::map<std::string, std::string> rows; // by kind
-        std::string declarations, in_front;
+        std::vector<json> kernels;
         for (const auto &[function, kernel] : kernels_) {
-            if (kernel.component != component) continue;
-            declarations += "    " + kernel.declaration + "\n";
-            in_front += kernel.in_front;
-            rows[kernel.kind] += "    " + kernel.row + "\n";
+            if (kernel.at("component") == component) kernels.push_back(kernel);
         }
         std::string records;
         for (const TunedLayer &layer : layers_) {
@@ -290,26 +271,9 @@ class Emitter {
             record["cpu"] = "*"; // whoever ships these kernels wants them used
             records += "    " + quoted(record.dump()) + "\n    \"\\n\"\n";
         }
-        const auto list = [&](const char *kind, const char *type, const char *name) {
-            return rows[kind].empty() ? ""
-                                      : std::string("const ") + type + " " + name + "[] = {\n" + rows[kind] + "};\n";
-        };
-        const auto entry = [&](const char *kind, const std::string &name) {
-            return rows[kind].empty() ? "nullptr, 0" : name + ", sizeof " + name + " / sizeof " + name + "[0]";
-        };
-        const json &stamp = layers_.front().record;
-        return "// Made by `convtranspose tune`.\n#include <cstdint>\n#include <type_traits>\n\n#include "
-               "\"kernel_contract/kernel_table.h\"\n\n"
-               "using ConvSignature = std::remove_pointer_t<convtranspose::ConvFunction>;\n"
-               "using Col2imSignature = std::remove_pointer_t<convtranspose::Col2imFunction>;\n\nextern \"C\" {\n" +
-               declarations + "}\n\nnamespace convtranspose {\nnamespace {\n" + in_front +
-               list("variant", "Variant", "kVariants") + list("copy", "CopyVariant", "kCopies") +
-               list("post_ops", "PostOpsVariant", "kPostOps") + list("col2im", "Col2imVariant", "kCol2im") +
-               "const char kRecords[] =\n" + (records.empty() ? "\"\"" : records) + "    ;\n} // namespace\n\n" +
-               marks(component) + "const KernelTable convt_" + component + "_kernels = {" +
-               quoted(stamp.at("kernels").get<std::string>()) + ",\n    " + entry("variant", "kVariants") + ",\n    " +
-               entry("copy", "kCopies") + ",\n    " + entry("post_ops", "kPostOps") + ",\n    " +
-               entry("col2im", "kCol2im") + ",\n    nullptr, 0,\n    kRecords};\n\n} // namespace convtranspose\n";
+        const auto version = layers_.front().record.at("kernels").get<std::string>();
+        return "// Made by `convtranspose tune`.\n#define CONVTRANSPOSE_KERNELS_VERSION " + quoted(version) + "\n" +
+               marks(component) + KernelSource(builder_.source()).table(component, kernels, records);
     }
 
     // A linker takes the first table of a component and leaves out others without a word. So each library has a symbol of its own
@@ -398,7 +362,7 @@ class Emitter {
     const KernelBuilder &builder_;
     fs::path folder_;
     std::string name_;
-    std::map<std::string, Kernel> kernels_; // by function
+    std::map<std::string, json> kernels_; // by function
     std::vector<std::string> components_;
 };
 

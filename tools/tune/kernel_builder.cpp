@@ -71,15 +71,19 @@ const fs::path &KernelBuilder::generators() const {
     return generators_;
 }
 
-const nlohmann::json &KernelBuilder::kernels() const {
-    if (kernels_.is_null()) {
+const nlohmann::json &KernelBuilder::kernels_file() const {
+    if (kernels_file_.is_null()) {
         const std::vector<fs::path> places = in_package(fs::path("cmake") / "ConvTranspose" / "kernels.json");
         const fs::path file = first_that_exists(places, "list of kernels (--package names the library's folder)");
         std::ifstream stream(file);
-        kernels_ = nlohmann::json::parse(stream);
+        kernels_file_ = nlohmann::json::parse(stream);
     }
-    return kernels_;
+    return kernels_file_;
 }
+
+const nlohmann::json &KernelBuilder::kernels() const { return kernels_file().at("kernels"); }
+
+const nlohmann::json &KernelBuilder::source() const { return kernels_file().at("source"); }
 
 fs::path KernelBuilder::archive(const std::string &name) const {
     const std::string file = "lib" + name + ".a";

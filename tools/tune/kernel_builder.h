@@ -23,7 +23,8 @@ class KernelBuilder {
 
     // These throw Error if a part is missing, and say which.
     const std::filesystem::path &generators() const; // the folder
-    const nlohmann::json &kernels() const;           // kernels.json of the package, as cmake/kernels.cmake writes it
+    const nlohmann::json &kernels() const; // of the package, as kernels/generate.py lists them in kernels.json
+    const nlohmann::json &source() const;  // the templates of their tables, beside them
     std::filesystem::path archive(const std::string &name) const; // "convtranspose_runtime": libconvtranspose_runtime.a
     std::filesystem::path headers() const;                        // the folder that holds convtranspose/
     std::filesystem::path sources() const;                        // the folder that holds kernel_contract/
@@ -48,12 +49,13 @@ class KernelBuilder {
   private:
     // The places where a file of the package may be, built or installed.
     std::vector<std::filesystem::path> in_package(const std::filesystem::path &file) const;
+    const nlohmann::json &kernels_file() const;
     std::filesystem::path first_that_exists(const std::vector<std::filesystem::path> &places, const char *what) const;
 
     TuneOptions options_;
     std::filesystem::path program_folder_, package_, scratch_;
     mutable std::filesystem::path generators_;
-    mutable nlohmann::json kernels_;
+    mutable nlohmann::json kernels_file_;
     int jobs_;
 };
 

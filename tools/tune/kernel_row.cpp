@@ -12,36 +12,30 @@ namespace {
 template<typename E>
 struct Named {
     const char *json;
-    const char *cpp;
     E value;
 };
 
-const std::vector<Named<Isa>> kIsas = {{"x86_64", "Isa::kX86_64", Isa::kX86_64},
-                                       {"avx2", "Isa::kAvx2", Isa::kAvx2},
-                                       {"avx512", "Isa::kAvx512", Isa::kAvx512},
-                                       {"avx512_vnni", "Isa::kAvx512Vnni", Isa::kAvx512Vnni},
-                                       {"amx", "Isa::kAmx", Isa::kAmx},
-                                       {"neon", "Isa::kNeon", Isa::kNeon},
-                                       {"neon_fp16", "Isa::kNeonFp16", Isa::kNeonFp16},
-                                       {"neon_dotprod", "Isa::kNeonDotprod", Isa::kNeonDotprod},
-                                       {"neon32", "Isa::kNeon32", Isa::kNeon32},
-                                       {"wasm_simd128", "Isa::kWasmSimd128", Isa::kWasmSimd128}};
-const std::vector<Named<Family>> kFamilies = {{"reference", "Family::kReference", Family::kReference},
-                                              {"channels", "Family::kChannels", Family::kChannels},
-                                              {"matrix", "Family::kMatrix", Family::kMatrix},
-                                              {"wide", "Family::kWide", Family::kWide},
-                                              {"few", "Family::kFew", Family::kFew},
-                                              {"depthwise", "Family::kDepthwise", Family::kDepthwise}};
-const std::vector<Named<Store>> kStores = {{"channels", "Store::kChannels", Store::kChannels},
-                                           {"planar", "Store::kPlanar", Store::kPlanar}};
-const std::vector<Named<Arithmetic>> kArithmetics = {{"float", "Arithmetic::kFloat", Arithmetic::kFloat},
-                                                     {"half", "Arithmetic::kHalf", Arithmetic::kHalf},
-                                                     {"bf16", "Arithmetic::kBf16", Arithmetic::kBf16},
-                                                     {"int8", "Arithmetic::kInt8", Arithmetic::kInt8},
-                                                     {"int16", "Arithmetic::kInt16", Arithmetic::kInt16}};
-const std::vector<Named<convt_dtype>> kDtypes = {{"f16", "CONVT_F16", CONVT_F16}, {"bf16", "CONVT_BF16", CONVT_BF16},
-                                                 {"f32", "CONVT_F32", CONVT_F32}, {"f64", "CONVT_F64", CONVT_F64},
-                                                 {"u8", "CONVT_U8", CONVT_U8},    {"s32", "CONVT_S32", CONVT_S32}};
+const std::vector<Named<Isa>> kIsas = {{"x86_64", Isa::kX86_64},
+                                       {"avx2", Isa::kAvx2},
+                                       {"avx512", Isa::kAvx512},
+                                       {"avx512_vnni", Isa::kAvx512Vnni},
+                                       {"amx", Isa::kAmx},
+                                       {"neon", Isa::kNeon},
+                                       {"neon_fp16", Isa::kNeonFp16},
+                                       {"neon_dotprod", Isa::kNeonDotprod},
+                                       {"neon32", Isa::kNeon32},
+                                       {"wasm_simd128", Isa::kWasmSimd128}};
+const std::vector<Named<Family>> kFamilies = {
+    {"reference", Family::kReference}, {"channels", Family::kChannels}, {"matrix", Family::kMatrix},
+    {"wide", Family::kWide},           {"few", Family::kFew},           {"depthwise", Family::kDepthwise}};
+const std::vector<Named<Store>> kStores = {{"channels", Store::kChannels}, {"planar", Store::kPlanar}};
+const std::vector<Named<Arithmetic>> kArithmetics = {{"float", Arithmetic::kFloat},
+                                                     {"half", Arithmetic::kHalf},
+                                                     {"bf16", Arithmetic::kBf16},
+                                                     {"int8", Arithmetic::kInt8},
+                                                     {"int16", Arithmetic::kInt16}};
+const std::vector<Named<convt_dtype>> kDtypes = {{"f16", CONVT_F16}, {"bf16", CONVT_BF16}, {"f32", CONVT_F32},
+                                                 {"f64", CONVT_F64}, {"u8", CONVT_U8},     {"s32", CONVT_S32}};
 
 template<typename E>
 const Named<E> &named(const std::vector<Named<E>> &all, const nlohmann::json &json, const char *what) {
@@ -123,40 +117,5 @@ nlohmann::json json_of(const Variant &v, const std::string &function) {
 }
 
 Isa isa_of(const std::string &name) { return named(kIsas, {{"isa", name}}, "isa").value; }
-
-std::string row_as_cpp(const nlohmann::json &json) {
-    std::string text = "{\"" + json.at("name").get<std::string>() + "\", ";
-    text += named(kIsas, json, "isa").cpp + std::string(", ");
-    text += named(kFamilies, json, "family").cpp + std::string(", ");
-    text += named(kStores, json, "store").cpp + std::string(", ");
-    text += named(kArithmetics, json, "arithmetic").cpp + std::string(", ");
-    text += named(kDtypes, json, "dtype").cpp + std::string(", ");
-    for (const auto &[name, number] : kNumbers) text += std::to_string(json.at(name).get<int>()) + ", ";
-    const auto function = json.at("function").get<std::string>();
-    return text + function + (json.contains("built_in") ? ", &built_in_" + function : "") + "},";
-}
-
-std::string declarations_as_cpp(const nlohmann::json &json) {
-    if (!json.contains("built_in")) return "";
-    const nlohmann::json &built_in = json.at("built_in");
-    const auto function = json.at("function").get<std::string>();
-    std::string tables;
-    std::string text = "const BuiltIn built_in_" + function + " = {" + std::to_string(built_in.at("ic").get<int>()) +
-                       ", " + std::to_string(built_in.at("oc").get<int>()) + ", {";
-    for (std::size_t a = 0; a < 3; a++) {
-        const nlohmann::json &axis = built_in.at("axes").at(a);
-        const std::string table = "taps_" + function + "_" + std::to_string(a);
-        const bool has_table = !axis.at("table").empty();
-        if (has_table) {
-            tables += "const std::int32_t " + table + "[] = {";
-            for (const nlohmann::json &number : axis.at("table")) tables += std::to_string(number.get<int>()) + ", ";
-            tables += "};\n";
-        }
-        text += std::string("{") + (has_table ? table : "nullptr");
-        for (const auto &[name, number] : kAxisNumbers) text += ", " + std::to_string(axis.at(name).get<int>());
-        text += "}, ";
-    }
-    return tables + text + "}, " + (built_in.at("x_in_place").get<bool>() ? "true" : "false") + "};\n";
-}
 
 } // namespace convtranspose::tools

@@ -1,4 +1,4 @@
-// A row of the table of kernels (kernel_contract/kernel_table.h) as JSON: how the command, its worker and cmake/kernels.cmake tell each other
+// A row of the table of kernels (kernel_contract/kernel_table.h) as JSON: how the command, its worker and kernels/generate.py tell each other
 // of kernels.
 //
 //     {"name": "channels_f32_planar_s2_2x8", "isa": "avx512", "family": "channels", "store": "planar",
@@ -41,11 +41,6 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row);
 nlohmann::json json_of(const Variant &variant, const std::string &function);
 
 Isa isa_of(const std::string &name); // throws Error
-
-// As C++, for a table that is compiled: the row, "{"name", Isa::kAvx512, ..., function, &convt_built_in_function},", and what
-// goes in front of the table for it.
-std::string row_as_cpp(const nlohmann::json &json);
-std::string declarations_as_cpp(const nlohmann::json &json);
 
 } // namespace convtranspose::tools
 

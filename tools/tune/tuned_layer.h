@@ -15,7 +15,7 @@ struct TunedLayer {
     nlohmann::json record;          // as Tuner::tune() makes it, stamped
 };
 
-// A file into `folder` for each layer whose choice is not the default one, as schedules/tuned holds them (cmake/tuned.cmake).
+// A file into `folder` for each layer whose choice is not the default one, as schedules/tuned holds them (kernels/tuned.py).
 // Returns how many. Throws Error.
 std::size_t write_rows(const std::vector<TunedLayer> &layers, const std::string &folder);
 
