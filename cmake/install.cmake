@@ -84,7 +84,8 @@ if(convtranspose_generators)
     file(GLOB autoschedulers ${halide_include}/../lib*/libautoschedule_*)
     install(FILES ${autoschedulers} DESTINATION ${generators_dir} COMPONENT generators EXCLUDE_FROM_ALL)
     install(FILES $<TARGET_FILE:Halide::Halide> DESTINATION ${generators_dir} COMPONENT generators EXCLUDE_FROM_ALL)
-    install(FILES ${PROJECT_SOURCE_DIR}/kernel_contract/kernel_table.h DESTINATION ${generators_dir}/include/kernel_contract
-            COMPONENT generators EXCLUDE_FROM_ALL)
+    # For the rows of kernels that `tune` makes.
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernel_contract DESTINATION ${generators_dir}/include COMPONENT generators
+            EXCLUDE_FROM_ALL FILES_MATCHING PATTERN *.h)
     install(FILES ${halide_headers} DESTINATION ${generators_dir}/include COMPONENT generators EXCLUDE_FROM_ALL)
 endif()

@@ -58,7 +58,7 @@ class AutoGenerator : public Generator<AutoGenerator> {
         in.w = w;
         in.bias = bias;
         for (int a = 0; a < 3; a++) {
-            taps_[a] = built_in_axis("table", tables[a], 0, 0);
+            taps_[a] = read_built_in_taps("table", tables[a], 0, 0);
             Axis &axis = in.axes[a];
             axis.outside = Outside::kNeverReads;
             axis.kernel = taps_[a].kernel();
@@ -116,7 +116,7 @@ class AutoGenerator : public Generator<AutoGenerator> {
 
   private:
     // The farthest that a tap may leave x.
-    static int reach_of(const BuiltInAxis &axis) {
+    static int reach_of(const BuiltInTaps &axis) {
         int reach = 0;
         for (const auto &row : axis.table) {
             reach = std::max({reach, -row[kTapOffset], row[kTapOffset] + row[kTapCount] * axis.step});
@@ -124,7 +124,7 @@ class AutoGenerator : public Generator<AutoGenerator> {
         return reach;
     }
 
-    std::array<BuiltInAxis, 3> taps_; // w, h, d
+    std::array<BuiltInTaps, 3> taps_; // w, h, d
 };
 
 } // namespace convtranspose

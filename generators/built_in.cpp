@@ -1,7 +1,6 @@
 #include "built_in.h"
 
 #include <algorithm>
-#include <climits>
 #include <sstream>
 
 namespace convtranspose {
@@ -37,7 +36,7 @@ Expr entry(const std::vector<std::array<int, kTapColumns>> &table, const Expr &r
 
 } // namespace
 
-int BuiltInAxis::kernel() const {
+int BuiltInTaps::kernel() const {
     int end = 0;
     for (const auto &row : table) {
         end = std::max(end, row[kTapFirst] + row[kTapCount]);
@@ -45,8 +44,8 @@ int BuiltInAxis::kernel() const {
     return end;
 }
 
-BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int count, int stride) {
-    BuiltInAxis a;
+BuiltInTaps read_built_in_taps(const std::string &axis, const std::string &table, int count, int stride) {
+    BuiltInTaps a;
     a.count = count;
     if (count < 0) {
         fail(axis, "a negative count of taps");
@@ -56,7 +55,7 @@ BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int
     }
     std::istringstream in(table);
     a.step = number(&in, '/', axis, table);
-    std::vector<std::array<int, 2>> classes; // first and count of each, in the order of runtime/problem/axis_plan.cpp
+    std::vector<std::array<int, 2>> classes; // first and count of each
     do {
         const int offset = number(&in, ':', axis, table);
         const int taps = number(&in, ':', axis, table);
@@ -91,7 +90,7 @@ BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int
     return a;
 }
 
-void build_in(const BuiltInAxis &built_in, Axis *axis) {
+void build_in(const BuiltInTaps &built_in, Axis *axis) {
     if (built_in.count) {
         axis->max_count = built_in.count;
         axis->equal_counts = true;
@@ -107,24 +106,13 @@ void build_in(const BuiltInAxis &built_in, Axis *axis) {
                column == kTapFirst, entry(table, r, kTapFirst), entry(table, r, kTapClass));
     axis->taps = taps;
     axis->step = built_in.step;
-    // The rule of runtime/problem/axis_plan.cpp.
-    int most = 0, begin = INT_MIN, end = INT_MAX;
-    int low = INT_MAX, high = INT_MIN; // of the offsets
-    for (const auto &row : table) {
-        most = std::max(most, row[kTapCount]);
-        if (row[kTapCount]) {
-            low = std::min(low, row[kTapOffset]);
-            high = std::max(high, row[kTapOffset] + (row[kTapCount] - 1) * built_in.step);
-        }
-        begin = std::max(begin, row[kTapOffset]);
-        end = std::min(end, row[kTapOffset] + row[kTapCount]);
-    }
-    const bool shares = built_in.step == 1 && begin < end;
-    axis->max_count = most;
-    axis->shared_first = shares ? begin : 0;
-    axis->shared_count = shares ? end - begin : 0;
-    axis->first_offset = most ? low : 0;
-    axis->offsets = most ? high - low + 1 : 0;
+    TapRange range;
+    for (const auto &row : table) range.add(row[kTapOffset], row[kTapCount], built_in.step);
+    axis->max_count = range.max_count;
+    axis->shared_first = range.shared_first();
+    axis->shared_count = range.shared_count();
+    axis->first_offset = static_cast<int>(range.low);
+    axis->offsets = static_cast<int>(range.high - range.low);
 }
 
 } // namespace convtranspose

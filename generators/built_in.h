@@ -10,8 +10,8 @@
 
 namespace convtranspose {
 
-// One axis. Nothing is built in where there is neither a table nor a count.
-struct BuiltInAxis {
+// The taps of an axis. Nothing is built in if there is neither a table nor a count.
+struct BuiltInTaps {
     int step = 0;                                    // with a table: between the input positions of consecutive taps
     std::vector<std::array<int, kTapColumns>> table; // a row for each residue
     int count = 0;                                   // of taps: every residue has as many; 0: they may differ
@@ -23,10 +23,10 @@ struct BuiltInAxis {
 // table: "STEP/OFFSET:COUNT:FIRST,..." with a row for each of `stride` residues, or empty. If the stride is not built in, y has a
 // whole number of positions of each of the residues, so that all calls are for all of them. count: as above. Ends with a message
 // that names `axis` if they make no sense.
-BuiltInAxis built_in_axis(const std::string &axis, const std::string &table, int count, int stride);
+BuiltInTaps read_built_in_taps(const std::string &axis, const std::string &table, int count, int stride);
 
 // Makes constants of what is built in.
-void build_in(const BuiltInAxis &built_in, Axis *axis);
+void build_in(const BuiltInTaps &built_in, Axis *axis);
 
 } // namespace convtranspose
 

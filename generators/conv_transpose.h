@@ -17,13 +17,10 @@
 
 #include <Halide.h>
 
+#include "kernel_contract/table_columns.h"
 #include "numerics.h"
 
 namespace convtranspose {
-
-// Columns of a tap table: taps(residue, column).
-// kTapClass numbers the sets of taps that residues have: residues with equal taps are of one class.
-enum TapColumn { kTapOffset = 0, kTapCount = 1, kTapFirst = 2, kTapClass = 3, kTapColumns = 4 };
 
 // The treatment of a tap that reads outside of x. kSkipped: the term is left out, as the definition says. kNeverReads: the
 // caller promises that x holds every position that a tap reads, zeros included, which is the same wherever w is finite.

@@ -4,6 +4,7 @@
 
 #include "built_in.h"
 #include "conv_transpose.h"
+#include "kernel_contract/kernel_traits.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -126,20 +127,20 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             in.classes[a] = bias.dim(2 + a).extent();
         }
         const Expr blocks = x.dim(first() + 3).extent();
-        in.ic_extent = family.depthwise ? Expr(1)
-                       : ic > 0         ? Expr((ic + block() - 1) / block())
-                                        : blocks / family.blocks_at_once * family.blocks_at_once;
+        in.ic_extent = is_depthwise() ? Expr(1)
+                       : ic > 0       ? Expr((ic + block() - 1) / block())
+                                      : blocks / blocks_at_once(family.family) * blocks_at_once(family.family);
         in.bias_last = family.bias_last;
         // LLVM interleaves four residues by two shuffles a vector, but eight by six unless they are halved, by three. Kernels by
         // offset have little else to do.
         in.halves_rows = masked_rows() && by_offset && stride_w == 8;
-        built_in_ = {built_in_axis("table_w", table_w, count_w, stride_w),
-                     built_in_axis("table_h", table_h, count_h, stride_h),
-                     built_in_axis("table_d", table_d, count_d, 0)};
+        built_in_ = {read_built_in_taps("table_w", table_w, count_w, stride_w),
+                     read_built_in_taps("table_h", table_h, count_h, stride_h),
+                     read_built_in_taps("table_d", table_d, count_d, 0)};
         check(built_in_);
         for (int a = 0; a < 3; a++) {
             build_in(built_in_[a], &in.axes[a]);
-            if (skips_outside(a)) {
+            if (skips_outside(traits(), a)) {
                 in.axes[a].outside = Outside::kSkipped;
             }
             if (by_offset && a < 2) {
@@ -163,9 +164,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                           whole(oc, tile_oc),
                           whole(out_w, int(stride_w) * int(tile_q)),
                           whole(out_h, stride_h)};
-        const bool by_element = get_target().arch == Target::ARM && get_target().bits == 64 && !family.depthwise &&
-                                unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
-        const Tile tile{tile_oc, tile_q, tile_qh, lanes, masked_stores(), masked_rows(), by_element, x86_64(), loops};
+        const bool by_element =
+            multiplies_by_element(isa()) && !is_depthwise() && unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
+        const Tile tile{tile_oc,       tile_q,     tile_qh,       lanes, has_masked_stores(isa()),
+                        masked_rows(), by_element, is_x86(isa()), loops};
         set_bounds();
         set_strides();
         family.schedule(c_, tile, store);
@@ -212,7 +214,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         const int f = first();
         x.dim(0).set_stride(Expr());
         y.dim(0).set_stride(Expr());
-        if (family.depthwise && store == Store::kChannels) {
+        if (is_depthwise() && store == Store::kChannels) {
             x.dim(f + 4).set_stride(block());
             w.dim(f).set_stride(Expr());
             w.dim(f + 6).set_stride(block());
@@ -226,13 +228,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             factors.dim(2).set_stride(1);
             y.dim(y.dimensions() - 2).set_stride(1);
         } else if (family.outside == Outside::kNeverReads) {
-            // With 32 vector registers, broadcasts of x cost the same whatever its strides are (runtime/kernels/variant.h:
-            // reads_any_strides). With 16, sums would be spilled while addresses are computed, at half the speed.
-            const bool broadcasts_x =
-                block() == 1 && !family.vectors_along_w && store == Store::kChannels && stride_w == 0;
-            const bool any_strides = is_float(arithmetic) && broadcasts_x && masked_stores();
-            x.dim(0).set_stride(any_strides ? Expr() : Expr(1));
-            if (by_offset && !family.depthwise) {
+            x.dim(0).set_stride(reads_any_strides(traits()) ? Expr() : Expr(1));
+            if (has_taps_inside(traits())) {
                 set_strides_of_taps_inside();
             } else {
                 w.dim(f + 1).set_stride(w_block() * tile_oc);
@@ -240,36 +237,38 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             }
             if (f) {
                 w.dim(1).set_stride(w_block());
-                x.dim(family.vectors_along_w || family.depthwise || has_rows_of_channels() ? 1 : 4).set_stride(block());
+                x.dim(reads_blocks_of_channels(traits()) ? 4 : 1).set_stride(block());
             }
             y.dim(store == Store::kChannels ? 0 : 1)
                 .set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
         }
     }
 
-    // True if taps of an axis that leave x are left out, as zeros there would be multiplied for nothing: at the loop over such
-    // taps, so where all positions of a tile read there or none. Sums of integers count on zero points there
-    // (runtime/kernels/variant.h has this too).
-    bool skips_outside(int axis) const {
-        const bool loops =
-            family.tap_order == TapOrder::kPerResidue && !family.depthwise && block() == 1 && is_float(arithmetic);
-        return loops && !built_in_[axis].knows_counts() && (axis == 2 || (axis == 1 && tile_qh == 1));
+    Isa isa() const { return isa_of(get_target()); }
+    bool is_depthwise() const { return family.family == Family::kDepthwise; }
+
+    // Known once the taps that are built in have been read.
+    KernelTraits traits() const {
+        KernelTraits k;
+        k.isa = isa();
+        k.family = family.family;
+        k.store = store;
+        k.arithmetic = arithmetic;
+        k.stride_w = stride_w;
+        k.tile_q = tile_q;
+        k.tile_qh = tile_qh;
+        for (int a = 0; a < 3; a++) {
+            k.knows_taps[a] = !built_in_[a].table.empty();
+            k.knows_counts[a] = built_in_[a].knows_counts();
+        }
+        return k;
     }
 
-    // The number of input channels side by side, for instructions that multiply and add several at once; with one input channel per
-    // group the caller puts taps there.
-    int block() const { return family.outside == Outside::kSkipped ? 1 : block_of(arithmetic, get_target()); }
+    int block() const { return block_of(traits()); }
+    int w_block() const { return block_of_weights(traits()); }
 
     // See Tile.
-    bool masked_stores() const { return get_target().has_feature(Target::AVX512); }
-    bool masked_rows() const {
-        return masked_stores() || (get_target().has_feature(Target::AVX2) && Type(y_type).bits() >= 32);
-    }
-    bool x86_64() const { return get_target().arch == Target::X86 && get_target().bits == 64; }
-    // True if the rows of matrices are output channels, which hold all blocks of input channels that are multiplied at once, side by
-    // side (runtime/kernels/variant.h has this too).
-    bool has_rows_of_channels() const { return family.blocks_at_once > 1 && store == Store::kPlanar; }
-    int w_block() const { return block() * (has_rows_of_channels() ? family.blocks_at_once : 1); }
+    bool masked_rows() const { return has_masked_stores(isa()) || (isa() == Isa::kAvx2 && Type(y_type).bits() >= 32); }
 
     // The weights in the blocks of x.
     Func packed_w() {
@@ -278,8 +277,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
         std::vector<Var> args(static_cast<std::size_t>(w.dimensions())); // (ib, oi, ic, ...)
         std::vector<Expr> at(args.begin(), args.end());
-        at[0] = args[0] + block() * (args[2] % family.blocks_at_once);
-        at[2] = args[2] / family.blocks_at_once;
+        at[0] = args[0] + block() * (args[2] % blocks_at_once(family.family));
+        at[2] = args[2] / blocks_at_once(family.family);
         Func blocks("w_in_blocks");
         blocks(args) = w(at);
         return blocks;
@@ -316,11 +315,11 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     static bool whole(int number, int part) { return number > 0 && number % part == 0; }
 
     // Ends with a message if the parameters contradict each other.
-    void check(const std::array<BuiltInAxis, 3> &axes) const {
+    void check(const std::array<BuiltInTaps, 3> &axes) const {
         const bool anything = ic || oc || out_w || out_h || axes[0].knows_counts() || axes[1].knows_counts() ||
                               axes[2].knows_counts() || unrolled_axes || unrolled_ic != 1 || by_offset || x_stays;
         const auto rule = [](bool holds, const char *text) { _halide_user_assert(holds) << text << "\n"; };
-        const bool matrices = family.blocks_at_once > 1;
+        const bool matrices = family.family == Family::kMatrix;
         rule(!matrices || arithmetic == Arithmetic::kBf16 || arithmetic == Arithmetic::kInt8,
              "matrices are of bf16 or int8");
         rule(!anything || !matrices, "matrices have no layer built in");
@@ -328,11 +327,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         rule(ic >= 0 && oc >= 0 && out_w >= 0 && out_h >= 0, "an extent is negative");
         rule(out_w == 0 || stride_w > 0, "out_w is for a stride of w that is built in");
         rule(out_h == 0 || stride_h > 0, "out_h is for a stride of h that is built in");
-        rule(tile_oc == 1 || !family.depthwise || store == Store::kChannels,
+        rule(tile_oc == 1 || !is_depthwise() || store == Store::kChannels,
              "planar depthwise has tiles of one output channel per group");
-        rule(ic <= 1 || !family.depthwise, "depthwise has one input channel per group");
-        const bool pairs_taps = family.depthwise && block() > 1;
-        rule(!pairs_taps || !anything, "taps in pairs cannot be built in");
+        rule(ic <= 1 || !is_depthwise(), "depthwise has one input channel per group");
+        rule(!pairs_taps(traits()) || !anything, "taps in pairs cannot be built in");
         rule(unrolled_axes >= 0 && unrolled_axes <= 3, "unrolled_axes is 0 to 3");
         for (int a = 0; a < unrolled_axes; a++) {
             rule(axes[a].knows_counts(), "taps of an axis are unrolled whose number is not built in");
@@ -340,11 +338,12 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         rule(unrolled_ic >= 1, "unrolled_ic is at least 1");
         rule(unrolled_ic == 1 || whole((ic + block() - 1) / block(), unrolled_ic),
              "unrolled_ic must divide ic (or the blocks that it makes)");
-        const bool residues = family.tap_order == TapOrder::kShared || (family.depthwise && store == Store::kPlanar);
-        rule(!x_stays || (!residues && !family.depthwise && !family.vectors_along_w), "x_stays is for channels");
-        rule(!by_offset || residues, "by_offset is for few and planar depthwise");
-        rule(!residues || stride_h == 0 || !family.depthwise || by_offset, "depthwise: stride_h is for by_offset");
-        rule(!(family.tap_order == TapOrder::kShared && !by_offset) || (unrolled_axes == 0 && unrolled_ic == 1),
+        rule(!x_stays || family.family == Family::kChannels, "x_stays is for channels");
+        rule(!by_offset || holds_residues(traits()), "by_offset is for few and planar depthwise");
+        rule(by_offset || !goes_by_offset(traits()), "with the taps of w and h built in, it goes by_offset");
+        rule(!holds_residues(traits()) || stride_h == 0 || !is_depthwise() || by_offset,
+             "depthwise: stride_h is for by_offset");
+        rule(family.family != Family::kFew || by_offset || (unrolled_axes == 0 && unrolled_ic == 1),
              "few unrolls with by_offset only");
         if (by_offset) {
             rule(stride_w > 0 && !axes[0].table.empty() && !axes[1].table.empty() && unrolled_axes >= 2,
@@ -367,7 +366,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     }
 
     ConvTranspose c_;
-    std::array<BuiltInAxis, 3> built_in_; // w, h, d
+    std::array<BuiltInTaps, 3> built_in_; // w, h, d
 };
 
 } // namespace

@@ -10,18 +10,7 @@ namespace convtranspose {
 
 using namespace Halide;
 
-// The dimensions of x and of the copy that are dense. Channels are in two dimensions, of which the inner one, c0, has all channels
-// of a group, or a block of neighbours, or one.
-enum class CopyOrder {
-    kPlanar,     // w of x; of the copy w, and c0 within it
-    kChannels,   // c0 of both
-    kTransposed, // channels of x; of the copy c0, then w
-    kTiles,      // c1 of x, w of the copy, of either kTileExtent or more; one channel in c0
-    kToChannels, // w of x, c0 of the copy
-};
-
-constexpr int kTileExtent = 8; // the runtime's kCopyTile
-constexpr int kRun = 32;       // positions
+constexpr int kRun = 32; // positions
 
 class CopyInputGenerator : public Generator<CopyInputGenerator> {
   public:
@@ -141,7 +130,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator> {
     // half: there squares that share lines of the copy come first, then those that share lines of x, then all along w.
     // Measurements: docs/measurements/2026-11-26-schedules.md.
     void tile(const Type &type) {
-        const int extent = std::min(kTileExtent, std::min(natural_vector_size<uint8_t>(), 32) / type.bytes());
+        const int extent = std::min(kCopyTile, std::min(natural_vector_size<uint8_t>(), 32) / type.bytes());
         x.dim(0).set_stride(Expr());
         x.dim(4).set_stride(1);
         copy.dim(1).set_stride(1);

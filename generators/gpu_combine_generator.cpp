@@ -4,6 +4,7 @@
 
 #include <Halide.h>
 
+#include "convtranspose/convtranspose.h"
 #include "elementary.h"
 #include "gpu_types.h"
 #include "numerics.h"
@@ -27,9 +28,6 @@ class ExactConstants : public Internal::IRMutator {
         return reinterpret(Float(64), Expr(bits));
     }
 };
-
-// Values of convt_activation.
-enum { kRelu = 1, kLeakyRelu = 2, kClip = 3, kSigmoid = 4, kTanh = 5 };
 
 } // namespace
 
@@ -82,12 +80,13 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
             residual(within(select(adds_residual != 0, place(i, residual_stride), 0), residual.dim(0).extent()));
         const Expr v = widen(convolution) + select(adds_residual != 0, widen(other), Internal::make_const(type, -0.0));
         // A NaN is neither less nor more: it stays.
-        const Expr least = select(activation == kRelu, Internal::make_zero(type), cast(type, alpha));
+        const Expr least = select(activation == CONVT_RELU, Internal::make_zero(type), cast(type, alpha));
         const Expr above = select(v < least, least, v), most = cast(type, beta);
-        const Expr clipped = select(activation == kClip && above > most, most, above);
+        const Expr clipped = select(activation == CONVT_CLIP && above > most, most, above);
         const Expr leaky = select(v < 0, v * cast(type, alpha), v);
-        const Expr active = select(activation == kRelu || activation == kClip, clipped, activation == kLeakyRelu, leaky,
-                                   activation == kSigmoid, sigmoid(v), activation == kTanh, tanh_of(v), v);
+        const Expr active =
+            select(activation == CONVT_RELU || activation == CONVT_CLIP, clipped, activation == CONVT_LEAKY_RELU, leaky,
+                   activation == CONVT_SIGMOID, sigmoid(v), activation == CONVT_TANH, tanh_of(v), v);
         out_(i) = result.store(active);
 
         o_ = RDom({{0, kThreads}, {0, (total + kThreads - 1) / kThreads}}, "o");

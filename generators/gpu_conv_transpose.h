@@ -14,23 +14,10 @@
 #include <Halide.h>
 
 #include "gpu_types.h"
+#include "kernel_contract/table_columns.h"
 #include "numerics.h"
 
 namespace convtranspose {
-
-// Kernel elements: elements(column, element).
-enum ElementColumn { kElementOffset = 0, kElementTap = 3, kElementColumns = 4 }; // offset in x of w, h, d; packed tap
-// The work of blocks: parts(column, part). A part is a residue of (w, h, d) with its elements, and the input channels from a chunk
-// on; the sum of a residue may be split over several parts, which are stored apart.
-enum PartColumn {
-    kPartResidue = 0,
-    kPartFirst = 3,
-    kPartCount = 4,
-    kPartChunk = 5,
-    kPartStore = 6, // added to the place in y
-    kPartBias = 7,  // which of the rows of biases its sum starts from; negative: none
-    kPartColumns = 8
-};
 
 // A number that non-negative 31-bit numbers are divided by: n / value = (n * multiplier) >> shift.
 struct Divisor {
@@ -57,7 +44,7 @@ struct ByResidueInputs {
     Halide::Func w;    // (oi, ic, tap, tile of oc in all groups); in blocks: (ic in block, oi, block, ...)
     Halide::Func bias; // (oc in all groups' tiles, one row after the other)
     Halide::Expr bias_count, bias_size; // of a row, of all
-    Halide::Func elements, parts;
+    Halide::Func elements, parts;       // (ElementColumn, element), (PartColumn, part)
     Halide::Expr element_count, part_count, tap_count, tiles, batch;
     Divisor tiles_per_group;
     std::array<Divisor, 3> positions;    // of w, h, d: those of the residue that has most

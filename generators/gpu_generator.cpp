@@ -14,8 +14,6 @@ using namespace Halide;
 
 namespace {
 
-enum class GpuFamily { kTiled, kFew };
-
 // The inputs and outputs that both algorithms have.
 template<typename Derived>
 class GpuGenerator : public Generator<Derived> {
@@ -94,8 +92,8 @@ class GpuGenerator : public Generator<Derived> {
 
 class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
   public:
-    GeneratorParam<GpuFamily> family{
-        "family", GpuFamily::kTiled, {{"tiled", GpuFamily::kTiled}, {"few", GpuFamily::kFew}}};
+    GeneratorParam<DeviceFamily> family{
+        "family", DeviceFamily::kTiled, {{"tiled", DeviceFamily::kTiled}, {"few", DeviceFamily::kFew}}};
     GeneratorParam<bool> channels_last{"channels_last", false}; // of x
     // For output channels and positions: elements of a vector, threads, vectors of a thread.
     GeneratorParam<int> oc_vector{"oc_vector", 4}, oc_threads{"oc_threads", 16}, oc_unrolled{"oc_unrolled", 2};
@@ -167,7 +165,7 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
         elements.dim(1).set_min(0).set_stride(kElementColumns);
         parts.dim(0).set_bounds(0, kPartColumns);
         parts.dim(1).set_min(0).set_stride(kPartColumns);
-        if (family == GpuFamily::kTiled) {
+        if (family == DeviceFamily::kTiled) {
             schedule_tiled(get_pipeline(), c_, channels_last);
         } else {
             schedule_few(c_);

@@ -4,41 +4,32 @@
 
 #include <Halide.h>
 
+#include "kernel_contract/kernel_traits.h"
+#include "kernel_contract/table_columns.h"
+
 namespace convtranspose {
 
-// The operands of a product.
-enum class Arithmetic {
-    kFloat, // the type of the sums
-    kHalf,  // f16, and so are the sums: twice as many in a vector of a CPU that computes with them, and far less exact
-    kBf16,  // both bf16, summed in f32: tdpbf16ps multiplies two neighbouring input channels at a time
-    kInt8, // 8-bit x, s8 w, four neighbouring input channels at a time, as vpdpbusd (u8 x) and sdot (s8 x) multiply. x has its
-    // zero point in it; the share of a sum that is due to it depends on the taps alone, and is taken off the bias.
-    kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
-};
-
-inline bool is_float(Arithmetic a) {
-    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;
+// The ISA of a target, as far as kernels differ by it.
+inline Isa isa_of(const Halide::Target &target) {
+    using Halide::Target;
+    if (target.arch == Target::ARM) {
+        if (target.bits == 32) return Isa::kNeon32;
+        return target.has_feature(Target::ARMDotProd) ? Isa::kNeonDotprod
+               : target.has_feature(Target::ARMFp16)  ? Isa::kNeonFp16
+                                                      : Isa::kNeon;
+    }
+    if (target.arch == Target::WebAssembly) return Isa::kWasmSimd128;
+    return target.has_feature(Target::AVX512_SapphireRapids) ? Isa::kAmx
+           : target.has_feature(Target::AVX512_Zen4)         ? Isa::kAvx512Vnni
+           : target.has_feature(Target::AVX512)              ? Isa::kAvx512
+           : target.has_feature(Target::AVX2)                ? Isa::kAvx2
+                                                             : Isa::kX86_64;
 }
 
 // x of kInt8.
 inline Halide::Type byte_x_type(const Halide::Target &target) {
-    return target.arch == Halide::Target::ARM ? Halide::Int(8) : Halide::UInt(8);
+    return byte_x_is_signed(isa_of(target)) ? Halide::Int(8) : Halide::UInt(8);
 }
-
-// Neighbouring input channels that lie side by side in the packed weights and, for each position, in x.
-inline int block_of(Arithmetic arithmetic, const Halide::Target &target) {
-    switch (arithmetic) {
-    case Arithmetic::kFloat:
-    case Arithmetic::kHalf: return 1;
-    case Arithmetic::kBf16: return 2;
-    case Arithmetic::kInt8: return 4;
-    case Arithmetic::kInt16: return target.arch == Halide::Target::ARM ? 1 : 2;
-    }
-    return 1;
-}
-
-// Columns of the table of factors that turn an integer sum into y.
-enum FactorColumn { kFactor = 0, kAddend = 1, kFactorColumns = 2 };
 
 // A float, rounded to a type of as many bits or fewer.
 inline Halide::Expr round_to(const Halide::Type &type, const Halide::Expr &e) {

@@ -8,16 +8,14 @@ namespace convtranspose {
 
 using namespace Halide;
 
-enum class Activation { kClip, kLeakyRelu, kSigmoid, kTanh };
-
 class PostOpsGenerator : public Generator<PostOpsGenerator> {
   public:
-    GeneratorParam<Activation> activation{"activation",
-                                          Activation::kClip,
-                                          {{"clip", Activation::kClip},
-                                           {"leaky_relu", Activation::kLeakyRelu},
-                                           {"sigmoid", Activation::kSigmoid},
-                                           {"tanh", Activation::kTanh}}};
+    GeneratorParam<PostKernel> activation{"activation",
+                                          PostKernel::kClip,
+                                          {{"clip", PostKernel::kClip},
+                                           {"leaky_relu", PostKernel::kLeakyRelu},
+                                           {"sigmoid", PostKernel::kSigmoid},
+                                           {"tanh", PostKernel::kTanh}}};
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<bool> adds_residual{"adds_residual", false};
 
@@ -38,16 +36,16 @@ class PostOpsGenerator : public Generator<PostOpsGenerator> {
         Expr v = cast(type, convolution(i, row));
         if (adds_residual) v += cast(type, residual(i, row));
         switch (activation) {
-        case Activation::kClip: {
+        case PostKernel::kClip: {
             // A NaN is neither less nor more: it stays.
             const Expr least = cast(type, alpha), most = cast(type, beta);
             v = select(v < least, least, v);
             v = select(v > most, most, v);
             break;
         }
-        case Activation::kLeakyRelu: v = select(v < 0, v * cast(type, alpha), v); break;
-        case Activation::kSigmoid: v = sigmoid(v); break;
-        case Activation::kTanh: v = tanh_of(v); break;
+        case PostKernel::kLeakyRelu: v = select(v < 0, v * cast(type, alpha), v); break;
+        case PostKernel::kSigmoid: v = sigmoid(v); break;
+        case PostKernel::kTanh: v = tanh_of(v); break;
         }
         y(i, row) = round_to(y_type, v);
     }

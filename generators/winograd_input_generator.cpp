@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "kernel_contract/table_columns.h"
+
 namespace convtranspose {
 
 using namespace Halide;
-
-enum EntryColumn { kStart = 0, kDistance = 1, kSecond = 2, kEntryColumns = 3 };
 
 class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
   public:

@@ -6,54 +6,28 @@
 #include <cstdint>
 
 #include "convtranspose/convtranspose.h"
+#include "kernel_contract/kernel_traits.h"
+#include "kernel_contract/kernel_types.h"
 
 struct halide_buffer_t;
 
 namespace convtranspose {
 
-enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kAmx, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
-
-inline constexpr Isa kIsas[] = {Isa::kAmx,    Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2,
-                                Isa::kX86_64, Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon,
-                                Isa::kNeon32, Isa::kWasmSimd128}; // best first
-
-enum class Family { kReference, kChannels, kMatrix, kWide, kFew, kDepthwise };
-
-// Where y (and for depthwise x) is dense: along the channels or along w.
-enum class Store { kChannels, kPlanar };
-
-// The types of x and w when they are multiplied (generators/numerics.h).
-enum class Arithmetic {
-    kFloat, // the type of the sums
-    kHalf,  // f16, and so are the sums
-    kBf16,  // bf16, summed in f32
-    kInt8,  // x of type kByteX with its zero point in it, s8 w
-    kInt16, // both s16, less their zero points
-};
-
-inline bool is_float(Arithmetic a) {
-    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;
-}
-
-// Operands of integer arithmetic that differ by architecture: the type of x of kInt8, and the input channels that kInt16
-// multiplies at a time (generators/numerics.h).
-#if defined(__aarch64__) || defined(_M_ARM64) || defined(__arm__)
-inline constexpr convt_dtype kByteX = CONVT_S8;
-inline constexpr int kInt16Block = 1;
-#else
-inline constexpr convt_dtype kByteX = CONVT_U8;
-inline constexpr int kInt16Block = 2;
-#endif
-
-// Whether kernels multiply by elements of vectors (schedules/schedule.h). Of an odd number of input channels, or blocks of them,
-// they may then load the weights of one more, and kInt8 the x.
+// The ISA that all CPUs that this is compiled for have.
 #if defined(__aarch64__) || defined(_M_ARM64)
-inline constexpr bool kByElement = true;
+inline constexpr Isa kBaseIsa = Isa::kNeon;
+#elif defined(__arm__)
+inline constexpr Isa kBaseIsa = Isa::kNeon32;
+#elif defined(__wasm__)
+inline constexpr Isa kBaseIsa = Isa::kWasmSimd128;
 #else
-inline constexpr bool kByElement = false;
+inline constexpr Isa kBaseIsa = Isa::kX86_64;
 #endif
 
-// generators/conv_transpose_generator.cpp, its inputs in order and then y.
+// The type of x of kInt8.
+inline constexpr convt_dtype kByteX = byte_x_is_signed(kBaseIsa) ? CONVT_S8 : CONVT_U8;
+
+// The arguments are the inputs of generators/conv_transpose_generator.cpp in order, and then y.
 using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buffer_t *bias, halide_buffer_t *factors,
                              halide_buffer_t *taps_w, halide_buffer_t *taps_h, halide_buffer_t *taps_d,
                              std::int32_t step_w, std::int32_t step_h, std::int32_t step_d, std::int32_t max_count_w,
@@ -63,7 +37,7 @@ using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buff
 
 // One axis of a layer that a kernel is built for.
 struct BuiltInAxis {
-    // The tap table (runtime/problem/axis_plan.h): rows of kTapColumns for residues of all the stride; null: any.
+    // The tap table: rows of TapColumn (table_columns.h) for residues of all the stride; null: any.
     const std::int32_t *table;
     std::int32_t residues;
     std::int32_t step;  // with a table: between the input positions of consecutive taps
@@ -89,31 +63,41 @@ struct Variant {
     convt_dtype dtype;
     int stride_w; // 0: any. Otherwise w is one axis of y, and x is read up to a whole tile past its last column.
     int stride_h; // likewise
-    int tile_oc, tile_q, tile_qh; // schedules/schedule.h
+    int tile_oc, tile_q, tile_qh; // as in Tile (schedules/schedule.h)
     int lanes;                    // of a vector of the sum type
     ConvFunction run;
     const BuiltIn *built_in = nullptr; // null: nothing but the strides
 };
 
-// Which dimension of x and of its copy is dense: w or the channels of both, channels of x and w of the copy, the same if there
-// are kCopyTile or more of either (not of blocks), or w of x and the channels of the copy (blocks of channels only).
-enum class CopyOrder { kPlanar, kChannels, kTransposed, kTiles, kToChannels };
-constexpr std::int64_t kCopyTile = 8;
+inline KernelTraits traits_of(const Variant &v) {
+    KernelTraits k;
+    k.isa = v.isa;
+    k.family = v.family;
+    k.store = v.store;
+    k.arithmetic = v.arithmetic;
+    k.stride_w = v.stride_w;
+    k.tile_q = v.tile_q;
+    k.tile_qh = v.tile_qh;
+    for (int a = 0; a < 3 && v.built_in; a++) {
+        k.knows_taps[a] = v.built_in->axes[a].table != nullptr;
+        k.knows_counts[a] = k.knows_taps[a] || v.built_in->axes[a].count > 0;
+    }
+    return k;
+}
 
-// generators/copy_input_generator.cpp
+// The arguments are those of generators/copy_input_generator.cpp.
 using CopyFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *copy);
 
 struct CopyVariant {
     Isa isa;
     CopyOrder order;
     Arithmetic arithmetic; // of the copy
-    convt_dtype dtype;     // of x; u8: of 8 bits
+    convt_dtype dtype;     // of x; u8: any of 8 bits
     int block;             // of channels
     CopyFunction run;
 };
 
-// generators/post_ops_generator.cpp
-enum class PostKernel { kClip, kLeakyRelu, kSigmoid, kTanh };
+// The arguments are those of generators/post_ops_generator.cpp.
 using PostOpsFunction = int (*)(halide_buffer_t *convolution, halide_buffer_t *residual, float alpha, float beta,
                                 halide_buffer_t *y);
 
@@ -125,7 +109,7 @@ struct PostOpsVariant {
     PostOpsFunction run;
 };
 
-// generators/col2im_generator.cpp and col2im_channels_generator.cpp, their inputs in order and then y.
+// The arguments are the inputs of generators/col2im_generator.cpp and col2im_channels_generator.cpp in order, and then y.
 using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, halide_buffer_t *taps_w,
                                halide_buffer_t *taps_h, halide_buffer_t *taps_d, std::int32_t step_w,
                                std::int32_t step_h, std::int32_t step_d, std::int32_t kernel_step_w,
@@ -135,14 +119,15 @@ using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, 
 struct Col2imVariant {
     Isa isa;
     convt_dtype dtype; // of y
-    Store store;       // what of columns is dense: kernel elements and channels, or positions
+    Store store;       // columns are dense along kernel elements and channels, or along positions
     int stride_w;      // 0: any
     int vectors;       // of a row that are summed at once
     int lanes;         // of them together, of the sum type
     Col2imFunction run;
 };
 
-// generators/winograd_input_generator.cpp and winograd_output_generator.cpp: their inputs in order and then the output.
+// The arguments are the inputs of generators/winograd_input_generator.cpp and winograd_output_generator.cpp in order, and then the
+// output.
 using WinogradInputFunction = int (*)(halide_buffer_t *x, halide_buffer_t *entries_w, halide_buffer_t *entries_h,
                                       std::int32_t first_w, std::int32_t first_h, halide_buffer_t *transformed);
 using WinogradOutputFunction = int (*)(halide_buffer_t *products, halide_buffer_t *y);

@@ -12,7 +12,7 @@ void schedule_reference(const ConvTranspose &c, const Tile &, Store) {
 
 } // namespace
 
-const ScheduleFamily kReference = {"reference", Outside::kSkipped, TapOrder::kPerResidue, false,
-                                   false,       schedule_reference};
+const ScheduleFamily kReference = {"reference", Family::kReference, Outside::kSkipped, TapOrder::kPerResidue,
+                                   schedule_reference};
 
 } // namespace convtranspose

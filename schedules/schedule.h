@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "conv_transpose.h"
+#include "kernel_contract/kernel_types.h"
 
 namespace convtranspose {
-
-// The dimension along which the caller's y (and, if depthwise, x) is dense.
-enum class Store {
-    kChannels, // oc; g if depthwise
-    kPlanar,   // ow
-};
 
 // How the loops of a kernel for one layer run; the defaults are how those of a kernel for any layer do.
 struct Loops {
@@ -51,26 +46,18 @@ using LoweringPasses = std::vector<std::unique_ptr<Halide::Internal::IRMutator>>
 // A way to schedule the algorithm, and the choices of the algorithm that it asks for.
 struct ScheduleFamily {
     const char *name;
+    Family family;
     Outside outside;    // whether it wants x with zeros around it
     TapOrder tap_order; // of w and h
-    bool depthwise;     // for one input channel per group
-    bool vectors_along_w;
     void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
-    int blocks_at_once = 1; // of input channels; x and w have a multiple of it
     bool bias_last = false;
     // Passes to run after Halide's own; made anew for each pipeline, which they belong to.
     LoweringPasses (*lowering_passes)(const ConvTranspose &c, const Tile &tile, Store store,
                                       const InputNames &inputs) = nullptr;
 };
 
-// True if a vector of sums, each of so many bytes, is a cache line of x86.
-inline bool has_lines_as_vectors(const Tile &tile, int bytes) { return tile.lanes * bytes >= 64; }
-
-// Bytes of a second-level cache that kernels for x86 count on. For cores with shorter vectors it is that of Zen 2 and 3 (Intel's
-// have 256 KiB to 2 MiB).
-inline int second_level_cache(const Tile &tile, int bytes) {
-    return has_lines_as_vectors(tile, bytes) ? 2 << 20 : 512 << 10;
-}
+// The bytes of a vector of the sums.
+inline int vector_bytes(const ConvTranspose &c, const Tile &tile) { return tile.lanes * c.sum.types()[0].bytes(); }
 
 // The loops of an update: those of the register tile, the reduction, those outside of it.
 template<typename Registers = std::vector<Halide::Var>>

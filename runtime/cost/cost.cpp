@@ -53,7 +53,7 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
     // Without VNNI a second instruction adds the pairs of 16-bit products, partly on other ports. On ARM, whose blocks hold one
     // channel, smlal multiplies half a vector, and one load brings two or more of the elements that are broadcast (bench/mca).
     if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
-    broadcast = kByElement ? 0.5 : 1;
+    broadcast = multiplies_by_element(v.isa) ? 0.5 : 1;
     // Vectors come from the second-level cache at 32 bytes a cycle; those of depthwise layers stay in the first, which gives 64.
     load = lanes * size / (v.family == Family::kDepthwise ? 64 : 32);
     crosses = v.family != Family::kChannels; // vectors along rows do

@@ -5,18 +5,13 @@
 #include "cost/cost.h"
 #include "cost/cost_profile.h"
 #include "cost/cost_terms.h"
+#include "kernel_contract/fetching.h"
+#include "kernel_contract/kernel_traits.h"
 
 namespace convtranspose {
 
 namespace {
 
-// Returns the steps that a reduction must have before kernels prefetch the lines of a far y, as their schedule says too. Only
-// reductions of one tap count as prefetching here: CostProfile::far_store is fitted to that.
-double fetching_steps(double vector_bytes) { return vector_bytes < 64 ? 96 : 64; }
-// Kernels whose tiles have this many positions prefetch the next tile's weights, if the weights of a group take at least 3/2 and
-// those of a tile at most half of the second-level cache that kernels count on (schedules/schedule.h).
-constexpr int kLeastFetching = 6;
-double counted_on(double vector_bytes) { return vector_bytes < 64 ? 512 << 10 : 2 << 20; }
 // Bytes from which on weights are far, and x is large, for CostProfile's terms of short vectors.
 constexpr double kFarWeights = 2 << 20, kLargeX = 256 << 10;
 
@@ -24,17 +19,17 @@ constexpr double kFarWeights = 2 << 20, kLargeX = 256 << 10;
 // the residues. Only kernels for x86 skip any. None count for tiles of few positions, which wait for their weights anyway, and
 // for channels first, which gains less.
 double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
-    constexpr int kFelt = 4, kMostTwo = 8; // positions
-    if (v.isa > Isa::kAmx || v.store != Store::kChannels || block_of(v) > 1 || v.tile_q < kFelt || unrolls_taps(v))
+    constexpr int kFelt = 4; // positions
+    if (!is_x86(v.isa) || v.store != Store::kChannels || block_of(v) > 1 || v.tile_q < kFelt || unrolls_taps(v))
         return 0;
-    const std::int64_t most = v.tile_q <= kMostTwo ? 2 : 1;
+    const std::int64_t most = most_left_out(v.tile_q);
     // Returns how many of the taps t = from .. n - 1 have a distance a + t * step of at least `least`.
     const auto at_least = [&](std::int64_t a, std::int64_t from, std::int64_t n, std::int64_t least) {
         return std::max<std::int64_t>(n - std::max(from, ceil_div(least - a, w.step)), 0);
     };
     double positions = 0;
     w.for_each_with_taps([&](const ResidueRun &, std::int64_t, const std::int32_t *row) {
-        const std::int64_t begin = first + row[0], n = row[1], end = begin + v.tile_q - w.geometry.in;
+        const std::int64_t begin = first + row[kTapOffset], n = row[kTapCount], end = begin + v.tile_q - w.geometry.in;
         const std::int64_t before = n - at_least(begin, 0, n, 0); // taps that read before x
         for (std::int64_t least = 1; least <= most; least++) {
             const std::int64_t left = n - at_least(begin, 0, n, 1 - least);
@@ -70,7 +65,7 @@ class CostOfChannels {
 };
 
 CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v), m_(cost_profile()) {
-    const double vector_bytes = t_.lanes * t_.size;
+    const auto vector_bytes = static_cast<int>(t_.lanes * t_.size);
     vectors_ = v_.tile_oc / t_.lanes;
     tiles_of_channels_ = parts_of(t_.p.oc(), v_.tile_oc);
     // The panel holds the weights of all residues that are computed together; a panel larger than the second-level cache comes
@@ -80,13 +75,16 @@ CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v),
     w_bytes_ = t_.groups * t_.ic * t_.taps * static_cast<double>(t_.p.oc()) * t_.size;
     x_bytes_ =
         static_cast<double>(volume(t_.g.x_shape)) / t_.images * static_cast<double>(convt_dtype_size(t_.g.dtype));
-    is_of_lines_ = is_float(v_.arithmetic) && vector_bytes >= 64;
-    is_of_short_vectors_ = is_float(v_.arithmetic) && vector_bytes < 64;
-    fetches_next_ = is_float(v_.arithmetic) && vector_bytes >= 32 && v_.tile_q * v_.tile_qh >= kLeastFetching &&
-                    2 * w_bytes_ >= 3 * counted_on(vector_bytes) * t_.groups && 2 * panel_ <= counted_on(vector_bytes);
+    is_of_lines_ = is_float(v_.arithmetic) && is_cache_line(vector_bytes);
+    is_of_short_vectors_ = is_float(v_.arithmetic) && !is_cache_line(vector_bytes);
+    const int cache = counted_second_level_cache(vector_bytes);
+    fetches_next_ = is_float(v_.arithmetic) && vector_bytes >= 32 &&
+                    v_.tile_q * v_.tile_qh >= kLeastFetchingPositions &&
+                    w_bytes_ >= least_far_weights(cache) * t_.groups && panel_ <= most_weights_of_tile(cache);
+    // Only reductions of one tap count as prefetching here: CostProfile::far_store is fitted to that.
     const bool stores_far = t_.y_bytes >= 2 * t_.images * m_.second_level_cache,
-               fetches_stored =
-                   t_.w.max_count * t_.h.max_count * t_.d.max_count == 1 && t_.ic >= fetching_steps(vector_bytes);
+               fetches_stored = t_.w.max_count * t_.h.max_count * t_.d.max_count == 1 &&
+                                t_.ic >= least_steps_fetching_y(vector_bytes);
     waits_for_y_ = t_.is_of_channels && stores_far && !fetches_stored && t_.ic * t_.taps >= 64 * t_.residues;
 }
 
@@ -104,7 +102,7 @@ double CostOfChannels::late(const Variant &tile) const {
         if (t_.y_bytes >= m_.second_level_cache && panel_ >= kSecondLevelCache) late *= m_.very_late_weights;
     }
     if (is_of_short_vectors_) {
-        const double less = std::max(0.0, kLeastFetching - positions);
+        const double less = std::max(0.0, kLeastFetchingPositions - positions);
         late *= 1 + m_.per_position_less * less;
         if (less > 0 && w_bytes_ >= kFarWeights) late *= m_.few_of_far;
         if (vectors_ == 1) late *= m_.one_vector;

@@ -73,7 +73,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, i
 
 std::uint64_t DirectPlan::weight_bytes() const {
     std::int64_t elements = packed_.weights();
-    if (kByElement)
+    if (multiplies_by_element(variant_->isa))
         elements += packed_.block * std::max<std::int64_t>(packed_.oc_tile, 1); // kernels may load a channel more
     return static_cast<std::uint64_t>(ceil_div(elements * operand_size(*variant_), kCacheLine) * kCacheLine);
 }

@@ -3,6 +3,7 @@
 
 #include "direct/direct_plan.h"
 #include "direct/direct_plan_parts.h"
+#include "kernel_contract/table_columns.h"
 
 namespace convtranspose {
 
@@ -103,7 +104,7 @@ void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChan
     }
     bias->describe(biases + first * (channels.types.bias.bits / 8), quantized ? 5 : 2);
     factors->set(0, 0, oc_extent, 1);
-    factors->set(1, 0, 2, epilogue.biases);
+    factors->set(1, 0, kFactorColumns, epilogue.biases);
     factors->set(2, 0, channels.read_groups, oc_padded);
     factors->describe(biases + (epilogue.bias_count() + first) * 4, 3);
 }

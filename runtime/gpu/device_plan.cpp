@@ -6,6 +6,7 @@
 
 #include "base/division.h"
 #include "base/error.h"
+#include "kernel_contract/table_columns.h"
 #include "kernels/halide_buffer.h"
 #include "kernels/post_ops.h"
 
@@ -157,13 +158,14 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
             for (std::int64_t w = 0; w < axes[0].residues; w++) {
                 const std::int32_t *const of_w = row(0, w), *const of_h = row(1, h), *const of_d = row(2, d);
                 const auto first = static_cast<std::int32_t>(elements.size() / kElementColumns);
-                for (std::int32_t td = 0; td < of_d[1]; td++) {
-                    for (std::int32_t th = 0; th < of_h[1]; th++) {
-                        for (std::int32_t tw = 0; tw < of_w[1]; tw++) {
-                            const std::int64_t tap = ((of_d[2] + td) * taps_h + of_h[2] + th) * taps_w + of_w[2] + tw;
-                            elements.push_back(of_w[0] + tw * static_cast<std::int32_t>(axes[0].step));
-                            elements.push_back(of_h[0] + th * static_cast<std::int32_t>(axes[1].step));
-                            elements.push_back(of_d[0] + td * static_cast<std::int32_t>(axes[2].step));
+                for (std::int32_t td = 0; td < of_d[kTapCount]; td++) {
+                    for (std::int32_t th = 0; th < of_h[kTapCount]; th++) {
+                        for (std::int32_t tw = 0; tw < of_w[kTapCount]; tw++) {
+                            const std::int64_t tap = ((of_d[kTapFirst] + td) * taps_h + of_h[kTapFirst] + th) * taps_w +
+                                                     of_w[kTapFirst] + tw;
+                            elements.push_back(of_w[kTapOffset] + tw * static_cast<std::int32_t>(axes[0].step));
+                            elements.push_back(of_h[kTapOffset] + th * static_cast<std::int32_t>(axes[1].step));
+                            elements.push_back(of_d[kTapOffset] + td * static_cast<std::int32_t>(axes[2].step));
                             elements.push_back(static_cast<std::int32_t>(tap));
                         }
                     }
@@ -173,23 +175,24 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
                 // If biases contain the part of x's zero point, each class of taps has biases of its own.
                 const auto classes = [&](std::size_t a) { return static_cast<std::int32_t>(axes[a].classes.size()); };
                 const std::int32_t row_of_biases =
-                    v.block > 1 ? (of_d[3] * classes(1) + of_h[3]) * classes(0) + of_w[3] : 0;
+                    v.block > 1 ? (of_d[kTapClass] * classes(1) + of_h[kTapClass]) * classes(0) + of_w[kTapClass] : 0;
                 parts.push_back({static_cast<std::int32_t>(w), static_cast<std::int32_t>(h),
                                  static_cast<std::int32_t>(d), first, end - first, 0, 0, row_of_biases});
             }
         }
     }
     // The longest parts come first, so that no block of threads is left alone at the end.
-    std::stable_sort(parts.begin(), parts.end(), [](const auto &a, const auto &b) { return a[4] > b[4]; });
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const auto &a, const auto &b) { return a[kPartCount] > b[kPartCount]; });
     const int splits = kernel->choice.splits;
     kernel->chunks = ceil_div(ceil_div(kernel->layout.ic, v.chunk), splits);
     const std::size_t residues = parts.size();
     for (int s = 1; s < splits; s++) {
         for (std::size_t i = 0; i < residues; i++) {
             std::array<std::int32_t, kPartColumns> part = parts[i];
-            part[5] = static_cast<std::int32_t>(s * kernel->chunks);
-            part[6] = static_cast<std::int32_t>(s * volume(problem_.geometry.y_shape));
-            part[7] = -1;
+            part[kPartChunk] = static_cast<std::int32_t>(s * kernel->chunks);
+            part[kPartStore] = static_cast<std::int32_t>(s * volume(problem_.geometry.y_shape));
+            part[kPartBias] = -1;
             parts.push_back(part);
         }
     }

@@ -134,7 +134,7 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     add_weights(kernel, operands, w_type, &a);
     a.add_buffer(operands.bias, sum_type, {q ? epilogue_of(layout, axes).bias_count() : layout.biases()});
     // Floats have no factors, so another buffer takes their place.
-    a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? 2 : 1});
+    a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? kFactorColumns : 1});
     for (const AxisPlan &axis : axes) a.add(axis.geometry.in);
     a.add_all(x.strides.axes);
     a.add(x.strides.c);

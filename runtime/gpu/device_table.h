@@ -8,12 +8,11 @@
 #include <cstdint>
 
 #include "convtranspose/convtranspose.h"
+#include "kernel_contract/kernel_types.h"
 
 struct halide_device_interface_t;
 
 namespace convtranspose {
-
-enum class DeviceFamily { kTiled, kFew, kEach, kCombine }; // schedules/gpu/gpu.h; gpu_combine_generator.cpp
 
 // This is the _argv function of a kernel. It takes pointers to a user context and then to each argument.
 using DeviceFunction = int (*)(void **arguments);

@@ -9,11 +9,9 @@
 #include <cstdint>
 
 #include "gpu/device_table.h"
+#include "kernel_contract/table_columns.h"
 
 namespace convtranspose {
-
-// The tables that kernels by residue read have so many columns (generators/gpu_conv_transpose.h).
-constexpr std::size_t kElementColumns = 4, kPartColumns = 8;
 
 // Kernels divide by multiplication: n / value = (n * multiplier) >> shift for n < 2^31 and value > 0.
 struct Divisor {

@@ -196,7 +196,7 @@ PackedLayout packing_of(const Variant &v) {
     PackedLayout packing;
     const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
     packing.arithmetic = v.arithmetic;
-    packing.block = std::int64_t{block_of(v)} * (has_rows_of_channels(v) ? blocks_at_once(v) : 1);
+    packing.block = block_of_weights(v);
     packing.blocks_at_once = has_rows_of_channels(v) ? 1 : blocks_at_once(v);
     packing.pairs_taps = pairs_taps(v);
     packing.taps_inside = has_taps_inside(v);

@@ -22,71 +22,20 @@ inline convt_dtype sum_dtype(const Variant &v) { // of floats
     return v.arithmetic == Arithmetic::kHalf ? CONVT_F16 : sum_dtype(v.dtype);
 }
 
-// Input channels that lie side by side for instructions that multiply and add several at once; taps, if pairs_taps().
-inline int block_of(const Variant &v) {
-    if (v.family == Family::kReference) return 1;
-    switch (v.arithmetic) {
-    case Arithmetic::kFloat:
-    case Arithmetic::kHalf: break;
-    case Arithmetic::kBf16: return 2;
-    case Arithmetic::kInt8: return 4;
-    case Arithmetic::kInt16: return kInt16Block;
-    }
-    return 1;
-}
-
-// Blocks of input channels are padded to a multiple of so many, which one instruction of AMX multiplies.
-inline int blocks_at_once(const Variant &v) { return v.family == Family::kMatrix ? 16 : 1; }
-
-// Whether the rows of what that instruction multiplies are output channels, not positions (schedules/cpu/amx.cpp): its
-// blocks of weights are all that it multiplies at once.
-inline bool has_rows_of_channels(const Variant &v) { return v.family == Family::kMatrix && v.store == Store::kPlanar; }
-
-// Whether a block is two neighbouring taps along w, and the two positions of x that they read: with one input channel per
-// group there is nothing else to pair.
-inline bool pairs_taps(const Variant &v) {
-    return v.family == Family::kDepthwise && v.arithmetic == Arithmetic::kInt16 && kInt16Block == 2;
-}
-
-// Whether the sum runs over input offsets (generators/conv_transpose.h: TapOrder::kByOffset).
-inline bool goes_by_offset(const Variant &v) {
-    const bool planar = v.family == Family::kFew || (v.family == Family::kDepthwise && v.store == Store::kPlanar);
-    return planar && v.built_in && v.built_in->axes[0].table && v.built_in->axes[1].table;
-}
-
-// Whether the taps of an input channel are packed side by side: kernels that unroll all of w and h read them at constant
-// distances from one address, which with the channels of a tap side by side would be one for each tap, most of them on the stack.
-inline bool has_taps_inside(const Variant &v) { return v.family == Family::kFew && goes_by_offset(v); }
-
-// Whether vectors along the groups never go past the last one: its tile overlaps the one before it (schedules/cpu/depthwise.cpp).
-inline bool overlaps_groups(const Variant &v) {
-    const bool masked_stores = v.isa == Isa::kAvx512 || v.isa == Isa::kAvx512Vnni;
-    return v.family == Family::kDepthwise && v.store == Store::kChannels && v.tile_q > 1 && !masked_stores;
-}
-
-// Whether it loads x by vectors of neighbours in a row.
-inline bool has_vectors_along_w(const Variant &v) {
-    return v.family == Family::kWide || v.family == Family::kFew ||
-           (v.family == Family::kDepthwise && v.store == Store::kPlanar);
-}
-
-// Whether the variant reads x whatever its strides are, as it broadcasts every element (generators/conv_transpose_generator.cpp).
-inline bool reads_any_strides(const Variant &v) {
-    return v.isa == Isa::kAvx512 && v.family == Family::kChannels && v.store == Store::kChannels &&
-           is_float(v.arithmetic) && v.stride_w == 0;
-}
-
-// Whether the variant leaves out the taps of an axis that leave x, whatever is there.
+// The traits of kernel_contract/kernel_traits.h.
+inline int block_of(const Variant &v) { return block_of(traits_of(v)); }
+inline int blocks_at_once(const Variant &v) { return blocks_at_once(v.family); }
+inline int block_of_weights(const Variant &v) { return block_of_weights(traits_of(v)); }
+inline bool has_rows_of_channels(const Variant &v) { return has_rows_of_channels(traits_of(v)); }
+inline bool pairs_taps(const Variant &v) { return pairs_taps(traits_of(v)); }
+inline bool goes_by_offset(const Variant &v) { return goes_by_offset(traits_of(v)); }
+inline bool has_taps_inside(const Variant &v) { return has_taps_inside(traits_of(v)); }
+inline bool overlaps_groups(const Variant &v) { return overlaps_groups(traits_of(v)); }
+inline bool has_vectors_along_w(const Variant &v) { return has_vectors_along_w(traits_of(v)); }
+inline bool reads_blocks_of_channels(const Variant &v) { return reads_blocks_of_channels(traits_of(v)); }
+inline bool reads_any_strides(const Variant &v) { return reads_any_strides(traits_of(v)); }
 inline bool skips_outside(const Variant &v, std::size_t axis) {
-    const bool loops = (v.family == Family::kChannels || v.family == Family::kWide) && is_float(v.arithmetic);
-    const bool knows_counts = v.built_in && (v.built_in->axes[axis].table || v.built_in->axes[axis].count);
-    return loops && !knows_counts && (axis == 2 || (axis == 1 && v.tile_qh == 1));
-}
-
-// Whether the variant reads x in blocks of channels, all blocks of a position side by side.
-inline bool reads_blocks_of_channels(const Variant &v) {
-    return block_of(v) > 1 && (v.family == Family::kChannels || v.family == Family::kMatrix) &&
-           !has_rows_of_channels(v);
+    return skips_outside(traits_of(v), static_cast<int>(axis));
 }
 
 // Bytes of an element of the packed weights, and of the copy of x.

@@ -97,11 +97,13 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     const std::vector<TapRun> reached = reached_taps(p, &inside);
 
     std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> classes;
-    const auto add_row = [&](std::int32_t offset, const TapClass &own) {
+    TapRange range;
+    const auto add_row = [&](std::int64_t offset, const TapClass &own) {
+        range.add(offset, own.count, geometry.offset_step);
         const auto [found, is_new] =
             classes.try_emplace({own.first, own.count}, static_cast<std::int32_t>(p.classes.size()));
         if (is_new) p.classes.push_back(own);
-        p.table.insert(p.table.end(), {offset, own.count, own.first, found->second});
+        p.table.insert(p.table.end(), {static_cast<std::int32_t>(offset), own.count, own.first, found->second});
     };
     // Residues from `more` on have one position less. If each residue has a row, those without outputs have one too.
     const std::int64_t more = geometry.out % geometry.stride, with_outputs = std::min(geometry.stride, geometry.out);
@@ -134,31 +136,22 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
         }
         next = residue;
     };
-    std::int64_t shared_begin = INT64_MIN, shared_end = INT64_MAX;
     for (const TapRun &taps : reached) {
         fill_up_to(taps.residue);
-        add_row(static_cast<std::int32_t>(taps.offset), {taps.place, taps.count});
+        add_row(taps.offset, {taps.place, taps.count});
         next++;
-        const std::int64_t end = taps.offset + (taps.count - 1) * geometry.offset_step + 1;
-        p.low = p.max_count ? std::min(p.low, taps.offset) : taps.offset;
-        p.high = p.max_count ? std::max(p.high, end) : end;
-        p.max_count = std::max(p.max_count, taps.count);
         p.taps += taps.count;
-        shared_begin = std::max(shared_begin, taps.offset);
-        shared_end = std::min(shared_end, taps.offset + taps.count);
     }
-    const bool all_have_taps =
-        next == p.residues && p.rows() == p.residues && p.classes.size() > 0 &&
-        std::none_of(p.classes.begin(), p.classes.end(), [](const TapClass &c) { return c.count == 0; });
     fill_up_to(p.residues);
     if (next > run_first) add_run(run_first, next - run_first, run_row, true);
     p.taps_inside = inside / static_cast<double>(p.q_extent());
+    p.low = range.low;
+    p.high = range.high;
+    p.max_count = range.max_count;
+    p.shared_first = range.shared_first();
+    p.shared_count = range.shared_count();
     if (p.max_count > 1 || geometry.offset_step <= std::numeric_limits<std::int32_t>::max())
         p.step = geometry.offset_step;
-    if (geometry.offset_step == 1 && all_have_taps && shared_begin < shared_end) {
-        p.shared_first = static_cast<std::int32_t>(shared_begin);
-        p.shared_count = static_cast<std::int32_t>(shared_end - shared_begin);
-    }
     return p;
 }
 
@@ -181,16 +174,16 @@ void pair_taps(AxisPlan *plan) {
     plan->max_count = 0;
     for (std::int64_t r = 0; r < plan->rows(); r++) {
         std::int32_t *const row = plan->table.data() + kTapColumns * r;
-        if (row[1] == 0) continue;
+        if (row[kTapCount] == 0) continue;
         // If the first tap is the second of a pair, the pair begins one step earlier. Its partner was left out because no
         // position meets it inside x, so what it reads there is zero.
-        const auto first = static_cast<std::size_t>(row[2]);
-        const std::int64_t before = is_second[first] ? 1 : 0, offset = row[0] - before * g.offset_step;
+        const auto first = static_cast<std::size_t>(row[kTapFirst]);
+        const std::int64_t before = is_second[first] ? 1 : 0, offset = row[kTapOffset] - before * g.offset_step;
         plan->low = std::min(plan->low, offset);
-        row[0] = static_cast<std::int32_t>(offset);
-        row[1] = static_cast<std::int32_t>((row[1] + before + 1) / 2);
-        row[2] = tap_of[first];
-        plan->max_count = std::max(plan->max_count, row[1]);
+        row[kTapOffset] = static_cast<std::int32_t>(offset);
+        row[kTapCount] = static_cast<std::int32_t>((row[kTapCount] + before + 1) / 2);
+        row[kTapFirst] = tap_of[first];
+        plan->max_count = std::max(plan->max_count, row[kTapCount]);
     }
     plan->elements = std::move(pairs);
     plan->step = 2 * g.offset_step;

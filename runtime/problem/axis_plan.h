@@ -7,12 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel_contract/table_columns.h"
 #include "problem/geometry.h"
 
 namespace convtranspose {
-
-// The table of taps has so many columns (generators/conv_transpose.h).
-constexpr std::int64_t kTapColumns = 4;
 
 // A class of taps is a range of packed kernel elements, first .. first + count - 1. Several residues may have the same class.
 struct TapClass {
@@ -29,7 +27,7 @@ struct ResidueRun {
 struct AxisPlan {
     AxisGeometry geometry;
     std::int64_t residues = 0; // the number that kernels compute; at most this many have outputs
-    // The table has rows of kTapColumns numbers: offset, count, first packed kernel element, class. It omits taps that no
+    // The table has rows of TapColumn (kernel_contract/table_columns.h). It omits taps that no
     // output position meets inside x, so offset lies between -q_extent() and geometry.in. A row without taps may serve many
     // residues.
     std::vector<std::int32_t> table;
@@ -60,7 +58,7 @@ struct AxisPlan {
         for (const ResidueRun &run : runs) {
             for (std::int64_t i = 0; run.has_taps && i < run.count; i++) {
                 const std::int32_t *const row = table.data() + kTapColumns * (run.row + i);
-                if (row[1]) f(run, run.first + i, row);
+                if (row[kTapCount]) f(run, run.first + i, row);
             }
         }
     }

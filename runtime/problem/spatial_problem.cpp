@@ -11,7 +11,7 @@ bool SpatialProblem::reads_outside(std::size_t axis) const {
     if (a.low < 0) return true;
     bool leaves = false;
     a.for_each_with_taps([&](const ResidueRun &run, std::int64_t, const std::int32_t *row) {
-        leaves = leaves || run.q_extent - 1 + row[0] + (row[1] - 1) * a.step >= a.geometry.in;
+        leaves = leaves || run.q_extent - 1 + row[kTapOffset] + (row[kTapCount] - 1) * a.step >= a.geometry.in;
     });
     return leaves;
 }

@@ -5,6 +5,7 @@
 #include "base/division.h"
 #include "base/shape.h"
 #include "cost/cost_profile.h"
+#include "kernel_contract/fetching.h"
 #include "kernels/packed_weights.h"
 
 namespace convtranspose {
@@ -14,12 +15,6 @@ namespace {
 
 // Bytes of weights that stay in a second-level cache of 2 MiB. Larger weights are read no more often than they must, on any CPU.
 constexpr double kNearWeights = 0.8 * (2 << 20);
-
-// Returns whether the variant prefetches the next channels of x, as the schedule of the wide family decides.
-bool fetches_x_ahead(const Variant &v) {
-    constexpr int kVectors = 3;
-    return v.isa == Isa::kAvx512 && v.tile_q == kVectors * v.lanes;
-}
 
 double taps_of_all_axes(const SpatialProblem &p) { return p.plan[0].taps * p.plan[1].taps * p.plan[2].taps; }
 
@@ -45,9 +40,9 @@ bool prefers_in_place(const Variant &v, const SpatialProblem &p) {
     const Geometry &g = p.geometry;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(g.dtype));
     const auto x_bytes = static_cast<double>(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
-    const std::int64_t most = fetches_x_ahead(v)           ? m.tiles_in_place
-                              : x_bytes < m.in_place_bytes ? m.near_tiles_in_place
-                                                           : 0;
+    const std::int64_t most = fetches_x_ahead(has_masked_stores(v.isa), v.tile_q, v.lanes) ? m.tiles_in_place
+                              : x_bytes < m.in_place_bytes                                 ? m.near_tiles_in_place
+                                                                                           : 0;
     return parts_of(p.oc(), v.tile_oc) <= static_cast<double>(most);
 }
 
@@ -62,7 +57,8 @@ bool forces_in_place(const Variant &v, const SpatialProblem &p) {
 
 bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
     if (block_of(v) > 1) {
-        const int loaded = block_of(v) * (kByElement ? 2 : blocks_at_once(v)); // input channels a load
+        const int loaded =
+            block_of(v) * (multiplies_by_element(v.isa) ? 2 : blocks_at_once(v)); // input channels a load
         const bool as_it_is =
             v.arithmetic == Arithmetic::kBf16 || (v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX);
         return as_it_is && reads_blocks_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST &&

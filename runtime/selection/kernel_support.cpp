@@ -41,7 +41,7 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
         const AxisPlan &plan = p.plan[i];
         if (a.out && a.out != plan.geometry.out) return {kOuts[i], a.out, plan.geometry.out};
         for (std::int64_t r = 0; a.count && r < plan.rows(); r++) {
-            const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + 1)];
+            const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + kTapCount)];
             if (count != a.count) return {kCounts[i], a.count, count};
         }
         if (!a.table) continue;

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "cpu/passes/amx_tiles.h"
+#include "kernel_contract/kernel_traits.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -9,7 +10,7 @@ using namespace Halide;
 
 namespace {
 
-constexpr int kMost = 16; // rows, columns and steps of a tile register
+constexpr int kMost = blocks_at_once(Family::kMatrix); // rows, columns and steps of a tile register
 
 // The variables of the loops that one matrix instruction replaces.
 AmxLoops instruction_loops() { return {"amx_bytes", "amx_depth", "amx_columns", "amx_rows"}; }
@@ -119,7 +120,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile & /*tile*/, Store 
 
 } // namespace
 
-const ScheduleFamily kMatrix = {
-    "matrix", Outside::kNeverReads, TapOrder::kPerResidue, false, false, schedule_matrix, kMost, true, make_passes};
+const ScheduleFamily kMatrix = {"matrix", Family::kMatrix, Outside::kNeverReads, TapOrder::kPerResidue, schedule_matrix,
+                                true,     make_passes};
 
 } // namespace convtranspose

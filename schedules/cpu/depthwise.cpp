@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel_contract/kernel_traits.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -24,9 +25,7 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
         return;
     }
     Var go("go"), gi("gi"), gb("gb"), qo("qo"), qi("qi");
-    // The last tile of groups is stored in part, or, where that would be slow, overlaps the one before it. The tile of one position
-    // is for any number of groups.
-    const bool overlaps = !tile.masked_stores && tile.q > 1;
+    const bool overlaps = overlaps_groups(tile.masked_stores, tile.q); // else the last tile of groups is stored in part
     y.split(c.g, go, gi, tile.oc * tile.lanes, overlaps ? TailStrategy::ShiftInwards : TailStrategy::GuardWithIf)
         .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
         .reorder({gi, qi, c.oc, go, w.r, qo, h.q, h.r, d.q, d.r, c.n})
@@ -53,7 +52,7 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
 
 } // namespace
 
-const ScheduleFamily kDepthwise = {"depthwise", Outside::kNeverReads, TapOrder::kPerResidue, true,
-                                   false,       schedule_depthwise};
+const ScheduleFamily kDepthwise = {"depthwise", Family::kDepthwise, Outside::kNeverReads, TapOrder::kPerResidue,
+                                   schedule_depthwise};
 
 } // namespace convtranspose

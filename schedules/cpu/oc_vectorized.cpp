@@ -6,6 +6,7 @@
 #include "cpu/passes/prefetch.h"
 #include "cpu/passes/row_base_pointers.h"
 #include "cpu/passes/skip_padding.h"
+#include "kernel_contract/fetching.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -129,31 +130,25 @@ void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
     unroll_reduction(k, tile.loops, sum.update());
 }
 
-// Thresholds of the passes below, in positions of a tile unless they say otherwise. Where each pass gains and where it loses time
-// is in docs/measurements/2026-11-26-schedules.md.
-constexpr int kMostInterleaved = 10;       // more would have distances reloaded from the stack for each tap
-constexpr int kLeastFetching = 6;          // fewer would fetch about as often as they multiply,
-constexpr int kManyVectors = 4;            // unless they have this many vectors
-constexpr int kBytesAhead = 2048;          // of w
-constexpr int kStepsAhead = 8;             // of x
-constexpr int kLeastByPointers = 16;       // sums of a tile; LLVM does as well with fewer
-constexpr int kMostOfPointer = 8;          // positions that share a pointer
-constexpr int kLeastTwo = 4, kMostTwo = 8; // tiles of which two positions at either end are left out, of others one
-// The least steps of a reduction that fetch lines of y, with vectors of a cache line and with shorter ones; the estimates of
-// runtime/cost/cost_channels.cpp have these too.
-constexpr int kStepsOfLines = 64, kSteps = 96;
+// Thresholds of the passes below, in positions of a tile unless they say otherwise; kernel_contract/fetching.h has those that
+// estimates of cost go by. Where each pass gains and where it loses time is in docs/measurements/2026-11-26-schedules.md.
+constexpr int kMostInterleaved = 10; // more would have distances reloaded from the stack for each tap
+constexpr int kManyVectors = 4;      // tiles of so many vectors fetch ahead from two positions on
+constexpr int kBytesAhead = 2048;    // of w
+constexpr int kStepsAhead = 8;       // of x
+constexpr int kLeastByPointers = 16; // sums of a tile; LLVM does as well with fewer
+constexpr int kMostOfPointer = 8;    // positions that share a pointer
 
 std::unique_ptr<Prefetch> make_prefetch(const ConvTranspose &c, const Tile &tile, Store store,
                                         const InputNames &inputs) {
     constexpr int kImagesOfX = 5; // dimension
-    const int bytes = c.sum.types()[0].bytes();
+    const int bytes = vector_bytes(c, tile);
     const bool x_apart = store == Store::kPlanar && tile.qh == 1; // steps of x do not share cache lines
     auto prefetch = std::make_unique<Prefetch>(Prefetch::Names{c.sum.name(), inputs.x, inputs.w},
                                                Prefetch::Ahead{kBytesAhead, x_apart ? kStepsAhead : 0},
-                                               second_level_cache(tile, bytes));
+                                               counted_second_level_cache(bytes));
     if (store == Store::kChannels) {
-        prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1,
-                               has_lines_as_vectors(tile, bytes) ? kStepsOfLines : kSteps);
+        prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1, least_steps_fetching_y(bytes));
     }
     if (!tile.loops.x_stays) {
         prefetch->fetch_next_weights(c.oo.name());
@@ -172,15 +167,14 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
     if (store == Store::kChannels && vectors > 1 && positions <= kMostInterleaved) {
         passes.push_back(std::make_unique<InterleavePositions>(c.sum.name(), vectors));
     }
-    if (positions >= kLeastFetching || (vectors >= kManyVectors && positions > 1)) {
+    if (positions >= kLeastFetchingPositions || (vectors >= kManyVectors && positions > 1)) {
         auto prefetch = make_prefetch(c, tile, store, inputs);
         for_far_images = prefetch->loops_for_far_images();
         passes.push_back(std::move(prefetch));
     }
     if (tile.q > 1 && tile.loops.unrolled_axes == 0 && tile.loops.unrolled_ic == 1) {
-        const int most = tile.q >= kLeastTwo && tile.q <= kMostTwo ? 2 : 1;
-        passes.push_back(
-            std::make_unique<SkipPadding>(c.sum.name(), inputs.x, tile.oc, tile.q, most, std::move(for_far_images)));
+        passes.push_back(std::make_unique<SkipPadding>(c.sum.name(), inputs.x, tile.oc, tile.q, most_left_out(tile.q),
+                                                       std::move(for_far_images)));
     }
     const bool in_rows = tile.qh == 1 ? positions * vectors >= kLeastByPointers : positions > kMostInterleaved;
     if (store == Store::kChannels && (in_rows || vectors == 1)) {
@@ -193,6 +187,6 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
 } // namespace
 
 const ScheduleFamily kChannels = {
-    "channels", Outside::kNeverReads, TapOrder::kPerResidue, false, false, schedule_channels, 1, false, make_passes};
+    "channels", Family::kChannels, Outside::kNeverReads, TapOrder::kPerResidue, schedule_channels, false, make_passes};
 
 } // namespace convtranspose

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "cpu/passes/prefetch.h"
+#include "kernel_contract/fetching.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -99,22 +100,20 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
 // Tiles of three vectors that may read x in place fetch it ahead; narrower ones and other strides gain nothing.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store, const InputNames &inputs) {
-    // The first is in fetches_x_ahead() of runtime/selection/input_access.cpp too.
-    constexpr int kVectors = 3, kStepsAhead = 16;
+    constexpr int kStepsAhead = 16;
     LoweringPasses passes;
-    const bool in_place = tile.masked_stores && store == Store::kPlanar && c.stride[0] == 1 && tile.qh == 1 &&
-                          tile.q == kVectors * tile.lanes;
-    if (tile.x86_64 && in_place) {
+    const bool in_place = store == Store::kPlanar && c.stride[0] == 1 && tile.qh == 1;
+    if (tile.x86_64 && in_place && fetches_x_ahead(tile.masked_stores, tile.q, tile.lanes)) {
         passes.push_back(std::make_unique<Prefetch>(Prefetch::Names{c.sum.name(), inputs.x, inputs.w},
                                                     Prefetch::Ahead{0, kStepsAhead},
-                                                    second_level_cache(tile, c.sum.types()[0].bytes())));
+                                                    counted_second_level_cache(vector_bytes(c, tile))));
     }
     return passes;
 }
 
 } // namespace
 
-const ScheduleFamily kWide = {"wide", Outside::kNeverReads, TapOrder::kPerResidue, false, true, schedule_wide, 1,
-                              false,  make_passes};
+const ScheduleFamily kWide = {"wide",        Family::kWide, Outside::kNeverReads, TapOrder::kPerResidue,
+                              schedule_wide, false,         make_passes};
 
 } // namespace convtranspose

@@ -95,6 +95,6 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
 
 } // namespace
 
-const ScheduleFamily kFew = {"few", Outside::kNeverReads, TapOrder::kShared, false, true, schedule_few};
+const ScheduleFamily kFew = {"few", Family::kFew, Outside::kNeverReads, TapOrder::kShared, schedule_few};
 
 } // namespace convtranspose

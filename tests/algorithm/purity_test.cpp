@@ -11,6 +11,7 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
+#include "kernel_contract/kernel_traits.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -32,7 +33,7 @@ struct Built {
 };
 
 Built build(int oc_tile, int stride_w, int stride_h, const ScheduleFamily &family) {
-    const bool matrices = family.blocks_at_once > 1; // of blocks of two channels
+    const bool matrices = blocks_at_once(family.family) > 1; // of blocks of two channels
     const int first = matrices ? 1 : 0;
     const Halide::Type type = matrices ? Halide::BFloat(16) : Halide::Float(32);
     Built b;
@@ -62,7 +63,7 @@ Built build(int oc_tile, int stride_w, int stride_h, const ScheduleFamily &famil
         axis.shared_first = 0;
         axis.shared_count = 1;
     }
-    in.ic_extent = b.x.dim(first + 3).extent() / family.blocks_at_once * family.blocks_at_once;
+    in.ic_extent = b.x.dim(first + 3).extent() / blocks_at_once(family.family) * blocks_at_once(family.family);
     in.oc_tile = oc_tile;
     in.numerics.sum = in.numerics.y = Halide::Float(32);
     b.c = conv_transpose(in);

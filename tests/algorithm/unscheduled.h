@@ -8,10 +8,10 @@ namespace convtranspose {
 
 inline void leave_unscheduled(const ConvTranspose &, const Tile &, Store) {}
 
-inline const ScheduleFamily kUnscheduled = {"unscheduled", Outside::kSkipped, TapOrder::kPerResidue, false,
-                                            false,         leave_unscheduled};
-inline const ScheduleFamily kUnscheduledShared = {
-    "unscheduledshared", Outside::kNeverReads, TapOrder::kShared, false, true, leave_unscheduled};
+inline const ScheduleFamily kUnscheduled = {"unscheduled", Family::kReference, Outside::kSkipped, TapOrder::kPerResidue,
+                                            leave_unscheduled};
+inline const ScheduleFamily kUnscheduledShared = {"unscheduledshared", Family::kFew, Outside::kNeverReads,
+                                                  TapOrder::kShared, leave_unscheduled};
 
 } // namespace convtranspose
 

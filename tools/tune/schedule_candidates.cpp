@@ -68,7 +68,7 @@ std::string text_of(const AxisPlan &axis) {
 // The number of taps that every residue has, or 0 if they differ.
 std::int32_t count_of(const AxisPlan &axis) {
     for (std::size_t r = 0; r < static_cast<std::size_t>(axis.residues); r++) {
-        if (axis.table[r * kTapColumns + 1] != axis.max_count) return 0;
+        if (axis.table[r * kTapColumns + kTapCount] != axis.max_count) return 0;
     }
     return axis.max_count;
 }
@@ -270,10 +270,8 @@ class Space {
         v.stride_w = c.stride_w;
         v.stride_h = c.stride_h;
         const bool oc_in_vectors = c.family == Family::kChannels;
-        const bool q_in_vectors =
-            c.family == Family::kWide || c.family == Family::kFew || (c.family == Family::kDepthwise && planar_);
         v.tile_oc = c.oc * (oc_in_vectors ? lanes_ : 1);
-        v.tile_q = c.q * (q_in_vectors ? lanes_ : 1);
+        v.tile_q = c.q * (has_vectors_along_w(v) ? lanes_ : 1);
         v.tile_qh = c.qh;
         v.lanes = lanes_;
 

@@ -95,19 +95,20 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
         of_residues.emplace_back();
         for (int k = 0; residue.count <= kMostTaps && k < kProducts[residue.count].count; k++) {
             const std::int32_t *const entry = kProducts[residue.count].entries[k];
-            of_residues.back().push_back({static_cast<std::int32_t>(taps.offset) + entry[0], entry[1], entry[2]});
+            of_residues.back().push_back(
+                {static_cast<std::int32_t>(taps.offset) + entry[kStart], entry[kDistance], entry[kSecond]});
         }
         all.insert(all.end(), of_residues.back().begin(), of_residues.back().end());
     }
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
-    axis.first = all.empty() ? 0 : all.front()[0];
+    axis.first = all.empty() ? 0 : all.front()[kStart];
     axis.entries.clear();
     axis.text.clear();
     for (const Entry &entry : all) {
-        const std::int32_t start = entry[0] - axis.first;
-        axis.entries.insert(axis.entries.end(), {start, entry[1], entry[2]});
-        axis.text += entry[1] == 0 ? 'X' : entry[1] == 2 ? 'E' : entry[2] < 0 ? 'D' : 'S';
+        const std::int32_t start = entry[kStart] - axis.first;
+        axis.entries.insert(axis.entries.end(), {start, entry[kDistance], entry[kSecond]});
+        axis.text += entry[kDistance] == 0 ? 'X' : entry[kDistance] == 2 ? 'E' : entry[kSecond] < 0 ? 'D' : 'S';
         axis.text += std::to_string(start);
     }
     for (std::size_t r = 0; r < of_residues.size(); r++) {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "kernel_contract/table_columns.h"
 #include "kernels/variant.h"
 
 namespace convtranspose {
@@ -40,9 +41,6 @@ class Winograd : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // The columns are start, distance and second (generators/winograd_input_generator.cpp).
-    static constexpr std::int32_t kEntryColumns = 3;
-
     struct Residue {
         std::int64_t kernel_begin = 0;    // element of its first tap; it names the residue whatever the pads are
         int count = 0;                    // number of taps; 0: the axis does not exist
@@ -50,7 +48,7 @@ class Winograd : public AlgorithmPlan {
         std::int64_t positions = 1;       // number of positions of y
     };
     struct Axis {
-        // These are rows of kEntryColumns: the parts of x that products of all residues take, in order. text says the same, for
+        // These are rows of EntryColumn (kernel_contract/table_columns.h): the parts of x that products of all residues take, in order. text says the same, for
         // kernels that have them built in.
         std::vector<std::int32_t> entries = {0, 0, 0};
         std::string text = "none";

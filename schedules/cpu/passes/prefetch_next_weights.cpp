@@ -5,6 +5,7 @@
 
 #include "cpu/passes/address.h"
 #include "cpu/passes/lowered_names.h"
+#include "kernel_contract/fetching.h"
 
 namespace convtranspose {
 
@@ -20,9 +21,8 @@ Expr variable(const For *loop) { return Variable::make(Int(32), loop->name); }
 PrefetchNextWeights::PrefetchNextWeights(const Expr &at, const std::vector<const For *> &loops,
                                          const std::string &output_tiles, int second_level_cache_bytes)
     : pass_(0) {
-    // A group's weights are far if they do not stay in that cache beside x and y. If a tile's take most of the cache, they and what
-    // is fetched push each other out.
-    const int far_bytes = second_level_cache_bytes / 2 * 3, most_of_tile = second_level_cache_bytes / 2;
+    const int far_bytes = least_far_weights(second_level_cache_bytes),
+              most_of_tile = most_weights_of_tile(second_level_cache_bytes);
     const auto has_own = [&](std::size_t loop) { return expr_uses_var(at, loops[loop]->name); };
     // From the innermost loop outwards: those within a tile of weights, those over its positions, those over tiles of weights.
     std::size_t loop = loops.size();

@@ -1,0 +1,57 @@
+// The kinds of kernels that there are, in the words that generators, schedules and the runtime share.
+#ifndef CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TYPES_H_
+#define CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TYPES_H_
+
+namespace convtranspose {
+
+enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kAmx, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
+
+inline constexpr Isa kIsas[] = {Isa::kAmx,    Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2,
+                                Isa::kX86_64, Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon,
+                                Isa::kNeon32, Isa::kWasmSimd128}; // best first
+
+// The families of schedules (schedules/schedule.h).
+enum class Family { kReference, kChannels, kMatrix, kWide, kFew, kDepthwise };
+
+// The dimension along which the caller's y (and, if depthwise, x) is dense.
+enum class Store {
+    kChannels, // oc; g if depthwise
+    kPlanar,   // ow
+};
+
+// The operands of a product.
+enum class Arithmetic {
+    kFloat, // the type of the sums
+    kHalf,  // f16, and so are the sums: twice as many in a vector of a CPU that computes with them, and far less exact
+    kBf16,  // both bf16, summed in f32: tdpbf16ps multiplies two neighbouring input channels at a time
+    kInt8, // 8-bit x (byte_x_is_signed()), s8 w, four neighbouring input channels at a time, as vpdpbusd (u8 x) and sdot (s8 x)
+    // multiply. x has its zero point in it; the share of a sum that is due to it depends on the taps alone, and is taken
+    // off the bias.
+    kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
+};
+
+constexpr bool is_float(Arithmetic a) {
+    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;
+}
+
+// The dimensions of x and of its copy that are dense. Channels are in two dimensions, of which the inner one, c0, has all channels
+// of a group, or a block of neighbours, or one.
+enum class CopyOrder {
+    kPlanar,     // w of x; of the copy w, and c0 within it
+    kChannels,   // c0 of both
+    kTransposed, // channels of x; of the copy c0, then w
+    kTiles,      // c1 of x, w of the copy, with kCopyTile or more of either; one channel in c0
+    kToChannels, // w of x, c0 of the copy (blocks of channels only)
+};
+
+inline constexpr int kCopyTile = 8;
+
+// The activations that follow a convolution.
+enum class PostKernel { kClip, kLeakyRelu, kSigmoid, kTanh };
+
+// The kinds of GPU kernels: tiles in shared memory, few output channels, one output a thread, and the step that follows them.
+enum class DeviceFamily { kTiled, kFew, kEach, kCombine };
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TYPES_H_
