@@ -2,6 +2,7 @@
 """Draws results.json of compare.py again: plots.py RESULTS.json OUT_DIR"""
 import json
 import pathlib
+import re
 import sys
 import textwrap
 
@@ -73,6 +74,11 @@ def ratios(results, threads, file):
     _save(figure, results, file)
 
 
+def _family(row):
+    """The family of the kernel that ran, which its name begins with (docs/kernel-names.md); all of the name of an algorithm."""
+    return re.split(r"_(?:b?f16|f32|f64|[hb]16|i8|i16)_", row["convtranspose"]["variant"])[0]
+
+
 def roofline(results, measured, file):
     rows = [row for row in rows_of(results, measured["threads"]) if "flops_per_byte" in row]
     if not rows:
@@ -85,9 +91,9 @@ def roofline(results, measured, file):
     axes.plot([left, ridge, right], [left * bandwidth, peak, peak], color="black", linewidth=1)
     axes.text(left * 1.1, peak, f"multiply-add peak {peak:.0f} GFLOP/s", va="center", fontsize=8)
     axes.text(left * 1.8, left * 1.2 * bandwidth, f"copy {bandwidth:.1f} GB/s", fontsize=8)
-    families = sorted({row["convtranspose"]["variant"].split("_")[0] for row in rows})
+    families = sorted({_family(row) for row in rows})
     for family in families:
-        of = [row for row in rows if row["convtranspose"]["variant"].split("_")[0] == family]
+        of = [row for row in rows if _family(row) == family]
         axes.plot([row["flops_per_byte"] for row in of], [row["convtranspose"]["gflops"] for row in of], linestyle="none",
                   marker="o", markersize=4 if len(rows) <= FEW else 2, label=family)
     axes.set_xscale("log", base=2)

@@ -89,9 +89,9 @@ class AutoGenerator : public Generator<AutoGenerator> {
         factors.set_estimates({{0, oc}, {0, 2}, {0, group}});
         Region result = {{0, oc}};
         for (int a = 0; a < 3; a++) {
-            const auto residues = static_cast<int>(taps_[a].table.size());
-            result.push_back({0, (y_extents[a] + residues - 1) / residues});
-            result.push_back({0, residues});
+            const auto phases = static_cast<int>(taps_[a].table.size());
+            result.push_back({0, (y_extents[a] + phases - 1) / phases});
+            result.push_back({0, phases});
         }
         result.push_back({0, group});
         result.push_back({0, batch});

@@ -73,14 +73,14 @@ BuiltInTaps read_built_in_taps(const std::string &axis, const std::string &table
         fail(axis, "\"" + table + "\" is not STEP/OFFSET:COUNT:FIRST,...");
     }
     if (stride > 0 && static_cast<int>(a.table.size()) != stride) {
-        fail(axis, "a table of " + std::to_string(a.table.size()) + " residues, of " + std::to_string(stride));
+        fail(axis, "a table of " + std::to_string(a.table.size()) + " phases, of " + std::to_string(stride));
     }
     if (a.step < 1) {
         fail(axis, "a step of " + std::to_string(a.step));
     }
     for (const auto &row : a.table) {
         if (count && row[kTapCount] != count) {
-            fail(axis, "a residue of " + std::to_string(row[kTapCount]) + " taps, of " + std::to_string(count));
+            fail(axis, "a phase of " + std::to_string(row[kTapCount]) + " taps, of " + std::to_string(count));
         }
     }
     const auto same = [&](const auto &row) { return row[kTapCount] == a.table[0][kTapCount]; };

@@ -13,15 +13,15 @@ namespace convtranspose {
 // The taps of an axis. Nothing is built in if there is neither a table nor a count.
 struct BuiltInTaps {
     int step = 0;                                    // with a table: between the input positions of consecutive taps
-    std::vector<std::array<int, kTapColumns>> table; // a row for each residue
-    int count = 0;                                   // of taps: every residue has as many; 0: they may differ
+    std::vector<std::array<int, kTapColumns>> table; // a row for each phase
+    int count = 0;                                   // of taps: every phase has as many; 0: they may differ
 
     int kernel() const; // with a table: extent of the packed weights
     bool knows_counts() const { return count > 0 || !table.empty(); }
 };
 
-// table: "STEP/OFFSET:COUNT:FIRST,..." with a row for each of `stride` residues, or empty. If the stride is not built in, y has a
-// whole number of positions of each of the residues, so that all calls are for all of them. count: as above. Ends with a message
+// table: "STEP/OFFSET:COUNT:FIRST,..." with a row for each of `stride` phases, or empty. If the stride is not built in, y has a
+// whole number of positions of each of the phases, so that all calls are for all of them. count: as above. Ends with a message
 // that names `axis` if they make no sense.
 BuiltInTaps read_built_in_taps(const std::string &axis, const std::string &table, int count, int stride);
 

@@ -29,7 +29,7 @@ class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator> {
     // Likewise, along w of elements, along h and d of rows of kernel elements.
     Input<int32_t> kernel_step_w{"kernel_step_w"}, kernel_step_h{"kernel_step_h"}, kernel_step_d{"kernel_step_d"};
     Input<int32_t> max_count_w{"max_count_w"}, max_count_h{"max_count_h"}, max_count_d{"max_count_d"};
-    Output<Buffer<void, 6>> y{"y"}; // (element, residue of w, qw, oh, od, n); residues apart: where y has gaps
+    Output<Buffer<void, 6>> y{"y"}; // (element, phase of w, qw, oh, od, n); phases apart: where y has gaps
 
     void configure() {
         columns.set_type(sum_type(y_type));

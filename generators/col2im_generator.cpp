@@ -23,7 +23,7 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
     // (iw, ih, id, kw, kh, kd, oc, n), the type of the sums; along iw there is a vector of anything at either end.
     Input<Buffer<void, 8>> columns{"columns"};
     Input<Buffer<void, 1>> bias{"bias"};        // the same type
-    Input<Buffer<int32_t, 2>> taps_w{"taps_w"}; // (residue of w, TapColumn); taps may read outside of the columns
+    Input<Buffer<int32_t, 2>> taps_w{"taps_w"}; // (phase of w, TapColumn); taps may read outside of the columns
     Input<Buffer<int32_t, 2>> taps_h{"taps_h"}, taps_d{"taps_d"};        // (oh or od, TapColumn); these do not
     Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"}; // of positions, from one tap to the next
     Input<int32_t> kernel_step_w{"kernel_step_w"}, kernel_step_h{"kernel_step_h"}, kernel_step_d{"kernel_step_d"};
@@ -81,18 +81,18 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
             columns.dim(d).set_min(0);
         }
         Func out = y;
-        Var outer("outer"), inner("inner"), residue("residue");
+        Var outer("outer"), inner("inner"), ow_phase("phase");
         if (stride_w) {
-            // The residues are interleaved on the stack, so that the end of a row is stored in one go too.
+            // The phases are interleaved on the stack, so that the end of a row is stored in one go too.
             out.split(ow, outer, inner, lanes * stride_w, TailStrategy::GuardWithIf)
                 .reorder({inner, outer, oh, od, oc, n})
                 .vectorize(inner, lanes);
             row.compute_at(out, outer)
                 .bound_extent(ow, lanes * stride_w)
                 .align_bounds(ow, lanes * stride_w)
-                .split(ow, inner, residue, stride_w)
+                .split(ow, inner, ow_phase, stride_w)
                 .vectorize(inner)
-                .unroll(residue);
+                .unroll(ow_phase);
         } else {
             out.split(qw, outer, inner, lanes, TailStrategy::GuardWithIf)
                 .reorder({inner, outer, rw, oh, od, oc, n})

@@ -28,21 +28,21 @@ struct Read {
 
 Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared) {
     const Expr offset = axis.taps(v.r, kTapOffset);
-    const bool by_offset = axis.order == TapOrder::kByOffset;
-    const Expr position = by_offset ? v.q + axis.first_offset + tap
-                          : shared  ? v.q + axis.shared_first + tap
-                                    : v.q + offset + tap * axis.step;
-    const Expr t = by_offset ? (axis.first_offset + tap - offset) / axis.step
-                   : shared  ? axis.shared_first + tap - offset
-                             : tap;
+    const bool tap_offset_order = axis.order == TapOrder::kTapOffset;
+    const Expr position = tap_offset_order ? v.q + axis.first_offset + tap
+                          : shared         ? v.q + axis.shared_first + tap
+                                           : v.q + offset + tap * axis.step;
+    const Expr t = tap_offset_order ? (axis.first_offset + tap - offset) / axis.step
+                   : shared         ? axis.shared_first + tap - offset
+                                    : tap;
     return {position, unsafe_promise_clamped(axis.taps(v.r, kTapFirst) + t, 0, axis.kernel - 1)};
 }
 
-// Leaves out the steps of a reduction over an axis that are no tap of the residue, or one that another update takes, or, where so
+// Leaves out the steps of a reduction over an axis that are no tap of the phase, or one that another update takes, or, where so
 // asked, one outside of x.
 void restrict_to_taps(const Axis &axis, const AxisVars &v, const RVar &tap, bool shared, RDom *k) {
-    if (axis.order == TapOrder::kByOffset) {
-        const Expr beyond = axis.first_offset + tap - axis.taps(v.r, kTapOffset); // the first tap of the residue
+    if (axis.order == TapOrder::kTapOffset) {
+        const Expr beyond = axis.first_offset + tap - axis.taps(v.r, kTapOffset); // the first tap of the phase
         k->where(beyond >= 0);
         k->where(beyond < axis.taps(v.r, kTapCount) * axis.step);
         k->where(beyond % axis.step == 0);
@@ -66,7 +66,7 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
                 const std::array<bool, 3> &shared) {
     const auto extent = [&](int a) {
         const Axis &axis = in.axes[a];
-        return shared[a] ? axis.shared_count : axis.order == TapOrder::kByOffset ? axis.offsets : axis.max_count;
+        return shared[a] ? axis.shared_count : axis.order == TapOrder::kTapOffset ? axis.offsets : axis.max_count;
     };
     const bool blocked = c.block > 1;
     Region domain;
@@ -159,10 +159,10 @@ Dimensions name_dimensions(const ConvTransposeInputs &in, ConvTranspose *c) {
 }
 
 // The bias at a position, of the sum or of y.
-Expr bias_at(const ConvTransposeInputs &in, const Var &g, const Expr &oc, const std::array<Expr, 3> &residue) {
+Expr bias_at(const ConvTransposeInputs &in, const Var &g, const Expr &oc, const std::array<Expr, 3> &phase) {
     std::vector<Expr> at = {oc, g};
     for (int a = 0; a < 3 && !is_float(in.numerics.arithmetic); a++) {
-        at.push_back(unsafe_promise_clamped(in.axes[a].taps(residue[a], kTapClass), 0, in.classes[a] - 1));
+        at.push_back(unsafe_promise_clamped(in.axes[a].taps(phase[a], kTapClass), 0, in.classes[a] - 1));
     }
     return in.numerics.widen(in.bias(at));
 }
@@ -198,9 +198,9 @@ ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     c.oc_tile = in.oc_tile;
     c.block = in.block;
     const Dimensions dimensions = name_dimensions(in, &c);
-    const std::array<Expr, 3> residues = {c.axes[0].r, c.axes[1].r, c.axes[2].r};
+    const std::array<Expr, 3> phases = {c.axes[0].r, c.axes[1].r, c.axes[2].r};
     c.sum(dimensions.sum) =
-        in.bias_last ? cast(in.numerics.sum, 0) : bias_at(in, c.g, c.oo * in.oc_tile + c.oi, residues);
+        in.bias_last ? cast(in.numerics.sum, 0) : bias_at(in, c.g, c.oo * in.oc_tile + c.oi, phases);
     // Over shared taps of both axes, then of one, then of none.
     const bool shares_w = in.axes[0].order == TapOrder::kShared, shares_h = in.axes[1].order == TapOrder::kShared;
     for (const bool h : {true, false}) {

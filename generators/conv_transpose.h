@@ -1,10 +1,10 @@
 // The algorithm of transposed convolution, once, for every layout, rank up to 3, type and target. It makes no scheduling
 // call; schedules/ holds those.
 //
-// Per spatial axis, an output position o = stride*q + r of residue r meets a few kernel elements, its taps, and tap t of
-// residue r reads input position q + offset(r) + t*step (runtime/problem/geometry.h derives this). So with
+// Per spatial axis, an output position o = stride*q + r of phase r meets a few kernel elements, its taps, and tap t of
+// phase r reads input position q + offset(r) + t*step (runtime/problem/geometry.h derives this). So with
 //   first(r), count(r), offset(r)   the table of the axis's taps, and
-//   packed weights whose kernel axis lists the taps of residue 0, then those of residue 1, ...
+//   packed weights whose kernel axis lists the taps of phase 0, then those of phase 1, ...
 // the operator is, per axis w and alike for h and d,
 //   y(oc, stride*q + r) = finish(bias(oc) + sum over ic, t < count(r):  x(q + offset(r) + t*step, ic) * w(oc, ic, first(r) + t))
 // No kernel is flipped, nothing is inserted between the elements of x, and no multiply is done that the definition does
@@ -26,26 +26,26 @@ namespace convtranspose {
 // caller promises that x holds every position that a tap reads, zeros included, which is the same wherever w is finite.
 enum class Outside { kSkipped, kNeverReads };
 
-// How the sum runs over the taps of an axis. kPerResidue: tap 0, 1, ... of each residue. kShared (needs step = 1): first over
-// the input offsets that every residue has a tap for, so that one load of x serves all residues, then over the taps that
-// are left; of two axes, one load serves all residues of those that it is shared on. kByOffset: over all input offsets, each
-// with the residues that have a tap for it, which is for residues and offsets that are constants. Either way a term enters a
+// How the sum runs over the taps of an axis. kPerPhase: tap 0, 1, ... of each phase. kShared (needs step = 1): first over
+// the input offsets that every phase has a tap for, so that one load of x serves all phases, then over the taps that
+// are left; of two axes, one load serves all phases of those that it is shared on. kTapOffset: over all input offsets, each
+// with the phases that have a tap for it, which is for phases and offsets that are constants. Either way a term enters a
 // sum only if the definition has it.
-enum class TapOrder { kPerResidue, kShared, kByOffset };
+enum class TapOrder { kPerPhase, kShared, kTapOffset };
 
 // One spatial axis. stride 0: known at run time only; y then has two dimensions for this axis, (q, r). Otherwise one, o.
 struct Axis {
-    Halide::Func taps;            // (residue, TapColumn), int32
+    Halide::Func taps;            // (phase, TapColumn), int32
     Halide::Expr step;            // between the input positions of consecutive taps
-    Halide::Expr max_count;       // of taps over the residues
+    Halide::Expr max_count;       // of taps over the phases
     Halide::Expr kernel;          // extent of the packed weights on this axis
     Halide::Expr x_min, x_extent; // of x on this axis
     Outside outside = Outside::kSkipped;
     int stride = 0;
-    TapOrder order = TapOrder::kPerResidue;
-    Halide::Expr shared_first, shared_count; // kShared: the offsets that every residue has a tap for
-    Halide::Expr first_offset, offsets;      // kByOffset: the least, and how many from there to the greatest
-    bool equal_counts = false;               // every residue has max_count taps
+    TapOrder order = TapOrder::kPerPhase;
+    Halide::Expr shared_first, shared_count; // kShared: the offsets that every phase has a tap for
+    Halide::Expr first_offset, offsets;      // kTapOffset: the least, and how many from there to the greatest
+    bool equal_counts = false;               // every phase has max_count taps
 };
 
 // With block > 1 input channels come in blocks of neighbours, block * ic + ib: an ib dimension stands in front of x and w.
@@ -59,7 +59,7 @@ struct ConvTransposeInputs {
     int block = 1;            // of input channels
     int oc_tile = 1;          // output channel oc of a group is packed as (oi, oo) = (oc % oc_tile, oc / oc_tile)
     bool bias_last = false;   // added to the sum, not what it starts from
-    // Rows of y are put together in two steps, first of the even and of the odd residues (ConvTranspose::half_row).
+    // Rows of y are put together in two steps, first of the even and of the odd phases (ConvTranspose::half_row).
     bool halves_rows = false;
     Numerics numerics;
 };
@@ -75,7 +75,7 @@ struct Update {
     Halide::RVar ib;             // within a block of input channels; only where there are blocks
     Halide::RVar ic, tw, th, td; // input channel (or block of them), tap per axis
     // The factors, each a function of all that it depends on; inlined, unless a schedule loads it before its use. (rw, tw and so
-    // on: residue and tap, of w, h, d.)
+    // on: phase and tap, of w, h, d.)
     Halide::Func x;                       // ([op_ib,] op_ic, qw, rw, tw, qh, rh, th, qd, rd, td, g, n)
     Halide::Func w;                       // ([op_ib,] oi, op_ic, rw, tw, rh, th, rd, td, oo, g)
     Halide::Var op_ib{"ib"}, op_ic{"ic"}; // their dimensions for ib and ic
@@ -90,7 +90,7 @@ struct ConvTranspose {
     // One; or four if the taps of w and h are shared: those that are on both axes, on h, on w, and the rest.
     std::vector<Update> updates;
     Halide::Func row{"row"}; // as y, for schedules that want a row whole before it is stored
-    // The even or odd residues of w of a row that has many: as y, with half_o in place of ow, and parity last.
+    // The even or odd phases of w of a row that has many: as y, with half_o in place of ow, and parity last.
     Halide::Func half_row{"half_row"};
     Halide::Var half_o{"half_o"}, parity{"parity"};
     Halide::Func y{"y"}; // (oc, w dimensions, h dimensions, d dimensions, g, n)

@@ -17,8 +17,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
   public:
     static constexpr const ScheduleFamily &family = CONVTRANSPOSE_FAMILY;
 
-    GeneratorParam<Store> store{
-        "store", Store::kChannels, {{"channels", Store::kChannels}, {"planar", Store::kPlanar}}};
+    GeneratorParam<OutputOrder> output_order{"output_order",
+                                             OutputOrder::kChannels,
+                                             {{"channels", OutputOrder::kChannels}, {"planar", OutputOrder::kPlanar}}};
     GeneratorParam<Arithmetic> arithmetic{"arithmetic",
                                           Arithmetic::kFloat,
                                           {{"float", Arithmetic::kFloat},
@@ -42,7 +43,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     GeneratorParam<std::string> table_w{"table_w", ""}, table_h{"table_h", ""}, table_d{"table_d", ""};
     // How such a kernel's loops run (schedule.h: Loops).
     GeneratorParam<int> unrolled_axes{"unrolled_axes", 0}, unrolled_ic{"unrolled_ic", 1};
-    GeneratorParam<bool> by_offset{"by_offset", false}, x_stays{"x_stays", false};
+    GeneratorParam<bool> tap_offset_order{"tap_offset_order", false}, x_stays{"x_stays", false};
 
     Input<Buffer<void, -1>> x{"x"};             // ([ib,] iw, ih, id, ic, g, n)
     Input<Buffer<void, -1>> w{"w"};             // ([ib,] oi, ic, tap w, tap h, tap d, oo, g)
@@ -51,7 +52,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     Input<Buffer<int32_t, 2>> taps_w{"taps_w"}, taps_h{"taps_h"}, taps_d{"taps_d"};
     Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"};
     Input<int32_t> max_count_w{"max_count_w"}, max_count_h{"max_count_h"}, max_count_d{"max_count_d"};
-    // TapOrder::kShared only: the offsets that every residue has a tap for.
+    // TapOrder::kShared only: the offsets that every phase has a tap for.
     Input<int32_t> shared_first_w{"shared_first_w"}, shared_count_w{"shared_count_w"};
     Input<int32_t> shared_first_h{"shared_first_h"}, shared_count_h{"shared_count_h"};
     Input<int32_t> y_zero_point{"y_zero_point"}; // integers only, as are the bounds
@@ -118,7 +119,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                    axis(taps_d, step_d, max_count_d, 2)};
         in.axes[0].stride = stride_w;
         in.axes[1].stride = stride_h;
-        in.axes[2].order = TapOrder::kPerResidue;
+        in.axes[2].order = TapOrder::kPerPhase;
         in.axes[0].shared_first = shared_first_w;
         in.axes[0].shared_count = shared_count_w;
         in.axes[1].shared_first = shared_first_h;
@@ -131,9 +132,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                        : ic > 0       ? Expr((ic + block() - 1) / block())
                                       : blocks / blocks_at_once(family.family) * blocks_at_once(family.family);
         in.bias_last = family.bias_last;
-        // LLVM interleaves four residues by two shuffles a vector, but eight by six unless they are halved, by three. Kernels by
+        // LLVM interleaves four phases by two shuffles a vector, but eight by six unless they are halved, by three. Kernels by
         // offset have little else to do.
-        in.halves_rows = masked_rows() && by_offset && stride_w == 8;
+        in.halves_rows = masked_rows() && tap_offset_order && stride_w == 8;
         built_in_ = {read_built_in_taps("table_w", table_w, count_w, stride_w),
                      read_built_in_taps("table_h", table_h, count_h, stride_h),
                      read_built_in_taps("table_d", table_d, count_d, 0)};
@@ -143,8 +144,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             if (skips_outside(traits(), a)) {
                 in.axes[a].outside = Outside::kSkipped;
             }
-            if (by_offset && a < 2) {
-                in.axes[a].order = TapOrder::kByOffset;
+            if (tap_offset_order && a < 2) {
+                in.axes[a].order = TapOrder::kTapOffset;
             }
         }
         in.block = block();
@@ -157,24 +158,21 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     void schedule() {
         // Integers are summed in 32 bits, whatever the reference takes to be sure.
         const int lanes = natural_vector_size(is_float(arithmetic) ? sum_of(y_type) : Type(Int(32)));
-        const Loops loops{unrolled_axes,
-                          unrolled_ic,
-                          by_offset,
-                          x_stays,
-                          whole(oc, tile_oc),
-                          whole(out_w, int(stride_w) * int(tile_q)),
+        const Loops loops{unrolled_axes,         unrolled_ic,
+                          tap_offset_order,      x_stays,
+                          whole(oc, tile_oc),    whole(out_w, int(stride_w) * int(tile_q)),
                           whole(out_h, stride_h)};
-        const bool by_element =
-            multiplies_by_element(isa()) && !is_depthwise() && unrolled_axes == 0 && unrolled_ic == 1 && !by_offset;
+        const bool by_element = multiplies_by_element(isa()) && !is_depthwise() && unrolled_axes == 0 &&
+                                unrolled_ic == 1 && !tap_offset_order;
         const Tile tile{tile_oc,       tile_q,     tile_qh,       lanes, has_masked_stores(isa()),
                         masked_rows(), by_element, is_x86(isa()), loops};
         set_bounds();
         set_strides();
-        family.schedule(c_, tile, store);
+        family.schedule(c_, tile, output_order);
         if (family.lowering_passes) {
             const auto name = [](const ImageParam &input) { return input.name(); };
             const InputNames inputs{name(x), name(w), {name(taps_w), name(taps_h), name(taps_d)}};
-            for (auto &pass : family.lowering_passes(c_, tile, store, inputs)) {
+            for (auto &pass : family.lowering_passes(c_, tile, output_order, inputs)) {
                 get_pipeline().add_custom_lowering_pass(pass.release()); // which deletes it
             }
         }
@@ -201,9 +199,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
         const int strides[3] = {stride_w, stride_h, 0};
         for (int a = 0, i = 1; a < 3; a++) { // dimension i: o, or q and r
-            const auto residues = static_cast<int>(built_in_[a].table.size());
-            if (strides[a] == 0 && residues > 0) {
-                y.dim(i + 1).set_bounds(0, residues);
+            const auto phases = static_cast<int>(built_in_[a].table.size());
+            if (strides[a] == 0 && phases > 0) {
+                y.dim(i + 1).set_bounds(0, phases);
             }
             i += strides[a] == 0 ? 2 : 1;
         }
@@ -214,7 +212,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         const int f = first();
         x.dim(0).set_stride(Expr());
         y.dim(0).set_stride(Expr());
-        if (is_depthwise() && store == Store::kChannels) {
+        if (is_depthwise() && output_order == OutputOrder::kChannels) {
             x.dim(f + 4).set_stride(block());
             w.dim(f).set_stride(Expr());
             w.dim(f + 6).set_stride(block());
@@ -239,8 +237,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                 w.dim(1).set_stride(w_block());
                 x.dim(reads_blocks_of_channels(traits()) ? 4 : 1).set_stride(block());
             }
-            y.dim(store == Store::kChannels ? 0 : 1)
-                .set_stride(store == Store::kPlanar && stride_w == 0 ? Expr() : Expr(1));
+            y.dim(output_order == OutputOrder::kChannels ? 0 : 1)
+                .set_stride(output_order == OutputOrder::kPlanar && stride_w == 0 ? Expr() : Expr(1));
         }
     }
 
@@ -252,7 +250,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         KernelTraits k;
         k.isa = isa();
         k.family = family.family;
-        k.store = store;
+        k.output_order = output_order;
         k.arithmetic = arithmetic;
         k.stride_w = stride_w;
         k.tile_q = tile_q;
@@ -317,9 +315,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     // Ends with a message if the parameters contradict each other.
     void check(const std::array<BuiltInTaps, 3> &axes) const {
         const bool anything = ic || oc || out_w || out_h || axes[0].knows_counts() || axes[1].knows_counts() ||
-                              axes[2].knows_counts() || unrolled_axes || unrolled_ic != 1 || by_offset || x_stays;
+                              axes[2].knows_counts() || unrolled_axes || unrolled_ic != 1 || tap_offset_order ||
+                              x_stays;
         const auto rule = [](bool holds, const char *text) { _halide_user_assert(holds) << text << "\n"; };
-        const bool matrices = family.family == Family::kMatrix;
+        const bool matrices = family.family == Family::kAmx;
         rule(!matrices || arithmetic == Arithmetic::kBf16 || arithmetic == Arithmetic::kInt8,
              "matrices are of bf16 or int8");
         rule(!anything || !matrices, "matrices have no layer built in");
@@ -327,7 +326,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         rule(ic >= 0 && oc >= 0 && out_w >= 0 && out_h >= 0, "an extent is negative");
         rule(out_w == 0 || stride_w > 0, "out_w is for a stride of w that is built in");
         rule(out_h == 0 || stride_h > 0, "out_h is for a stride of h that is built in");
-        rule(tile_oc == 1 || !is_depthwise() || store == Store::kChannels,
+        rule(tile_oc == 1 || !is_depthwise() || output_order == OutputOrder::kChannels,
              "planar depthwise has tiles of one output channel per group");
         rule(ic <= 1 || !is_depthwise(), "depthwise has one input channel per group");
         rule(!pairs_taps(traits()) || !anything, "taps in pairs cannot be built in");
@@ -338,17 +337,18 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         rule(unrolled_ic >= 1, "unrolled_ic is at least 1");
         rule(unrolled_ic == 1 || whole((ic + block() - 1) / block(), unrolled_ic),
              "unrolled_ic must divide ic (or the blocks that it makes)");
-        rule(!x_stays || family.family == Family::kChannels, "x_stays is for channels");
-        rule(!by_offset || holds_residues(traits()), "by_offset is for few and planar depthwise");
-        rule(by_offset || !goes_by_offset(traits()), "with the taps of w and h built in, it goes by_offset");
-        rule(!holds_residues(traits()) || stride_h == 0 || !is_depthwise() || by_offset,
-             "depthwise: stride_h is for by_offset");
-        rule(family.family != Family::kFew || by_offset || (unrolled_axes == 0 && unrolled_ic == 1),
-             "few unrolls with by_offset only");
-        if (by_offset) {
+        rule(!x_stays || family.family == Family::kOcVectorized, "x_stays is for channels");
+        rule(!tap_offset_order || holds_phases(traits()), "tap_offset_order is for few and planar depthwise");
+        rule(tap_offset_order || !has_tap_offset_order(traits()),
+             "with the taps of w and h built in, it goes tap_offset_order");
+        rule(!holds_phases(traits()) || stride_h == 0 || !is_depthwise() || tap_offset_order,
+             "depthwise: stride_h is for tap_offset_order");
+        rule(family.family != Family::kSmallOc || tap_offset_order || (unrolled_axes == 0 && unrolled_ic == 1),
+             "few unrolls with tap_offset_order only");
+        if (tap_offset_order) {
             rule(stride_w > 0 && !axes[0].table.empty() && !axes[1].table.empty() && unrolled_axes >= 2,
-                 "by_offset needs stride_w, table_w, table_h, unrolled_axes=2");
-            rule(tile_qh == 1, "by_offset needs tile_qh=1");
+                 "tap_offset_order needs stride_w, table_w, table_h, unrolled_axes=2");
+            rule(tile_qh == 1, "tap_offset_order needs tile_qh=1");
         }
     }
 

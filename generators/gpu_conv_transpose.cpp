@@ -51,7 +51,7 @@ Expr element_of(const Expr &sum, const Expr &oc, const GpuTensor &y, const Numer
 Expr load(const GpuTensor &x, const Expr &at) { return x.data(unsafe_promise_clamped(at, 0, x.size - 1)); }
 
 // x at one kernel element: zero outside of it and past its last channel, image and position.
-void define_x(const ByResidueInputs &in, ByResidue *c) {
+void define_x(const ByPhaseInputs &in, ByPhase *c) {
     const bool blocks = in.block > 1;
     const Expr group = quotient(c->oo, in.tiles_per_group);
     const Expr p = ((c->po * in.p.unrolled + c->pu) * in.p.threads + c->pt) * in.p.vector + c->pv;
@@ -82,7 +82,7 @@ void define_x(const ByResidueInputs &in, ByResidue *c) {
 }
 
 // The weights at one kernel element.
-void define_w(const ByResidueInputs &in, ByResidue *c) {
+void define_w(const ByPhaseInputs &in, ByPhase *c) {
     const bool blocks = in.block > 1;
     const Expr element = unsafe_promise_clamped(in.parts(kPartFirst, c->r) + c->t, 0, in.element_count - 1);
     const Expr block_of_group = in.parts(kPartChunk, c->r) * in.chunk + c->ic;
@@ -95,7 +95,7 @@ void define_w(const ByResidueInputs &in, ByResidue *c) {
     c->w(args) = blocks ? Expr(in.w(c->b, oi, ic, tap, c->oo)) : in.numbers.numerics.widen(in.w(oi, ic, tap, c->oo));
 }
 
-void define_sum(const ByResidueInputs &in, ByResidue *c) {
+void define_sum(const ByPhaseInputs &in, ByPhase *c) {
     const bool blocks = in.block > 1;
     const Numerics &numerics = in.numbers.numerics;
     std::vector<Range> terms = {{0, in.chunk}, {0, in.chunks}, {0, in.most_elements}};
@@ -119,7 +119,7 @@ void define_sum(const ByResidueInputs &in, ByResidue *c) {
 }
 
 // Stores go to computed places of y, so this is an update whose loops are all reductions.
-void define_y(const ByResidueInputs &in, ByResidue *c) {
+void define_y(const ByPhaseInputs &in, ByPhase *c) {
     const Expr positions = in.positions[0].value * in.positions[1].value * in.positions[2].value * in.batch;
     const Expr p_tiles = (positions + in.p.size() - 1) / in.p.size();
     c->o = RDom({{0, in.oc.vector},
@@ -141,7 +141,7 @@ void define_y(const ByResidueInputs &in, ByResidue *c) {
     Expr y_at =
         (group_to * in.y.channels + oc) * in.y.channel_stride + to.image * in.y.image_stride + in.parts(kPartStore, r);
     for (int a = 0; a < 3; a++) {
-        const Expr o = to.axes[a] * in.strides[a] + in.parts(kPartResidue + a, r);
+        const Expr o = to.axes[a] * in.strides[a] + in.parts(kPartPhase + a, r);
         c->o.where(o < in.y.extents[a]);
         y_at += o * in.y.strides[a];
     }
@@ -155,8 +155,8 @@ void define_y(const ByResidueInputs &in, ByResidue *c) {
 
 } // namespace
 
-ByResidue conv_transpose_by_residue(const ByResidueInputs &in) {
-    ByResidue c;
+ByPhase conv_transpose_by_phase(const ByPhaseInputs &in) {
+    ByPhase c;
     c.chunk = in.chunk;
     c.block = in.block;
     c.oc_side = in.oc;
@@ -181,7 +181,7 @@ ByOutput conv_transpose_by_output(const ByOutputInputs &in) {
     for (int a = 2; a >= 0; a--) {
         const ByOutputInputs::AxisTaps &axis = in.taps[a];
         const Expr q = quotient(o.axes[a], in.strides[a]);
-        const Expr r = unsafe_promise_clamped(o.axes[a] - q * in.strides[a].value, 0, axis.residues - 1);
+        const Expr r = unsafe_promise_clamped(o.axes[a] - q * in.strides[a].value, 0, axis.phases - 1);
         terms.where(terms[1 + a] < axis.taps(r, kTapCount));
         const Expr position = q + axis.taps(r, kTapOffset) + terms[1 + a] * axis.step;
         inside = inside && is_within(position, in.x.extents[a]);

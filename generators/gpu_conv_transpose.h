@@ -1,9 +1,9 @@
 // The algorithm of generators/conv_transpose.h for GPUs. The sums are the same, but they are numbered differently, and x and y are
 // addressed by strides, so that any layout, crop and stride is one kernel:
 //
-//   by residue   positions of all rows and images of one residue of (w, h, d) are one long axis p, cut into tiles: a block of
+//   by phase   positions of all rows and images of one phase of (w, h, d) are one long axis p, cut into tiles: a block of
 //                threads computes [tile of output channels] x [tile of p], for any image size and batch. Kernel elements are
-//                a list for each residue, and a block has one residue, so that no thread waits for another.
+//                a list for each phase, and a block has one phase, so that no thread waits for another.
 //   by output    every element of y by itself, each with taps of its own. A term that reads outside of x is left out, so
 //                that any weight is right there, infinities and NaNs too.
 #ifndef CONVTRANSPOSE_GENERATORS_GPU_CONV_TRANSPOSE_H_
@@ -39,7 +39,7 @@ struct GpuNumbers {
     Halide::Expr x_flip, x_zero_point; // integers: x is (stored ^ flip) - zero point, the latter of u8
 };
 
-struct ByResidueInputs {
+struct ByPhaseInputs {
     GpuTensor x, y;
     Halide::Func w;    // (oi, ic, tap, tile of oc in all groups); in blocks: (ic in block, oi, block, ...)
     Halide::Func bias; // (oc in all groups' tiles, one row after the other)
@@ -47,7 +47,7 @@ struct ByResidueInputs {
     Halide::Func elements, parts;       // (ElementColumn, element), (PartColumn, part)
     Halide::Expr element_count, part_count, tap_count, tiles, batch;
     Divisor tiles_per_group;
-    std::array<Divisor, 3> positions;    // of w, h, d: those of the residue that has most
+    std::array<Divisor, 3> positions;    // of w, h, d: those of the phase that has most
     std::array<Halide::Expr, 3> strides; // of the convolution
     Halide::Expr most_elements;          // of any part
     Halide::Expr chunks;                 // of every part
@@ -61,7 +61,7 @@ struct ByResidueInputs {
     GpuNumbers numbers;
 };
 
-struct ByResidue {
+struct ByPhase {
     Halide::Var ov{"ov"}, ot{"ot"}, ou{"ou"}; // output channel in its tile: vector, thread, unrolled
     Halide::Var pv{"pv"}, pt{"pt"}, pu{"pu"}; // position in its tile, likewise
     Halide::Var po{"po"}, oo{"oo"}, r{"r"};   // tiles of both; part
@@ -75,10 +75,10 @@ struct ByResidue {
     Halide::Func y{"y"};     // one update over o
     Halide::RDom o;          // ov, ou, pv, pu, pt, ot, po, oo, r: in this order, which may not be changed
     int chunk = 1, block = 1;
-    ByResidueInputs::Side oc_side, p_side;
+    ByPhaseInputs::Side oc_side, p_side;
 };
 
-ByResidue conv_transpose_by_residue(const ByResidueInputs &in);
+ByPhase conv_transpose_by_phase(const ByPhaseInputs &in);
 
 struct ByOutputInputs {
     GpuTensor x, y;
@@ -86,8 +86,8 @@ struct ByOutputInputs {
     Halide::Func bias; // (channel of all groups)
     Halide::Expr w_size, w_channel_stride, w_tap_stride, w_ic_stride;
     struct AxisTaps {
-        Halide::Func taps;     // (residue, TapColumn) of generators/conv_transpose.h
-        Halide::Expr residues; // of the table; those past it have no outputs
+        Halide::Func taps;   // (phase, TapColumn) of generators/conv_transpose.h
+        Halide::Expr phases; // of the table; those past it have no outputs
         Halide::Expr step, max_count, kernel;
     };
     std::array<AxisTaps, 3> taps;

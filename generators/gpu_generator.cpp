@@ -1,4 +1,4 @@
-// The AOT generators of GPU kernels: by residue (families tiled and few) and by output (each). kernels/table.py lists
+// The AOT generators of GPU kernels: by phase (families tiled and few) and by output (each). kernels/table.py lists
 // those that are built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
 // runtime/gpu/kernel_arguments.h has the same.
 #include <Halide.h>
@@ -90,10 +90,10 @@ class GpuGenerator : public Generator<Derived> {
     }
 };
 
-class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
+class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
   public:
     GeneratorParam<DeviceFamily> family{
-        "family", DeviceFamily::kTiled, {{"tiled", DeviceFamily::kTiled}, {"few", DeviceFamily::kFew}}};
+        "family", DeviceFamily::kTiled, {{"tiled", DeviceFamily::kTiled}, {"small_oc", DeviceFamily::kSmallOc}}};
     GeneratorParam<bool> channels_last{"channels_last", false}; // of x
     // For output channels and positions: elements of a vector, threads, vectors of a thread.
     GeneratorParam<int> oc_vector{"oc_vector", 4}, oc_threads{"oc_threads", 16}, oc_unrolled{"oc_unrolled", 2};
@@ -119,7 +119,7 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
     }
 
     void generate() {
-        ByResidueInputs in;
+        ByPhaseInputs in;
         set_common(&in);
         in.y.channels = oc;
         for (size_t a = 0; a < 3; a++) {
@@ -144,7 +144,7 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
         in.block = block;
         in.oc = {oc_vector, oc_threads, oc_unrolled};
         in.p = {p_vector, p_threads, p_unrolled};
-        c_ = conv_transpose_by_residue(in);
+        c_ = conv_transpose_by_phase(in);
         y = c_.y;
     }
 
@@ -168,19 +168,19 @@ class ByResidueGenerator : public GpuGenerator<ByResidueGenerator> {
         if (family == DeviceFamily::kTiled) {
             schedule_tiled(get_pipeline(), c_, channels_last);
         } else {
-            schedule_few(c_);
+            schedule_small_oc(c_);
         }
     }
 
   private:
-    ByResidue c_;
+    ByPhase c_;
 };
 
 class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
   public:
     GeneratorParam<int> channel_threads{"channel_threads", 1}, position_threads{"position_threads", 256};
 
-    Input<Buffer<int32_t, 2>[3]> taps { "taps" }; // (TapColumn, residue)
+    Input<Buffer<int32_t, 2>[3]> taps { "taps" }; // (TapColumn, phase)
     Input<int32_t[3]> step{"step"}, max_count{"max_count"}, kernel{"kernel"};
     Input<int32_t> w_channel_stride{"w_channel_stride"}, w_tap_stride{"w_tap_stride"}, w_ic_stride{"w_ic_stride"};
     Input<int32_t> channels{"channels"};
@@ -203,13 +203,13 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
 
     void generate() {
         ByOutputInputs in;
-        Var residue("residue"), column("column");
+        Var phase("phase"), column("column");
         set_common(&in);
         in.y.channels = oc;
         for (size_t a = 0; a < 3; a++) {
-            Func of_residue("taps_of");
-            of_residue(residue, column) = taps[a](column, residue);
-            in.taps[a] = {of_residue, taps[a].dim(1).extent(), step[a], max_count[a], kernel[a]};
+            Func of_phase("taps_of");
+            of_phase(phase, column) = taps[a](column, phase);
+            in.taps[a] = {of_phase, taps[a].dim(1).extent(), step[a], max_count[a], kernel[a]};
             in.outputs[a] = {outputs[a], output_multiplier[a], output_shift[a]};
             in.strides[a] = {stride[a], stride_multiplier[a], stride_shift[a]};
         }
@@ -244,5 +244,5 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
 
 } // namespace convtranspose
 
-HALIDE_REGISTER_GENERATOR(convtranspose::ByResidueGenerator, gpu_by_residue)
+HALIDE_REGISTER_GENERATOR(convtranspose::ByPhaseGenerator, gpu_by_phase)
 HALIDE_REGISTER_GENERATOR(convtranspose::ByOutputGenerator, gpu_by_output)

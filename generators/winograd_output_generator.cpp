@@ -1,4 +1,4 @@
-// The transform of products in Winograd's algorithm: two neighbouring outputs of a residue along each axis, each of which count
+// The transform of products in Winograd's algorithm: two neighbouring outputs of a phase along each axis, each of which count
 // taps meet. S. Winograd, Arithmetic Complexity of Computations, 1980: F(2, count).
 #include <Halide.h>
 

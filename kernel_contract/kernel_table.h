@@ -37,11 +37,11 @@ using ConvFunction = int (*)(halide_buffer_t *x, halide_buffer_t *w, halide_buff
 
 // One axis of a layer that a kernel is built for.
 struct BuiltInAxis {
-    // The tap table: rows of TapColumn (table_columns.h) for residues of all the stride; null: any.
+    // The tap table: rows of TapColumn (table_columns.h) for phases of all the stride; null: any.
     const std::int32_t *table;
-    std::int32_t residues;
+    std::int32_t phases;
     std::int32_t step;  // with a table: between the input positions of consecutive taps
-    std::int32_t count; // of taps: every residue has as many; 0: any
+    std::int32_t count; // of taps: every phase has as many; 0: any
     std::int32_t out;   // extent of y; 0: any
 };
 
@@ -56,7 +56,7 @@ struct Variant {
     const char *name; // family_dtype[_store][_sSTRIDE]_tile; the same kernel for another ISA has the same name
     Isa isa;
     Family family;
-    Store store;
+    OutputOrder output_order;
     Arithmetic arithmetic;
     // The type of y. With kFloat, x and w have its sum type, but the reference's x has this type. Else it is f32; s32 for bare sums;
     // or u8, which stands for s8 too.
@@ -73,7 +73,7 @@ inline KernelTraits traits_of(const Variant &v) {
     KernelTraits k;
     k.isa = v.isa;
     k.family = v.family;
-    k.store = v.store;
+    k.output_order = v.output_order;
     k.arithmetic = v.arithmetic;
     k.stride_w = v.stride_w;
     k.tile_q = v.tile_q;
@@ -118,11 +118,11 @@ using Col2imFunction = int (*)(halide_buffer_t *columns, halide_buffer_t *bias, 
 
 struct Col2imVariant {
     Isa isa;
-    convt_dtype dtype; // of y
-    Store store;       // columns are dense along kernel elements and channels, or along positions
-    int stride_w;      // 0: any
-    int vectors;       // of a row that are summed at once
-    int lanes;         // of them together, of the sum type
+    convt_dtype dtype;        // of y
+    OutputOrder output_order; // columns are dense along kernel elements and channels, or along positions
+    int stride_w;             // 0: any
+    int vectors;              // of a row that are summed at once
+    int lanes;                // of them together, of the sum type
     Col2imFunction run;
 };
 
@@ -135,7 +135,7 @@ using WinogradOutputFunction = int (*)(halide_buffer_t *products, halide_buffer_
 struct WinogradVariant { // either input or output
     Isa isa;
     convt_dtype dtype;
-    int count_w, count_h;              // of output: taps of the residue along w and h; 0: there is no such axis
+    int count_w, count_h;              // of output: taps of the phase along w and h; 0: there is no such axis
     const char *entries_w, *entries_h; // of input: those that are built in, as its generator has them
     WinogradInputFunction input;
     WinogradOutputFunction output;

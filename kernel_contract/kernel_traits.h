@@ -31,11 +31,11 @@ constexpr bool multiplies_by_element(Isa isa) { return is_arm64(isa); }
 struct KernelTraits {
     Isa isa = Isa::kX86_64;
     Family family = Family::kReference;
-    Store store = Store::kChannels;
+    OutputOrder output_order = OutputOrder::kChannels;
     Arithmetic arithmetic = Arithmetic::kFloat;
     int stride_w = 0; // 0: not built in
     int tile_q = 1, tile_qh = 1;
-    // For w, h and d: the taps are built in; the number of taps that every residue has is, by itself or with them.
+    // For w, h and d: the taps are built in; the number of taps that every phase has is, by itself or with them.
     bool knows_taps[3] = {false, false, false}, knows_counts[3] = {false, false, false};
 };
 
@@ -54,12 +54,12 @@ constexpr int block_of(const KernelTraits &k) {
 }
 
 // Blocks of input channels are padded to a multiple of this number, which one instruction of AMX multiplies.
-constexpr int blocks_at_once(Family family) { return family == Family::kMatrix ? 16 : 1; }
+constexpr int blocks_at_once(Family family) { return family == Family::kAmx ? 16 : 1; }
 
 // True if the rows that such an instruction multiplies are output channels, not positions. A block of weights then holds all that
 // the instruction multiplies at once.
 constexpr bool has_rows_of_channels(const KernelTraits &k) {
-    return k.family == Family::kMatrix && k.store == Store::kPlanar;
+    return k.family == Family::kAmx && k.output_order == OutputOrder::kPlanar;
 }
 
 constexpr int block_of_weights(const KernelTraits &k) {
@@ -72,50 +72,54 @@ constexpr bool pairs_taps(const KernelTraits &k) {
     return k.family == Family::kDepthwise && k.arithmetic == Arithmetic::kInt16 && int16_block(k.isa) == 2;
 }
 
-// True if the kernel may go by offset: its accumulators are residues beside each other.
-constexpr bool holds_residues(const KernelTraits &k) {
-    return k.family == Family::kFew || (k.family == Family::kDepthwise && k.store == Store::kPlanar);
+// True if the kernel may go by offset: its accumulators are phases beside each other.
+constexpr bool holds_phases(const KernelTraits &k) {
+    return k.family == Family::kSmallOc || (k.family == Family::kDepthwise && k.output_order == OutputOrder::kPlanar);
 }
 
-// True if the sum runs over input offsets, each with the residues that have a tap for it.
-constexpr bool goes_by_offset(const KernelTraits &k) { return holds_residues(k) && k.knows_taps[0] && k.knows_taps[1]; }
+// True if the sum runs over input offsets, each with the phases that have a tap for it.
+constexpr bool has_tap_offset_order(const KernelTraits &k) {
+    return holds_phases(k) && k.knows_taps[0] && k.knows_taps[1];
+}
 
 // True if the taps of an input channel are packed side by side: kernels that unroll all of w and h then read them at constant
 // distances from one address. With the channels of a tap side by side each tap would have an address, most of them on the stack.
-constexpr bool has_taps_inside(const KernelTraits &k) { return k.family == Family::kFew && goes_by_offset(k); }
+constexpr bool has_taps_inside(const KernelTraits &k) {
+    return k.family == Family::kSmallOc && has_tap_offset_order(k);
+}
 
 // True if vectors along the groups never go past the last one: the last tile overlaps the one before it, as to store a part of a
 // vector would be slow. The tile of one position is for any number of groups.
 constexpr bool overlaps_groups(bool masked_stores, int tile_q) { return !masked_stores && tile_q > 1; }
 constexpr bool overlaps_groups(const KernelTraits &k) {
-    return k.family == Family::kDepthwise && k.store == Store::kChannels &&
+    return k.family == Family::kDepthwise && k.output_order == OutputOrder::kChannels &&
            overlaps_groups(has_masked_stores(k.isa), k.tile_q);
 }
 
 // True if the kernel loads x by vectors of neighbours in a row.
 constexpr bool has_vectors_along_w(const KernelTraits &k) {
-    return k.family == Family::kWide || k.family == Family::kFew ||
-           (k.family == Family::kDepthwise && k.store == Store::kPlanar);
+    return k.family == Family::kOwVectorized || k.family == Family::kSmallOc ||
+           (k.family == Family::kDepthwise && k.output_order == OutputOrder::kPlanar);
 }
 
 // True if the kernel reads x in blocks of channels, all blocks of a position side by side.
 constexpr bool reads_blocks_of_channels(const KernelTraits &k) {
-    return block_of(k) > 1 && (k.family == Family::kChannels || k.family == Family::kMatrix) &&
+    return block_of(k) > 1 && (k.family == Family::kOcVectorized || k.family == Family::kAmx) &&
            !has_rows_of_channels(k);
 }
 
 // True if the kernel reads x whatever its strides are, as it broadcasts every element. With 32 vector registers that costs the same;
 // with 16, sums would be spilled while addresses are computed, at half the speed.
 constexpr bool reads_any_strides(const KernelTraits &k) {
-    return k.family == Family::kChannels && k.store == Store::kChannels && is_float(k.arithmetic) && block_of(k) == 1 &&
-           k.stride_w == 0 && has_masked_stores(k.isa);
+    return k.family == Family::kOcVectorized && k.output_order == OutputOrder::kChannels && is_float(k.arithmetic) &&
+           block_of(k) == 1 && k.stride_w == 0 && has_masked_stores(k.isa);
 }
 
 // True if the kernel leaves out the taps of an axis that leave x, as zeros there would be multiplied for nothing: at the loop over
 // such taps, so where all positions of a tile read there or none. Sums of integers count on zero points there.
 constexpr bool skips_outside(const KernelTraits &k, int axis) {
-    const bool loops =
-        (k.family == Family::kChannels || k.family == Family::kWide) && is_float(k.arithmetic) && block_of(k) == 1;
+    const bool loops = (k.family == Family::kOcVectorized || k.family == Family::kOwVectorized) &&
+                       is_float(k.arithmetic) && block_of(k) == 1;
     return loops && !k.knows_counts[axis] && (axis == 2 || (axis == 1 && k.tile_qh == 1));
 }
 

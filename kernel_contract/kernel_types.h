@@ -11,10 +11,10 @@ inline constexpr Isa kIsas[] = {Isa::kAmx,    Isa::kAvx512Vnni,  Isa::kAvx512,  
                                 Isa::kNeon32, Isa::kWasmSimd128}; // best first
 
 // The families of schedules (schedules/schedule.h).
-enum class Family { kReference, kChannels, kMatrix, kWide, kFew, kDepthwise };
+enum class Family { kReference, kOcVectorized, kAmx, kOwVectorized, kSmallOc, kDepthwise };
 
 // The dimension along which the caller's y (and, if depthwise, x) is dense.
-enum class Store {
+enum class OutputOrder {
     kChannels, // oc; g if depthwise
     kPlanar,   // ow
 };
@@ -50,7 +50,7 @@ inline constexpr int kCopyTile = 8;
 enum class PostKernel { kClip, kLeakyRelu, kSigmoid, kTanh };
 
 // The kinds of GPU kernels: tiles in shared memory, few output channels, one output a thread, and the step that follows them.
-enum class DeviceFamily { kTiled, kFew, kEach, kCombine };
+enum class DeviceFamily { kTiled, kSmallOc, kEach, kCombine };
 
 } // namespace convtranspose
 

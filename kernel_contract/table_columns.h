@@ -7,8 +7,8 @@
 
 namespace convtranspose {
 
-// Taps of an axis, a row for each residue. Tap t reads position q + offset + t * step of x, and packed kernel element first + t.
-// Residues with equal taps are of one class; classes are numbered from 0 in the order in which rows have them.
+// Taps of an axis, a row for each phase. Tap t reads position q + offset + t * step of x, and packed kernel element first + t.
+// Phases with equal taps are of one class; classes are numbered from 0 in the order in which rows have them.
 enum TapColumn { kTapOffset = 0, kTapCount = 1, kTapFirst = 2, kTapClass = 3, kTapColumns = 4 };
 
 // Factors that turn an integer sum into y, for each output channel.
@@ -20,25 +20,25 @@ enum EntryColumn { kStart = 0, kDistance = 1, kSecond = 2, kEntryColumns = 3 };
 // Kernel elements, for GPUs: their offsets in x along w, h and d, and their packed tap.
 enum ElementColumn { kElementOffset = 0, kElementTap = 3, kElementColumns = 4 };
 
-// The work of blocks of a GPU. A part is a residue of (w, h, d) with its elements, and the input channels from a chunk on; the sum
-// of a residue may be split over several parts, which are stored apart.
+// The work of blocks of a GPU. A part is a phase of (w, h, d) with its elements, and the input channels from a chunk on; the sum
+// of a phase may be split over several parts, which are stored apart.
 enum PartColumn {
-    kPartResidue = 0, // of w, h, d
-    kPartFirst = 3,   // element
-    kPartCount = 4,   // of elements
+    kPartPhase = 0, // of w, h, d
+    kPartFirst = 3, // element
+    kPartCount = 4, // of elements
     kPartChunk = 5,
     kPartStore = 6, // added to the place in y
     kPartBias = 7,  // the row of biases that its sum starts from; negative: none
     kPartColumns = 8
 };
 
-// The reach of the taps of an axis, and the offsets that every residue has a tap for, whose taps share a load of x.
+// The reach of the taps of an axis, and the offsets that every phase has a tap for, whose taps share a load of x.
 class TapRange {
   public:
-    std::int32_t max_count = 0;     // of any residue
-    std::int64_t low = 0, high = 0; // position q of any residue reads q + low .. q + high - 1; equal: there are no taps
+    std::int32_t max_count = 0;     // of any phase
+    std::int64_t low = 0, high = 0; // position q of any phase reads q + low .. q + high - 1; equal: there are no taps
 
-    // Adds the taps of a residue.
+    // Adds the taps of a phase.
     void add(std::int64_t offset, std::int32_t count, std::int64_t step) {
         shares_ = step == 1;
         shared_begin_ = std::max(shared_begin_, offset);
@@ -56,7 +56,7 @@ class TapRange {
   private:
     bool shares() const { return shares_ && shared_begin_ < shared_end_; }
 
-    bool shares_ = false; // no residue, or steps of more than one position
+    bool shares_ = false; // no phase, or steps of more than one position
     std::int64_t shared_begin_ = INT64_MIN, shared_end_ = INT64_MAX;
 };
 

@@ -33,7 +33,7 @@ class Variants:
     family: Family
     isas: str
     dtypes: str
-    stores: str
+    output_orders: str
     strides: str
     tiles: str
     taps: str = ""
@@ -42,27 +42,27 @@ class Variants:
         if not build.has_family(self.family):
             return
         for isa, name, dtype in build.pairs(self.isas, self.dtypes):
-            for store in self.stores.split():
+            for output_order in self.output_orders.split():
                 for strides in self.strides.split():
                     for tile in self.tiles.split():
-                        yield self._kernel(isa, name, dtype, store, strides, tile)
+                        yield self._kernel(isa, name, dtype, output_order, strides, tile)
 
-    def _kernel(self, isa: Isa, dtype_name: str, dtype: Dtype, store: str, strides: str, tile: str) -> Kernel:
+    def _kernel(self, isa: Isa, dtype_name: str, dtype: Dtype, output_order: str, strides: str, tile: str) -> Kernel:
         lanes = int(isa.lanes * dtype.lanes)
         stride_w, stride_h = _numbers(strides, 2, 0)
         tile_oc, tile_q, tile_qh = _numbers(tile, 3, 1)
-        if self.family.in_vectors.get(store) == "oc":
+        if self.family.in_vectors.get(output_order) == "oc":
             tile_oc *= lanes
-        elif self.family.in_vectors.get(store) == "q":
+        elif self.family.in_vectors.get(output_order) == "q":
             tile_q *= lanes
         words = [self.family.name, dtype_name]
         if not self.family.always_built:  # there is one reference of each type
-            words += [store] + ([] if strides == "0" else [f"s{strides}"]) + [tile] + ([self.taps] if self.taps else [])
+            words += [output_order] + ([] if strides == "0" else [f"s{strides}"]) + [tile] + ([self.taps] if self.taps else [])
         y_type = HALIDE_TYPES[dtype.y]
-        row = {"name": "_".join(words), "isa": isa.name, "family": self.family.name, "store": store, "arithmetic": dtype.arithmetic,
-               "dtype": dtype.y, "stride_w": stride_w, "stride_h": stride_h, "tile_oc": tile_oc, "tile_q": tile_q,
-               "tile_qh": tile_qh, "lanes": lanes}
-        parameters = [f"store={store}", f"arithmetic={dtype.arithmetic}",
+        row = {"name": "_".join(words), "isa": isa.name, "family": self.family.name, "output_order": output_order,
+               "arithmetic": dtype.arithmetic, "dtype": dtype.y, "stride_w": stride_w, "stride_h": stride_h,
+               "tile_oc": tile_oc, "tile_q": tile_q, "tile_qh": tile_qh, "lanes": lanes}
+        parameters = [f"output_order={output_order}", f"arithmetic={dtype.arithmetic}",
                       f"x_type={y_type if self.family.always_built else dtype.x}", f"y_type={y_type}"]
         parameters += [f"{key}={row[key]}" for key in ("stride_w", "stride_h", "tile_oc", "tile_q", "tile_qh")]
         if self.taps:
@@ -72,26 +72,27 @@ class Variants:
     def _build_in(self, row: dict, parameters: list[str]) -> dict:
         """The built-in taps as the row has them; adds them to the parameters too."""
         specs = self.taps.split("x")
-        by_offset = row["store"] in self.family.by_offset
+        tap_offset_order = row["output_order"] in self.family.tap_offset_order
         channels = int(self.family.one_channel)
         axes = []
         for axis, taps in zip(AXES, (parse_taps(specs[0]), parse_taps(specs[-1]))):
             stride = row[f"stride_{axis}"]
             if stride and stride != taps.stride:
                 raise TableError(f"{row['name']}: the stride of its taps is {taps.stride}")
-            has_table = bool(stride or taps.stride == 1 or by_offset)
+            has_table = bool(stride or taps.stride == 1 or tap_offset_order)
             if has_table:
                 parameters.append(f"table_{axis}={taps.text}")
             if taps.count:
                 parameters.append(f"count_{axis}={taps.count}")
             axes.append(_axis(taps, has_table))
-        parameters += [f"ic={channels}", f"oc={channels}", "unrolled_axes=2", f"by_offset={'true' if by_offset else 'false'}"]
-        axes.append({"table": [], "residues": 0, "step": 0, "count": 0, "out": 0})
-        return {"ic": channels, "oc": channels, "axes": axes, "x_in_place": by_offset}
+        parameters += [f"ic={channels}", f"oc={channels}", "unrolled_axes=2",
+                       f"tap_offset_order={'true' if tap_offset_order else 'false'}"]
+        axes.append({"table": [], "phases": 0, "step": 0, "count": 0, "out": 0})
+        return {"ic": channels, "oc": channels, "axes": axes, "x_in_place": tap_offset_order}
 
 
 def _axis(taps: Taps, has_table: bool) -> dict:
-    return {"table": taps.numbers if has_table else [], "residues": taps.stride if has_table else 0, "step": 1,
+    return {"table": taps.numbers if has_table else [], "phases": taps.stride if has_table else 0, "step": 1,
             "count": taps.count, "out": 0}
 
 
@@ -152,10 +153,10 @@ class Col2im:
         for isa, name, dtype in build.pairs(self.isas, self.dtypes):
             for stride in self.strides.split():
                 y_type = f"y_type={HALIDE_TYPES[dtype.y]}"
-                row = {"isa": isa.name, "dtype": dtype.y, "store": "planar", "stride_w": 0, "vectors": vectors,
+                row = {"isa": isa.name, "dtype": dtype.y, "output_order": "planar", "stride_w": 0, "vectors": vectors,
                        "lanes": int(isa.lanes * dtype.lanes) * vectors}
                 if stride == "channels":
-                    row["store"] = "channels"
+                    row["output_order"] = "channels"
                     yield Kernel(f"col2im_{name}_channels", isa.name, "col2im", dtype.component, "col2im_channels", [y_type], row)
                     continue
                 row["stride_w"] = int(stride)
@@ -167,7 +168,7 @@ class Col2im:
 @dataclass(frozen=True)
 class Winograd:
     """The transforms of Winograd's algorithm (runtime/algorithms/winograd.h): of x, by the entries of w and h, "any", "W" of a
-    single axis or "WxH" (generators/winograd_input_generator.cpp); and of the products, by the taps of a residue along w and h, 0
+    single axis or "WxH" (generators/winograd_input_generator.cpp); and of the products, by the taps of a phase along w and h, 0
     without w.
     """
 
@@ -222,9 +223,9 @@ def _device_kernel(name: str, generator: str, parameters: list[str], row: dict, 
 
 @dataclass(frozen=True)
 class Tiled:
-    """A kernel of the families `tiled` and `few` (schedules/gpu). oc and p are the output channels and the positions of a block of
-    threads, each as elements of a vector x threads x vectors of a thread; a vector is 16 bytes, which is what a thread loads
-    from shared memory at once.
+    """A kernel of the families `tiled` and `small_oc` (schedules/gpu). oc and p are the output channels and the positions of a
+    block of threads, each as elements of a vector x threads x vectors of a thread; a vector is 16 bytes, which is what a thread
+    loads from shared memory at once.
     """
 
     family: str
@@ -248,7 +249,7 @@ class Tiled:
                "chunk": self.chunk * block, "block": block, "threads": oc_threads * p_threads}
         parameters = [f"family={self.family}", *(f"{key}={str(flag).lower()}" for key, flag in flags.items()),
                       f"x_type={HALIDE_TYPES[self.dtype]}", f"y_type={HALIDE_TYPES[y]}", f"chunk={self.chunk}", f"block={block}"]
-        yield _device_kernel(f"{self.family}_{self.dtype}_{self.tile}", "gpu_by_residue",
+        yield _device_kernel(f"{self.family}_{self.dtype}_{self.tile}", "gpu_by_phase",
                              parameters + oc_parameters + p_parameters, row, (p_threads, oc_threads))
 
 

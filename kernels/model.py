@@ -15,8 +15,9 @@ class Family:
 
     name: str  # in names of kernels, in CONVTRANSPOSE_FAMILIES, in tuning records
     enumerator: str  # of convtranspose::Family
-    in_vectors: dict[str, str] = field(default_factory=dict)  # by store, the side of a tile that is counted in vectors: oc or q
-    by_offset: tuple[str, ...] = ()  # stores whose built-in taps are taken in the order of input offsets
+    # By output order, the side of a tile that is counted in vectors: oc or q.
+    in_vectors: dict[str, str] = field(default_factory=dict)
+    tap_offset_order: tuple[str, ...] = ()  # output orders whose built-in taps are taken in the order of input offsets
     one_channel: bool = False  # layers have one channel of x and one of y per group
     always_built: bool = False  # CONVTRANSPOSE_FAMILIES does not leave it out
 

@@ -16,12 +16,12 @@ TABLE = (HERE / "kernel_table.cpp.in").read_text(encoding="utf-8")
 DEVICE_TABLE = (HERE / "device_table.cpp.in").read_text(encoding="utf-8")
 
 # The words of the table that are enumerators in C++, by the key of the row that holds them.
-_STORES = {"channels": "Store::kChannels", "planar": "Store::kPlanar"}
+_OUTPUT_ORDERS = {"channels": "OutputOrder::kChannels", "planar": "OutputOrder::kPlanar"}
 _DTYPES = {name: f"CONVT_{name.upper()}" for name in ("f16", "bf16", "f32", "f64", "u8", "s32")}
 ENUMERATORS = {
     "isa": {isa.name: f"Isa::{isa.enumerator}" for isa in table.ISAS.values()},
     "family": {family.name: f"Family::{family.enumerator}" for family in table.FAMILIES},
-    "store": _STORES,
+    "output_order": _OUTPUT_ORDERS,
     "arithmetic": {name: f"Arithmetic::k{name.capitalize()}" for name in ("float", "half", "bf16", "int8", "int16")},
     "dtype": _DTYPES,
     "order": {"planar": "CopyOrder::kPlanar", "channels": "CopyOrder::kChannels", "transposed": "CopyOrder::kTransposed",
@@ -38,8 +38,8 @@ KINDS = {
     "variant": {
         "array": "variants",
         "declaration": "ConvSignature @function@;\n",
-        "row": '    {"@name@", @isa@, @family@, @store@, @arithmetic@, @dtype@, @stride_w@, @stride_h@, @tile_oc@, @tile_q@, '
-               "@tile_qh@, @lanes@, @function@@built_in@},\n",
+        "row": '    {"@name@", @isa@, @family@, @output_order@, @arithmetic@, @dtype@, @stride_w@, @stride_h@, @tile_oc@, '
+               "@tile_q@, @tile_qh@, @lanes@, @function@@built_in@},\n",
     },
     "copy": {
         "array": "copies",
@@ -54,7 +54,7 @@ KINDS = {
     "col2im": {
         "array": "col2im",
         "declaration": "Col2imSignature @function@;\n",
-        "row": "    {@isa@, @dtype@, @store@, @stride_w@, @vectors@, @lanes@, @function@},\n",
+        "row": "    {@isa@, @dtype@, @output_order@, @stride_w@, @vectors@, @lanes@, @function@},\n",
     },
     "winograd_input": {
         "array": "winograd",
@@ -74,7 +74,7 @@ BUILT_IN = {
     "taps": "taps_@function@_@axis@",
     "no_taps": "nullptr",
     "table": "const std::int32_t @taps@[] = {@table@};\n",
-    "axis": "{@taps@, @residues@, @step@, @count@, @out@}",
+    "axis": "{@taps@, @phases@, @step@, @count@, @out@}",
     "layer": "const BuiltIn built_in_@function@ = {@ic@, @oc@, {@axes@}, @x_in_place@};\n",
     "reference": ", &built_in_@function@",
 }

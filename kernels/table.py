@@ -14,13 +14,13 @@ from kernels.model import Architecture, Dtype, Family, Isa
 
 # The name of a family is used in names of kernels and of generators, in CONVTRANSPOSE_FAMILIES and in tuning records.
 REFERENCE = Family("reference", "kReference", always_built=True)
-CHANNELS = Family("channels", "kChannels", in_vectors={"channels": "oc", "planar": "oc"})
-MATRIX = Family("matrix", "kMatrix", in_vectors={"channels": "oc", "planar": "oc"})
-WIDE = Family("wide", "kWide", in_vectors={"channels": "q", "planar": "q"})
-FEW = Family("few", "kFew", in_vectors={"planar": "q"}, by_offset=("planar",))
+OC_VECTORIZED = Family("oc_vectorized", "kOcVectorized", in_vectors={"channels": "oc", "planar": "oc"})
+AMX = Family("amx", "kAmx", in_vectors={"channels": "oc", "planar": "oc"})
+OW_VECTORIZED = Family("ow_vectorized", "kOwVectorized", in_vectors={"channels": "q", "planar": "q"})
+SMALL_OC = Family("small_oc", "kSmallOc", in_vectors={"planar": "q"}, tap_offset_order=("planar",))
 # Channels last, the first number of a tile is vectors of groups.
-DEPTHWISE = Family("depthwise", "kDepthwise", in_vectors={"planar": "q"}, by_offset=("planar",), one_channel=True)
-FAMILIES = [CHANNELS, MATRIX, WIDE, FEW, DEPTHWISE, REFERENCE]
+DEPTHWISE = Family("depthwise", "kDepthwise", in_vectors={"planar": "q"}, tap_offset_order=("planar",), one_channel=True)
+FAMILIES = [OC_VECTORIZED, AMX, OW_VECTORIZED, SMALL_OC, DEPTHWISE, REFERENCE]
 
 TYPES = ["f16", "bf16", "f32", "f64", "quantized"]  # the words of CONVTRANSPOSE_TYPES
 DTYPES = {
@@ -59,8 +59,8 @@ ISAS = {isa.name: isa for isa in [
     # names match are compiled so. Other kernels store f16 one by one or compare what they load, and would hold more of arm_fp16
     # than conversions; they do without (tests/kernels sees to it).
     Isa("neon", "kNeon", 4, "arm-64-{os}", f16_target="arm-64-{os}-arm_fp16",
-        f16_kernels=f"^((copy|{WIDE.name}|{FEW.name}|{DEPTHWISE.name}|col2im)_f16|post_f16_(clip|.*_residual)"
-                    f"|{CHANNELS.name}_f16_(channels|planar_s))"),
+        f16_kernels=f"^((copy|{OW_VECTORIZED.name}|{SMALL_OC.name}|{DEPTHWISE.name}|col2im)_f16|post_f16_(clip|.*_residual)"
+                    f"|{OC_VECTORIZED.name}_f16_(channels|planar_s))"),
     Isa("neon32", "kNeon32", 4, "arm-32-{os}"),
     Isa("wasm_simd128", "kWasmSimd128", 4, "wasm-32-{os}-wasm_simd128"),
 ]}
@@ -89,85 +89,85 @@ FIRST = [
     Col2im("floats", "f32", strides="3 4"),
 
     # Winograd's algorithm, of layers that may be computed so.
-    Winograd(CHANNELS, "floats", "f32 f64", entries="any", counts_w="0 1 2 3", counts_h="1 2 3"),
+    Winograd(OC_VECTORIZED, "floats", "f32 f64", entries="any", counts_w="0 1 2 3", counts_h="1 2 3"),
 ]
 
 X86 = [
     # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers. Planar rows are stored
     # in runs if the stride is built in. Channels last, tiles of one row need no copy of x but at the ends of rows.
-    Variants(CHANNELS, "avx512", "f32 f64", "channels", strides="0",
+    Variants(OC_VECTORIZED, "avx512", "f32 f64", "channels", strides="0",
              tiles="2x14 2x12 2x10 2x8 2x7 2x5 2x4 2x6x2 2x5x2 2x4x2 2x4x3 2x3x4 3x8 3x4x2 3x2x4 4x6 4x4 4x2 4x3x2 4x2x2 "
                    "4x1x2 4x2x3 2x2 2x2x4 8x1 2x1 1x14 1x12 1x8x2 1x6x2 1x4x2 1x4 1x1"),
-    Variants(CHANNELS, "avx512", "f32 f64", "planar", strides="0", tiles="2x14 2x7 2x4x3 2x4 2x2 8x1 2x1 1x1"),
-    Variants(CHANNELS, "avx512", "f32", "planar", strides="1", tiles="2x14 2x12 2x10 2x8 2x7x2 2x4x2 2x4x3"),
-    Variants(CHANNELS, "avx512", "f32", "planar", strides="2",
+    Variants(OC_VECTORIZED, "avx512", "f32 f64", "planar", strides="0", tiles="2x14 2x7 2x4x3 2x4 2x2 8x1 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="1", tiles="2x14 2x12 2x10 2x8 2x7x2 2x4x2 2x4x3"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="2",
              tiles="2x14 2x12 2x10 2x8 2x7x2 2x5x2 2x4x2 2x4x3 1x16 1x8x2"),
-    Variants(CHANNELS, "avx512", "f32", "planar", strides="3 4 8", tiles="2x14 2x12 2x10 2x8 2x4x2 1x8"),
-    Variants(CHANNELS, "avx512", "f16 bf16 f64", "planar", strides="1 2 4", tiles="2x12 2x8 2x4x2"),
-    Variants(CHANNELS, "avx512", "f64", "planar", strides="8", tiles="2x14 2x10 2x8"),
-    Variants(CHANNELS, "avx512", "f16 bf16", "channels planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 2x1 1x1"),
-    Variants(CHANNELS, "avx2 x86_64", "f32 f64", "channels planar", strides="0",
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="3 4 8", tiles="2x14 2x12 2x10 2x8 2x4x2 1x8"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16 f64", "planar", strides="1 2 4", tiles="2x12 2x8 2x4x2"),
+    Variants(OC_VECTORIZED, "avx512", "f64", "planar", strides="8", tiles="2x14 2x10 2x8"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "channels planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx2 x86_64", "f32 f64", "channels planar", strides="0",
              tiles="2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1"),
-    Variants(CHANNELS, "avx2 x86_64", "f32 f64", "planar", strides="1 2 4", tiles="2x6 2x4 2x2x3"),
-    Variants(CHANNELS, "avx2 x86_64", "f16 bf16", "channels planar", strides="0", tiles="2x6 2x4 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx2 x86_64", "f32 f64", "planar", strides="1 2 4", tiles="2x6 2x4 2x2x3"),
+    Variants(OC_VECTORIZED, "avx2 x86_64", "f16 bf16", "channels planar", strides="0", tiles="2x6 2x4 2x1 1x1"),
 
     # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are
     # scattered, but few).
-    Variants(WIDE, "avx512", "f32", "planar", strides="1 2", tiles="8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="1 2", tiles="8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4"),
     # Where the elements of a kernel of 3x3 are output channels, there are multiples of nine of them.
-    Variants(WIDE, "avx512", "f32", "planar", strides="1", tiles="9x3"),
-    Variants(WIDE, "avx512", "f32", "planar", strides="3 4", tiles="8x3 8x2 8x1 3x8 3x4x2"),
-    Variants(WIDE, "avx512", "f16 bf16 f64", "planar", strides="1 2 3 4", tiles="8x3 8x2 8x1 3x4x2"),
-    Variants(WIDE, "avx2 x86_64", "f32 f64", "planar", strides="1 2 3 4", tiles="4x3 6x2 6x1 3x3"),
-    Variants(WIDE, "avx2 x86_64", "f16 bf16", "planar", strides="1 2 3 4", tiles="4x3 6x1"),
-    Variants(WIDE, "avx512", "f16 bf16 f32", "channels", strides="1 2", tiles="3x8 3x4x2 3x2x4"),
-    Variants(WIDE, "avx512", "f16 bf16 f32", "channels", strides="3 4", tiles="3x8 3x2x4"),
-    Variants(WIDE, "avx2 x86_64", "f16 bf16 f32", "channels", strides="1 2 3 4", tiles="4x3 2x2x2"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="1", tiles="9x3"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="3 4", tiles="8x3 8x2 8x1 3x8 3x4x2"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f64", "planar", strides="1 2 3 4", tiles="8x3 8x2 8x1 3x4x2"),
+    Variants(OW_VECTORIZED, "avx2 x86_64", "f32 f64", "planar", strides="1 2 3 4", tiles="4x3 6x2 6x1 3x3"),
+    Variants(OW_VECTORIZED, "avx2 x86_64", "f16 bf16", "planar", strides="1 2 3 4", tiles="4x3 6x1"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32", "channels", strides="1 2", tiles="3x8 3x4x2 3x2x4"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32", "channels", strides="3 4", tiles="3x8 3x2x4"),
+    Variants(OW_VECTORIZED, "avx2 x86_64", "f16 bf16 f32", "channels", strides="1 2 3 4", tiles="4x3 2x2x2"),
 
-    # Few output channels: a tile holds the residues of both axes.
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", tiles="1x6 1x4 1x2"),
-    Variants(FEW, "avx512", "f32", "planar", strides="2x2", tiles="3x2"),
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="3x3", tiles="1x3"),
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="8x1", tiles="1x3 1x2"),
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="4x1", tiles="1x6"),
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="4x4", tiles="1x1"),
-    Variants(FEW, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
-    Variants(FEW, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="2x2 4x1", tiles="1x3"),
-    Variants(FEW, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="3x3 8x1", tiles="1x1"),
+    # Few output channels: a tile holds the phases of both axes.
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", tiles="1x6 1x4 1x2"),
+    Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x2", tiles="3x2"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="3x3", tiles="1x3"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="8x1", tiles="1x3 1x2"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="4x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="4x4", tiles="1x1"),
+    Variants(SMALL_OC, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="2x2 4x1", tiles="1x3"),
+    Variants(SMALL_OC, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="3x3 8x1", tiles="1x1"),
 
     # Kernels of common taps, which searches for the layers of networks found to be the fastest.
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="2s2p0", tiles="3x2 1x4"),
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="3x2 1x4"),
-    Variants(FEW, "avx512", "f32", "planar", strides="2x2", taps="3s2p1", tiles="3x2"),
-    Variants(FEW, "avx512", "f32 f64", "planar", strides="2x2", taps="9s2p4", tiles="1x4"),
-    Variants(FEW, "avx512", "f32 f64", "planar", strides="3x3", taps="9s3p4", tiles="1x2"),
-    Variants(FEW, "avx512", "f16 bf16 f32 f64", "planar", strides="8x1", taps="16s8p0x1s1p0", tiles="1x2"),
-    Variants(FEW, "avx512", "f32", "planar", strides="2x1", taps="4s2p1x1s1p0", tiles="4x2"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="2s2p0", tiles="3x2 1x4"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="3x2 1x4"),
+    Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x2", taps="3s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="2x2", taps="9s2p4", tiles="1x4"),
+    Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="3x3", taps="9s3p4", tiles="1x2"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="8x1", taps="16s8p0x1s1p0", tiles="1x2"),
+    Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x1", taps="4s2p1x1s1p0", tiles="4x2"),
     Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="1x4 1x2"),
     Variants(DEPTHWISE, "avx512", "f32", "planar", strides="2x2", taps="3s2p1", tiles="1x4 1x2"),
     Variants(DEPTHWISE, "avx512", "f32", "planar", strides="1x1", taps="3s1p1", tiles="1x4"),
     Variants(DEPTHWISE, "avx512", "f32", "planar", strides="4", taps="8s4p2", tiles="1x2"),
     Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="8", taps="16s8p4", tiles="1x2"),
-    Variants(WIDE, "avx512", "f16 bf16 f32 f64", "planar", strides="2", taps="2s2p0", tiles="6x1x2"),
-    Variants(WIDE, "avx512", "f32", "planar", strides="2", taps="4s2p1", tiles="8x1x2"),
-    Variants(CHANNELS, "avx512", "f32 f64", "planar", strides="2", taps="2s2p0", tiles="2x14 2x8"),
-    Variants(CHANNELS, "avx512", "f32", "planar", strides="4", taps="4s4p0", tiles="2x9 2x6"),
-    Variants(FEW, "avx2", "f32", "planar", strides="2x2", taps="2s2p0", tiles="1x3"),
-    Variants(FEW, "avx2", "f16 bf16 f32", "planar", strides="2", taps="2s2p0", tiles="3x2"),
-    Variants(FEW, "avx2", "f32", "planar", strides="2x2", taps="4s2p1", tiles="1x3"),
-    Variants(FEW, "avx2", "f16 bf16 f32", "planar", strides="2", taps="4s2p1", tiles="3x2"),
-    Variants(FEW, "avx2", "f32", "planar", strides="2x2", taps="3s2p1", tiles="1x3"),
-    Variants(FEW, "avx2", "f16 bf16 f32", "planar", strides="2", taps="3s2p1", tiles="3x2"),
-    Variants(FEW, "avx2", "f32", "planar", strides="2x2", taps="5s2p2", tiles="1x3"),
-    Variants(FEW, "avx2", "f32", "planar", strides="2", taps="5s2p2", tiles="3x2"),
-    Variants(FEW, "avx2", "f32", "planar", strides="2x2", taps="9s2p4", tiles="1x3"),
-    Variants(FEW, "avx2", "f32", "planar", strides="3", taps="9s3p4", tiles="1x3"),
-    Variants(FEW, "avx2", "f32", "planar", strides="8x1", taps="16s8p0x1s1p0", tiles="1x1"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32 f64", "planar", strides="2", taps="2s2p0", tiles="6x1x2"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="2", taps="4s2p1", tiles="8x1x2"),
+    Variants(OC_VECTORIZED, "avx512", "f32 f64", "planar", strides="2", taps="2s2p0", tiles="2x14 2x8"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="4", taps="4s4p0", tiles="2x9 2x6"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="2s2p0", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="2s2p0", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="4s2p1", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="4s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="3s2p1", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="3s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="5s2p2", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2", taps="5s2p2", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="9s2p4", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="3", taps="9s3p4", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="8x1", taps="16s8p0x1s1p0", tiles="1x1"),
     Variants(DEPTHWISE, "avx2", "f32", "planar", strides="2x2", taps="4s2p1", tiles="1x2"),
     Variants(DEPTHWISE, "avx2", "f32", "planar", strides="8", taps="16s8p4", tiles="1x1"),
-    Variants(WIDE, "avx2", "f32", "planar", strides="2", taps="2s2p0", tiles="6x1x2"),
-    Variants(CHANNELS, "avx2", "f32", "planar", strides="2", taps="2s2p0", tiles="2x6"),
+    Variants(OW_VECTORIZED, "avx2", "f32", "planar", strides="2", taps="2s2p0", tiles="6x1x2"),
+    Variants(OC_VECTORIZED, "avx2", "f32", "planar", strides="2", taps="2s2p0", tiles="2x6"),
 
     # Rows of columns of more than two vectors are added up by four at once (AVX2 gains nothing by that).
     Col2im("avx512", "f32", strides="0 2 3", vectors=4),
@@ -176,82 +176,82 @@ X86 = [
 
     # Winograd's algorithm for kernels of 4x4 and 3x3 with stride 2, for 3x3 with stride 1, and for a single axis, as 16 with
     # stride 8.
-    Winograd(CHANNELS, "avx512 avx2", "f32 f64",
+    Winograd(OC_VECTORIZED, "avx512 avx2", "f32 f64",
              entries="D0X1D1X2D2xD0X1D1X2D2 X0D0X1D1xX0D0X1D1 E0D1S1E1xE0D1S1E1 D0X1D1X2D2 X0D0X1D1 D0X1D1"),
 
     # Matrix instructions, for bf16.
     Copies("amx", "b16", block=1, orders="transposed tiles"),
     Copies("amx", "b16", block=2, orders="planar channels"),
-    Variants(MATRIX, "amx", "b16", "channels", strides="0",
+    Variants(AMX, "amx", "b16", "channels", strides="0",
              tiles="2x16x2 2x14x2 2x12x2 2x32 2x28 2x24 2x16 2x8x2 2x4x2 2x1"),
-    Variants(MATRIX, "amx", "b16", "planar", strides="1 2 4", tiles="2x32 2x16x2 2x16"),
-    Variants(MATRIX, "amx", "b16", "planar", strides="8", tiles="2x16"),
+    Variants(AMX, "amx", "b16", "planar", strides="1 2 4", tiles="2x32 2x16x2 2x16"),
+    Variants(AMX, "amx", "b16", "planar", strides="8", tiles="2x16"),
 
     # Quantized.
     Copies("avx512_vnni", "i8", block=4, orders="planar channels transposed tochannels"),
-    Variants(CHANNELS, "avx512_vnni", "i8", "channels", strides="0",
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "channels", strides="0",
              tiles="2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1"),
-    Variants(CHANNELS, "avx512_vnni", "i8", "planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 8x1 1x1"),
-    Variants(CHANNELS, "avx512_vnni", "i8", "planar", strides="2 4 8", tiles="2x14 2x12 2x8 2x4x2 2x4x3 1x8"),
-    Variants(MATRIX, "amx", "i8", "channels", strides="0",
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 8x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="2 4 8", tiles="2x14 2x12 2x8 2x4x2 2x4x3 1x8"),
+    Variants(AMX, "amx", "i8", "channels", strides="0",
              tiles="2x16x2 2x14x2 2x12x2 2x32 2x28 2x24 2x16 2x8x2 2x4x2 2x1"),
-    Variants(MATRIX, "amx", "i8_f32", "channels", strides="0", tiles="2x16x2 2x16 2x8x2 2x1"),
+    Variants(AMX, "amx", "i8_f32", "channels", strides="0", tiles="2x16x2 2x16 2x8x2 2x1"),
     # A tile of 2x14 with stride 1 would hold an instruction that is AMD's alone (tests/kernels).
-    Variants(CHANNELS, "avx512_vnni", "i8", "planar", strides="1", tiles="2x12 2x8 2x4x2 2x4x3 1x8"),
-    Variants(CHANNELS, "avx512_vnni", "i8_f32", "channels planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 8x1 1x1"),
-    Variants(CHANNELS, "avx512_vnni avx512", "i16", "channels planar", strides="0", tiles="2x12 2x8 2x4x3 2x2 8x1 1x1"),
-    Variants(CHANNELS, "avx512_vnni avx512", "i16_f32", "channels planar", strides="0", tiles="2x12 2x4x2 1x1"),
-    Variants(CHANNELS, "avx2 x86_64", "i16 i16_f32", "channels planar", strides="0", tiles="2x5 2x4 2x2x2 2x1 1x6 1x1"),
-    Variants(WIDE, "avx512_vnni", "i8", "planar", strides="1 2 3 4", tiles="8x3 12x2 8x2 14x1 8x1 3x8 3x4x2"),
-    Variants(WIDE, "avx512_vnni", "i8", "channels", strides="1 2 3 4", tiles="3x8 3x4x2 3x2x4 1x4"),
-    Variants(WIDE, "avx512_vnni avx512", "i16", "planar", strides="1 2", tiles="8x2 8x1 3x4x2"),
-    Variants(WIDE, "avx512", "i16", "channels", strides="1 2 3 4", tiles="3x4x2"),
-    Variants(WIDE, "avx2 x86_64", "i16", "planar", strides="1 2", tiles="4x2 6x1 3x3"),
-    Variants(WIDE, "avx2 x86_64", "i16", "channels", strides="1 2 3 4", tiles="3x3 2x2x2"),
-    Variants(FEW, "avx512_vnni", "i8", "planar", strides="1x1 2x1 2x2", tiles="1x6 1x4 1x2"),
-    Variants(FEW, "avx512_vnni", "i8", "planar", strides="2x2", tiles="3x2 3x1"),
-    Variants(FEW, "avx512_vnni", "i8", "planar", strides="3x3 8x1", tiles="1x3 1x2"),
-    Variants(FEW, "avx512_vnni", "i8", "planar", strides="4x1", tiles="1x6"),
-    Variants(FEW, "avx512_vnni", "i8", "planar", strides="4x4", tiles="1x1"),
-    Variants(FEW, "avx512", "i16", "planar", strides="1x1 2x1 2x2", tiles="1x6 1x4"),
-    Variants(FEW, "avx512", "i16", "planar", strides="3x3 8x1", tiles="1x2"),
-    Variants(FEW, "avx2 x86_64", "i16", "planar", strides="1x1 2x1", tiles="1x6"),
-    Variants(FEW, "avx2 x86_64", "i16", "planar", strides="2x2 4x1", tiles="1x2"),
-    Variants(FEW, "avx2 x86_64", "i16", "planar", strides="3x3 8x1", tiles="1x1"),
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="1", tiles="2x12 2x8 2x4x2 2x4x3 1x8"),
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8_f32", "channels planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 8x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512_vnni avx512", "i16", "channels planar", strides="0", tiles="2x12 2x8 2x4x3 2x2 8x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512_vnni avx512", "i16_f32", "channels planar", strides="0", tiles="2x12 2x4x2 1x1"),
+    Variants(OC_VECTORIZED, "avx2 x86_64", "i16 i16_f32", "channels planar", strides="0", tiles="2x5 2x4 2x2x2 2x1 1x6 1x1"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "planar", strides="1 2 3 4", tiles="8x3 12x2 8x2 14x1 8x1 3x8 3x4x2"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "channels", strides="1 2 3 4", tiles="3x8 3x4x2 3x2x4 1x4"),
+    Variants(OW_VECTORIZED, "avx512_vnni avx512", "i16", "planar", strides="1 2", tiles="8x2 8x1 3x4x2"),
+    Variants(OW_VECTORIZED, "avx512", "i16", "channels", strides="1 2 3 4", tiles="3x4x2"),
+    Variants(OW_VECTORIZED, "avx2 x86_64", "i16", "planar", strides="1 2", tiles="4x2 6x1 3x3"),
+    Variants(OW_VECTORIZED, "avx2 x86_64", "i16", "channels", strides="1 2 3 4", tiles="3x3 2x2x2"),
+    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="1x1 2x1 2x2", tiles="1x6 1x4 1x2"),
+    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="2x2", tiles="3x2 3x1"),
+    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="3x3 8x1", tiles="1x3 1x2"),
+    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="4x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="4x4", tiles="1x1"),
+    Variants(SMALL_OC, "avx512", "i16", "planar", strides="1x1 2x1 2x2", tiles="1x6 1x4"),
+    Variants(SMALL_OC, "avx512", "i16", "planar", strides="3x3 8x1", tiles="1x2"),
+    Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="1x1 2x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="2x2 4x1", tiles="1x2"),
+    Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="3x3 8x1", tiles="1x1"),
 ]
 
 # 64-bit ARM has 32 registers of four f32.
 ARM = [
     # Deep channels. 16 sums hide the latency of four multiply-adds a cycle; narrow images take the tiles of fewer.
-    Variants(CHANNELS, "neon", "f32 f64", "channels", strides="0", tiles="4x6 2x8 4x4 2x4x2 2x2x3 4x2 8x1 1x8 1x1"),
-    Variants(CHANNELS, "neon", "f32 f64", "planar", strides="0", tiles="4x6 2x8 2x4 2x2x3 8x1 1x1"),
-    Variants(CHANNELS, "neon", "f32", "planar", strides="1 4", tiles="4x6"),
-    Variants(CHANNELS, "neon", "f32", "planar", strides="2", tiles="4x6 2x4x2"),
-    Variants(CHANNELS, "neon", "f16 bf16", "channels planar", strides="0", tiles="4x6 2x8 4x2 1x1"),
-    Variants(CHANNELS, "neon", "f16 bf16", "planar", strides="1 2 4", tiles="2x8"),
+    Variants(OC_VECTORIZED, "neon", "f32 f64", "channels", strides="0", tiles="4x6 2x8 4x4 2x4x2 2x2x3 4x2 8x1 1x8 1x1"),
+    Variants(OC_VECTORIZED, "neon", "f32 f64", "planar", strides="0", tiles="4x6 2x8 2x4 2x2x3 8x1 1x1"),
+    Variants(OC_VECTORIZED, "neon", "f32", "planar", strides="1 4", tiles="4x6"),
+    Variants(OC_VECTORIZED, "neon", "f32", "planar", strides="2", tiles="4x6 2x4x2"),
+    Variants(OC_VECTORIZED, "neon", "f16 bf16", "channels planar", strides="0", tiles="4x6 2x8 4x2 1x1"),
+    Variants(OC_VECTORIZED, "neon", "f16 bf16", "planar", strides="1 2 4", tiles="2x8"),
 
     # Sums in f16, where they are asked for.
     Copies("neon_fp16", "h16", block=1, orders="planar channels transposed tiles"),
-    Variants(CHANNELS, "neon_fp16", "h16", "channels", strides="0", tiles="4x6 2x12 2x8 2x4x2 2x1 1x8 1x1"),
-    Variants(CHANNELS, "neon_fp16", "h16", "planar", strides="0", tiles="2x8 1x1"),
-    Variants(CHANNELS, "neon_fp16", "h16", "planar", strides="1 2 4", tiles="2x12 2x4x2"),
-    Variants(WIDE, "neon_fp16", "h16", "planar", strides="1 2 4", tiles="8x3 8x1"),
-    Variants(FEW, "neon_fp16", "h16", "planar", strides="2x2", tiles="1x4"),
+    Variants(OC_VECTORIZED, "neon_fp16", "h16", "channels", strides="0", tiles="4x6 2x12 2x8 2x4x2 2x1 1x8 1x1"),
+    Variants(OC_VECTORIZED, "neon_fp16", "h16", "planar", strides="0", tiles="2x8 1x1"),
+    Variants(OC_VECTORIZED, "neon_fp16", "h16", "planar", strides="1 2 4", tiles="2x12 2x4x2"),
+    Variants(OW_VECTORIZED, "neon_fp16", "h16", "planar", strides="1 2 4", tiles="8x3 8x1"),
+    Variants(SMALL_OC, "neon_fp16", "h16", "planar", strides="2x2", tiles="1x4"),
     Variants(DEPTHWISE, "neon_fp16", "h16", "planar", strides="1 2 4", tiles="1x2 1x1"),
     Variants(DEPTHWISE, "neon_fp16", "h16", "channels", strides="0", tiles="1x8 1x1"),
     Variants(REFERENCE, "neon_fp16", "h16", "channels", strides="0", tiles="1x1"),
 
     # Wide rows of planar images, and few output channels of either layout.
-    Variants(WIDE, "neon", "f32 f64", "planar", strides="1 2", tiles="8x3 8x2 16x1 8x1 3x4"),
-    Variants(WIDE, "neon", "f32 f64", "planar", strides="3 4", tiles="8x3 8x2 16x1 3x4"),
-    Variants(WIDE, "neon", "f16 bf16", "planar", strides="1 2 4", tiles="8x3 8x1"),
-    Variants(WIDE, "neon", "f16 bf16 f32", "channels", strides="1 2 4", tiles="3x4"),
+    Variants(OW_VECTORIZED, "neon", "f32 f64", "planar", strides="1 2", tiles="8x3 8x2 16x1 8x1 3x4"),
+    Variants(OW_VECTORIZED, "neon", "f32 f64", "planar", strides="3 4", tiles="8x3 8x2 16x1 3x4"),
+    Variants(OW_VECTORIZED, "neon", "f16 bf16", "planar", strides="1 2 4", tiles="8x3 8x1"),
+    Variants(OW_VECTORIZED, "neon", "f16 bf16 f32", "channels", strides="1 2 4", tiles="3x4"),
 
-    # Few output channels: a tile holds the residues of both axes, and leaves registers for the weights of two input channels.
-    Variants(FEW, "neon", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x8"),
-    Variants(FEW, "neon", "f16 bf16 f32 f64", "planar", strides="2x2 4x1", tiles="1x4"),
-    Variants(FEW, "neon", "f16 bf16 f32 f64", "planar", strides="3x3 8x1", tiles="1x2"),
-    Variants(FEW, "neon", "f16 bf16 f32 f64", "planar", strides="4x4", tiles="1x1"),
+    # Few output channels: a tile holds the phases of both axes, and leaves registers for the weights of two input channels.
+    Variants(SMALL_OC, "neon", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x8"),
+    Variants(SMALL_OC, "neon", "f16 bf16 f32 f64", "planar", strides="2x2 4x1", tiles="1x4"),
+    Variants(SMALL_OC, "neon", "f16 bf16 f32 f64", "planar", strides="3x3 8x1", tiles="1x2"),
+    Variants(SMALL_OC, "neon", "f16 bf16 f32 f64", "planar", strides="4x4", tiles="1x1"),
 
     # One input channel per group: an address serves two vectors of groups, because an addition for each vector would be as many
     # instructions as there are multiply-adds.
@@ -261,49 +261,49 @@ ARM = [
     Copies("neon_dotprod", "i8", block=4, orders="planar channels transposed tochannels"),
 
     # 20 sums are the most that leave registers for two blocks of input channels.
-    Variants(CHANNELS, "neon_dotprod", "i8", "channels planar", strides="0", tiles="2x8 4x4 2x4x2 8x1 1x8 1x1"),
-    Variants(CHANNELS, "neon_dotprod", "i8", "channels", strides="0", tiles="2x7"),
-    Variants(CHANNELS, "neon_dotprod", "i8", "planar", strides="1 2 4", tiles="2x8 4x4 2x4x2"),
-    Variants(CHANNELS, "neon_dotprod", "i8_f32", "channels planar", strides="0", tiles="2x8 2x4 1x1"),
-    Variants(CHANNELS, "neon", "i16", "channels planar", strides="0", tiles="4x6 2x8 2x4x2 8x1 1x8 1x1"),
-    Variants(CHANNELS, "neon", "i16_f32", "channels planar", strides="0", tiles="4x4 1x1"),
+    Variants(OC_VECTORIZED, "neon_dotprod", "i8", "channels planar", strides="0", tiles="2x8 4x4 2x4x2 8x1 1x8 1x1"),
+    Variants(OC_VECTORIZED, "neon_dotprod", "i8", "channels", strides="0", tiles="2x7"),
+    Variants(OC_VECTORIZED, "neon_dotprod", "i8", "planar", strides="1 2 4", tiles="2x8 4x4 2x4x2"),
+    Variants(OC_VECTORIZED, "neon_dotprod", "i8_f32", "channels planar", strides="0", tiles="2x8 2x4 1x1"),
+    Variants(OC_VECTORIZED, "neon", "i16", "channels planar", strides="0", tiles="4x6 2x8 2x4x2 8x1 1x8 1x1"),
+    Variants(OC_VECTORIZED, "neon", "i16_f32", "channels planar", strides="0", tiles="4x4 1x1"),
 
-    Variants(WIDE, "neon_dotprod", "i8", "planar", strides="1 2 3", tiles="8x3 8x1 3x4"),
-    Variants(WIDE, "neon_dotprod", "i8", "planar", strides="4", tiles="3x4"),
-    Variants(WIDE, "neon_dotprod", "i8", "channels", strides="1 2 4", tiles="3x4"),
-    Variants(WIDE, "neon", "i16", "planar", strides="1 2", tiles="8x2 3x4"),
-    Variants(WIDE, "neon", "i16", "channels", strides="1 2 4", tiles="3x4"),
+    Variants(OW_VECTORIZED, "neon_dotprod", "i8", "planar", strides="1 2 3", tiles="8x3 8x1 3x4"),
+    Variants(OW_VECTORIZED, "neon_dotprod", "i8", "planar", strides="4", tiles="3x4"),
+    Variants(OW_VECTORIZED, "neon_dotprod", "i8", "channels", strides="1 2 4", tiles="3x4"),
+    Variants(OW_VECTORIZED, "neon", "i16", "planar", strides="1 2", tiles="8x2 3x4"),
+    Variants(OW_VECTORIZED, "neon", "i16", "channels", strides="1 2 4", tiles="3x4"),
 
-    Variants(FEW, "neon_dotprod", "i8", "planar", strides="1x1 2x1", tiles="1x8"),
-    Variants(FEW, "neon_dotprod", "i8", "planar", strides="2x2 4x1", tiles="1x4"),
-    Variants(FEW, "neon_dotprod", "i8", "planar", strides="3x3 8x1", tiles="1x2"),
-    Variants(FEW, "neon", "i16", "planar", strides="1x1 2x1 2x2", tiles="1x4"),
+    Variants(SMALL_OC, "neon_dotprod", "i8", "planar", strides="1x1 2x1", tiles="1x8"),
+    Variants(SMALL_OC, "neon_dotprod", "i8", "planar", strides="2x2 4x1", tiles="1x4"),
+    Variants(SMALL_OC, "neon_dotprod", "i8", "planar", strides="3x3 8x1", tiles="1x2"),
+    Variants(SMALL_OC, "neon", "i16", "planar", strides="1x1 2x1 2x2", tiles="1x4"),
 ]
 
 # Sixteen registers of four f32, and one ISA: WebAssembly and 32-bit ARM.
 OF_16 = [
     # Deep channels.
-    Variants(CHANNELS, "all", "f32 f64", "channels planar", strides="0", tiles="2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1"),
-    Variants(CHANNELS, "all", "f32 f64", "planar", strides="1 2 4", tiles="2x6 2x4 2x2x3"),
-    Variants(CHANNELS, "all", "f16 bf16", "channels planar", strides="0", tiles="2x6 2x4 2x1 1x1"),
+    Variants(OC_VECTORIZED, "all", "f32 f64", "channels planar", strides="0", tiles="2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1"),
+    Variants(OC_VECTORIZED, "all", "f32 f64", "planar", strides="1 2 4", tiles="2x6 2x4 2x2x3"),
+    Variants(OC_VECTORIZED, "all", "f16 bf16", "channels planar", strides="0", tiles="2x6 2x4 2x1 1x1"),
 
     # Wide rows of planar images, and few output channels of either layout.
-    Variants(WIDE, "all", "f32 f64", "planar", strides="1 2 3 4", tiles="4x3 6x2 6x1 3x3"),
-    Variants(WIDE, "all", "f16 bf16", "planar", strides="1 2 3 4", tiles="4x3 6x1"),
-    Variants(WIDE, "all", "f16 bf16 f32", "channels", strides="1 2 3 4", tiles="4x3 2x2x2"),
+    Variants(OW_VECTORIZED, "all", "f32 f64", "planar", strides="1 2 3 4", tiles="4x3 6x2 6x1 3x3"),
+    Variants(OW_VECTORIZED, "all", "f16 bf16", "planar", strides="1 2 3 4", tiles="4x3 6x1"),
+    Variants(OW_VECTORIZED, "all", "f16 bf16 f32", "channels", strides="1 2 3 4", tiles="4x3 2x2x2"),
 
-    # Few output channels: a tile holds the residues of both axes.
-    Variants(FEW, "all", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
-    Variants(FEW, "all", "f16 bf16 f32 f64", "planar", strides="2x2 4x1", tiles="1x3"),
-    Variants(FEW, "all", "f16 bf16 f32 f64", "planar", strides="3x3 8x1", tiles="1x1"),
+    # Few output channels: a tile holds the phases of both axes.
+    Variants(SMALL_OC, "all", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
+    Variants(SMALL_OC, "all", "f16 bf16 f32 f64", "planar", strides="2x2 4x1", tiles="1x3"),
+    Variants(SMALL_OC, "all", "f16 bf16 f32 f64", "planar", strides="3x3 8x1", tiles="1x1"),
 
     # Quantized.
-    Variants(CHANNELS, "all", "i16 i16_f32", "channels planar", strides="0", tiles="2x5 2x4 2x2x2 2x1 1x6 1x1"),
-    Variants(WIDE, "all", "i16", "planar", strides="1 2", tiles="4x2 6x1 3x3"),
-    Variants(WIDE, "all", "i16", "channels", strides="1 2 3 4", tiles="3x3 2x2x2"),
-    Variants(FEW, "all", "i16", "planar", strides="1x1 2x1", tiles="1x6"),
-    Variants(FEW, "all", "i16", "planar", strides="2x2 4x1", tiles="1x2"),
-    Variants(FEW, "all", "i16", "planar", strides="3x3 8x1", tiles="1x1"),
+    Variants(OC_VECTORIZED, "all", "i16 i16_f32", "channels planar", strides="0", tiles="2x5 2x4 2x2x2 2x1 1x6 1x1"),
+    Variants(OW_VECTORIZED, "all", "i16", "planar", strides="1 2", tiles="4x2 6x1 3x3"),
+    Variants(OW_VECTORIZED, "all", "i16", "channels", strides="1 2 3 4", tiles="3x3 2x2x2"),
+    Variants(SMALL_OC, "all", "i16", "planar", strides="1x1 2x1", tiles="1x6"),
+    Variants(SMALL_OC, "all", "i16", "planar", strides="2x2 4x1", tiles="1x2"),
+    Variants(SMALL_OC, "all", "i16", "planar", strides="3x3 8x1", tiles="1x1"),
 ]
 
 LAST = [
@@ -319,7 +319,7 @@ LAST = [
     Variants(DEPTHWISE, "int16s", "i16_f32", "planar", strides="1 2 4 8", tiles="1x1"),
 
     # Bare sums, to be added up over the axes beyond three.
-    Variants(CHANNELS, "int16s", "i16_s32", "channels planar", strides="0", tiles="2x4 1x1"),
+    Variants(OC_VECTORIZED, "int16s", "i16_s32", "channels planar", strides="0", tiles="2x4 1x1"),
 
     # Anything.
     Variants(REFERENCE, "floats", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x1"),
@@ -347,17 +347,17 @@ ARCHITECTURES = [
 # layers of few channels take narrow tiles of them.
 DEVICES = {"cuda": "cuda-cuda_capability_70", "opencl": "opencl"}  # and Halide's features of them
 DEVICE_F64 = {"opencl": "-cl_doubles"}  # the feature of f64, which not every device has
-DEVICE_FAMILIES = {"tiled": "kTiled", "few": "kFew", "each": "kEach", "combine": "kCombine"}
+DEVICE_FAMILIES = {"tiled": "kTiled", "small_oc": "kSmallOc", "each": "kEach", "combine": "kCombine"}
 DEVICE_LINES = [
     Tiled("tiled", "f32", "128x128", oc="4x16x2", p="4x16x2"),
     Tiled("tiled", "f32", "64x64", oc="4x8x2", p="4x8x2"),
-    Tiled("few", "f32", "4x512", oc="4x1x1", p="1x128x4", chunk=4),
+    Tiled("small_oc", "f32", "4x512", oc="4x1x1", p="1x128x4", chunk=4),
     Tiled("tiled", "f16", "128x128", oc="4x16x2", p="4x16x2"),
     Tiled("tiled", "f16", "64x64", oc="4x8x2", p="4x8x2"),
-    Tiled("few", "f16", "4x512", oc="4x1x1", p="1x128x4", chunk=4),
+    Tiled("small_oc", "f16", "4x512", oc="4x1x1", p="1x128x4", chunk=4),
     Tiled("tiled", "bf16", "128x128", oc="4x16x2", p="4x16x2"),
     Tiled("tiled", "bf16", "64x64", oc="4x8x2", p="4x8x2"),
-    Tiled("few", "bf16", "4x512", oc="4x1x1", p="1x128x4", chunk=4),
+    Tiled("small_oc", "bf16", "4x512", oc="4x1x1", p="1x128x4", chunk=4),
     Tiled("tiled", "f32", "32x64", oc="4x4x2", p="4x16x1"),
     Tiled("tiled", "f32", "channels_64x32", oc="4x8x2", p="4x8x1", channels_last=True),
     # Sums in parts are f32.

@@ -1,8 +1,8 @@
 """Kernels that were found for single layers: each file of schedules/tuned is what `convtranspose tune --rows` wrote of one.
 
-    {"record": {"isa": "avx512", "problem": "f32 nchw n1 g1 ...", "variant": "few_f32_planar_s2x2_1x4x1_0fc41dd3"},
+    {"record": {"isa": "avx512", "problem": "f32 nchw n1 g1 ...", "variant": "small_oc_f32_planar_s2x2_1x4x1_0fc41dd3"},
      "measured": {"cpu": ..., "threads": 1, "default": ..., "default_ms": ..., "ms": ..., "package": ...},
-     "kernel": {"generator": "few", "parameters": ["store=planar", ...], "row": {...}}}
+     "kernel": {"generator": "small_oc", "parameters": ["output_order=planar", ...], "row": {...}}}
 
 Plans for that layer, of any number of threads, then run what the record says. The kernel's row is as tools/tune/kernel_row.h has
 it; there is no kernel where the variant is one of the table or an algorithm.

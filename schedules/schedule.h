@@ -13,10 +13,10 @@ namespace convtranspose {
 
 // How the loops of a kernel for one layer run; the defaults are how those of a kernel for any layer do.
 struct Loops {
-    int unrolled_axes = 0;  // the taps of this many axes, w first, are unrolled, inside the loop over input channels
-    int unrolled_ic = 1;    // input channels at a time
-    bool by_offset = false; // few, planar depthwise: schedule_unrolled_phases()
-    bool x_stays = false;   // channels: all channel tiles for one tile of positions, rather than the other way round
+    int unrolled_axes = 0; // the taps of this many axes, w first, are unrolled, inside the loop over input channels
+    int unrolled_ic = 1;   // input channels at a time
+    bool tap_offset_order = false; // few, planar depthwise: schedule_unrolled_phases()
+    bool x_stays = false; // channels: all channel tiles for one tile of positions, rather than the other way round
     // y has whole tiles only: none is stored in part.
     bool whole_oc = false, whole_w = false, whole_h = false;
 };
@@ -24,8 +24,8 @@ struct Loops {
 // The register tile of a family, in elements.
 struct Tile {
     int oc = 1;                 // output channels; conv_transpose()'s oc_tile
-    int q = 1;                  // positions along w, of one residue
-    int qh = 1;                 // positions along h, of one residue
+    int q = 1;                  // positions along w, of one phase
+    int qh = 1;                 // positions along h, of one phase
     int lanes = 1;              // of a vector of the sum's type on the target
     bool masked_stores = false; // the target stores a part of a vector of any type at once
     bool masked_rows = false;   // it does so for y's type
@@ -49,10 +49,10 @@ struct ScheduleFamily {
     Family family;
     Outside outside;    // whether it wants x with zeros around it
     TapOrder tap_order; // of w and h
-    void (*schedule)(const ConvTranspose &c, const Tile &tile, Store store);
+    void (*schedule)(const ConvTranspose &c, const Tile &tile, OutputOrder output_order);
     bool bias_last = false;
     // Passes to run after Halide's own; made anew for each pipeline, which they belong to.
-    LoweringPasses (*lowering_passes)(const ConvTranspose &c, const Tile &tile, Store store,
+    LoweringPasses (*lowering_passes)(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
                                       const InputNames &inputs) = nullptr;
 };
 
@@ -95,21 +95,21 @@ inline void keep_in_registers(Halide::Stage stage, const std::vector<Halide::Var
     }
 }
 
-// Part of store_rows(): `f` is put together along `o`, out of so many residues, at loop `row` of y.
-inline void interleave(Halide::Func f, const Halide::Var &o, int residues, int extent, int lanes, const Halide::Func &y,
+// Part of store_rows(): `f` is put together along `o`, out of so many phases, at loop `row` of y.
+inline void interleave(Halide::Func f, const Halide::Var &o, int phases, int extent, int lanes, const Halide::Func &y,
                        const Halide::Var &row) {
     Halide::Var q(o.name() + "_q"), r(o.name() + "_r");
     f.compute_at(y, row)
         .bound_extent(o, extent)
-        .align_bounds(o, residues)
-        .split(o, q, r, residues)
+        .align_bounds(o, phases)
+        .split(o, q, r, phases)
         .reorder(r, q)
         .vectorize(q, lanes)
         .unroll(r)
         .unroll(q);
 }
 
-// Interleaves the residues of w of a tile's row, at loop `row` of y, and then stores y along it, `along`, by whole vectors, and
+// Interleaves the phases of w of a tile's row, at loop `row` of y, and then stores y along it, `along`, by whole vectors, and
 // its end by a part of one: if they were interleaved while they are stored, ends of rows would be stored one by one. All is
 // unrolled, so that LLVM keeps the row in registers. For targets with masked stores.
 inline void store_rows(const ConvTranspose &c, const Tile &tile, Halide::Func y, const Halide::Var &along,
@@ -154,27 +154,27 @@ inline Update in_pairs(const Update &k, Halide::Stage update, const Halide::RVar
 extern const ScheduleFamily kReference;
 
 // Accumulators [tile.qh x tile.q positions] x [tile.oc channels], vectors along oc; x is broadcast. For deep channels. Any
-// strides; needs at least tile.q columns and tile.qh rows per residue.
-extern const ScheduleFamily kChannels;
+// strides; needs at least tile.q columns and tile.qh rows per phase.
+extern const ScheduleFamily kOcVectorized;
 
-// As kChannels, in the tile registers of AMX. For blocks of channels of 4 bytes.
-extern const ScheduleFamily kMatrix;
+// As kOcVectorized, in the tile registers of AMX. For blocks of channels of 4 bytes.
+extern const ScheduleFamily kAmx;
 
 // Accumulators [tile.oc channels] x [tile.q positions], vectors along w; weights are broadcast. For wide rows, planar. Needs
 // a constant stride of w, and x readable up to a whole tile past its last column.
-extern const ScheduleFamily kWide;
+extern const ScheduleFamily kOwVectorized;
 
-// Accumulators [all residues of w and h] x [tile.oc channels] x [tile.q positions], vectors along w: one load of x feeds the
-// taps of all residues that meet it. For few output channels. Needs constant strides of w and h, and x readable as above.
-extern const ScheduleFamily kFew;
+// Accumulators [all phases of w and h] x [tile.oc channels] x [tile.q positions], vectors along w: one load of x feeds the
+// taps of all phases that meet it. For few output channels. Needs constant strides of w and h, and x readable as above.
+extern const ScheduleFamily kSmallOc;
 
 // One input channel per group; for integers two taps along w are in a block. kChannels: vectors along g, tile.oc of them, by tile.q
-// positions. kPlanar: as kWide.
+// positions. kPlanar: as kOwVectorized.
 extern const ScheduleFamily kDepthwise;
 
-// For kernels with the taps of w and h built in, in TapOrder::kByOffset, all of them unrolled: accumulators [all residues of w]
-// x [all residues of h, or one at a time if the stride of h is not built in] x [tile.oc channels] x [tile.q positions], vectors
-// along w. One load of x feeds all taps that meet it, of whatever residues.
+// For kernels with the taps of w and h built in, in TapOrder::kTapOffset, all of them unrolled: accumulators [all phases of w]
+// x [all phases of h, or one at a time if the stride of h is not built in] x [tile.oc channels] x [tile.q positions], vectors
+// along w. One load of x feeds all taps that meet it, of whatever phases.
 void schedule_unrolled_phases(const ConvTranspose &c, const Tile &tile);
 
 } // namespace convtranspose

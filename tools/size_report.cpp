@@ -9,29 +9,34 @@
 
 #include "convtranspose/convtranspose.hpp"
 #include "error.h"
+#include "kernel_name.h"
 #include "kernel_sizes.h"
 
 namespace convtranspose::tools {
 
 namespace {
 
-constexpr std::array<const char *, 10> kFamilies = {"channels",  "matrix", "wide",   "few",  "depthwise",
-                                                    "reference", "copy",   "col2im", "post", "winograd"};
+constexpr std::array<const char *, 10> kFamilies = {"oc_vectorized", "amx",  "ow_vectorized", "small_oc", "depthwise",
+                                                    "reference",     "copy", "col2im",        "post",     "winograd"};
 
-constexpr std::size_t kBeforeSum = 22 + 10 * kFamilies.size();
+// Columns are as wide as their family's name, and at least as the numbers below it.
+std::size_t width_of(const char *family) { return std::max<std::size_t>(9, std::string_view(family).size()); }
+
+std::size_t before_sum() {
+    std::size_t width = 22;
+    for (const char *family : kFamilies) width += width_of(family) + 1;
+    return width;
+}
 
 struct Kernel {
     std::string family, type, isa;
     std::size_t bytes;
 };
 
-std::string first_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
-
 // Reads "family_type...". Types that begin with i are the arithmetic of quantized layers, h16 is f16 summed in f16, and b16 is bf16
 // multiplied as such.
 std::pair<std::string, std::string> family_and_type(const std::string &name) {
-    const std::string family = first_of(name);
-    const std::string type = first_of(std::string_view(name).substr(family.size() + 1));
+    const auto [family, type] = kernel_name(name);
     if (type[0] == 'i') return {family, "quantized"};
     return {family, type == "h16" ? "f16" : type == "b16" ? "bf16" : type};
 }
@@ -88,7 +93,8 @@ std::string size_report() {
         total += kernel.bytes;
     }
     std::string text = "kB of code           ";
-    for (const char *family : kFamilies) text += std::string(10 - std::string_view(family).size(), ' ') + family;
+    for (const char *family : kFamilies)
+        text += std::string(width_of(family) + 1 - std::string_view(family).size(), ' ') + family;
     text += "       sum\n";
     for (std::size_t i = 0; i < convt_isa_count(); i++) {
         for (const auto &[key, bytes] : rows) {
@@ -97,18 +103,20 @@ std::string size_report() {
             std::size_t sum = 0;
             for (const char *family : kFamilies) {
                 const auto found = bytes.find(family);
-                text += found == bytes.end() ? "        -" : kilobytes(found->second);
+                const std::string number = found == bytes.end() ? "        -" : kilobytes(found->second);
+                text += std::string(width_of(family) - number.size(), ' ') + number;
                 text += ' ';
                 if (found != bytes.end()) sum += found->second;
             }
             text += kilobytes(sum) + "\n";
         }
     }
-    text += padded("dispatcher", kBeforeSum) + kilobytes(kRuntimeSize) + "\n";
-    text += padded("all", kBeforeSum) + kilobytes(total) + "\n";
-    return text + "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
-                  "reference, copy, col2im and post; winograd comes with channels. amx adds to avx512_vnni, that to "
-                  "avx512, and neon_dotprod to neon.\n";
+    text += padded("dispatcher", before_sum()) + kilobytes(kRuntimeSize) + "\n";
+    text += padded("all", before_sum()) + kilobytes(total) + "\n";
+    return text +
+           "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
+           "reference, copy, col2im and post; winograd comes with oc_vectorized. amx adds to avx512_vnni, that to "
+           "avx512, and neon_dotprod to neon.\n";
 }
 
 std::string size_report(const Selection &selection) {

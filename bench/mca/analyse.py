@@ -17,22 +17,22 @@ from loops import hottest, loops_of
 
 GOAL = 0.85
 IN_ORDER = "cortex-a55"  # shown by llvm-mca too
-KERNEL = re.compile(r"(channels|wide|few|depthwise)_((?:f16|bf16|f32|f64|i8|i16)(?:_f32|_s32)?)_(planar|channels)"
-                    r"(?:_(s\d+(?:x\d+)?))?_(\d+x\d+(?:x\d+)?)")
+KERNEL = re.compile(r"(oc_vectorized|ow_vectorized|small_oc|depthwise)_((?:f16|bf16|f32|f64|i8|i16)(?:_f32|_s32)?)"
+                    r"_(planar|channels)(?:_(s\d+(?:x\d+)?))?_(\d+x\d+(?:x\d+)?)")
 
 # Kernels of each family and arithmetic: those that the cost model takes for most of the layers of
 # bench/workloads/layers.json, and the largest tile of the table.
 CHOSEN = """
-channels_f32_channels_2x8 channels_f32_channels_4x6 channels_f32_channels_4x4
-channels_f32_planar_2x8 channels_f32_planar_s2_2x4x2 channels_f32_planar_s4_4x6
-wide_f32_planar_s2_8x2 wide_f32_planar_s2_8x3 wide_f32_planar_s2_16x1 wide_f32_channels_s2_3x4
-few_f32_planar_s2x2_1x4 few_f32_planar_s3x3_1x2 few_f32_planar_s8x1_1x2
+oc_vectorized_f32_channels_2x8 oc_vectorized_f32_channels_4x6 oc_vectorized_f32_channels_4x4
+oc_vectorized_f32_planar_2x8 oc_vectorized_f32_planar_s2_2x4x2 oc_vectorized_f32_planar_s4_4x6
+ow_vectorized_f32_planar_s2_8x2 ow_vectorized_f32_planar_s2_8x3 ow_vectorized_f32_planar_s2_16x1 ow_vectorized_f32_channels_s2_3x4
+small_oc_f32_planar_s2x2_1x4 small_oc_f32_planar_s3x3_1x2 small_oc_f32_planar_s8x1_1x2
 depthwise_f32_planar_s2_1x4 depthwise_f32_channels_2x8
-channels_f64_channels_4x6 channels_f64_planar_2x8 wide_f64_planar_s2_8x2
-channels_f16_planar_s2_2x8 channels_bf16_channels_4x6 wide_f16_planar_s2_8x3
-channels_i8_channels_2x8 channels_i8_channels_4x4 channels_i8_channels_2x7 channels_i8_planar_s2_2x8
-channels_i8_planar_s2_2x4x2 wide_i8_planar_s2_8x3 wide_i8_channels_s2_3x4 few_i8_planar_s2x2_1x4
-channels_i16_channels_2x8 channels_i16_channels_4x6 wide_i16_planar_s2_8x2 few_i16_planar_s2x2_1x4
+oc_vectorized_f64_channels_4x6 oc_vectorized_f64_planar_2x8 ow_vectorized_f64_planar_s2_8x2
+oc_vectorized_f16_planar_s2_2x8 oc_vectorized_bf16_channels_4x6 ow_vectorized_f16_planar_s2_8x3
+oc_vectorized_i8_channels_2x8 oc_vectorized_i8_channels_4x4 oc_vectorized_i8_channels_2x7 oc_vectorized_i8_planar_s2_2x8
+oc_vectorized_i8_planar_s2_2x4x2 ow_vectorized_i8_planar_s2_8x3 ow_vectorized_i8_channels_s2_3x4 small_oc_i8_planar_s2x2_1x4
+oc_vectorized_i16_channels_2x8 oc_vectorized_i16_channels_4x6 ow_vectorized_i16_planar_s2_8x2 small_oc_i16_planar_s2x2_1x4
 depthwise_i16_planar_s2_1x4 depthwise_i16_channels_2x8
 """.split()
 

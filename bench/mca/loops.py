@@ -90,7 +90,7 @@ def inner_loops(function, code):
 
 def hottest(loops, kind):
     """The loops with most multiply-accumulates of a kind, if any has some: reductions of a full tile, with all taps that its
-    residues share. Tails and the rest have fewer. They are several where the compiler made copies, for a dense x say."""
+    phases share. Tails and the rest have fewer. They are several where the compiler made copies, for a dense x say."""
     most = max((loop.kinds[kind] for loop in loops), default=0)
     return [loop for loop in loops if most and loop.kinds[kind] == most]
 

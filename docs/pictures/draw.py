@@ -10,7 +10,7 @@ from html import escape
 HERE = pathlib.Path(__file__).resolve().parent
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 INK, PALE, LINE = "#1f2933", "#f4f6f8", "#9aa5b1"
-PHASES = ["#d1495b", "#2e86ab", "#3a9d5d", "#c98a1b"]  # one colour for each pair of residues (h, w)
+PHASES = ["#d1495b", "#2e86ab", "#3a9d5d", "#c98a1b"]  # one colour for each pair of phases (h, w)
 
 
 class Picture:
@@ -41,7 +41,7 @@ class Picture:
 
 
 def taps_of(kernel, stride, pad):
-    """For each residue, the (kernel element, offset) pairs: the definition of runtime/problem/geometry.h, without dilation."""
+    """For each phase, the (kernel element, offset) pairs: the definition of runtime/problem/geometry.h, without dilation."""
     return [[(k, (r + pad - k) // stride) for k in range(kernel) if (r + pad - k) % stride == 0] for r in range(stride)]
 
 
@@ -56,32 +56,32 @@ def taps():
         p.box(at, 60, size, 40)
         p.text(at + size / 2, 85, "x[q]" if q == 0 else f"x[q{q:+d}]".replace("-", "\u2212"))
     ys = [left + size + 4 + r * (size * 2 - 8) for r in range(stride)]
-    for r, taps_of_residue in enumerate(table):
+    for r, taps_of_phase in enumerate(table):
         at, colour = ys[r], PHASES[3 * r]
         p.box(at, 240, size + 52, 40, fill="white", stroke=colour)
         p.text(at + size / 2 + 26, 265, "y[2q]" if r == 0 else f"y[2q+{r}]", fill=colour, weight="bold")
-        for k, offset in taps_of_residue:
+        for k, offset in taps_of_phase:
             x1, x2 = xs[offset] + size / 2, at + size / 2 + 26
             p.line(x1, 102, x2, 236, stroke=colour, width=2)
             where = 0.3
             p.box(x1 + (x2 - x1) * where - 19, 102 + 134 * where - 12, 38, 20, fill="white", stroke="white")
             p.text(x1 + (x2 - x1) * where, 102 + 134 * where + 4, f"w[{k}]", fill=colour)
-    for r, taps_of_residue in enumerate(table):
+    for r, taps_of_phase in enumerate(table):
         terms = []
-        for k, offset in taps_of_residue:
+        for k, offset in taps_of_phase:
             terms.append(f"w[{k}] x[q{offset:+d}]".replace("q+0", "q").replace("-", "\u2212"))
         left_side = "y[2q]" if r == 0 else f"y[2q+{r}]"
-        p.text(60, 318 + 24 * r, f"residue {r}:   {left_side} = {' + '.join(terms)}", anchor="start", fill=PHASES[3 * r])
+        p.text(60, 318 + 24 * r, f"phase {r}:   {left_side} = {' + '.join(terms)}", anchor="start", fill=PHASES[3 * r])
     p.text(30, 378, "No zero is inserted, no kernel is flipped, no column buffer is written.", 11, anchor="start")
 
     p.line(440, 20, 440, 385, stroke=LINE, width=1)
-    p.text(650, 28, "Two axes: four pairs of residues, 2x2 taps each", 14, weight="bold")
+    p.text(650, 28, "Two axes: four pairs of phases, 2x2 taps each", 14, weight="bold")
     cell = 36
-    # The kernel: each element belongs to one pair of residues alone.
-    residue_of = {k: r for r, row in enumerate(table) for k, _ in row}
+    # The kernel: each element belongs to one pair of phases alone.
+    phase_of = {k: r for r, row in enumerate(table) for k, _ in row}
     for kh in range(kernel):
         for kw in range(kernel):
-            colour = PHASES[2 * residue_of[kh] + residue_of[kw]]
+            colour = PHASES[2 * phase_of[kh] + phase_of[kw]]
             p.box(475 + kw * cell, 62 + kh * cell, cell, cell, fill=colour, stroke="white", radius=0)
             p.text(475 + kw * cell + cell / 2, 62 + kh * cell + 22, f"{kh},{kw}", 11, fill="white")
     p.text(475 + 2 * cell, 54, "w", weight="bold")
@@ -91,7 +91,7 @@ def taps():
             p.box(680 + w * cell, 62 + h * cell, cell, cell, fill=colour, stroke="white", radius=0)
     p.text(680 + 2 * cell, 54, "y", weight="bold")
     p.text(652, 62 + 2 * cell + 5, "\u2192", 22)
-    # The elements of x that each pair of residues reads, around x[qh, qw].
+    # The elements of x that each pair of phases reads, around x[qh, qw].
     for index in range(4):
         rh, rw = divmod(index, 2)
         x0, y0, small = 478 + index * 92, 258, 20

@@ -23,7 +23,7 @@ constexpr std::int64_t kManyGroups = 16;
 constexpr double kGainDilated = 0.9;                         // margin for errors of the estimates
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // to rearrange; a run is one position along w
 constexpr double kCyclesApart = 2;     // for an element, if other channels lie between those of a run
-constexpr double kCyclesDilated = 1.0; // the same, if other residues do
+constexpr double kCyclesDilated = 1.0; // the same, if other phases do
 constexpr double kFilled = 4;          // bytes of bias written per cycle
 constexpr double kCyclesPerRow = 18, kCyclesPerFill = 40; // more for each row rearranged, and for each plane filled
 
@@ -96,22 +96,20 @@ void repeat(char *to, std::int64_t bytes, const char *value, std::int64_t value_
     }
 }
 
-// Returns the distance between kernel elements of one residue.
+// Returns the distance between kernel elements of one phase.
 std::int64_t period_of(const AxisGeometry &axis) { return -axis.kernel_step; }
 
-// Returns the number of residues that a tap reaches.
-std::int64_t residues_of(const AxisGeometry &axis) { return std::min(axis.kernel, period_of(axis)); }
+// Returns the number of phases that a tap reaches.
+std::int64_t phases_of(const AxisGeometry &axis) { return std::min(axis.kernel, period_of(axis)); }
 
-// Returns true if no tap reaches some of the residues.
+// Returns true if no tap reaches some of the phases.
 bool has_gaps(const Geometry &geometry) {
     return std::any_of(geometry.axes.begin(), geometry.axes.end(),
-                       [](const AxisGeometry &axis) { return residues_of(axis) < axis.stride; });
+                       [](const AxisGeometry &axis) { return phases_of(axis) < axis.stride; });
 }
 
-// Returns true if the residues of a position span about the length of y at most, so that few positions reach beyond y.
-bool lie_together(const AxisGeometry &axis) {
-    return (residues_of(axis) - 1) * axis.dilation <= axis.stride + axis.out;
-}
+// Returns true if the phases of a position span about the length of y at most, so that few positions reach beyond y.
+bool lie_together(const AxisGeometry &axis) { return (phases_of(axis) - 1) * axis.dilation <= axis.stride + axis.out; }
 
 } // namespace
 
@@ -119,11 +117,11 @@ std::vector<DepthToSpace::Layer> DepthToSpace::list() const {
     std::vector<Layer> all(1);
     for (const AxisGeometry &axis : geometry_.axes) {
         const std::int64_t period = period_of(axis), taps = axis.kernel / period, more = axis.kernel % period;
-        std::vector<Residues> sets;
+        std::vector<Phases> sets;
         if (more) sets.push_back({0, more, taps + 1});
         if (taps) sets.push_back({more, period - more, taps});
         std::vector<Layer> longer;
-        for (Residues &r : sets) {
+        for (Phases &r : sets) {
             const std::int64_t last = r.first + r.count - 1;
             r.q_begin = ceil_div(axis.pad_begin - last * axis.dilation, axis.stride);
             r.q_count = floor_div(axis.out - 1 + axis.pad_begin - r.first * axis.dilation, axis.stride) + 1 - r.q_begin;
@@ -147,7 +145,7 @@ Geometry DepthToSpace::geometry_of(const Layer &layer) const {
     g.batch = g.x_shape[0] = g.y_shape[0] = images_;
     const DimensionOrder at = g.dimensions();
     for (std::size_t a = 0; a < g.axes.size(); a++) {
-        const Residues &r = layer.axes[a];
+        const Phases &r = layer.axes[a];
         AxisGeometry &axis = g.axes[a];
         axis.out = r.q_count;
         axis.kernel = r.taps;
@@ -176,24 +174,24 @@ void DepthToSpace::plan_layers() {
     while (geometry_.batch % images_ != 0) images_--;
 }
 
-// Gathers the weights as (C, M/group * residues, taps...), the residues of the last axis innermost. Repeats each bias for all
-// residues.
+// Gathers the weights as (C, M/group * phases, taps...), the phases of the last axis innermost. Repeats each bias for all
+// phases.
 void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
     const std::size_t axes = geometry_.axes.size();
     const std::int64_t kernel = geometry_.kernel_volume();
-    std::int64_t residues = 1, taps = 1;
+    std::int64_t phases = 1, taps = 1;
     for (std::size_t a = 0; a < axes; a++) {
-        residues *= layer.axes[a].count;
+        phases *= layer.axes[a].count;
         taps *= layer.axes[a].taps;
     }
     const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // pairs of an input and an output channel
     for (std::int64_t pair = 0; pair < pairs; pair++) {
-        for (std::int64_t r = 0; r < residues; r++) {
+        for (std::int64_t r = 0; r < phases; r++) {
             for (std::int64_t t = 0; t < taps; t++, w_out += size) {
                 std::int64_t element = 0, stride = 1, rest_r = r, rest_t = t;
                 for (std::size_t a = axes; a-- > 0;) {
-                    const Residues &axis = layer.axes[a];
+                    const Phases &axis = layer.axes[a];
                     element +=
                         (axis.first + rest_r % axis.count + rest_t % axis.taps * period_of(geometry_.axes[a])) * stride;
                     stride *= geometry_.axes[a].kernel;
@@ -207,8 +205,8 @@ void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char
     }
     if (!b) return;
     const auto b_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.b_dtype));
-    for (std::int64_t i = 0; i < geometry_.out_channels * residues; i++, b_out += b_size) {
-        std::memcpy(b_out, static_cast<const char *>(b) + i / residues * b_size, static_cast<std::size_t>(b_size));
+    for (std::int64_t i = 0; i < geometry_.out_channels * phases; i++, b_out += b_size) {
+        std::memcpy(b_out, static_cast<const char *>(b) + i / phases * b_size, static_cast<std::size_t>(b_size));
     }
 }
 
@@ -217,11 +215,11 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
     const Geometry &geometry = problem.geometry;
     const bool gaps = has_gaps(geometry), many = geometry.out_channels_per_group() > kMostChannels;
     bool near = true;
-    std::int64_t residues = 1;
+    std::int64_t phases = 1;
     for (const AxisGeometry &axis : geometry.axes) {
         near = near && axis.stride <= kMostBytes && lie_together(axis);
-        residues *= near ? axis.stride : 1;
-        near = near && residues <= kMostBytes;
+        phases *= near ? axis.stride : 1;
+        near = near && phases <= kMostBytes;
     }
     const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
                                      {!geometry.quantized(), kNeedsFloats},
@@ -229,7 +227,7 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
                                      {has_elements(geometry), kNeedsElements},
                                      {gaps || !many, "too many output channels to be worth it"},
                                      {near, "strides or dilations are too long"},
-                                     {residues > 1, "all strides are 1"}},
+                                     {phases > 1, "all strides are 1"}},
                                     why);
     if (!supported) return nullptr;
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, problem.settings));
@@ -301,7 +299,7 @@ Status DepthToSpace::reshape(const AlgorithmProblem &problem, std::unique_ptr<Al
     if (!status) return status;
     own->plan_layers();
     for (Layer &layer : own->layers_) {
-        const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // the same residues
+        const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // the same phases
         status = from.plan->reshape(own->geometry_of(layer), &layer.plan);
         if (!status) return status;
     }
@@ -311,7 +309,7 @@ Status DepthToSpace::reshape(const AlgorithmProblem &problem, std::unique_ptr<Al
 }
 
 std::string DepthToSpace::summary() const {
-    return concat("residues of all axes as output channels, of ", layers_.size(), " layers of stride 1, rearranged");
+    return concat("phases of all axes as output channels, of ", layers_.size(), " layers of stride 1, rearranged");
 }
 
 void DepthToSpace::plan_workspace() {
@@ -387,7 +385,7 @@ void DepthToSpace::fill_with_bias(const RunTensors &t) const {
     });
 }
 
-// Moves the tensor of a layer into y. It is (n, q of each axis, channel, residue of each axis), dense, of images from
+// Moves the tensor of a layer into y. It is (n, q of each axis, channel, phase of each axis), dense, of images from
 // first_image on.
 void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t first_image,
                              const RunTensors &t) const {
@@ -398,7 +396,7 @@ void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t
     struct Outer {
         std::int64_t q_begin = 0, q_count = 1, first = 0, count = 1, stride = 1, dilation = 1, pad = 0, out = 1,
                      y_stride = 0;
-        // Returns the position in y of the q-th position and the r-th residue here; -1: it is outside of y.
+        // Returns the position in y of the q-th position and the r-th phase here; -1: it is outside of y.
         std::int64_t output(std::int64_t q, std::int64_t r) const {
             const std::int64_t o = (q_begin + q) * stride + (first + r) * dilation - pad;
             return o < out ? std::max<std::int64_t>(o, -1) : -1;
@@ -406,25 +404,24 @@ void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t
     };
     std::array<Outer, 2> outer;
     for (std::size_t a = 0; a + 1 < axes; a++) {
-        const Residues &r = layer.axes[a];
+        const Phases &r = layer.axes[a];
         const AxisGeometry &axis = geometry_.axes[a];
         outer[a + 3 - axes] = {r.q_begin,      r.q_count,   r.first,
                                r.count,        axis.stride, axis.dilation,
                                axis.pad_begin, axis.out,    t.y_strides[first + a]};
     }
-    const Residues &w = layer.axes.back();
+    const Phases &w = layer.axes.back();
     const AxisGeometry &w_axis = geometry_.axes.back();
     const std::int64_t w_stride = t.y_strides[at.last_axis], c_stride = t.y_strides[at.channel];
-    const std::int64_t residues = outer[0].count * outer[1].count * w.count,
-                       channels = geometry_.out_channels * residues;
+    const std::int64_t phases = outer[0].count * outer[1].count * w.count, channels = geometry_.out_channels * phases;
     const auto rows = static_cast<std::size_t>(images_ * outer[0].q_count * outer[1].q_count);
     const std::int64_t step = w_axis.stride * w_stride,
-                       apart = w_axis.dilation * w_stride; // between positions; between residues
+                       apart = w_axis.dilation * w_stride; // between positions; between phases
     const CopyRuns whole_runs = copy_of(size, w.count, apart == 1), a_run = copy_of(size, 0, apart == 1);
     const auto copy = [&](CopyRuns way, const char *from, std::int64_t to, std::int64_t runs, std::int64_t count) {
         way(from, channels, static_cast<char *>(t.y) + to * size, step, apart, runs, count);
     };
-    // At these positions all residues are inside y. Those before and after them are cropped.
+    // At these positions all phases are inside y. Those before and after them are cropped.
     const std::int64_t start = w.q_begin * w_axis.stride + w.first * w_axis.dilation - w_axis.pad_begin; // or < 0
     const std::int64_t last_start = start + (w.count - 1) * w_axis.dilation;
     const std::int64_t whole_begin = std::clamp<std::int64_t>(ceil_div(-start, w_axis.stride), 0, w.q_count);

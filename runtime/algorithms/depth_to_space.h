@@ -1,7 +1,7 @@
 // Layers of few output channels, whose kernels would leave parts of vectors unused along w too (small images, three axes,
-// groups), are computed with the residues of all axes as output channels. As in phases_as_channels.h, layers of stride 1 do
+// groups), are computed with the phases of all axes as output channels. As in phases_as_channels.h, layers of stride 1 do
 // that. They write a tensor of their own, which is then rearranged into y as ONNX DepthToSpace does. Where the kernel is
-// dilated, so are these layers, and the residues of one position are a dilation apart in y. If strides are longer than the
+// dilated, so are these layers, and the phases of one position are a dilation apart in y. If strides are longer than the
 // kernel, most of y is bias; the algorithm is then for any number of channels, as kernels would store the elements between one
 // by one.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_DEPTH_TO_SPACE_H_
@@ -29,15 +29,15 @@ class DepthToSpace : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // These are residues first .. first + count - 1 of an axis. Each is named by its first kernel element and has `taps` taps.
-    // q_begin and q_count are the positions at which at least one of them is inside y; there is at least one position. Residue
+    // These are phases first .. first + count - 1 of an axis. Each is named by its first kernel element and has `taps` taps.
+    // q_begin and q_count are the positions at which at least one of them is inside y; there is at least one position. Phase
     // r of position q is output q * stride + r * dilation - pad_begin.
-    struct Residues {
+    struct Phases {
         std::int64_t first, count, taps;
         std::int64_t q_begin = 0, q_count = 0;
     };
     struct Layer {
-        std::vector<Residues> axes; // outermost first, as in geometry_
+        std::vector<Phases> axes; // outermost first, as in geometry_
         std::unique_ptr<SubPlan> plan;
     };
 
@@ -58,7 +58,7 @@ class DepthToSpace : public AlgorithmPlan {
     PlanSettings settings_;
     std::vector<Layer> layers_;
     std::int64_t images_ = 1; // the number that is computed at a time
-    Block bias_;              // as given; it is the value of residues that no tap reaches
+    Block bias_;              // as given; it is the value of phases that no tap reaches
     std::uint64_t layer_bytes_ = 0, depth_bytes_ = 0;
 };
 

@@ -32,10 +32,10 @@ bool reference_reads(const PackedLayout &layout) {
 const char *family_rule(Family family) {
     switch (family) {
     case Family::kReference: return "any problem, one element at a time";
-    case Family::kChannels: return "vectors along the output channels";
-    case Family::kMatrix: return "matrix instructions";
-    case Family::kWide: return "vectors along rows, weights broadcast";
-    case Family::kFew: return "vectors along rows, one load of x for all residues";
+    case Family::kOcVectorized: return "vectors along the output channels";
+    case Family::kAmx: return "matrix instructions";
+    case Family::kOwVectorized: return "vectors along rows, weights broadcast";
+    case Family::kSmallOc: return "vectors along rows, one load of x for all phases";
     case Family::kDepthwise: return "one input channel per group";
     }
     return "";
@@ -318,7 +318,8 @@ Status Direct::finish() {
         if (!status) return status;
         prepare(direct_, *quantization_, packed_->block.data(), packed_->bias.data(), epilogue_.data());
     }
-    const bool planar = direct_.variant().family != Family::kReference && direct_.variant().store == Store::kPlanar;
+    const bool planar =
+        direct_.variant().family != Family::kReference && direct_.variant().output_order == OutputOrder::kPlanar;
     dense_y_bytes_ = 0;
     if (!leading_ && planar && geometry_.y_channels_last()) {
         dense_y_bytes_ = round_up(elements_of(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));

@@ -33,7 +33,7 @@ class LayoutTranspose : public AlgorithmPlan {
         std::shared_ptr<const SubPlan> plan; // in the other layout; blocks of one shape and the same weights share it
         std::int64_t first_group, x_begin, y_begin; // x_begin and y_begin: along the outermost axis
     };
-    // A strip is a range of x and a range of y along the outermost axis. y_begin belongs to residue 0.
+    // A strip is a range of x and a range of y along the outermost axis. y_begin belongs to phase 0.
     struct Strip {
         std::int64_t x_begin, x_end, y_begin, y_end;
     };

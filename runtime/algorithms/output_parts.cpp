@@ -27,7 +27,7 @@ constexpr double kShares[] = {0.03, 0.1};
 class TapsInside {
   public:
     explicit TapsInside(const AxisPlan &axis) : in_(axis.geometry.in) {
-        axis.for_each_with_taps([&](const ResidueRun &, std::int64_t, const std::int32_t *row) {
+        axis.for_each_with_taps([&](const PhaseRun &, std::int64_t, const std::int32_t *row) {
             for (std::int64_t t = 0; t < row[1]; t++) offsets_.push_back(row[0] + t * axis.step);
         });
         std::sort(offsets_.begin(), offsets_.end());

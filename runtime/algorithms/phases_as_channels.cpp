@@ -14,7 +14,7 @@ namespace {
 
 // At most so many output channels are each a layer of their own; with more, there would only be overhead.
 constexpr std::int64_t kMostChannels = 16;
-// At most so many output channels are in one layer, each times the residues.
+// At most so many output channels are in one layer, each times the phases.
 constexpr std::int64_t kMostFolded = 64;
 
 std::uint64_t y_bytes(const Geometry &geometry) {
@@ -26,7 +26,7 @@ constexpr double kGain = 0.8, kGainLast = 0.92;
 
 } // namespace
 
-std::vector<PhasesAsChannels::Residues> PhasesAsChannels::residues_of(const AxisGeometry &w) {
+std::vector<PhasesAsChannels::Phases> PhasesAsChannels::phases_of(const AxisGeometry &w) {
     const std::int64_t taps = w.kernel / w.stride, more = w.kernel % w.stride;
     if (more == 0) return {{0, w.stride, taps}};
     return {{0, more, taps + 1}, {more, w.stride - more, taps}};
@@ -38,15 +38,15 @@ Geometry PhasesAsChannels::without_post_ops() const {
     return g;
 }
 
-Geometry PhasesAsChannels::layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const {
+Geometry PhasesAsChannels::layer(const Phases &phases, std::int64_t q_begin, std::int64_t q_count) const {
     Geometry g = without_post_ops();
     g.y_order = YOrder::kChannels;
     g.group = 1;
     g.in_channels = geometry_.in_channels_per_group();
-    g.out_channels = residues.count * (folds() ? geometry_.out_channels : 1);
+    g.out_channels = phases.count * (folds() ? geometry_.out_channels : 1);
     AxisGeometry &w = g.axes.back();
     w.out = q_count;
-    w.kernel = residues.taps;
+    w.kernel = phases.taps;
     w.stride = w.dilation = 1;
     w.output_padding = 0;
     w.pad_begin = q_begin;
@@ -59,14 +59,14 @@ Geometry PhasesAsChannels::layer(const Residues &residues, std::int64_t q_begin,
     g.y_shape[at.last_axis] = q_count;
     g.w_shape[0] = g.in_channels;
     g.w_shape[1] = g.out_channels;
-    g.w_shape.back() = residues.taps;
+    g.w_shape.back() = phases.taps;
     return g;
 }
 
-std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Residues &r) const {
+std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Phases &r) const {
     const AxisGeometry &w = geometry_.axes.back();
     const std::int64_t last = r.first + r.count - 1;
-    // These are the positions at which some residue is inside y, and those at which all are.
+    // These are the positions at which some phase is inside y, and those at which all are.
     const std::int64_t begin = ceil_div(w.pad_begin - last, w.stride),
                        end = floor_div(w.out - 1 + w.pad_begin - r.first, w.stride) + 1;
     const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
@@ -84,7 +84,7 @@ std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Residues 
     return pieces;
 }
 
-void PhasesAsChannels::gather(const Residues &r, std::int64_t channel, const void *w, const void *b, char *w_out,
+void PhasesAsChannels::gather(const Phases &r, std::int64_t channel, const void *w, const void *b, char *w_out,
                               char *b_out) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
     const Shape &shape = geometry_.w_shape; // (C, M/group, K1..Kn)
@@ -116,7 +116,7 @@ void PhasesAsChannels::gather(const Residues &r, std::int64_t channel, const voi
 
 double PhasesAsChannels::estimated() const {
     double cycles = 0;
-    for (const Residues &r : residues_of(geometry_.axes.back())) {
+    for (const Phases &r : phases_of(geometry_.axes.back())) {
         for (const Piece &piece : pieces_of(r)) {
             cycles += least_cost(layer(r, piece.q_begin, piece.q_count), settings_.isa);
         }
@@ -148,7 +148,7 @@ std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem 
 
 Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &planner) {
     for (std::int64_t channel = 0; channel < channels(); channel++) {
-        for (const Residues &r : residues_of(geometry_.axes.back())) {
+        for (const Phases &r : phases_of(geometry_.axes.back())) {
             const Piece piece = std::move(pieces_of(r).front());
             const Geometry sub = layer(r, piece.q_begin, piece.q_count);
             Block gathered;
@@ -173,7 +173,7 @@ Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &plann
     return Status();
 }
 
-Status PhasesAsChannels::add_pieces(const Residues &r, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
+Status PhasesAsChannels::add_pieces(const Phases &r, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
                                     std::unique_ptr<SubPlan> first) {
     for (Piece &piece : pieces_of(r)) {
         piece.channel = channel;
@@ -198,7 +198,7 @@ Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_pt
         for (; i < pieces_.size() && first.is_beside(pieces_[i]); i++) {
             if (pieces_[i].aside) aside = pieces_[i].plan.get();
         }
-        Status status = own->add_pieces(first.residues, first.channel, first.plan.get(), aside, nullptr);
+        Status status = own->add_pieces(first.phases, first.channel, first.plan.get(), aside, nullptr);
         if (!status) return status;
     }
     if (for_gaps_) {
@@ -210,7 +210,7 @@ Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_pt
 }
 
 std::string PhasesAsChannels::summary() const {
-    return concat("residues of w as output channels, of ", pieces_.size(), " layers of stride 1");
+    return concat("phases of w as output channels, of ", pieces_.size(), " layers of stride 1");
 }
 
 std::vector<const SubPlan *> PhasesAsChannels::layers() const {
@@ -246,8 +246,7 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const std::int64_t group = folds() ? 0 : piece.channel / geometry_.out_channels_per_group();
-    const std::int64_t first =
-        piece.q_begin * axis.stride + piece.residues.first - axis.pad_begin; // negative: before y
+    const std::int64_t first = piece.q_begin * axis.stride + piece.phases.first - axis.pad_begin; // negative: before y
     const std::int64_t w_stride = t.y_strides[w_at], channel_offset = folds() ? 0 : piece.channel * t.y_strides[1];
 
     RunTensors own;
@@ -261,9 +260,9 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
         return piece.plan->run(own, workspace);
     }
 
-    // The result is one position, dense: (n, outer axes, residues).
+    // The result is one position, dense: (n, outer axes, phases).
     const Shape &shape = piece.plan->geometry().y_shape;
-    const std::int64_t channels = shape[c_at], folded = channels / piece.residues.count;
+    const std::int64_t channels = shape[c_at], folded = channels / piece.phases.count;
     char *const aside = workspace + layer_bytes_;
     own.y = aside;
     own.y_strides[c_at] = 1;
@@ -274,8 +273,7 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
         stride *= shape[i]; // the extent of w is 1
     }
     if (Status status = piece.plan->run(own, workspace); !status) return status;
-    const std::int64_t begin = std::max<std::int64_t>(-first, 0),
-                       end = std::min(piece.residues.count, axis.out - first);
+    const std::int64_t begin = std::max<std::int64_t>(-first, 0), end = std::min(piece.phases.count, axis.out - first);
     Strides at(rank);
     for (;;) {
         std::int64_t from = 0, to = channel_offset + first * w_stride;

@@ -1,11 +1,11 @@
 // Layers of few output channels and a large stride along w, whose kernels would leave parts of vectors of channels unused, are
-// computed with the residues along w as output channels. With r = (o + pad) % stride and q = (o + pad) / stride,
+// computed with the phases along w as output channels. With r = (o + pad) % stride and q = (o + pad) / stride,
 //
 //     y[m][q * stride + r - pad] = sum over t, c of x[c][q - t] * w[c][m][r + t * stride]
 //
-// is a layer of stride 1 whose output channels are the residues r. They are dense in y and have the same taps, so that kernels
-// that vectorise along output channels fit. Residues below kernel % stride have one tap more than the others, so they are a
-// layer of their own. Positions q at either end, some of whose residues are cropped, are computed aside.
+// is a layer of stride 1 whose output channels are the phases r. They are dense in y and have the same taps, so that kernels
+// that vectorise along output channels fit. Phases below kernel % stride have one tap more than the others, so they are a
+// layer of their own. Positions q at either end, some of whose phases are cropped, are computed aside.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
 
@@ -30,39 +30,39 @@ class PhasesAsChannels : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    // These are residues first .. first + count - 1, each with `taps` taps.
-    struct Residues {
+    // These are phases first .. first + count - 1, each with `taps` taps.
+    struct Phases {
         std::int64_t first, count, taps;
     };
     struct Piece {
         std::unique_ptr<SubPlan> plan;
-        Residues residues;
+        Phases phases;
         std::int64_t channel;          // channel of y, if channels are first
         std::int64_t q_begin, q_count; // positions
-        bool aside;                    // some residues of its one position are cropped
+        bool aside;                    // some phases of its one position are cropped
 
-        // Returns true if the other piece has the same residues and channel.
+        // Returns true if the other piece has the same phases and channel.
         bool is_beside(const Piece &other) const {
-            return channel == other.channel && residues.first == other.residues.first;
+            return channel == other.channel && phases.first == other.phases.first;
         }
     };
 
     PhasesAsChannels(const Geometry &geometry, const PlanSettings &settings)
         : geometry_(geometry), settings_(for_layers(settings)) {}
     double estimated() const; // cycles
-    static std::vector<Residues> residues_of(const AxisGeometry &w);
-    // Returns true if one layer has all output channels, once for each residue.
+    static std::vector<Phases> phases_of(const AxisGeometry &w);
+    // Returns true if one layer has all output channels, once for each phase.
     bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; }
     std::int64_t channels() const { return folds() ? 1 : geometry_.out_channels; }
     Geometry without_post_ops() const;
-    Geometry layer(const Residues &residues, std::int64_t q_begin, std::int64_t q_count) const;
-    // Returns the pieces that some residues are computed in; q_begin, q_count and aside are set.
-    std::vector<Piece> pieces_of(const Residues &residues) const;
-    // Adds the pieces of some residues and a channel. Their plans are reshaped from `whole` or, for pieces that are computed
+    Geometry layer(const Phases &phases, std::int64_t q_begin, std::int64_t q_count) const;
+    // Returns the pieces that some phases are computed in; q_begin, q_count and aside are set.
+    std::vector<Piece> pieces_of(const Phases &phases) const;
+    // Adds the pieces of some phases and a channel. Their plans are reshaped from `whole` or, for pieces that are computed
     // aside and if it is not null, from `aside`. first: the plan of the first piece, if it is made already.
-    Status add_pieces(const Residues &residues, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
+    Status add_pieces(const Phases &phases, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
                       std::unique_ptr<SubPlan> first);
-    void gather(const Residues &residues, std::int64_t channel, const void *w, const void *b, char *w_out,
+    void gather(const Phases &phases, std::int64_t channel, const void *w, const void *b, char *w_out,
                 char *b_out) const;
     void plan_workspace();
     // If channels are last, y must be dense along channels and w.
@@ -71,7 +71,7 @@ class PhasesAsChannels : public AlgorithmPlan {
     Geometry geometry_;
     PlanSettings settings_; // for the layers
     std::vector<Piece> pieces_;
-    // If channels are last, this plans the layer as it is, for a y that is a part of more channels, where residues are not
+    // If channels are last, this plans the layer as it is, for a y that is a part of more channels, where phases are not
     // dense.
     std::unique_ptr<SubPlan> for_gaps_;
     std::uint64_t layer_bytes_ = 0, aside_bytes_ = 0; // workspace of a layer; y of a piece that is computed aside

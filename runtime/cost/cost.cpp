@@ -14,19 +14,20 @@ namespace {
 
 double cost_of_reference(const CostTerms &t) {
     return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
-           (t.residues * 10 + t.taps * (5 + t.ic * 5));
+           (t.phases * 10 + t.taps * (5 + t.ic * 5));
 }
 
 double cost_of_group(const CostTerms &t, const Variant *narrower) {
     switch (t.v.family) {
     case Family::kReference: break;
-    case Family::kChannels: return cost_of_channels(t, narrower);
-    case Family::kMatrix: return cost_of_matrix(t);
+    case Family::kOcVectorized: return cost_of_oc_vectorized(t, narrower);
+    case Family::kAmx: return cost_of_amx(t);
     case Family::kDepthwise:
-        if (t.v.store == Store::kChannels && !goes_by_offset(t.v)) return cost_of_depthwise_channels(t);
+        if (t.v.output_order == OutputOrder::kChannels && !has_tap_offset_order(t.v))
+            return cost_of_depthwise_channels(t);
         return cost_of_rows(t, narrower);
-    case Family::kWide: return cost_of_rows(t, narrower);
-    case Family::kFew: return cost_of_few(t);
+    case Family::kOwVectorized: return cost_of_rows(t, narrower);
+    case Family::kSmallOc: return cost_of_small_oc(t);
     }
     return cost_of_reference(t);
 }
@@ -39,10 +40,10 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
     : v(variant), p(problem), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]), d(problem.plan[2]) {
     for (std::size_t a = 0; a < 3; a++) {
         taps *= skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
-        residues *= static_cast<double>(p.plan[a].residues);
+        phases *= static_cast<double>(p.plan[a].phases);
     }
-    // Two taps of a residue make one step, and an odd last one makes a step of its own.
-    if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.residues) / static_cast<double>(w.elements.size())) / 2;
+    // Two taps of a phase make one step, and an odd last one makes a step of its own.
+    if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.phases) / static_cast<double>(w.elements.size())) / 2;
     ic = parts_of(p.ic(), block_of(v));
     groups = static_cast<double>(g.group);
     images = static_cast<double>(g.batch);
@@ -56,14 +57,14 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
     broadcast = multiplies_by_element(v.isa) ? 0.5 : 1;
     // Vectors come from the second-level cache at 32 bytes a cycle; those of depthwise layers stay in the first, which gives 64.
     load = lanes * size / (v.family == Family::kDepthwise ? 64 : 32);
-    crosses = v.family != Family::kChannels; // vectors along rows do
+    crosses = v.family != Family::kOcVectorized; // vectors along rows do
     per_load = cycles_per_load(lanes * size);
-    is_of_channels = v.family == Family::kChannels && v.store == Store::kChannels;
+    is_of_channels = v.family == Family::kOcVectorized && v.output_order == OutputOrder::kChannels;
     // Instructions other than multiply-adds compete with them for ports.
     per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? cost_profile().per_other : 0;
-    // A row is put together from the residues of w by shuffles; bytes are requantized too, and take more of them. In kernels for few
-    // output channels, each vector of eight residues or more is made of all of them, unless the kernel does it in two steps.
-    const double shuffles = v.family != Family::kFew || v.stride_w < 8 || goes_by_offset(v) ? 3 : 16;
+    // A row is put together from the phases of w by shuffles; bytes are requantized too, and take more of them. In kernels for few
+    // output channels, each vector of eight phases or more is made of all of them, unless the kernel does it in two steps.
+    const double shuffles = v.family != Family::kSmallOc || v.stride_w < 8 || has_tap_offset_order(v) ? 3 : 16;
     interleave = is_float(v.arithmetic) ? shuffles : 3 + 1.5 * v.stride_w;
 }
 

@@ -42,7 +42,7 @@ struct CostProfile {
     double narrow_tiles = 1.1, narrow_positions = 8, three_vectors = 1, one_channel = 1, depth_to_space = 1,
            groups_to_space = 1, wide_doubles = 1;
 
-    // The slowdown of a narrower tile at the end of a row, with vectors of channels (cost_channels.cpp).
+    // The slowdown of a narrower tile at the end of a row, with vectors of channels (cost_oc_vectorized.cpp).
     double channels_row_end = 1.1;
 
     // These are for vectors shorter than a cache line. Slowdowns of tiles by vectors of channels: for each position below six, added;
@@ -57,7 +57,7 @@ struct CostProfile {
     // The whole second-level cache in bytes; infinite if it is not known that tensors which do not fit take longer. The terms that
     // follow are for such tensors.
     double second_level_cache = std::numeric_limits<double>::infinity();
-    // Slowdowns: weights that arrive late, and very late; transposing channels first; rows of few output channels with three residues
+    // Slowdowns: weights that arrive late, and very late; transposing channels first; rows of few output channels with three phases
     // of h or more.
     double late_weights = 1, very_late_weights = 1, far_transposition = 1, far_rows = 1;
     // Cycles to transpose an element of a strip of y into a far y; kernels that store there themselves hide that.

@@ -18,23 +18,24 @@ constexpr double kRowEnd = 1.3;
 
 double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const Variant &v = t.v;
-    if (goes_by_offset(v)) return cost_by_offset(t);
+    if (has_tap_offset_order(v)) return cost_of_tap_offset_order(t);
     const double vectors = v.tile_q / t.lanes * v.tile_qh;
     const double rows_of_tiles =
         parts_of(t.h.q_extent(), v.tile_qh) * static_cast<double>(t.d.q_extent()) * parts_of(t.p.oc(), v.tile_oc);
     const double loop = unrolls_taps(v)                  ? 0
                         : v.family == Family::kDepthwise ? 3 // there is no loop over input channels
                                                          : 6;
-    const double store = v.store == Store::kPlanar ? t.interleave : cycles_to_scatter(t.g) * t.lanes; // per vector
+    const double store =
+        v.output_order == OutputOrder::kPlanar ? t.interleave : cycles_to_scatter(t.g) * t.lanes; // per vector
     // Tiles that leave two registers free, such as nine channels by three vectors, are as fast as smaller ones. The factor prefers
     // smaller ones where both leave about as many channels empty.
     const double crowded = v.tile_oc > vectors && vectors * v.tile_oc + vectors >= 30 ? 1.03 : 1;
-    const bool is_wide_of_doubles = v.family == Family::kWide && t.size == sizeof(double) && t.taps > 1;
+    const bool is_wide_of_doubles = v.family == Family::kOwVectorized && t.size == sizeof(double) && t.taps > 1;
     const double doubles = is_wide_of_doubles ? cost_profile().wide_doubles : 1;
     const auto tile = [&](const Variant &variant) {
         const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
         return t.ic * t.taps * crowded * t.step(of_vectors, v.tile_oc) +
-               t.residues * (20 + of_vectors * v.tile_oc * store) + t.taps * loop;
+               t.phases * (20 + of_vectors * v.tile_oc * store) + t.taps * loop;
     };
     const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), kRowEnd, tile);
     return rows_of_tiles * doubles * (row.tiles + row.end);
@@ -50,7 +51,7 @@ double cost_of_depthwise_channels(const CostTerms &t) {
     const double each_tap = each < 1 ? 1 : cost_profile().depthwise_taps;
     return tiles *
            (each_tap * t.taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
-            t.residues * (10 + vectors * (1.0 + each * (store - 1)))) /
+            t.phases * (10 + vectors * (1.0 + each * (store - 1)))) /
            t.groups;
 }
 

@@ -24,7 +24,7 @@ struct CostTerms {
     const Geometry &g;
     const AxisPlan &w, &h, &d;
 
-    double taps = 1, residues = 1;           // products over the axes; taps are summed over the residues
+    double taps = 1, phases = 1;             // products over the axes; taps are summed over the phases
     double ic = 0;                           // steps of the reduction for each tap
     double groups = 0, images = 0, rows = 0; // rows of positions q
     double lanes = 0, size = 0;              // elements (or blocks) in a vector of operands; bytes of one
@@ -68,12 +68,12 @@ inline std::int64_t y_position_bytes(const Geometry &geometry) {
 double cycles_per_load(double vector_bytes);
 
 // These return the cycles for one image and one group.
-double cost_of_channels(const CostTerms &terms, const Variant *narrower);
-double cost_of_matrix(const CostTerms &terms);
+double cost_of_oc_vectorized(const CostTerms &terms, const Variant *narrower);
+double cost_of_amx(const CostTerms &terms);
 double cost_of_rows(const CostTerms &terms, const Variant *narrower); // vectors along w
 double cost_of_depthwise_channels(const CostTerms &terms);
-double cost_of_few(const CostTerms &terms);
-double cost_by_offset(const CostTerms &terms);
+double cost_of_small_oc(const CostTerms &terms);
+double cost_of_tap_offset_order(const CostTerms &terms);
 
 } // namespace convtranspose
 

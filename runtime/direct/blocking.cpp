@@ -12,7 +12,7 @@ namespace convtranspose {
 
 namespace {
 
-// Bytes of a strip of x. It is read once for each tile of output channels and each residue, so it should stay in the second-level
+// Bytes of a strip of x. It is read once for each tile of output channels and each phase, so it should stay in the second-level
 // cache; but every strip reads all weights. If that is far more to read than x from the third-level cache, strips are as large as
 // the weights, within these bounds.
 constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
@@ -31,8 +31,8 @@ constexpr std::int64_t kFewSteps = 32;
 
 std::int64_t DirectPlan::copied_column() const {
     const std::int64_t channels = copied_channels(), size = operand_size(*variant_);
-    const bool apart = (reads_any_strides(*variant_) || variant_->family == Family::kMatrix) &&
-                       copies_channels_inside() && in_few_sets(channels * size);
+    const bool apart = (reads_any_strides(*variant_) || variant_->family == Family::kAmx) && copies_channels_inside() &&
+                       in_few_sets(channels * size);
     return apart ? channels + kCacheLine / size : channels;
 }
 
@@ -78,21 +78,21 @@ DirectPlan::Amounts DirectPlan::amounts() const {
     a.y_bytes = a.y_elements * static_cast<std::int64_t>(convt_dtype_size(v.dtype));
     const std::int64_t most_near = cost_profile().near_strip,
                        near = std::clamp(a.weights_bytes, std::min(kLeastStripBytes, most_near), most_near);
-    const std::int64_t residues =
-        capped_product({v.stride_w ? 1 : axes_[0].residues, v.stride_h ? 1 : axes_[1].residues, axes_[2].residues});
+    const std::int64_t phases =
+        capped_product({v.stride_w ? 1 : axes_[0].phases, v.stride_h ? 1 : axes_[1].phases, axes_[2].phases});
     const std::int64_t near_bytes = capped_product({ceil_div(a.image_bytes, near), a.weights_bytes}),
-                       far_bytes = a.weights_bytes + capped_product({packed_.tiles(), residues, a.image_bytes});
+                       far_bytes = a.weights_bytes + capped_product({packed_.tiles(), phases, a.image_bytes});
     a.is_near = kFarMore * near_bytes <= far_bytes;
     a.strip_bytes = a.is_near ? near : std::clamp(a.weights_bytes, kLeastStripBytes, kMostStripBytes);
-    // With y channels last, each tile of output channels and each residue walks all of y and stores parts of its cache lines. If a
+    // With y channels last, each tile of output channels and each phase walks all of y and stores parts of its cache lines. If a
     // strip of y stays in the second-level cache, those parts meet there.
-    a.meets_in_y = v.family == Family::kChannels && v.store == Store::kChannels && packed_.tiles() * residues > 1 &&
-                   a.weights_bytes <= kSharedWeightsBytes &&
-                   packed_.ic * packed_.taps_volume() / kFewSteps < residues && a.y_bytes * a.batch > kPieceBytes;
+    a.meets_in_y = v.family == Family::kOcVectorized && v.output_order == OutputOrder::kChannels &&
+                   packed_.tiles() * phases > 1 && a.weights_bytes <= kSharedWeightsBytes &&
+                   packed_.ic * packed_.taps_volume() / kFewSteps < phases && a.y_bytes * a.batch > kPieceBytes;
     return a;
 }
 
-// Returns the most strips that have `least` positions each, and two tiles, so that residues with a position less fill a tile too.
+// Returns the most strips that have `least` positions each, and two tiles, so that phases with a position less fill a tile too.
 std::int64_t DirectPlan::most_strips(std::int64_t least) const {
     return std::max<std::int64_t>(axes_[strip_axis_].q_extent() / std::max({2 * strip_tile_, least}), 1);
 }
@@ -103,8 +103,8 @@ void DirectPlan::plan_strips(int threads) {
     strip_tile_ = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
     images_ = std::max<std::int64_t>(problem_.geometry.batch, 1);
     // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile of
-    // output channels and each residue.
-    if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kMatrix) return;
+    // output channels and each phase.
+    if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kAmx) return;
     if (v.family != Family::kReference) {
         const Amounts a = amounts();
         give_strips_to_threads(a, threads);

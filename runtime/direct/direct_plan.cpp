@@ -237,7 +237,7 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const 
     const std::int64_t group_tiles =
         overlaps_groups(v) ? packed_.group / packed_.group_tile : ceil_div(packed_.group, packed_.group_tile);
     const std::int64_t tile = strip_tile_, most_q_parts = std::max<std::int64_t>((q_end - q_begin) / (2 * tile), 1);
-    const bool positions_first = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    const bool positions_first = v.family == Family::kDepthwise && v.output_order == OutputOrder::kChannels;
     const std::int64_t group_parts = std::min(group_tiles, positions_first ? ceil_div(wanted, most_q_parts) : wanted);
     // The reference takes the channels of one packed tile at a time, however many the tile holds.
     const bool each_tile = v.family == Family::kReference;
@@ -246,14 +246,14 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const 
     const std::int64_t tile_parts =
         each_tile || (are_uneven && packed_.tiles() <= kMostUneven * wanted) ? packed_.tiles() : few_tile_parts;
     const std::int64_t q_parts = std::min(most_q_parts, ceil_div(wanted, group_parts * tile_parts));
-    // If threads cannot take equally many parts, the residues of h are halved too; each half has weights of its own.
+    // If threads cannot take equally many parts, the phases of h are halved too; each half has weights of its own.
     const std::int64_t parts = group_parts * tile_parts * q_parts;
-    const bool knows_residues = whole_[1] || (v.built_in && v.built_in->axes[1].table);
+    const bool knows_phases = whole_[1] || (v.built_in && v.built_in->axes[1].table);
     const bool in_halves =
-        !o.post_ops && !knows_residues && !each_tile && parts % parallel.threads != 0 && parts <= kMostUneven * wanted;
+        !o.post_ops && !knows_phases && !each_tile && parts % parallel.threads != 0 && parts <= kMostUneven * wanted;
 
     const auto positions_of_part = [&](std::int64_t part) {
-        // Parts end on whole tiles, so that residues with one position less still fill a tile.
+        // Parts end on whole tiles, so that phases with one position less still fill a tile.
         const std::int64_t tiles = (q_end - q_begin) / tile;
         const std::int64_t from = q_begin + tiles * part / q_parts * tile;
         return std::pair(from, part + 1 == q_parts ? q_end : q_begin + tiles * (part + 1) / q_parts * tile);
@@ -272,7 +272,7 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, const 
         const std::int64_t begin = strip_axis ? from : 0, end = strip_axis ? to : axes_[a].q_extent();
         if (whole_[a]) return Box{0, axes_[a].geometry.stride, 0, begin, end};
         if (a != 1 || !halves) return box_of(axes_[a].runs[i], begin, end);
-        ResidueRun half = axes_[a].runs.front();
+        PhaseRun half = axes_[a].runs.front();
         const std::int64_t first = half.count / 2;
         half.count = i ? half.count - first : first;
         half.first += i ? first : 0;

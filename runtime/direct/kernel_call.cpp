@@ -9,7 +9,7 @@ namespace convtranspose {
 
 namespace {
 
-// Returns the rows of a tap table from the box's first residue on, as a buffer of (residue, column).
+// Returns the rows of a tap table from the box's first phase on, as a buffer of (phase, column).
 Buffer<2> table_buffer(const AxisPlan &axis, const Box &box) {
     Buffer<2> b(axis.table.data() + kTapColumns * box.row, halide_type_t(halide_type_int, 32));
     b.set(0, 0, axis.rows() - box.row, kTapColumns);
@@ -48,7 +48,7 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
         std::int64_t begin = 0, end = s.x_extent[a];
         // If the kernel skips what leaves x on this axis, taps or positions at the ends of rows, its buffer of x leaves out the
         // padding around x, and it skips what lies outside that buffer.
-        const bool leaves_out_positions = a == 0 && v.family == Family::kChannels && is_float(v.arithmetic);
+        const bool leaves_out_positions = a == 0 && v.family == Family::kOcVectorized && is_float(v.arithmetic);
         if (skips_outside(v, static_cast<std::size_t>(a)) || leaves_out_positions) {
             begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
             end = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, end);

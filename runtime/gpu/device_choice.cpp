@@ -19,9 +19,9 @@ std::int64_t axis_product(const std::array<AxisPlan, 3> &axes, std::int64_t (*f)
     return f(axes[0]) * f(axes[1]) * f(axes[2]);
 }
 
-double terms_per_output(const std::array<AxisPlan, 3> &axes) { // average over the residues
+double terms_per_output(const std::array<AxisPlan, 3> &axes) { // average over the phases
     double terms = 1;
-    for (const AxisPlan &a : axes) terms *= a.taps / static_cast<double>(a.residues);
+    for (const AxisPlan &a : axes) terms *= a.taps / static_cast<double>(a.phases);
     return terms;
 }
 
@@ -57,8 +57,8 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestio
     for (const AxisPlan &axis : axes) {
         if (!axis.fits_kernels()) return {"positions of x do not fit in 32 bits"};
     }
-    const std::int64_t residues = axis_product(axes, [](const AxisPlan &a) { return a.residues; });
-    if (!each && residues > kMostBlocks) return {"# residues, a grid has #", residues, kMostBlocks};
+    const std::int64_t phases = axis_product(axes, [](const AxisPlan &a) { return a.phases; });
+    if (!each && phases > kMostBlocks) return {"# phases, a grid has #", phases, kMostBlocks};
     const std::int64_t positions =
         g.batch * (each ? axis_product(axes, [](const AxisPlan &a) { return a.geometry.out; })
                         : axis_product(axes, [](const AxisPlan &a) { return a.q_extent(); }));
@@ -68,20 +68,20 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestio
 
 // Returns the share of the FMA peak that a family reaches if there is enough work.
 double efficiency(const DeviceVariant &v) {
-    if (v.family == DeviceFamily::kFew) return 0.3;
+    if (v.family == DeviceFamily::kSmallOc) return 0.3;
     const double sums = static_cast<double>(v.tile_oc) * v.tile_p / v.threads;
     return (sums >= 64 ? 0.7 : 0.5) * (v.block > 1 ? 2 : v.x_dtype == CONVT_F64 || v.integers ? 0.5 : 1);
 }
 
-double cost_by_residue(const DeviceVariant &v, const DeviceQuestion &q, int splits) {
+double cost_by_phase(const DeviceVariant &v, const DeviceQuestion &q, int splits) {
     const Geometry &g = *q.geometry;
     const std::array<AxisPlan, 3> &axes = *q.axes;
     const double p_tiles = std::ceil(
         static_cast<double>(g.batch * axis_product(axes, [](const AxisPlan &a) { return a.q_extent(); })) / v.tile_p);
     const double tiles = static_cast<double>(g.group * ceil_div(g.out_channels_per_group(), v.tile_oc));
-    const double residues = static_cast<double>(axis_product(axes, [](const AxisPlan &a) { return a.residues; }));
+    const double phases = static_cast<double>(axis_product(axes, [](const AxisPlan &a) { return a.phases; }));
     const double chunks = static_cast<double>(ceil_div(ceil_div(g.in_channels_per_group(), v.chunk), splits));
-    const double blocks_each = std::ceil(p_tiles * tiles * residues * splits / q.multiprocessors);
+    const double blocks_each = std::ceil(p_tiles * tiles * phases * splits / q.multiprocessors);
     const double block = terms_per_output(axes) * chunks * v.chunk * v.tile_oc * v.tile_p / kFmaPerCycle;
     // A multiprocessor with few threads waits for memory.
     const double busy = std::min(1.0, 0.4 + blocks_each * v.threads / 512 * 0.6);
@@ -125,7 +125,7 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQ
         choice.unsupported = unsupported_reason(v, q);
         if (!choice.unsupported.text) {
             const bool each = v.family == DeviceFamily::kEach;
-            choice.cost = each ? cost_each(v, q) : cost_by_residue(v, q, 1);
+            choice.cost = each ? cost_each(v, q) : cost_by_phase(v, q, 1);
             if (v.y_dtype != y) choice.unsupported = {"writes another type"};
             if (post_ops) {
                 choice.combine = find_combine(table, y, y);
@@ -141,7 +141,7 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQ
             }();
             for (int splits = 2; splits <= 32 && !each && !v.integers && v.y_dtype == sum && adds_up; splits *= 2) {
                 if (chunks < 2 * splits || y_elements > INT32_MAX / splits) break;
-                const double cost = cost_by_residue(v, q, splits);
+                const double cost = cost_by_phase(v, q, splits);
                 if (!choice.unsupported.text && cost >= choice.cost) continue;
                 choice = {&v, adds_up, splits, {}, cost};
             }

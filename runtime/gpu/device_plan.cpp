@@ -21,7 +21,7 @@ std::size_t w_size(const DeviceVariant &v) {
 const char *family_rule(DeviceFamily family) {
     switch (family) {
     case DeviceFamily::kTiled: return "tiles of x and w in shared memory";
-    case DeviceFamily::kFew: return "a thread for a few positions of all channels of a tile";
+    case DeviceFamily::kSmallOc: return "a thread for a few positions of all channels of a tile";
     case DeviceFamily::kEach: return "a thread for each element of y";
     case DeviceFamily::kCombine: break;
     }
@@ -151,11 +151,11 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     std::vector<std::array<std::int32_t, kPartColumns>> parts;
     const std::array<std::vector<std::int32_t>, 3> tables = {axes[0].row_for_each(), axes[1].row_for_each(),
                                                              axes[2].row_for_each()};
-    const auto row = [&](std::size_t a, std::int64_t residue) { return tables[a].data() + kTapColumns * residue; };
+    const auto row = [&](std::size_t a, std::int64_t phase) { return tables[a].data() + kTapColumns * phase; };
     const std::int64_t taps_w = kernel->layout.taps[0], taps_h = kernel->layout.taps[1];
-    for (std::int64_t d = 0; d < axes[2].residues; d++) {
-        for (std::int64_t h = 0; h < axes[1].residues; h++) {
-            for (std::int64_t w = 0; w < axes[0].residues; w++) {
+    for (std::int64_t d = 0; d < axes[2].phases; d++) {
+        for (std::int64_t h = 0; h < axes[1].phases; h++) {
+            for (std::int64_t w = 0; w < axes[0].phases; w++) {
                 const std::int32_t *const of_w = row(0, w), *const of_h = row(1, h), *const of_d = row(2, d);
                 const auto first = static_cast<std::int32_t>(elements.size() / kElementColumns);
                 for (std::int32_t td = 0; td < of_d[kTapCount]; td++) {
@@ -186,9 +186,9 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
                      [](const auto &a, const auto &b) { return a[kPartCount] > b[kPartCount]; });
     const int splits = kernel->choice.splits;
     kernel->chunks = ceil_div(ceil_div(kernel->layout.ic, v.chunk), splits);
-    const std::size_t residues = parts.size();
+    const std::size_t phases = parts.size();
     for (int s = 1; s < splits; s++) {
-        for (std::size_t i = 0; i < residues; i++) {
+        for (std::size_t i = 0; i < phases; i++) {
             std::array<std::int32_t, kPartColumns> part = parts[i];
             part[kPartChunk] = static_cast<std::int32_t>(s * kernel->chunks);
             part[kPartStore] = static_cast<std::int32_t>(s * volume(problem_.geometry.y_shape));

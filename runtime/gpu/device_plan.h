@@ -58,7 +58,7 @@ class DevicePlan : public ProblemPlan {
         DeviceChoice choice;
         PackedLayout layout;
         std::array<std::int64_t, 3> taps_extent = {1, 1, 1}; // packed kernel extents
-        DeviceMemory elements, parts;                        // tables by residue
+        DeviceMemory elements, parts;                        // tables by phase
         std::int64_t element_count = 0, part_count = 0, most_elements = 0, chunks = 0;
         std::array<DeviceMemory, 3> taps; // tables by output
     };

@@ -92,7 +92,7 @@ void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) cons
     const auto stride = [](const AxisPlan &p) { return p.geometry.stride; };
     if (v.family == DeviceFamily::kEach) {
         for (std::size_t i = 0; i < 3; i++) {
-            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].residues});
+            a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].phases});
         }
         a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
         a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));

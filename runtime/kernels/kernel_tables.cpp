@@ -101,13 +101,13 @@ const Variant *NarrowerTiles::holding(std::int64_t columns) const {
 
 NarrowerTiles narrower_tiles(const Variant &v) {
     NarrowerTiles tiles;
-    const bool of_rows = v.family == Family::kWide && v.tile_qh == 1 && v.stride_w != 0;
-    if ((!of_rows && v.family != Family::kChannels) || v.built_in) return tiles;
+    const bool of_rows = v.family == Family::kOwVectorized && v.tile_qh == 1 && v.stride_w != 0;
+    if ((!of_rows && v.family != Family::kOcVectorized) || v.built_in) return tiles;
     // The variants of a family stand together in a table.
     const auto add = [&](const Variant &n) {
-        const bool same = n.isa == v.isa && n.store == v.store && n.arithmetic == v.arithmetic && n.dtype == v.dtype &&
-                          n.stride_w == v.stride_w && n.stride_h == v.stride_h && n.tile_oc == v.tile_oc &&
-                          n.tile_qh == v.tile_qh && !n.built_in;
+        const bool same = n.isa == v.isa && n.output_order == v.output_order && n.arithmetic == v.arithmetic &&
+                          n.dtype == v.dtype && n.stride_w == v.stride_w && n.stride_h == v.stride_h &&
+                          n.tile_oc == v.tile_oc && n.tile_qh == v.tile_qh && !n.built_in;
         if (same && 4 * n.tile_q <= 3 * v.tile_q) tiles.add(n); // tiles that are hardly narrower do not pay
     };
     for_each_kernel_table([&](const KernelTable &table) {
@@ -123,9 +123,9 @@ NarrowerTiles narrower_tiles(const Variant &v) {
 CopyOrder copy_order(const Variant &variant, convt_layout layout) {
     const bool blocks_of_channels = reads_blocks_of_channels(variant);
     if (layout == CONVT_CHANNELS_FIRST) return blocks_of_channels ? CopyOrder::kToChannels : CopyOrder::kPlanar;
-    const bool keeps_channels = variant.family == Family::kReference || blocks_of_channels ||
-                                reads_any_strides(variant) ||
-                                (variant.family == Family::kDepthwise && variant.store == Store::kChannels);
+    const bool keeps_channels =
+        variant.family == Family::kReference || blocks_of_channels || reads_any_strides(variant) ||
+        (variant.family == Family::kDepthwise && variant.output_order == OutputOrder::kChannels);
     return keeps_channels ? CopyOrder::kChannels : CopyOrder::kTransposed;
 }
 

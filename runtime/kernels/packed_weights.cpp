@@ -194,7 +194,7 @@ void narrow_back(const void *packed, std::int64_t from, convt_dtype dtype, void 
 
 PackedLayout packing_of(const Variant &v) {
     PackedLayout packing;
-    const bool dense_groups = v.family == Family::kDepthwise && v.store == Store::kChannels;
+    const bool dense_groups = v.family == Family::kDepthwise && v.output_order == OutputOrder::kChannels;
     packing.arithmetic = v.arithmetic;
     packing.block = block_of_weights(v);
     packing.blocks_at_once = has_rows_of_channels(v) ? 1 : blocks_at_once(v);

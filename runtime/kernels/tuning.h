@@ -2,7 +2,7 @@
 //
 //     {"package": "0.1.0", "kernels": "1f0c...", "cpu": "AMD EPYC ...", "isa": "avx512", "threads": 1,
 //      "problem": "f32 nchw n1 g1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
-//      "variant": "channels_f32_planar_s2_2x8", "ms": 0.273}
+//      "variant": "oc_vectorized_f32_planar_s2_2x8", "ms": 0.273}
 //
 // For floats, the ISA is the one that ISAs for integers extend: avx512, not avx512_vnni. Other members are for people. A record
 // of another package or of other kernels is refused when it is read, as it was measured with other code. A record of another

@@ -28,7 +28,7 @@ inline int blocks_at_once(const Variant &v) { return blocks_at_once(v.family); }
 inline int block_of_weights(const Variant &v) { return block_of_weights(traits_of(v)); }
 inline bool has_rows_of_channels(const Variant &v) { return has_rows_of_channels(traits_of(v)); }
 inline bool pairs_taps(const Variant &v) { return pairs_taps(traits_of(v)); }
-inline bool goes_by_offset(const Variant &v) { return goes_by_offset(traits_of(v)); }
+inline bool has_tap_offset_order(const Variant &v) { return has_tap_offset_order(traits_of(v)); }
 inline bool has_taps_inside(const Variant &v) { return has_taps_inside(traits_of(v)); }
 inline bool overlaps_groups(const Variant &v) { return overlaps_groups(traits_of(v)); }
 inline bool has_vectors_along_w(const Variant &v) { return has_vectors_along_w(traits_of(v)); }

@@ -12,14 +12,14 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kResiduesShown = 16, kTapsShown = 8;
+constexpr std::int64_t kPhasesShown = 16, kTapsShown = 8;
 
 void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *out) {
     *out << "axis " << index << ": in " << a.in << ", out " << a.out << ", kernel " << a.kernel << ", stride "
          << a.stride << ", dilation " << a.dilation << ", output_padding " << a.output_padding << ", pads "
          << a.pad_begin << " " << a.pad_end << "\n";
-    const std::int64_t residues = std::min(a.stride, a.out);
-    for (std::int64_t r = 0; r < std::min(residues, kResiduesShown); r++) {
+    const std::int64_t phases = std::min(a.stride, a.out);
+    for (std::int64_t r = 0; r < std::min(phases, kPhasesShown); r++) {
         const Taps taps = taps_of(a, r);
         *out << "  y[" << a.stride << "*q + " << r << "] <-";
         if (taps.count == 0) *out << " bias only";
@@ -31,7 +31,7 @@ void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *
         if (taps.count > kTapsShown) *out << " + " << taps.count - kTapsShown << " more";
         *out << "\n";
     }
-    if (residues > kResiduesShown) *out << "  and " << residues - kResiduesShown << " more residues\n";
+    if (phases > kPhasesShown) *out << "  and " << phases - kPhasesShown << " more phases\n";
 }
 
 std::string bytes(double n) {

@@ -13,22 +13,22 @@ namespace convtranspose {
 
 namespace {
 
-// A table has one row for each residue while there are at most kMostRows residues. With more, runs of at least kSharedRows
-// neighbouring residues without taps share rows, because a valid stride may be as large as 10^8 although few of its residues
+// A table has one row for each phase while there are at most kMostRows phases. With more, runs of at least kSharedRows
+// neighbouring phases without taps share rows, because a valid stride may be as large as 10^8 although few of its phases
 // have taps.
 constexpr std::int64_t kMostRows = 4096, kSharedRows = 1024;
 
-// A TapRun holds taps of one residue whose elements stand side by side in the packed order. Their offsets rise by
+// A TapRun holds taps of one phase whose elements stand side by side in the packed order. Their offsets rise by
 // geometry.offset_step.
 struct TapRun {
-    std::int64_t residue, offset; // offset: that of the first tap
-    std::int32_t place, count;    // place: index of the first tap's element in the packed order
+    std::int64_t phase, offset; // offset: that of the first tap
+    std::int32_t place, count;  // place: index of the first tap's element in the packed order
 };
 
-// Returns the kernel elements in packed order: those that meet the same residue stand together, in the order of their taps. The
-// pads decide which residue that is, but they do not change the order.
+// Returns the kernel elements in packed order: those that meet the same phase stand together, in the order of their taps. The
+// pads decide which phase that is, but they do not change the order.
 std::vector<std::int32_t> order_elements(const AxisGeometry &g, std::int64_t weight_stride) {
-    // Elements `period` apart meet the same residue.
+    // Elements `period` apart meet the same phase.
     const std::int64_t period = weight_stride / std::gcd(weight_stride, g.dilation),
                        firsts = std::min(period, g.kernel);
     std::vector<std::int64_t> first(static_cast<std::size_t>(firsts));
@@ -45,7 +45,7 @@ std::vector<std::int32_t> order_elements(const AxisGeometry &g, std::int64_t wei
     return elements;
 }
 
-// Returns the taps that at least one output position meets inside x, sorted by residue. *inside counts the pairs of a tap and
+// Returns the taps that at least one output position meets inside x, sorted by phase. *inside counts the pairs of a tap and
 // an output position that meet inside x.
 std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
     const AxisGeometry &g = p.geometry;
@@ -54,20 +54,20 @@ std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
     for (std::size_t i = 0; i < p.elements.size(); i++) {
         // Position 0 of x times kernel element k contributes to output position `lands`.
         const std::int64_t lands = p.elements[i] * g.dilation - g.pad_begin,
-                           residue = lands - floor_div(lands, g.stride) * g.stride;
-        if (residue >= g.out) continue;
-        const std::int64_t offset = (residue - lands) / g.stride, positions = ceil_div(g.out - residue, g.stride);
+                           phase = lands - floor_div(lands, g.stride) * g.stride;
+        if (phase >= g.out) continue;
+        const std::int64_t offset = (phase - lands) / g.stride, positions = ceil_div(g.out - phase, g.stride);
         if (offset >= g.in || -offset >= positions) continue;
         const std::int64_t begin = std::clamp<std::int64_t>(-offset, 0, q_extent);
         *inside += static_cast<double>(std::clamp(g.in - offset, begin, q_extent) - begin);
         const auto place = static_cast<std::int32_t>(i);
-        if (!taps.empty() && taps.back().residue == residue && taps.back().place + taps.back().count == place) {
+        if (!taps.empty() && taps.back().phase == phase && taps.back().place + taps.back().count == place) {
             taps.back().count++;
         } else {
-            taps.push_back({residue, offset, place, 1});
+            taps.push_back({phase, offset, place, 1});
         }
     }
-    std::sort(taps.begin(), taps.end(), [](const TapRun &a, const TapRun &b) { return a.residue < b.residue; });
+    std::sort(taps.begin(), taps.end(), [](const TapRun &a, const TapRun &b) { return a.phase < b.phase; });
     return taps;
 }
 
@@ -76,7 +76,7 @@ std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
 std::vector<std::int32_t> AxisPlan::row_for_each() const {
     if (has_row_for_each()) return table;
     std::vector<std::int32_t> all;
-    for (const ResidueRun &run : runs) {
+    for (const PhaseRun &run : runs) {
         const auto first = table.begin() + static_cast<std::ptrdiff_t>(kTapColumns * run.row);
         all.insert(all.end(), first, first + static_cast<std::ptrdiff_t>(kTapColumns * run.count));
     }
@@ -88,10 +88,10 @@ bool AxisPlan::fits_kernels() const {
     return step <= kMost && q_extent() + high - 1 <= kMost && low >= -kMost;
 }
 
-AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues) {
+AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_phases) {
     AxisPlan p;
     p.geometry = geometry;
-    p.residues = all_residues ? geometry.stride : std::min(geometry.stride, geometry.out);
+    p.phases = all_phases ? geometry.stride : std::min(geometry.stride, geometry.out);
     p.elements = order_elements(geometry, weight_stride);
     double inside = 0;
     const std::vector<TapRun> reached = reached_taps(p, &inside);
@@ -105,7 +105,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
         if (is_new) p.classes.push_back(own);
         p.table.insert(p.table.end(), {static_cast<std::int32_t>(offset), own.count, own.first, found->second});
     };
-    // Residues from `more` on have one position less. If each residue has a row, those without outputs have one too.
+    // Phases from `more` on have one position less. If each phase has a row, those without outputs have one too.
     const std::int64_t more = geometry.out % geometry.stride, with_outputs = std::min(geometry.stride, geometry.out);
     const auto add_run = [&](std::int64_t first, std::int64_t count, std::int64_t row, bool has_taps) {
         const std::int64_t split = std::clamp(more, first, first + count), end = std::min(first + count, with_outputs);
@@ -118,31 +118,31 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     const auto add_empty_rows = [&](std::int64_t count) {
         for (std::int64_t i = 0; i < count; i++) add_row(0, TapClass());
     };
-    const bool each = p.residues <= kMostRows;
+    const bool each = p.phases <= kMostRows;
     const std::int64_t shared_rows = each ? 0 : kSharedRows;
     add_empty_rows(shared_rows);
 
-    std::int64_t next = 0, run_first = 0, run_row = p.rows(); // the residue after the last row; the run under way
-    // Adds rows for the residues before the given one; a long gap uses the shared rows.
-    const auto fill_up_to = [&](std::int64_t residue) {
-        if (each || residue - next < kSharedRows) {
-            add_empty_rows(residue - next);
+    std::int64_t next = 0, run_first = 0, run_row = p.rows(); // the phase after the last row; the run under way
+    // Adds rows for the phases before the given one; a long gap uses the shared rows.
+    const auto fill_up_to = [&](std::int64_t phase) {
+        if (each || phase - next < kSharedRows) {
+            add_empty_rows(phase - next);
         } else {
             if (next > run_first) add_run(run_first, next - run_first, run_row, true);
-            for (std::int64_t r = next; r < residue; r += kSharedRows)
-                add_run(r, std::min(kSharedRows, residue - r), 0, false);
-            run_first = residue;
+            for (std::int64_t r = next; r < phase; r += kSharedRows)
+                add_run(r, std::min(kSharedRows, phase - r), 0, false);
+            run_first = phase;
             run_row = p.rows();
         }
-        next = residue;
+        next = phase;
     };
     for (const TapRun &taps : reached) {
-        fill_up_to(taps.residue);
+        fill_up_to(taps.phase);
         add_row(taps.offset, {taps.place, taps.count});
         next++;
         p.taps += taps.count;
     }
-    fill_up_to(p.residues);
+    fill_up_to(p.phases);
     if (next > run_first) add_run(run_first, next - run_first, run_row, true);
     p.taps_inside = inside / static_cast<double>(p.q_extent());
     p.low = range.low;

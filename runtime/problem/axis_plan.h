@@ -12,50 +12,50 @@
 
 namespace convtranspose {
 
-// A class of taps is a range of packed kernel elements, first .. first + count - 1. Several residues may have the same class.
+// A class of taps is a range of packed kernel elements, first .. first + count - 1. Several phases may have the same class.
 struct TapClass {
     std::int32_t first = 0, count = 0;
 };
 
-// A ResidueRun is a range of neighbouring residues, first .. first + count - 1, that have equally many positions, q_extent.
+// A PhaseRun is a range of neighbouring phases, first .. first + count - 1, that have equally many positions, q_extent.
 // Their rows follow each other in the table, beginning with row `row`.
-struct ResidueRun {
+struct PhaseRun {
     std::int64_t first = 0, count = 0, row = 0, q_extent = 0;
-    bool has_taps = true; // false: no residue of the run has a tap
+    bool has_taps = true; // false: no phase of the run has a tap
 };
 
 struct AxisPlan {
     AxisGeometry geometry;
-    std::int64_t residues = 0; // the number that kernels compute; at most this many have outputs
+    std::int64_t phases = 0; // the number that kernels compute; at most this many have outputs
     // The table has rows of TapColumn (kernel_contract/table_columns.h). It omits taps that no
     // output position meets inside x, so offset lies between -q_extent() and geometry.in. A row without taps may serve many
-    // residues.
+    // phases.
     std::vector<std::int32_t> table;
-    std::vector<ResidueRun> runs;       // all residues that have outputs, in rising order
+    std::vector<PhaseRun> runs;         // all phases that have outputs, in rising order
     std::vector<TapClass> classes;      // indexed by the last column of the table
     std::vector<std::int32_t> elements; // packed kernel axis: the element of w at each place
     std::int32_t max_count = 0;
     std::int64_t step = 1;                           // distance between the input positions of consecutive taps
     bool paired = false;                             // true after pair_taps()
-    std::int32_t shared_first = 0, shared_count = 0; // offsets at which every residue has a tap; offset_step == 1 only
-    double taps = 0;                                 // total over all residues
+    std::int32_t shared_first = 0, shared_count = 0; // offsets at which every phase has a tap; offset_step == 1 only
+    double taps = 0;                                 // total over all phases
     double taps_inside = 0; // the same, counting a tap by the share of positions where it reads inside x
 
     std::int64_t low = 0,
-                 high = 0; // position q of any residue reads q + low .. q + high - 1; low = high: there are no taps
+                 high = 0; // position q of any phase reads q + low .. q + high - 1; low = high: there are no taps
 
     std::int64_t q_extent() const { return (geometry.out + geometry.stride - 1) / geometry.stride; }
-    // Returns the least number of positions that a residue with outputs has.
+    // Returns the least number of positions that a phase with outputs has.
     std::int64_t least_q_extent() const { return std::max<std::int64_t>(geometry.out / geometry.stride, 1); }
     std::int64_t rows() const { return static_cast<std::int64_t>(table.size()) / kTapColumns; }
-    bool has_row_for_each() const { return rows() == residues; } // true: residue r has row r
-    std::vector<std::int32_t> row_for_each() const; // the table with a row for each residue that has outputs
+    bool has_row_for_each() const { return rows() == phases; } // true: phase r has row r
+    std::vector<std::int32_t> row_for_each() const;            // the table with a row for each phase that has outputs
     bool fits_kernels() const; // true if every position that a kernel computes with fits in 32 bits
 
-    // Calls f(run, residue, row) for every residue that has outputs and taps.
+    // Calls f(run, phase, row) for every phase that has outputs and taps.
     template<typename F>
     void for_each_with_taps(const F &f) const {
-        for (const ResidueRun &run : runs) {
+        for (const PhaseRun &run : runs) {
             for (std::int64_t i = 0; run.has_taps && i < run.count; i++) {
                 const std::int32_t *const row = table.data() + kTapColumns * (run.row + i);
                 if (row[kTapCount]) f(run, run.first + i, row);
@@ -64,12 +64,12 @@ struct AxisPlan {
     }
 };
 
-// Plans one axis. Time and memory are proportional to the kernel, and to the residues only as far as those have taps.
+// Plans one axis. Time and memory are proportional to the kernel, and to the phases only as far as those have taps.
 // weight_stride: the layer's stride, which orders the packed elements, so that packed weights serve every input size.
-// all_residues: the kernel, which has a constant stride, visits all residues whether or not they have outputs.
-AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_residues);
+// all_phases: the kernel, which has a constant stride, visits all phases whether or not they have outputs.
+AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_phases);
 
-// Joins taps 2t and 2t + 1 of each residue into one tap that reads two positions, geometry.offset_step apart. elements then
+// Joins taps 2t and 2t + 1 of each phase into one tap that reads two positions, geometry.offset_step apart. elements then
 // holds two entries for each tap, the second -1 where no tap is left to join. The weights must be ordered by the axis's own
 // stride.
 void pair_taps(AxisPlan *plan);

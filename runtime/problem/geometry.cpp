@@ -17,7 +17,7 @@ namespace {
 // Kernels index with 32 bits.
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
-// Strides, dilations, pads and the natural size are less than this. The sum of two of them, a residue and an extent then fits
+// Strides, dilations, pads and the natural size are less than this. The sum of two of them, a phase and an extent then fits
 // in 64 bits wherever geometry is computed.
 constexpr std::int64_t kMaxAttribute = std::int64_t{1} << 61;
 
@@ -357,10 +357,10 @@ AxisGeometry pointwise_axis(std::int64_t extent) {
     return axis;
 }
 
-Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
-    if (residue >= axis.out) return Taps();
-    // Divided by the gcd, the congruence k * dilation = residue + pad_begin (mod stride) has one solution modulo `period`.
-    const std::int64_t target = residue + axis.pad_begin;
+Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
+    if (phase >= axis.out) return Taps();
+    // Divided by the gcd, the congruence k * dilation = phase + pad_begin (mod stride) has one solution modulo `period`.
+    const std::int64_t target = phase + axis.pad_begin;
     const std::int64_t common = std::gcd(axis.stride, axis.dilation);
     if (target % common != 0) return Taps();
     const std::int64_t period = axis.stride / common;
@@ -368,7 +368,7 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t residue) {
         multiply_mod(target / common % period, inverse_mod(axis.dilation / common, period), period);
     if (first >= axis.kernel) return Taps();
 
-    const std::int64_t positions = ceil_div(axis.out - residue, axis.stride);
+    const std::int64_t positions = ceil_div(axis.out - phase, axis.stride);
     const std::int64_t all = (axis.kernel - 1 - first) / period + 1;
     const std::int64_t largest = first + (all - 1) * period; // this element reads the first input position
     const std::int64_t offset = (target - largest * axis.dilation) / axis.stride; // exact

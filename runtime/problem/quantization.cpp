@@ -128,7 +128,7 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
     // magnitude over each class of elements.
     auto *const magnitude = static_cast<std::int64_t *>(counts), *const class_of = magnitude + elements,
                 *const sums = class_of + elements;
-    // Only kernel elements that meet at a common output position add up. Elements of an axis meet the same residue if their
+    // Only kernel elements that meet at a common output position add up. Elements of an axis meet the same phase if their
     // k * dilation is the same modulo the stride; such elements form a class.
     std::int64_t classes = 1;
     for (std::int64_t k = 0; k < elements; k++) {

@@ -10,7 +10,7 @@ bool SpatialProblem::reads_outside(std::size_t axis) const {
     if (a.low == a.high) return false;
     if (a.low < 0) return true;
     bool leaves = false;
-    a.for_each_with_taps([&](const ResidueRun &run, std::int64_t, const std::int32_t *row) {
+    a.for_each_with_taps([&](const PhaseRun &run, std::int64_t, const std::int32_t *row) {
         leaves = leaves || run.q_extent - 1 + row[kTapOffset] + (row[kTapCount] - 1) * a.step >= a.geometry.in;
     });
     return leaves;
@@ -23,7 +23,7 @@ std::size_t SpatialProblem::strip_axis() const { return plan[2].q_extent() > 1 ?
 namespace {
 
 // If x has one position along an axis, any stride gives the same result. With a stride as long as y, every output position is a
-// residue of its own with at most one tap, so that no multiplication reads the zeros around x.
+// phase of its own with at most one tap, so that no multiplication reads the zeros around x.
 AxisGeometry single_position(AxisGeometry a) {
     a.stride = a.out;
     const std::int64_t divisor = std::gcd(a.stride, a.dilation);

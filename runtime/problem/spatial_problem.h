@@ -1,4 +1,4 @@
-// This is a layer as kernels see it: up to three spatial axes, their residues and taps.
+// This is a layer as kernels see it: up to three spatial axes, their phases and taps.
 #ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_SPATIAL_PROBLEM_H_
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_SPATIAL_PROBLEM_H_
 
@@ -17,7 +17,7 @@ struct SpatialProblem {
     convt_dtype x_dtype, y_dtype;              // y_dtype: of y or of the sums; u8 stands for any 8-bit y
     std::array<AxisGeometry, 3> axes;          // w, h, d
     std::array<std::int64_t, 3> weight_stride; // the layer's strides, which order packed weights; axes may have others
-    std::array<AxisPlan, 3> plan;              // all residues that have outputs
+    std::array<AxisPlan, 3> plan;              // all phases that have outputs
     bool sums_in_f16 = false;                  // on request
     bool weights_at_run_time = false;
     bool may_be_infinite = false;             // the weights hold an infinity or a NaN

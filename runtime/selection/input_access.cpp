@@ -32,7 +32,7 @@ bool has_whole_tiles(const Variant &v, const SpatialProblem &p) {
 }
 
 bool prefers_in_place(const Variant &v, const SpatialProblem &p) {
-    if (v.family != Family::kWide || v.stride_w != 1 || v.tile_qh != 1) return false;
+    if (v.family != Family::kOwVectorized || v.stride_w != 1 || v.tile_qh != 1) return false;
     const bool one_tap =
         std::all_of(p.plan.begin(), p.plan.end(), [](const AxisPlan &axis) { return axis.elements.size() == 1; });
     if (!one_tap) return false;
@@ -69,7 +69,7 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
     if (p.x_dtype != sum_dtype(v)) return false;
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
-    if (v.family == Family::kDepthwise && v.store == Store::kChannels) {
+    if (v.family == Family::kDepthwise && v.output_order == OutputOrder::kChannels) {
         return channels_last && (overlaps_groups(v) || p.geometry.group % packing_of(v).group_tile == 0);
     }
     if (channels_last) {
@@ -82,7 +82,7 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(p.x_dtype));
     const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
     if (!forces_in_place(v, p) && p.ic() >= 16 && plane > 2048) return false;
-    // Kernels with a built-in stride of h read x for all residues, also for those past the last row of y. Those with a built-in stride of
+    // Kernels with a built-in stride of h read x for all phases, also for those past the last row of y. Those with a built-in stride of
     // w read x for whole tiles.
     if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
     return has_whole_tiles(v, p) || (forces_in_place(v, p) && p.strip_axis() == 0);
@@ -103,14 +103,14 @@ Columns columns_in_place(const Variant &v, const SpatialProblem &p, const Narrow
         const Variant *const end = narrower.holding(columns % tile);
         return columns >= (columns % tile == 0 ? 0 : end ? end->tile_q : tile);
     };
-    // Some residues may have a column more than others, so both counts must leave enough.
+    // Some phases may have a column more than others, so both counts must leave enough.
     c.end = std::clamp<std::int64_t>(w.geometry.in - w.high + 1, 0, w.least_q_extent()) / tile * tile;
     while (c.any() && !(is_enough(w.least_q_extent() - c.end) && is_enough(w.q_extent() - c.end))) c.end -= tile;
     return c.any() ? c : Columns();
 }
 
 bool packs_row_edges(const Variant &v, const SpatialProblem &p) {
-    const bool may = v.family == Family::kChannels && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
+    const bool may = v.family == Family::kOcVectorized && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
                      p.strip_axis() != 0 && !leaves_x(v, p, 0);
     if (!may) return false;
     const double weights = parts_of(p.oc(), v.tile_oc) * v.tile_oc * static_cast<double>(p.geometry.in_channels) *

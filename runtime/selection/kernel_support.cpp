@@ -20,16 +20,16 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
     static constexpr const char *kOuts[3] = {"built for # columns of y, of which there are #",
                                              "built for # rows of y, of which there are #",
                                              "built for # planes of y, of which there are #"};
-    static constexpr const char *kCounts[3] = {"built for # taps along w, of which a residue has #",
-                                               "built for # taps along h, of which a residue has #",
-                                               "built for # taps along d, of which a residue has #"};
-    static constexpr const char *kResidues[3] = {"built for # residues of w, of which there are #",
-                                                 "built for # residues of h, of which there are #",
-                                                 "built for # residues of d, of which there are #"};
+    static constexpr const char *kCounts[3] = {"built for # taps along w, of which a phase has #",
+                                               "built for # taps along h, of which a phase has #",
+                                               "built for # taps along d, of which a phase has #"};
+    static constexpr const char *kPhases[3] = {"built for # phases of w, of which there are #",
+                                               "built for # phases of h, of which there are #",
+                                               "built for # phases of d, of which there are #"};
     static constexpr const char *kTables[3] = {
-        "built for other taps along w: residue # differs in column # of the table",
-        "built for other taps along h: residue # differs in column # of the table",
-        "built for other taps along d: residue # differs in column # of the table"};
+        "built for other taps along w: phase # differs in column # of the table",
+        "built for other taps along h: phase # differs in column # of the table",
+        "built for other taps along d: phase # differs in column # of the table"};
     static constexpr const char *kSteps[3] = {"built for taps # columns apart, which are # apart",
                                               "built for taps # rows apart, which are # apart",
                                               "built for taps # planes apart, which are # apart"};
@@ -45,16 +45,16 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
             if (count != a.count) return {kCounts[i], a.count, count};
         }
         if (!a.table) continue;
-        if (a.residues != plan.residues || a.residues != plan.geometry.stride) {
-            return {kResidues[i], a.residues, std::min(plan.residues, plan.geometry.stride)};
+        if (a.phases != plan.phases || a.phases != plan.geometry.stride) {
+            return {kPhases[i], a.phases, std::min(plan.phases, plan.geometry.stride)};
         }
-        // If residues are a dimension of y, those with a position more than others take a call of their own, which built-in tables do
+        // If phases are a dimension of y, those with a position more than others take a call of their own, which built-in tables do
         // not allow.
-        if (strides[i] == 0 && plan.geometry.out % a.residues != 0) {
-            return {kWhole[i], a.residues, plan.geometry.out};
+        if (strides[i] == 0 && plan.geometry.out % a.phases != 0) {
+            return {kWhole[i], a.phases, plan.geometry.out};
         }
         if (a.step != plan.step) return {kSteps[i], a.step, plan.step};
-        for (std::int64_t t = 0; t < kTapColumns * a.residues; t++) {
+        for (std::int64_t t = 0; t < kTapColumns * a.phases; t++) {
             if (a.table[t] != plan.table[static_cast<std::size_t>(t)]) {
                 return {kTables[i], t / kTapColumns, t % kTapColumns};
             }
@@ -108,24 +108,25 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
     if (p.may_be_infinite && p.reads_outside()) {
         return {"a weight is inf or NaN, which the zeros around x must not meet"};
     }
-    const Store dense = p.geometry.y_channels_last() ? Store::kChannels : Store::kPlanar;
+    const OutputOrder dense = p.geometry.y_channels_last() ? OutputOrder::kChannels : OutputOrder::kPlanar;
     switch (v.family) {
     case Family::kReference: break;
-    case Family::kChannels:
-    case Family::kMatrix:
-        if (v.store == Store::kChannels && dense != Store::kChannels) return {"y is channels first"};
-        if (v.store == Store::kPlanar && dense != Store::kPlanar) return {"y is channels last"};
+    case Family::kOcVectorized:
+    case Family::kAmx:
+        if (v.output_order == OutputOrder::kChannels && dense != OutputOrder::kChannels) return {"y is channels first"};
+        if (v.output_order == OutputOrder::kPlanar && dense != OutputOrder::kPlanar) return {"y is channels last"};
         if (has_rows_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return {"x is channels last"};
         if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
-            return {"a residue has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
+            return {"a phase has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
         }
         break;
-    case Family::kWide:
-        if (v.store != dense) return {dense == Store::kPlanar ? "y is channels first" : "y is channels last"};
+    case Family::kOwVectorized:
+        if (v.output_order != dense)
+            return {dense == OutputOrder::kPlanar ? "y is channels first" : "y is channels last"};
         break;
-    case Family::kFew:
-        if (dense != Store::kPlanar && p.geometry.out_channels > 1) return {"y is channels last"};
-        if (!goes_by_offset(v) && (w.geometry.offset_step != 1 || h.geometry.offset_step != 1))
+    case Family::kSmallOc:
+        if (dense != OutputOrder::kPlanar && p.geometry.out_channels > 1) return {"y is channels last"};
+        if (!has_tap_offset_order(v) && (w.geometry.offset_step != 1 || h.geometry.offset_step != 1))
             return {"dilation does not divide stride"};
         if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         break;
@@ -133,24 +134,24 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
         if (p.ic() != 1) return {"# input channels per group", p.ic()};
         if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0])
-            return {"x has one column, so each tap is a residue of its own"};
-        if (v.store == Store::kChannels) {
-            if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != Store::kChannels)
+            return {"x has one column, so each tap is a phase of its own"};
+        if (v.output_order == OutputOrder::kChannels) {
+            if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != OutputOrder::kChannels)
                 return {"x or y is channels first"};
             if (p.oc() != 1) return {"# output channels per group", p.oc()};
             if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
                 return {"# groups, fewer than the tile's #", p.geometry.group, packing_of(v).group_tile};
             }
             if (w.least_q_extent() < v.tile_q) {
-                return {"a residue has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
+                return {"a phase has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
             }
-        } else if (dense != Store::kPlanar) {
+        } else if (dense != OutputOrder::kPlanar) {
             return {"y is channels last"};
         }
         break;
     }
     if (h.least_q_extent() < v.tile_qh) {
-        return {"a residue has # rows, fewer than the tile's #", h.least_q_extent(), v.tile_qh};
+        return {"a phase has # rows, fewer than the tile's #", h.least_q_extent(), v.tile_qh};
     }
     if (v.stride_w != 0 && w.geometry.stride != v.stride_w) return {"stride of w is #", w.geometry.stride};
     if (v.built_in) return unsupported_reason(*v.built_in, {v.stride_w, v.stride_h, 0}, p);

@@ -10,7 +10,7 @@ using namespace Halide;
 
 namespace {
 
-constexpr int kMost = blocks_at_once(Family::kMatrix); // rows, columns and steps of a tile register
+constexpr int kMost = blocks_at_once(Family::kAmx); // rows, columns and steps of a tile register
 
 // The variables of the loops that one matrix instruction replaces.
 AmxLoops instruction_loops() { return {"amx_bytes", "amx_depth", "amx_columns", "amx_rows"}; }
@@ -38,7 +38,7 @@ std::vector<VarOrRVar> split_tile(const ConvTranspose &c, const Sides &sides, St
     return {columns, rows, sides.columns, sides.rows, h};
 }
 
-// The loops of y are those of kChannels.
+// The loops of y are those of kOcVectorized.
 void schedule_y_of_channels(const ConvTranspose &c, const Tile &tile) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum, parked = sum.in();
@@ -53,7 +53,7 @@ void schedule_y_of_channels(const ConvTranspose &c, const Tile &tile) {
     sum.compute_at(y, qo);
 }
 
-// The loops of y are those of kWide: all residues of w are parked on the stack, to be interleaved when they are stored.
+// The loops of y are those of kOwVectorized: all phases of w are parked on the stack, to be interleaved when they are stored.
 void schedule_planar_y(const ConvTranspose &c, const Tile &tile) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     const int stride = c.stride[0];
@@ -76,10 +76,10 @@ void schedule_planar_y(const ConvTranspose &c, const Tile &tile) {
 // A step of the reduction is 16 blocks of input channels, 64 bytes of each position: on 2x2 accumulators four loads and four products
 // of 16 cycles each. With many channels all four loads come from the second-level cache, which bounds the speed.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
-void schedule_matrix(const ConvTranspose &c, const Tile &tile, Store store) {
+void schedule_amx(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
     const AxisVars &w = c.axes[0], &h = c.axes[1];
     Func sum = c.sum, parked = sum.in();
-    const bool planar = store == Store::kPlanar;
+    const bool planar = output_order == OutputOrder::kPlanar;
     const Sides sides = planar ? Sides{c.oi, w.q, tile.oc, tile.q} : Sides{w.q, c.oi, tile.q, tile.oc};
     if (planar) {
         schedule_planar_y(c, tile);
@@ -111,7 +111,7 @@ void schedule_matrix(const ConvTranspose &c, const Tile &tile, Store store) {
     update.reorder(order);
 }
 
-LoweringPasses make_passes(const ConvTranspose &c, const Tile & /*tile*/, Store /*store*/,
+LoweringPasses make_passes(const ConvTranspose &c, const Tile & /*tile*/, OutputOrder /*output_order*/,
                            const InputNames & /*inputs*/) {
     LoweringPasses passes;
     passes.push_back(std::make_unique<AmxTiles>(c.sum.name(), instruction_loops()));
@@ -120,7 +120,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile & /*tile*/, Store 
 
 } // namespace
 
-const ScheduleFamily kMatrix = {"matrix", Family::kMatrix, Outside::kNeverReads, TapOrder::kPerResidue, schedule_matrix,
-                                true,     make_passes};
+const ScheduleFamily kAmx = {"amx",        Family::kAmx, Outside::kNeverReads, TapOrder::kPerPhase,
+                             schedule_amx, true,         make_passes};
 
 } // namespace convtranspose

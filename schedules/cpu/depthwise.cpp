@@ -9,18 +9,18 @@ using namespace Halide;
 
 namespace {
 
-// The loops over few taps bound the speed, not the arithmetic, so tiles are as large as registers allow. All channels and residues
+// The loops over few taps bound the speed, not the arithmetic, so tiles are as large as registers allow. All channels and phases
 // of some positions are computed before the next: stores then lie side by side, though each tile of channels reads its weights
 // anew. Images narrower than the larger tiles take 128 channels at a time, which fit into the first-level cache.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
-void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
+void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
-    if (store == Store::kPlanar) {
-        if (tile.loops.by_offset) {
+    if (output_order == OutputOrder::kPlanar) {
+        if (tile.loops.tap_offset_order) {
             schedule_unrolled_phases(c, tile);
         } else {
-            kWide.schedule(c, tile, store);
+            kOwVectorized.schedule(c, tile, output_order);
         }
         return;
     }
@@ -52,7 +52,7 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, Store store) {
 
 } // namespace
 
-const ScheduleFamily kDepthwise = {"depthwise", Family::kDepthwise, Outside::kNeverReads, TapOrder::kPerResidue,
+const ScheduleFamily kDepthwise = {"depthwise", Family::kDepthwise, Outside::kNeverReads, TapOrder::kPerPhase,
                                    schedule_depthwise};
 
 } // namespace convtranspose

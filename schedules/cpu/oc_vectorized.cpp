@@ -17,11 +17,11 @@ namespace {
 
 // The inner loop is the multiply-adds, their broadcasts of x and the loads of weights, with nothing spilled: 2x14 has 28
 // accumulators and 2 weights in 32 registers. Two vectors of channels halve the loads of x against one, four would leave too few
-// positions. Channel tiles are the outermost loop, so that the weights of a tile and residue are read from the second-level cache
+// positions. Channel tiles are the outermost loop, so that the weights of a tile and phase are read from the second-level cache
 // for all images of a batch. Measurements: docs/measurements/2026-11-26-schedules.md.
 
-// One residue after the other, each stored at once: dense where y is channels last, scattered where it is planar.
-void schedule_any_stride(const ConvTranspose &c, const Tile &tile, Store store) {
+// One phase after the other, each stored at once: dense where y is channels last, scattered where it is planar.
+void schedule_any_stride(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
     Var oi("oi"), qo("qo"), qi("qi"), qho("qho"), qhi("qhi");
@@ -34,14 +34,14 @@ void schedule_any_stride(const ConvTranspose &c, const Tile &tile, Store store) 
     if (tile.loops.x_stays) {
         y.reorder({oi, qi, qhi, c.oo, qo, w.r, qho, h.r, d.q, d.r, c.g, c.n});
     }
-    if (store == Store::kChannels) {
+    if (output_order == OutputOrder::kChannels) {
         // A loop over its vectors would keep the sums in memory, at half the speed.
         y.vectorize(oi, tile.lanes).unroll(oi);
     }
     sum.compute_at(y, tile.loops.x_stays ? c.oo : qo);
 }
 
-// All residues of w, one after the other, into a tile on the stack; then stored as runs of a row, so that each cache line of
+// All phases of w, one after the other, into a tile on the stack; then stored as runs of a row, so that each cache line of
 // y is written once. At 16 positions of stride 1 or 8 of stride 2 such a run is one cache line per channel.
 void schedule_built_in_stride(const ConvTranspose &c, const Tile &tile) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
@@ -73,7 +73,7 @@ void schedule_built_in_stride(const ConvTranspose &c, const Tile &tile) {
         .reorder_storage({c.oi, w.r, w.q, h.q})
         .reorder({c.oi, w.q, h.q, w.r});
     keep_in_registers(parked, {c.oi, w.q, h.q}, tile.lanes);
-    if (tile.loops.unrolled_axes > 0) { // the unrolled taps differ by residue
+    if (tile.loops.unrolled_axes > 0) { // the unrolled taps differ by phase
         parked.unroll(w.r);
     }
     sum.compute_at(parked, w.r);
@@ -103,9 +103,9 @@ void schedule_by_element(const ConvTranspose &c, const Tile &tile) {
     }
 }
 
-void schedule_channels(const ConvTranspose &c, const Tile &tile, Store store) {
+void schedule_oc_vectorized(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
     if (c.stride[0] == 0) {
-        schedule_any_stride(c, tile, store);
+        schedule_any_stride(c, tile, output_order);
     } else {
         schedule_built_in_stride(c, tile);
     }
@@ -139,36 +139,37 @@ constexpr int kStepsAhead = 8;       // of x
 constexpr int kLeastByPointers = 16; // sums of a tile; LLVM does as well with fewer
 constexpr int kMostOfPointer = 8;    // positions that share a pointer
 
-std::unique_ptr<Prefetch> make_prefetch(const ConvTranspose &c, const Tile &tile, Store store,
+std::unique_ptr<Prefetch> make_prefetch(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
                                         const InputNames &inputs) {
     constexpr int kImagesOfX = 5; // dimension
     const int bytes = vector_bytes(c, tile);
-    const bool x_apart = store == Store::kPlanar && tile.qh == 1; // steps of x do not share cache lines
+    const bool x_apart = output_order == OutputOrder::kPlanar && tile.qh == 1; // steps of x do not share cache lines
     auto prefetch = std::make_unique<Prefetch>(Prefetch::Names{c.sum.name(), inputs.x, inputs.w},
                                                Prefetch::Ahead{kBytesAhead, x_apart ? kStepsAhead : 0},
                                                counted_second_level_cache(bytes));
-    if (store == Store::kChannels) {
+    if (output_order == OutputOrder::kChannels) {
         prefetch->fetch_stored(c.y.name(), c.y.dimensions() - 1, least_steps_fetching_y(bytes));
     }
     if (!tile.loops.x_stays) {
         prefetch->fetch_next_weights(c.oo.name());
-        if (store == Store::kChannels) prefetch->fetch_next_x(tile.q, tile.qh, kImagesOfX);
+        if (output_order == OutputOrder::kChannels) prefetch->fetch_next_x(tile.q, tile.qh, kImagesOfX);
     }
     return prefetch;
 }
 
 // Their order is explained in docs/lowering-passes.md.
-LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store, const InputNames &inputs) {
+LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
+                           const InputNames &inputs) {
     LoweringPasses passes;
     if (!tile.x86_64 || c.block > 1) return passes;
     const int positions = tile.q * tile.qh, vectors = tile.oc / tile.lanes;
     std::shared_ptr<const LoopSet> for_far_images;
     passes.push_back(std::make_unique<HoistTapLoads>(inputs.taps));
-    if (store == Store::kChannels && vectors > 1 && positions <= kMostInterleaved) {
+    if (output_order == OutputOrder::kChannels && vectors > 1 && positions <= kMostInterleaved) {
         passes.push_back(std::make_unique<InterleavePositions>(c.sum.name(), vectors));
     }
     if (positions >= kLeastFetchingPositions || (vectors >= kManyVectors && positions > 1)) {
-        auto prefetch = make_prefetch(c, tile, store, inputs);
+        auto prefetch = make_prefetch(c, tile, output_order, inputs);
         for_far_images = prefetch->loops_for_far_images();
         passes.push_back(std::move(prefetch));
     }
@@ -177,7 +178,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
                                                        std::move(for_far_images)));
     }
     const bool in_rows = tile.qh == 1 ? positions * vectors >= kLeastByPointers : positions > kMostInterleaved;
-    if (store == Store::kChannels && (in_rows || vectors == 1)) {
+    if (output_order == OutputOrder::kChannels && (in_rows || vectors == 1)) {
         const int pointers = (tile.q + kMostOfPointer - 1) / kMostOfPointer;
         passes.push_back(std::make_unique<RowBasePointers>(c.sum.name(), inputs.x, (tile.q + pointers - 1) / pointers));
     }
@@ -186,7 +187,8 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
 
 } // namespace
 
-const ScheduleFamily kChannels = {
-    "channels", Family::kChannels, Outside::kNeverReads, TapOrder::kPerResidue, schedule_channels, false, make_passes};
+const ScheduleFamily kOcVectorized = {"oc_vectorized",     Family::kOcVectorized,  Outside::kNeverReads,
+                                      TapOrder::kPerPhase, schedule_oc_vectorized, false,
+                                      make_passes};
 
 } // namespace convtranspose

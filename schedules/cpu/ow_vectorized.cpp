@@ -32,7 +32,7 @@ void schedule_by_element(const ConvTranspose &c, const Tile &tile) {
 
 // The inner loop holds no store and no spill; with 16 registers (AVX2) 4x3 is the largest tile of which that is true.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
-void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
+void schedule_ow_vectorized(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     const int stride = c.stride[0];
     Func y = c.y, sum = c.sum, parked = sum.in();
@@ -41,7 +41,7 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
     y.split(c.oc, oo, oi, tile.oc, last_tile(tile.loops.whole_oc))
         .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards);
-    if (stride > 1 && tile.masked_rows && store == Store::kPlanar && !tile.loops.whole_w) {
+    if (stride > 1 && tile.masked_rows && output_order == OutputOrder::kPlanar && !tile.loops.whole_w) {
         store_rows(c, tile, y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}), qi, qhi);
     } else {
         y.split(qi, qi, r, stride)
@@ -49,12 +49,12 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
             .vectorize(qi, tile.lanes)
             .unroll(r);
         // Unrolled, y is stored from registers; a loop would read the sums from the stack. Interleaved rows hardly gain by it.
-        if (stride == 1 && tile.x86_64 && store == Store::kPlanar && c.y.types()[0].is_float()) {
+        if (stride == 1 && tile.x86_64 && output_order == OutputOrder::kPlanar && c.y.types()[0].is_float()) {
             y.unroll(qi).unroll(qhi).unroll(oi);
         }
     }
 
-    // The sums of one residue after the other are made in registers and parked on the stack, so that the residues can be
+    // The sums of one phase after the other are made in registers and parked on the stack, so that the phases can be
     // interleaved when they are stored.
     parked.compute_at(y, qo)
         .bound_extent(c.oi, tile.oc)
@@ -66,7 +66,7 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
         .reorder_storage({w.q, w.r, h.q, c.oi});
     const std::vector<Var> registers = {w.q, h.q, c.oi};
     keep_in_registers(parked, registers, tile.lanes);
-    if (tile.loops.unrolled_axes > 0) { // the unrolled taps differ by residue
+    if (tile.loops.unrolled_axes > 0) { // the unrolled taps differ by phase
         parked.unroll(w.r);
     }
 
@@ -99,10 +99,11 @@ void schedule_wide(const ConvTranspose &c, const Tile &tile, Store store) {
 
 // Tiles of three vectors that may read x in place fetch it ahead; narrower ones and other strides gain nothing.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
-LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store, const InputNames &inputs) {
+LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
+                           const InputNames &inputs) {
     constexpr int kStepsAhead = 16;
     LoweringPasses passes;
-    const bool in_place = store == Store::kPlanar && c.stride[0] == 1 && tile.qh == 1;
+    const bool in_place = output_order == OutputOrder::kPlanar && c.stride[0] == 1 && tile.qh == 1;
     if (tile.x86_64 && in_place && fetches_x_ahead(tile.masked_stores, tile.q, tile.lanes)) {
         passes.push_back(std::make_unique<Prefetch>(Prefetch::Names{c.sum.name(), inputs.x, inputs.w},
                                                     Prefetch::Ahead{0, kStepsAhead},
@@ -113,7 +114,8 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, Store store
 
 } // namespace
 
-const ScheduleFamily kWide = {"wide",        Family::kWide, Outside::kNeverReads, TapOrder::kPerResidue,
-                              schedule_wide, false,         make_passes};
+const ScheduleFamily kOwVectorized = {"ow_vectorized",     Family::kOwVectorized,  Outside::kNeverReads,
+                                      TapOrder::kPerPhase, schedule_ow_vectorized, false,
+                                      make_passes};
 
 } // namespace convtranspose

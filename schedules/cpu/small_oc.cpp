@@ -6,12 +6,12 @@ using namespace Halide;
 
 namespace {
 
-// Neighbours in w are two input channels of one residue. The weights of all residues of the tile are loaded for a pair, or, if
-// registers are too few for that, those of one row of residues.
+// Neighbours in w are two input channels of one phase. The weights of all phases of the tile are loaded for a pair, or, if
+// registers are too few for that, those of one row of phases.
 void schedule_by_element(const ConvTranspose &c, const Tile &tile, const Update &k, Stage update,
                          const std::vector<Var> &inner, const std::vector<Var> &outer) {
-    const int residues_w = c.stride[0], residues_h = c.stride[1];
-    const bool by_rows = inner.size() == 4 && residues_w * residues_h * (tile.q / tile.lanes + 1) > 28;
+    const int phases_w = c.stride[0], phases_h = c.stride[1];
+    const bool by_rows = inner.size() == 4 && phases_w * phases_h * (tile.q / tile.lanes + 1) > 28;
     const auto held = static_cast<std::ptrdiff_t>(by_rows ? 2 : inner.size()); // of the loops, innermost first
     const RVar of_pair("of_pair");
     const Update pairs = in_pairs(k, update, of_pair);
@@ -31,19 +31,19 @@ void schedule_by_element(const ConvTranspose &c, const Tile &tile, const Update 
     w.vectorize(k.op_ic);
     for (const Var &v : std::vector<Var>(inner.begin() + 1, inner.begin() + held)) {
         if (v.name() == c.axes[0].r.name()) {
-            w.bound_extent(v, residues_w);
+            w.bound_extent(v, phases_w);
         } else if (v.name() == c.axes[1].r.name()) {
-            w.bound_extent(v, residues_h);
+            w.bound_extent(v, phases_h);
         }
         w.unroll(v);
     }
 }
 
-// Taps that all residues of one axis share feed the residues of that axis at once. If only those shared on both axes did, and each
-// other tap one residue, few accumulators would wait for the latency of their multiply-adds.
+// Taps that all phases of one axis share feed the phases of that axis at once. If only those shared on both axes did, and each
+// other tap one phase, few accumulators would wait for the latency of their multiply-adds.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
-void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
-    if (tile.loops.by_offset) {
+void schedule_small_oc(const ConvTranspose &c, const Tile &tile, OutputOrder) {
+    if (tile.loops.tap_offset_order) {
         schedule_unrolled_phases(c, tile);
         return;
     }
@@ -74,7 +74,7 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
         .reorder_storage({w.q, w.r, h.r, c.oi})
         .reorder({w.q, w.r, h.r, c.oi});
     keep_in_registers(sum, {w.q, w.r, h.r, c.oi}, tile.lanes);
-    // Residues that share taps are unrolled, so that a load of x feeds them all; others are outer loops.
+    // Phases that share taps are unrolled, so that a load of x feeds them all; others are outer loops.
     for (int u = 0; u < 4; u++) {
         const bool shares_w = u % 2 == 0, shares_h = u < 2;
         std::vector<Var> inner = {w.q}, outer;
@@ -95,6 +95,7 @@ void schedule_few(const ConvTranspose &c, const Tile &tile, Store) {
 
 } // namespace
 
-const ScheduleFamily kFew = {"few", Family::kFew, Outside::kNeverReads, TapOrder::kShared, schedule_few};
+const ScheduleFamily kSmallOc = {"small_oc", Family::kSmallOc, Outside::kNeverReads, TapOrder::kShared,
+                                 schedule_small_oc};
 
 } // namespace convtranspose

@@ -6,7 +6,7 @@ namespace convtranspose {
 
 using namespace Halide;
 
-// With 16 registers, one row of residues at a time leaves room for a second vector of positions, so that each weight that is loaded
+// With 16 registers, one row of phases at a time leaves room for a second vector of positions, so that each weight that is loaded
 // serves two multiply-adds. The weights of all taps lie side by side for an input channel (has_taps_inside()), so that a step reads
 // them at constant distances from one address; with an address for each tap, most addresses would be on the stack.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
@@ -20,7 +20,7 @@ void schedule_unrolled_phases(const ConvTranspose &c, const Tile &tile) {
 
     y.split(c.oc, oo, oi, tile.oc, last_tile(loops.whole_oc))
         .split(w.o, qo, qi, tile.q * stride_w, last_tile(loops.whole_w));
-    // Either way residues of h are unrolled: taps are constants only if the residue is one.
+    // Either way phases of h are unrolled: taps are constants only if the phase is one.
     if (stride_h > 0) {
         y.split(h.o, qh, rh, stride_h, last_tile(loops.whole_h))
             .reorder({qi, rh, oi, qo, qh, d.q, d.r, oo, c.g, c.n})

@@ -12,8 +12,8 @@ namespace {
 // else.
 void leave_undefined_on_device(Func y) { y.gpu_blocks(y.args()[0]); }
 
-// A block is a tile of y, in both families by residue.
-void make_blocks(const ByResidue &c) {
+// A block is a tile of y, in both families by phase.
+void make_blocks(const ByPhase &c) {
     Func y = c.y;
     leave_undefined_on_device(y);
     // Each element of y is stored once, by one thread.
@@ -29,8 +29,8 @@ void make_blocks(const ByResidue &c) {
 
 // Both operands of a block, staged in shared memory by all of its threads: a chunk of channels of the tile's columns of x and rows
 // of w at a time.
-void stage_in_shared_memory(const ByResidue &c, const RVar &chunks, bool channels_last) {
-    const ByResidueInputs::Side &oc = c.oc_side, &p = c.p_side;
+void stage_in_shared_memory(const ByPhase &c, const RVar &chunks, bool channels_last) {
+    const ByPhaseInputs::Side &oc = c.oc_side, &p = c.p_side;
     const bool blocks = c.block > 1;
     Func x = c.x, w = c.w, sum = c.sum;
     Var f("f"), fx("fx"), fy("fy");
@@ -63,8 +63,8 @@ void stage_in_shared_memory(const ByResidue &c, const RVar &chunks, bool channel
 
 // States the extents that blocks and threads need, which Halide would otherwise have depend on where y ends. own: a thread's
 // columns of x.
-void bound_tiles(const ByResidue &c, Func own) {
-    const ByResidueInputs::Side &oc = c.oc_side, &p = c.p_side;
+void bound_tiles(const ByPhase &c, Func own) {
+    const ByPhaseInputs::Side &oc = c.oc_side, &p = c.p_side;
     Func sum = c.sum, x = c.x, w = c.w;
     sum.bound(c.ov, 0, oc.vector)
         .bound(c.ot, 0, oc.threads)
@@ -89,7 +89,7 @@ void bound_tiles(const ByResidue &c, Func own) {
 // shared memory together, and then each multiply its rows and columns of that. Vectors lie apart by vector * threads, so that
 // neighbouring threads read neighbouring vectors from shared memory: no two of them from one bank. bench/gpu/README.md says what
 // ptxas makes of it.
-void schedule_tiled(Pipeline pipeline, const ByResidue &c, bool channels_last) {
+void schedule_tiled(Pipeline pipeline, const ByPhase &c, bool channels_last) {
     const RVar ici = c.k[0], ico = c.k[1];
     const bool blocks = c.block > 1;
     Func sum = c.sum, x = c.x;
@@ -131,8 +131,8 @@ void schedule_tiled(Pipeline pipeline, const ByResidue &c, bool channels_last) {
     pipeline.add_custom_lowering_pass(new OneThreadsPart(sum.name()));
 }
 
-void schedule_few(const ByResidue &c) {
-    const ByResidueInputs::Side &oc = c.oc_side, &p = c.p_side;
+void schedule_small_oc(const ByPhase &c) {
+    const ByPhaseInputs::Side &oc = c.oc_side, &p = c.p_side;
     const RVar ici = c.k[0];
     Func sum = c.sum, x = c.x;
     make_blocks(c);

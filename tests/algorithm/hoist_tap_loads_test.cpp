@@ -73,26 +73,26 @@ Depths depths(bool once, const std::string &table = "taps_w") {
                                get_host_target().with_feature(Target::NoBoundsQuery).with_feature(Target::NoAsserts)));
 }
 
-TEST(HoistTapLoads, ReadsTablesWhereTheResidueIsKnown) {
+TEST(HoistTapLoads, ReadsTablesWhereThePhaseIsKnown) {
     EXPECT_GT(depths(false).deepest_load, 1) << "otherwise Halide does so itself";
     EXPECT_EQ(depths(true).deepest_load, 1);
     EXPECT_GT(depths(true, "another").deepest_load, 1) << "of the tables that it is told, no others";
 }
 
 TEST(HoistTapLoads, SumsTheSame) {
-    constexpr int kWidth = 9, kResidues = 3, kFirst[kResidues] = {-2, 1, 0}, kCount[kResidues] = {5, 0, 3};
+    constexpr int kWidth = 9, kPhases = 3, kFirst[kPhases] = {-2, 1, 0}, kCount[kPhases] = {5, 0, 3};
     Sums sums;
-    Buffer<int> taps(2, kResidues), x(kWidth);
-    taps.transpose(0, 1); // (residue, column), columns side by side
-    for (int r = 0; r < kResidues; r++) {
+    Buffer<int> taps(2, kPhases), x(kWidth);
+    taps.transpose(0, 1); // (phase, column), columns side by side
+    for (int r = 0; r < kPhases; r++) {
         taps(r, 0) = kFirst[r];
         taps(r, 1) = kCount[r];
     }
     for (int i = 0; i < kWidth; i++) x(i) = i * i + 1;
     sums.taps.set(taps);
     sums.x.set(x);
-    const Buffer<int> y = sums.pipeline(true).realize({kWidth, kResidues});
-    for (int r = 0; r < kResidues; r++) {
+    const Buffer<int> y = sums.pipeline(true).realize({kWidth, kPhases});
+    for (int r = 0; r < kPhases; r++) {
         for (int q = 0; q < kWidth; q++) {
             int expected = 0;
             for (int t = 0; t < kCount[r]; t++) {

@@ -65,7 +65,8 @@ Variant compile(const JitKernel &kernel, convt_dtype dtype) {
     generator->set_generatorparam_value("arithmetic", kernel.arithmetic == Arithmetic::kFloat  ? "float"
                                                       : kernel.arithmetic == Arithmetic::kInt8 ? "int8"
                                                                                                : "int16");
-    generator->set_generatorparam_value("store", kernel.store == Store::kPlanar ? "planar" : "channels");
+    generator->set_generatorparam_value("output_order",
+                                        kernel.output_order == OutputOrder::kPlanar ? "planar" : "channels");
     generator->set_generatorparam_value("stride_w", std::to_string(kernel.stride_w));
     generator->set_generatorparam_value("stride_h", std::to_string(kernel.stride_h));
     generator->set_generatorparam_value("tile_oc", std::to_string(kernel.tile_oc));
@@ -75,7 +76,7 @@ Variant compile(const JitKernel &kernel, convt_dtype dtype) {
     return {"jit",
             best_isa(kernel.arithmetic),
             kernel.family,
-            kernel.store,
+            kernel.output_order,
             kernel.arithmetic,
             dtype,
             kernel.stride_w,

@@ -11,7 +11,7 @@ namespace convtranspose::test {
 struct JitKernel {
     const char *generator; // the family's
     Family family;
-    Store store;
+    OutputOrder output_order;
     int stride_w, stride_h;
     int tile_oc, tile_q, tile_qh;
     Arithmetic arithmetic = Arithmetic::kFloat;

@@ -110,16 +110,24 @@ std::vector<Pairing> pairings() {
                                                          ? "nhwc n2 g5 ic5 oc5 i4x8 k3x3 s3x1 p1x1_1x1"
                                                          : "nhwc n2 g19 ic19 oc19 i4x8 k3x3 s3x1 p1x1_1x1"};
     static const std::vector<Pairing> all = {
-        {"Unscheduled", {"unscheduled", Family::kReference, Store::kChannels, 0, 0, 1, 1, 1}, any},
-        {"UnscheduledSharedTaps", {"unscheduledshared", Family::kFew, Store::kPlanar, 2, 2, 1, 1, 1}, two_by_two},
-        {"Reference", {"reference", Family::kReference, Store::kChannels, 0, 0, 1, 1, 1}, any},
-        {"ChannelsLast", {"channels", Family::kChannels, Store::kChannels, 0, 0, 2, 3, 1}, of_layout("nhwc")},
-        {"ChannelsPlanar", {"channels", Family::kChannels, Store::kPlanar, 0, 0, 1, 4, 2}, of_layout("nchw")},
-        {"ChannelsPlanarBuiltInStride", {"channels", Family::kChannels, Store::kPlanar, 2, 0, 1, 4, 1}, two_by_two},
-        {"Wide", {"wide", Family::kWide, Store::kPlanar, 2, 0, 3, 1, 2}, two_by_two},
-        {"Few", {"few", Family::kFew, Store::kPlanar, 2, 2, 1, 2, 1}, two_by_two},
-        {"DepthwisePlanar", {"depthwise", Family::kDepthwise, Store::kPlanar, 2, 0, 1, 1, 1}, depthwise},
-        {"DepthwiseChannels", {"depthwise", Family::kDepthwise, Store::kChannels, 0, 0, 1, 2, 1}, depthwise_last},
+        {"Unscheduled", {"unscheduled", Family::kReference, OutputOrder::kChannels, 0, 0, 1, 1, 1}, any},
+        {"UnscheduledSharedTaps",
+         {"unscheduledshared", Family::kSmallOc, OutputOrder::kPlanar, 2, 2, 1, 1, 1},
+         two_by_two},
+        {"Reference", {"reference", Family::kReference, OutputOrder::kChannels, 0, 0, 1, 1, 1}, any},
+        {"ChannelsLast",
+         {"oc_vectorized", Family::kOcVectorized, OutputOrder::kChannels, 0, 0, 2, 3, 1},
+         of_layout("nhwc")},
+        {"ChannelsPlanar",
+         {"oc_vectorized", Family::kOcVectorized, OutputOrder::kPlanar, 0, 0, 1, 4, 2},
+         of_layout("nchw")},
+        {"ChannelsPlanarBuiltInStride",
+         {"oc_vectorized", Family::kOcVectorized, OutputOrder::kPlanar, 2, 0, 1, 4, 1},
+         two_by_two},
+        {"Wide", {"ow_vectorized", Family::kOwVectorized, OutputOrder::kPlanar, 2, 0, 3, 1, 2}, two_by_two},
+        {"Few", {"small_oc", Family::kSmallOc, OutputOrder::kPlanar, 2, 2, 1, 2, 1}, two_by_two},
+        {"DepthwisePlanar", {"depthwise", Family::kDepthwise, OutputOrder::kPlanar, 2, 0, 1, 1, 1}, depthwise},
+        {"DepthwiseChannels", {"depthwise", Family::kDepthwise, OutputOrder::kChannels, 0, 0, 1, 2, 1}, depthwise_last},
     };
     return all;
 }
@@ -129,9 +137,9 @@ class Pairings : public ::testing::TestWithParam<Pairing> {};
 TEST_P(Pairings, AgreeWithTheDefinition) {
     for (const convt_dtype dtype : {CONVT_F32, CONVT_F64, CONVT_F16, CONVT_BF16}) {
         JitKernel kernel = GetParam().kernel;
-        if (kernel.family == Family::kChannels) {
+        if (kernel.family == Family::kOcVectorized) {
             kernel.tile_oc *= lanes_of(dtype);
-        } else if (kernel.family != Family::kReference && kernel.store == Store::kPlanar) {
+        } else if (kernel.family != Family::kReference && kernel.output_order == OutputOrder::kPlanar) {
             kernel.tile_q *= lanes_of(dtype);
         }
         const Variant variant = compile(kernel, dtype);
@@ -161,9 +169,9 @@ TEST_P(Pairings, AgreeWithTheDefinitionOfQuantized) {
                 continue;
             }
             kernel.arithmetic = arithmetic;
-            if (kernel.family == Family::kChannels) {
+            if (kernel.family == Family::kOcVectorized) {
                 kernel.tile_oc *= lanes_of(y);
-            } else if (kernel.family != Family::kReference && kernel.store == Store::kPlanar) {
+            } else if (kernel.family != Family::kReference && kernel.output_order == OutputOrder::kPlanar) {
                 kernel.tile_q *= lanes_of(y);
             }
             const Variant variant = compile(kernel, y);

@@ -28,22 +28,22 @@ Stmt loop(const std::string &name, int extent) {
                      Internal::Evaluate::make(0));
 }
 
-// Loops as they lie around a reduction, outermost first: groups, tiles of output channels, residues, positions.
+// Loops as they lie around a reduction, outermost first: groups, tiles of output channels, phases, positions.
 struct Loops {
-    static constexpr int kTiles = 3, kResidues = 2;
-    Stmt groups = loop("y.g", 1), tiles = loop("y.oo", kTiles), residues = loop("y.r", kResidues), rows, columns, steps;
+    static constexpr int kTiles = 3, kPhases = 2;
+    Stmt groups = loop("y.g", 1), tiles = loop("y.oo", kTiles), phases = loop("y.r", kPhases), rows, columns, steps;
     Expr group = Internal::Variable::make(Int(32), "y.g"), tile = Internal::Variable::make(Int(32), "y.oo"),
-         residue = Internal::Variable::make(Int(32), "y.r"), step = Internal::Variable::make(Int(32), "k");
+         phase = Internal::Variable::make(Int(32), "y.r"), step = Internal::Variable::make(Int(32), "k");
     int step_bytes, count;
-    Expr at; // weights of steps, of residues and of tiles lie behind one another
+    Expr at; // weights of steps, of phases and of tiles lie behind one another
 
     Loops(int rows_count, int columns_count, int steps_count, int bytes)
         : rows(loop("y.h", rows_count)), columns(loop("y.w", columns_count)), steps(loop("k", steps_count)),
           step_bytes(bytes), count(steps_count),
-          at((((group * kTiles + tile) * kResidues + residue) * steps_count + step) * step_bytes) {}
+          at((((group * kTiles + tile) * kPhases + phase) * steps_count + step) * step_bytes) {}
 
     std::vector<const For *> around() const {
-        return {groups.as<For>(), tiles.as<For>(), residues.as<For>(), rows.as<For>(), columns.as<For>()};
+        return {groups.as<For>(), tiles.as<For>(), phases.as<For>(), rows.as<For>(), columns.as<For>()};
     }
     int extent(const Stmt &s) const { return static_cast<int>(*as_const_int(s.as<For>()->extent)); }
     std::int64_t value(Expr e, int t, int r, int h, int w) const {
@@ -60,7 +60,7 @@ void expect_each_line_of_the_next_tile(const Loops &loops) {
     ASSERT_TRUE(first.defined());
     const std::int64_t tile_bytes = std::int64_t{loops.step_bytes} * loops.count;
     for (int t = 0; t < Loops::kTiles; t++) {
-        for (int r = 0; r < Loops::kResidues; r++) {
+        for (int r = 0; r < Loops::kPhases; r++) {
             std::set<std::int64_t> fetched;
             for (int h = 0; h < loops.extent(loops.rows); h++) {
                 for (int w = 0; w < loops.extent(loops.columns); w++) {
@@ -69,9 +69,9 @@ void expect_each_line_of_the_next_tile(const Loops &loops) {
                     }
                 }
             }
-            const std::int64_t begin = (t * Loops::kResidues + r + 1) * tile_bytes;
+            const std::int64_t begin = (t * Loops::kPhases + r + 1) * tile_bytes;
             for (std::int64_t line = begin / kLine; line < (begin + tile_bytes) / kLine; line++) {
-                EXPECT_EQ(fetched.count(line), 1U) << "tile " << t << ", residue " << r << ", line " << line;
+                EXPECT_EQ(fetched.count(line), 1U) << "tile " << t << ", phase " << r << ", line " << line;
             }
             EXPECT_LT(*fetched.rbegin() * kLine, begin + tile_bytes + tile_bytes / 2) << "that far beyond is in vain";
         }
@@ -92,11 +92,11 @@ TEST(PrefetchNextWeights, AreFetchedWhereTheyAreFarAndReadAgain) {
         return Internal::is_const_one(Internal::simplify(far));
     };
     constexpr int kThird = 1 << 20; // of 3 MiB, in each of three tiles
-    constexpr int kSteps = kThird / Loops::kResidues / 128;
+    constexpr int kSteps = kThird / Loops::kPhases / 128;
     EXPECT_TRUE(are_far(Loops(1, 2, kSteps, 128)));
     EXPECT_FALSE(are_far(Loops(1, 1, kSteps, 128))) << "there is one pass";
     EXPECT_FALSE(are_far(Loops(1, 2, kSteps - 1, 128))) << "they may stay in the second-level cache";
-    EXPECT_TRUE(are_far(Loops(1, 2, 2 * kSteps, 128))) << "1 MiB of a tile and residue";
+    EXPECT_TRUE(are_far(Loops(1, 2, 2 * kSteps, 128))) << "1 MiB of a tile and phase";
     EXPECT_FALSE(are_far(Loops(1, 2, 2 * kSteps + 1, 128))) << "two tiles do not fit in that cache";
     EXPECT_TRUE(are_far(Loops(1, 2, kSteps / 4, 128), kSecondLevelCache / 4));
     EXPECT_FALSE(are_far(Loops(1, 2, kSteps / 4 - 1, 128), kSecondLevelCache / 4));
@@ -104,23 +104,22 @@ TEST(PrefetchNextWeights, AreFetchedWhereTheyAreFarAndReadAgain) {
 
 TEST(PrefetchNextWeights, NeedALoopOverTiles) {
     const Loops loops(2, 2, 8, 128);
-    EXPECT_FALSE(
-        PrefetchNextWeights(loops.at, {loops.residues.as<For>(), loops.rows.as<For>()}, "oo", kSecondLevelCache)
-            .are_far()
-            .defined());
+    EXPECT_FALSE(PrefetchNextWeights(loops.at, {loops.phases.as<For>(), loops.rows.as<For>()}, "oo", kSecondLevelCache)
+                     .are_far()
+                     .defined());
     EXPECT_FALSE(PrefetchNextWeights(loops.at, {}, "oo", kSecondLevelCache).are_far().defined());
 }
 
 TEST(PrefetchNextWeights, LoopsWithinAPassHaveTheirOwn) {
-    // As where all residues of w are computed for a tile of positions, one after the other.
+    // As where all phases of w are computed for a tile of positions, one after the other.
     const Loops loops(2, 2, 8, 128);
     const PrefetchNextWeights next(
-        loops.at, {loops.groups.as<For>(), loops.tiles.as<For>(), loops.rows.as<For>(), loops.residues.as<For>()}, "oo",
+        loops.at, {loops.groups.as<For>(), loops.tiles.as<For>(), loops.rows.as<For>(), loops.phases.as<For>()}, "oo",
         kSecondLevelCache);
     const Expr first = next.lines(loops.steps.as<For>(), loops.at).first;
-    constexpr std::int64_t kResidueBytes = 1024;
-    EXPECT_EQ(loops.value(first, 0, 1, 0, 0), (1 * Loops::kResidues + 1) * kResidueBytes);
-    EXPECT_EQ(loops.value(first, 0, 1, 1, 0), (1 * Loops::kResidues + 1) * kResidueBytes + kResidueBytes / 2);
+    constexpr std::int64_t kPhaseBytes = 1024;
+    EXPECT_EQ(loops.value(first, 0, 1, 0, 0), (1 * Loops::kPhases + 1) * kPhaseBytes);
+    EXPECT_EQ(loops.value(first, 0, 1, 1, 0), (1 * Loops::kPhases + 1) * kPhaseBytes + kPhaseBytes / 2);
 }
 
 TEST(PrefetchNextWeights, StepsMustLieBehindOneAnother) {

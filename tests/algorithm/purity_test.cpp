@@ -59,7 +59,7 @@ Built build(int oc_tile, int stride_w, int stride_h, const ScheduleFamily &famil
         axis.x_extent = b.x.dim(first + a).extent();
         axis.outside = family.outside;
         axis.stride = strides[a];
-        axis.order = a < 2 ? family.tap_order : TapOrder::kPerResidue;
+        axis.order = a < 2 ? family.tap_order : TapOrder::kPerPhase;
         axis.shared_first = 0;
         axis.shared_count = 1;
     }
@@ -87,7 +87,7 @@ std::string definitions(const ConvTranspose &c) {
 }
 
 TEST(Purity, TheAlgorithmHasNoSchedule) {
-    for (const ScheduleFamily *family : {&kReference, &kChannels, &kMatrix, &kFew}) {
+    for (const ScheduleFamily *family : {&kReference, &kOcVectorized, &kAmx, &kSmallOc}) {
         const ConvTranspose c = build(4, 2, 2, *family).c;
         for (const auto &[name, f] : Halide::Internal::find_transitive_calls(c.y.function())) {
             for (Halide::LoopLevel level : {f.schedule().compute_level(), f.schedule().store_level()}) {
@@ -124,39 +124,39 @@ TEST(Purity, TheAlgorithmsTextHasNoSchedulingCall) {
 TEST(Purity, SchedulesChangeNoDefinition) {
     struct Case {
         const ScheduleFamily *family;
-        Store store;
+        OutputOrder output_order;
         int stride_w, stride_h;
         Tile tile;
     };
     const Case cases[] = {
-        {&kReference, Store::kChannels, 0, 0, {1, 1, 1, 1, false, false, false, false, {}}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, false, false, {}}},
-        {&kChannels, Store::kPlanar, 2, 0, {16, 4, 2, 8, false, false, false, false, {}}},
-        {&kMatrix, Store::kChannels, 0, 0, {32, 16, 2, 16, true, true, false, false, {}}},
-        {&kMatrix, Store::kPlanar, 2, 0, {32, 32, 1, 16, true, true, false, false, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, false, false, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, false, false, {}}},
-        {&kDepthwise, Store::kPlanar, 2, 0, {1, 16, 1, 8, false, false, false, false, {}}},
-        {&kDepthwise, Store::kChannels, 0, 0, {1, 4, 1, 8, false, false, false, false, {}}},
-        {&kChannels, Store::kChannels, 0, 0, {16, 4, 1, 8, false, false, true, false, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {4, 16, 1, 8, false, false, true, false, {}}},
-        {&kWide, Store::kPlanar, 2, 0, {3, 16, 1, 8, false, false, true, false, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, false, true, false, {}}},
-        {&kWide, Store::kPlanar, 3, 0, {4, 16, 1, 8, false, true, false, false, {}}},
-        {&kFew, Store::kPlanar, 2, 2, {1, 16, 1, 8, false, true, false, false, {}}},
+        {&kReference, OutputOrder::kChannels, 0, 0, {1, 1, 1, 1, false, false, false, false, {}}},
+        {&kOcVectorized, OutputOrder::kChannels, 0, 0, {16, 4, 1, 8, false, false, false, false, {}}},
+        {&kOcVectorized, OutputOrder::kPlanar, 2, 0, {16, 4, 2, 8, false, false, false, false, {}}},
+        {&kAmx, OutputOrder::kChannels, 0, 0, {32, 16, 2, 16, true, true, false, false, {}}},
+        {&kAmx, OutputOrder::kPlanar, 2, 0, {32, 32, 1, 16, true, true, false, false, {}}},
+        {&kOwVectorized, OutputOrder::kPlanar, 2, 0, {4, 16, 1, 8, false, false, false, false, {}}},
+        {&kSmallOc, OutputOrder::kPlanar, 2, 2, {1, 16, 1, 8, false, false, false, false, {}}},
+        {&kDepthwise, OutputOrder::kPlanar, 2, 0, {1, 16, 1, 8, false, false, false, false, {}}},
+        {&kDepthwise, OutputOrder::kChannels, 0, 0, {1, 4, 1, 8, false, false, false, false, {}}},
+        {&kOcVectorized, OutputOrder::kChannels, 0, 0, {16, 4, 1, 8, false, false, true, false, {}}},
+        {&kOwVectorized, OutputOrder::kPlanar, 2, 0, {4, 16, 1, 8, false, false, true, false, {}}},
+        {&kOwVectorized, OutputOrder::kPlanar, 2, 0, {3, 16, 1, 8, false, false, true, false, {}}},
+        {&kSmallOc, OutputOrder::kPlanar, 2, 2, {1, 16, 1, 8, false, false, true, false, {}}},
+        {&kOwVectorized, OutputOrder::kPlanar, 3, 0, {4, 16, 1, 8, false, true, false, false, {}}},
+        {&kSmallOc, OutputOrder::kPlanar, 2, 2, {1, 16, 1, 8, false, true, false, false, {}}},
     };
     for (const Case &a : cases) {
         const ConvTranspose c = build(a.tile.oc, a.stride_w, a.stride_h, *a.family).c;
         const std::string before = definitions(c);
-        a.family->schedule(c, a.tile, a.store);
+        a.family->schedule(c, a.tile, a.output_order);
         EXPECT_EQ(definitions(c), before) << a.family->name;
     }
 }
 
-// A layer of two groups, whose tiles are not whole: all extents are those of one group, image and residue.
+// A layer of two groups, whose tiles are not whole: all extents are those of one group, image and phase.
 struct Layer {
     static constexpr int kIc = 7, kOc = 19, kColumns = 13, kRows = 5, kGroups = 2, kAround = 64; // kAround: of memory
-    // Residue 0 reads one position before its own and that, residue 1 its own and the next: both leave x. Offset, count, first, class.
+    // Phase 0 reads one position before its own and that, phase 1 its own and the next: both leave x. Offset, count, first, class.
     static constexpr int kTaps[2][kTapColumns] = {{-1, 2, 0, 0}, {0, 2, 2, 0}};
 
     Halide::Buffer<float> x{kColumns + 2 * kAround, kRows + 2, 1, kIc, kGroups, 1};
@@ -178,10 +178,10 @@ struct Layer {
         });
         x.crop(0, 0, kColumns);
         for (std::size_t a = 0; a < 3; a++) {
-            const int residues = a == 2 ? 1 : a == 0 && stride_w > 0 ? stride_w : 2;
-            taps[a] = Halide::Buffer<int>(kTapColumns, residues);
-            taps[a].transpose(0, 1); // (residue, column), columns side by side
-            for (int r = 0; r < residues; r++) {
+            const int phases = a == 2 ? 1 : a == 0 && stride_w > 0 ? stride_w : 2;
+            taps[a] = Halide::Buffer<int>(kTapColumns, phases);
+            taps[a].transpose(0, 1); // (phase, column), columns side by side
+            for (int r = 0; r < phases; r++) {
                 for (int column = 0; column < kTapColumns; column++) taps[a](r, column) = kTaps[r][column];
             }
             if (a == 2) taps[a](0, kTapOffset) = 0, taps[a](0, kTapCount) = 1;
@@ -211,19 +211,19 @@ TEST(Purity, PassesChangeNoSum) {
         host.with_feature(Halide::Target::NoBoundsQuery).with_feature(Halide::Target::NoAsserts);
     struct Case {
         const ScheduleFamily *family;
-        Store store;
+        OutputOrder output_order;
         int stride_w;
         bool any_strides_of_x;
         Tile tile;
         std::size_t passes;
     };
     const Case cases[] = {
-        {&kChannels, Store::kChannels, 0, true, {16, 4, 1, 8, false, false, false, true, {}}, 3},
-        {&kChannels, Store::kChannels, 0, true, {16, 8, 1, 8, false, false, false, true, {}}, 5},
-        {&kChannels, Store::kChannels, 0, false, {16, 8, 1, 8, false, false, false, true, {}}, 5},
-        {&kChannels, Store::kChannels, 0, true, {16, 6, 2, 8, false, false, false, true, {}}, 4},
-        {&kChannels, Store::kPlanar, 2, false, {16, 8, 1, 8, false, false, false, true, {}}, 3},
-        {&kWide, Store::kPlanar, 1, false, {4, 24, 1, 8, true, true, false, true, {}}, 1},
+        {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 4, 1, 8, false, false, false, true, {}}, 3},
+        {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 8, 1, 8, false, false, false, true, {}}, 5},
+        {&kOcVectorized, OutputOrder::kChannels, 0, false, {16, 8, 1, 8, false, false, false, true, {}}, 5},
+        {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 6, 2, 8, false, false, false, true, {}}, 4},
+        {&kOcVectorized, OutputOrder::kPlanar, 2, false, {16, 8, 1, 8, false, false, false, true, {}}, 3},
+        {&kOwVectorized, OutputOrder::kPlanar, 1, false, {4, 24, 1, 8, true, true, false, true, {}}, 1},
     };
     for (const Case &a : cases) {
         SCOPED_TRACE(testing::Message() << a.family->name << " " << a.tile.oc << "x" << a.tile.q << "x" << a.tile.qh);
@@ -240,10 +240,10 @@ TEST(Purity, PassesChangeNoSum) {
             Built b = build(a.tile.oc, a.stride_w, 0, *a.family);
             set_strides(&b, a.tile.oc, a.any_strides_of_x);
             const std::string before = definitions(b.c);
-            a.family->schedule(b.c, a.tile, a.store);
+            a.family->schedule(b.c, a.tile, a.output_order);
             Halide::Pipeline pipeline(b.c.y);
             if (passes) {
-                LoweringPasses all = a.family->lowering_passes(b.c, a.tile, a.store, b.names());
+                LoweringPasses all = a.family->lowering_passes(b.c, a.tile, a.output_order, b.names());
                 EXPECT_EQ(all.size(), a.passes);
                 for (auto &pass : all) pipeline.add_custom_lowering_pass(pass.release());
             }

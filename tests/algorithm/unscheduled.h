@@ -6,11 +6,11 @@
 
 namespace convtranspose {
 
-inline void leave_unscheduled(const ConvTranspose &, const Tile &, Store) {}
+inline void leave_unscheduled(const ConvTranspose &, const Tile &, OutputOrder) {}
 
-inline const ScheduleFamily kUnscheduled = {"unscheduled", Family::kReference, Outside::kSkipped, TapOrder::kPerResidue,
+inline const ScheduleFamily kUnscheduled = {"unscheduled", Family::kReference, Outside::kSkipped, TapOrder::kPerPhase,
                                             leave_unscheduled};
-inline const ScheduleFamily kUnscheduledShared = {"unscheduledshared", Family::kFew, Outside::kNeverReads,
+inline const ScheduleFamily kUnscheduledShared = {"unscheduledshared", Family::kSmallOc, Outside::kNeverReads,
                                                   TapOrder::kShared, leave_unscheduled};
 
 } // namespace convtranspose

@@ -152,7 +152,7 @@ TEST(Explain, ListsTheNearestCandidatesAndWhatOthersAreRefusedFor) {
     const std::size_t able = lines_with(list, "    ") + lines_with(list, "  * ");
     EXPECT_EQ(lines_with(list, "  * "), 1u) << whole;
     EXPECT_GT(able, 11u) << whole;
-    EXPECT_NE(list.find("\n  no: y is channels first: channels_f32_channels_"), std::string::npos) << whole;
+    EXPECT_NE(list.find("\n  no: y is channels first: oc_vectorized_f32_channels_"), std::string::npos) << whole;
     EXPECT_EQ(list.find(" more"), std::string::npos) << whole;
     for (std::size_t at = list.find("\n  no: "); (at = list.find("f32_", at)) != std::string::npos; at++) kernels++;
 

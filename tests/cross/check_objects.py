@@ -29,11 +29,11 @@ INTEGER = ["arithmetic=int16", "x_type=uint8", "y_type=uint8"]
 KERNELS = {
     "copy_input": [["order=transposed", "arithmetic=float", "x_type=float32"], ["order=planar", "arithmetic=int16"]],
     "reference": [[*FLOAT], ["arithmetic=int16", "y_type=int32"]],
-    "channels": [[*FLOAT, "store=planar", "stride_w=2", "tile_oc=8", "tile_q=8"],
-                 [*INTEGER, "store=channels", "tile_oc=16", "tile_q=4"]],
-    "wide": [[*FLOAT, "store=planar", "stride_w=2", "tile_oc=4", "tile_q=16"]],
-    "few": [[*FLOAT, "store=planar", "stride_w=2", "stride_h=2", "tile_oc=1", "tile_q=16"]],
-    "depthwise": [[*FLOAT, "store=channels", "tile_q=8"], [*INTEGER, "store=planar", "stride_w=2", "tile_q=16"]],
+    "oc_vectorized": [[*FLOAT, "output_order=planar", "stride_w=2", "tile_oc=8", "tile_q=8"],
+                 [*INTEGER, "output_order=channels", "tile_oc=16", "tile_q=4"]],
+    "ow_vectorized": [[*FLOAT, "output_order=planar", "stride_w=2", "tile_oc=4", "tile_q=16"]],
+    "small_oc": [[*FLOAT, "output_order=planar", "stride_w=2", "stride_h=2", "tile_oc=1", "tile_q=16"]],
+    "depthwise": [[*FLOAT, "output_order=channels", "tile_q=8"], [*INTEGER, "output_order=planar", "stride_w=2", "tile_q=16"]],
 }
 
 

@@ -65,14 +65,14 @@ std::vector<Meeting> by_taps(const AxisGeometry &axis) {
     return meetings;
 }
 
-// Every kernel element that meets a residue inside x at some position, with its input offset, by trying all of them.
-std::vector<std::pair<std::int64_t, std::int64_t>> taps_by_trying(const AxisGeometry &axis, std::int64_t residue) {
+// Every kernel element that meets a phase inside x at some position, with its input offset, by trying all of them.
+std::vector<std::pair<std::int64_t, std::int64_t>> taps_by_trying(const AxisGeometry &axis, std::int64_t phase) {
     std::vector<std::pair<std::int64_t, std::int64_t>> taps;
     for (std::int64_t k = axis.kernel - 1; k >= 0; --k) { // rising input position
-        const std::int64_t distance = residue + axis.pad_begin - k * axis.dilation;
+        const std::int64_t distance = phase + axis.pad_begin - k * axis.dilation;
         if (distance % axis.stride != 0) continue;
-        const std::int64_t offset = distance / axis.stride, last = (axis.out - 1 - residue) / axis.stride;
-        const bool is_met = residue < axis.out && offset < axis.in && last + offset >= 0;
+        const std::int64_t offset = distance / axis.stride, last = (axis.out - 1 - phase) / axis.stride;
+        const bool is_met = phase < axis.out && offset < axis.in && last + offset >= 0;
         if (is_met) taps.emplace_back(k, offset);
     }
     return taps;
@@ -81,13 +81,13 @@ std::vector<std::pair<std::int64_t, std::int64_t>> taps_by_trying(const AxisGeom
 void expect_right(const AxisGeometry &axis) {
     SCOPED_TRACE(describe(axis));
     ASSERT_EQ(by_taps(axis), by_definition(axis));
-    for (std::int64_t residue = 0; residue < axis.stride; ++residue) {
-        const Taps taps = taps_of(axis, residue);
+    for (std::int64_t phase = 0; phase < axis.stride; ++phase) {
+        const Taps taps = taps_of(axis, phase);
         std::vector<std::pair<std::int64_t, std::int64_t>> listed;
         for (std::int64_t t = 0; t < taps.count; ++t) {
             listed.emplace_back(taps.kernel_begin + t * axis.kernel_step, taps.offset + t * axis.offset_step);
         }
-        ASSERT_EQ(listed, taps_by_trying(axis, residue)) << "residue " << residue;
+        ASSERT_EQ(listed, taps_by_trying(axis, phase)) << "phase " << phase;
     }
 }
 
@@ -105,7 +105,7 @@ TEST(Taps, ByHand) {
     EXPECT_EQ(axis.offset_step, 1);
 }
 
-TEST(Taps, ResidueWithoutAny) {
+TEST(Taps, PhaseWithoutAny) {
     EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 0).count, 1);
     EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 1).count, 1);
     EXPECT_EQ(taps_of(make_axis(5, 17, 2, 4, 1, 0), 2).count, 0); // stride above kernel
@@ -137,18 +137,18 @@ TEST(Taps, RandomAxes) {
     }
 }
 
-// Where trying all residues would take forever: each kernel element meets one residue, and all are found by it.
+// Where trying all phases would take forever: each kernel element meets one phase, and all are found by it.
 void expect_right_at_kernel_elements(const AxisGeometry &axis) {
     SCOPED_TRACE(describe(axis));
     for (std::int64_t k = 0; k < axis.kernel; ++k) {
         const std::int64_t rest = (k * axis.dilation - axis.pad_begin) % axis.stride;
-        const std::int64_t residue = rest < 0 ? rest + axis.stride : rest;
-        const Taps taps = taps_of(axis, residue);
+        const std::int64_t phase = rest < 0 ? rest + axis.stride : rest;
+        const Taps taps = taps_of(axis, phase);
         std::vector<std::pair<std::int64_t, std::int64_t>> listed;
         for (std::int64_t t = 0; t < taps.count; ++t) {
             listed.emplace_back(taps.kernel_begin + t * axis.kernel_step, taps.offset + t * axis.offset_step);
         }
-        ASSERT_EQ(listed, taps_by_trying(axis, residue)) << "residue " << residue;
+        ASSERT_EQ(listed, taps_by_trying(axis, phase)) << "phase " << phase;
     }
 }
 

@@ -277,7 +277,7 @@ TEST_P(DevicePlans, FollowTuningRecords) {
         ASSERT_TRUE(status) << status.message();
     };
     const std::string name = convt_device_description(GetParam().c_str(), 0);
-    for (const std::string variant : {"each_f32_planar", "tiled_f32_64x64", "few_f32_4x512"}) {
+    for (const std::string variant : {"each_f32_planar", "tiled_f32_64x64", "small_oc_f32_4x512"}) {
         Plan plan, elsewhere;
         ASSERT_NO_FATAL_FAILURE(plan_with(name, variant, &plan));
         EXPECT_EQ(plan.variant(), variant);

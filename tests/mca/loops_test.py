@@ -98,13 +98,14 @@ class Names(unittest.TestCase):
         self.assertEqual(cores.as_fmla("ldp q0, q1, [x2]"), "ldp q0, q1, [x2]")
 
     def test_kernels_together(self):
-        names = ["wide_f32_planar_s1_8x3", "wide_f32_planar_s2_8x3", "wide_f64_planar_s1_8x3", "wide_f64_planar_s2_8x3",
-                 "wide_f16_planar_s1_8x3", "channels_i8_f32_planar_2x4x2"]
-        self.assertEqual(list(analyse.together(names)), ["wide_{f32,f64}_planar_{s1,s2}_8x3", "wide_f16_planar_s1_8x3",
-                                                         "channels_i8_f32_planar_2x4x2"])
+        names = ["ow_vectorized_f32_planar_s1_8x3", "ow_vectorized_f32_planar_s2_8x3", "ow_vectorized_f64_planar_s1_8x3",
+                 "ow_vectorized_f64_planar_s2_8x3", "ow_vectorized_f16_planar_s1_8x3", "oc_vectorized_i8_f32_planar_2x4x2"]
+        self.assertEqual(list(analyse.together(names)),
+                         ["ow_vectorized_{f32,f64}_planar_{s1,s2}_8x3", "ow_vectorized_f16_planar_s1_8x3",
+                          "oc_vectorized_i8_f32_planar_2x4x2"])
 
     def test_kind_by_type(self):
-        self.assertEqual([analyse.kind_of(name) for name in ("few_f16_planar_s2x2_1x5", "wide_i8_planar_s1_8x3",
+        self.assertEqual([analyse.kind_of(name) for name in ("small_oc_f16_planar_s2x2_1x5", "ow_vectorized_i8_planar_s1_8x3",
                                                              "depthwise_i16_f32_channels_1x4")], ["fmla", "sdot", "smlal"])
 
 

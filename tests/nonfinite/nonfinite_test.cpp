@@ -19,6 +19,7 @@
 #include "reference/tuned_problems.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/kernels/variant.h"
+#include "tools/kernel_name.h"
 
 namespace convtranspose::test {
 namespace {
@@ -55,7 +56,7 @@ const std::vector<std::string> kProblems = {
     "n1 g5 ic5 oc5 i5x40 k3x3 s2x2 p1x1_1x1 op1x1",
     "n1 g4 ic4 oc4 i5x20 k8x8 s4x4 p2x2_2x2",
     "n1 g4 ic4 oc4 i4x20 k16x16 s8x8 p4x4_4x4",
-    "n1 ic4 oc7 i5x9 k3x3 s2x2 d2x2 p2x2_2x2", // dilated: residues without taps
+    "n1 ic4 oc7 i5x9 k3x3 s2x2 d2x2 p2x2_2x2", // dilated: phases without taps
     "n1 ic4 oc7 i5x9 k3x3 s2x2 d3x3 p2x2_2x2 bias",
     "n1 ic4 oc7 i6x20 k1x1 s3x3 bias", // stride above kernel
     "n1 ic4 oc7 i6x9 k3x3 s2x2 os15x30 bias",
@@ -186,8 +187,7 @@ INSTANTIATE_TEST_SUITE_P(Nonfinite, DefaultChoice, testing::ValuesIn(kPokes),
 // refuses them, and is run with infinities in x alone; but of weights that arrive with the run it cannot know, and must
 // manage.
 std::string isa_and_family(const Variant &variant) {
-    const std::string name = variant.name;
-    return std::string(isa_name(variant.isa)) + "_" + name.substr(0, name.find('_'));
+    return std::string(isa_name(variant.isa)) + "_" + tools::kernel_name(variant.name).family;
 }
 
 class Families : public testing::TestWithParam<std::string> {

@@ -83,7 +83,7 @@ TEST(Col2im, IsChosenAndAgrees) {
 bool is_in_order_of_y(const Plan &plan) { return plan.explain().find(", positions outermost") != std::string::npos; }
 
 // Columns in the order of a y with channels last: strides 1 to 10 of runs that are a part of a vector, a vector and more; a last
-// tap that not all residues have; rows of a few positions; pads that crop residues, or more than the first position; outputs
+// tap that not all phases have; rows of a few positions; pads that crop phases, or more than the first position; outputs
 // beyond all taps; strips along each axis, with rows kept from one to the next; batches, axes and types.
 const std::vector<std::string> kInOrderOfY = {
     "f32 nhwc n1 ic8 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias",

@@ -192,7 +192,7 @@ TEST(FarTaps, FarRowsOfX) {
 #endif
 }
 
-// A table of taps has rows for residues that have taps, not for each of a stride.
+// A table of taps has rows for phases that have taps, not for each of a stride.
 TEST(FarTaps, TablesOfLongStrides) {
     AxisGeometry axis;
     axis.in = 3;
@@ -205,16 +205,16 @@ TEST(FarTaps, TablesOfLongStrides) {
     const AxisPlan plan = plan_axis(axis, axis.stride, false);
     EXPECT_LT(plan.rows(), 5000);
     EXPECT_EQ(plan.taps, 2);
-    std::int64_t residues = 0;
-    for (const ResidueRun &run : plan.runs) {
-        EXPECT_EQ(run.first, residues);
-        residues += run.count;
+    std::int64_t phases = 0;
+    for (const PhaseRun &run : plan.runs) {
+        EXPECT_EQ(run.first, phases);
+        phases += run.count;
         EXPECT_EQ(run.q_extent, run.first < 4 ? 3 : 2);
     }
-    EXPECT_EQ(residues, axis.stride);
+    EXPECT_EQ(phases, axis.stride);
     std::vector<std::int64_t> with_taps;
-    plan.for_each_with_taps([&](const ResidueRun &, std::int64_t residue, const std::int32_t *row) {
-        with_taps.push_back(residue);
+    plan.for_each_with_taps([&](const PhaseRun &, std::int64_t phase, const std::int32_t *row) {
+        with_taps.push_back(phase);
         EXPECT_EQ(row[0], 0);
         EXPECT_EQ(row[1], 1);
     });

@@ -26,7 +26,7 @@ const std::vector<std::string> kProblems = {
     "f32 nchw n2 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias",
     "f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias",
     // Strips of the outermost axis: of two images, of which the second ends within a stride; cropped by more than a tap reaches;
-    // beyond all taps; dilated; few outputs, whose residues are channels within each strip; groups.
+    // beyond all taps; dilated; few outputs, whose phases are channels within each strip; groups.
     "f32 nchw n2 g1 ic3 oc20 i1700 k16 s8 p3_9 op5 bias",
     "f32 nhwc n1 g1 ic4 oc20 i3500 k9 s4 p20_33 bias",
     "f32 nchw n1 g1 ic8 oc40 i800 k3 s5 os7900 bias",
@@ -62,7 +62,7 @@ TEST(LayoutTranspose, TransposesSomeGroupsAtATime) {
     expect_parts("f32 nhwc n1 g13 ic52 oc104 i30x29 k3x2 s2x1 p1x0_1x0 bias", "groups at a time");
 }
 
-// They end where residues do, whatever the number of threads.
+// They end where phases do, whatever the number of threads.
 TEST(LayoutTranspose, TransposesStrips) {
     for (const std::string &line : {kProblems[11], kProblems[14], kProblems[15]}) {
         expect_parts(line, " strips, x and y transposed");

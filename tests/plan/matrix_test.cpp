@@ -23,7 +23,7 @@ class Matrix : public testing::Test {
     }
 };
 
-bool is_matrix(const Plan &plan) { return std::string(plan.variant()).rfind("matrix_", 0) == 0; }
+bool is_matrix(const Plan &plan) { return std::string(plan.variant()).rfind("amx_", 0) == 0; }
 
 Plan plan_of(const Problem &problem, const Inputs &inputs) {
     Plan plan;
@@ -93,7 +93,7 @@ TEST_F(Matrix, WeightsThatArriveWithEachRunAreNotForIt) {
     EXPECT_TRUE(agrees(y, reference(problem, inputs)));
 
     Options named{};
-    named.variant = "matrix_b16_channels_2x16";
+    named.variant = "amx_b16_channels_2x16";
     EXPECT_EQ(Plan::create(problem, named, nullptr, nullptr, &plan).code(), CONVT_UNSUPPORTED);
     EXPECT_NE(std::string(convt_last_error()).find("weights arrive with each run"), std::string::npos)
         << convt_last_error();

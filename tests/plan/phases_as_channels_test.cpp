@@ -1,4 +1,4 @@
-// Layers of few output channels, whose residues, along w or along all axes, are computed as output channels.
+// Layers of few output channels, whose phases, along w or along all axes, are computed as output channels.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ const std::vector<std::string> kProblems = {
     "f32 nchw n1 g1 ic40 oc1 i50 k70 s16 p13_29 bias",
     "f32 nchw n1 g1 ic40 oc1 i50 k70 s16 p90_3 op9 bias",
     "f32 nchw n1 g1 ic40 oc1 i50 k64 s16 os900 bias",
-    "f32 nchw n4 g1 ic40 oc1 i200 k81 s16 p11_11 op1 bias", // one residue by itself
+    "f32 nchw n4 g1 ic40 oc1 i200 k81 s16 p11_11 op1 bias", // one phase by itself
     "f32 nhwc n4 g1 ic40 oc1 i200 k79 s16 p11_11 op1 bias",
     "f32 nchw n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
     "f32 nhwc n2 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
@@ -53,11 +53,11 @@ const std::vector<std::string> kProblems = {
     "f32 nchw n1 g1 ic64 oc4 i8x8 k3x3 s6x6", // gaps of zeros
     "f32 nhwc n1 g1 ic64 oc4 i8x8 k3x7 s6x4 p1x1_2x0 bias",
     "f32 nhwc n2 g1 ic20 oc24 i9x17 k4x5 s2x2 p1x1_1x2 bias",
-    "f32 nchw n3 g64 ic64 oc64 i22x6 k1x1 s6x6 op1x0 bias", // one input channel, one residue
+    "f32 nchw n3 g64 ic64 oc64 i22x6 k1x1 s6x6 op1x0 bias", // one input channel, one phase
     "f64 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
     "f16 nhwc n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2",
     "bf16 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
-    // Dilated: residues of a tap each, of several; with a divisor in common, which leaves gaps; whose positions begin before y, and
+    // Dilated: phases of a tap each, of several; with a divisor in common, which leaves gaps; whose positions begin before y, and
     // end after it.
     "f32 nchw n2 g1 ic8 oc4 i9x23 k8x8 s8x8 d3x3 p7x7_7x7 bias",
     "f32 nhwc n2 g1 ic20 oc2 i9x7 k7x8 s3x4 d2x3 p3x5_4x2 bias",
@@ -166,7 +166,7 @@ TEST(PhasesAsChannels, AreNotForLayersOfManyChannels) {
     EXPECT_FALSE(is_chosen(plan));
 }
 
-// Residues that lie together have taps that do not: with the layer's own dilation, further outside of x than x is long.
+// Phases that lie together have taps that do not: with the layer's own dilation, further outside of x than x is long.
 TEST(PhasesAsChannels, DilatedTapsOfOnePosition) {
     for (const char *const line : {"f32 nchw n1 g1 ic1 oc1 i1 k11 s3 p0_0 d2",
                                    "f16 nchw n1 g1 ic1 oc1 i1x1x1 k12x1x1 s5x1x1 p2x0x0_0x0x0 d3x1x1"}) {

@@ -40,7 +40,7 @@ const std::vector<Case> kCases = {
     {"OneAxis", "f32 nchw n1 ic8 oc16 i10 k16 s8 p4_4", "f32 nchw n1 ic8 oc16 i211 k16 s8 p4_4"},
     {"ThreeAxes", "f64 nhwc n1 ic3 oc5 i3x3x3 k3x3x3 s2x2x2", "f64 nhwc n1 ic3 oc5 i1x4x7 k3x3x3 s2x2x2"},
     {"FourAxes", "f32 nchw n1 ic3 oc5 i2x2x2x2 k2x2x2x2 s2x2x2x2", "f32 nchw n1 ic3 oc5 i3x1x4x7 k2x2x2x2 s2x2x2x2"},
-    // Here the pads, and with them the taps of a residue, depend on the input size.
+    // Here the pads, and with them the taps of a phase, depend on the input size.
     {"OutputShape", "f32 nchw n1 ic8 oc16 i6x6 k5x5 s3x3 os18x18", "f32 nchw n1 ic8 oc16 i7x6 k5x5 s3x3 os18x18"},
     {"OutputShapeBelowNatural", "f32 nhwc n1 ic8 oc16 i6x6 k5x5 s3x3 os11x12",
      "f32 nhwc n1 ic8 oc16 i5x8 k5x5 s3x3 os11x12"},

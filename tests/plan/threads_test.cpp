@@ -32,7 +32,7 @@ const std::vector<std::string> kProblems = {
     // Several strips of x channels last: all in place, but for those at the ends, all copied, and with channels that are apart.
     "f32 nhwc n1 ic32 oc32 i100x50 k2x2 s2x2",
     "f32 nhwc n1 ic32 oc32 i7000 k4 s2 p1_1 bias",
-    "f32 nhwc n1 ic32 oc24 i7000 k4 s2 p1_1 bias", // residues as channels
+    "f32 nhwc n1 ic32 oc24 i7000 k4 s2 p1_1 bias", // phases as channels
     "f32 nhwc n2 ic32 oc32 i60x60 k3x3 s1x1 p1x1_1x1",
     "f32 nhwc n1 ic64 oc60 i60x61 k3x3 s2x2 p1x1_1x1 bias", // but for the ends of rows
     "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
@@ -43,7 +43,7 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n9 g2 ic4 oc24 i24x20 k3x3 s2x2 p1x1_0x0 bias",
     "f32 nchw n2 ic64 oc24 i1201 k1 bias", // channels first, in place (on Intel)
     "f32 nchw n1 ic1 oc1 i1x1 k1x1",       // less work than threads
-    // Tiles that threads cannot take as many of each, so that residues are shared too; fewer planes than make strips for each.
+    // Tiles that threads cannot take as many of each, so that phases are shared too; fewer planes than make strips for each.
     "f32 nhwc n1 ic700 oc144 i6x6 k2x2 s2x2 bias",
     "f32 nhwc n1 g33 ic33 oc33 i4x9x9 k3x3x3 s1x1x1 p1x1x1_1x1x1",
 };

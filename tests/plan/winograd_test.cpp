@@ -15,8 +15,8 @@
 namespace convtranspose::test {
 namespace {
 
-// Residues of two taps, of three, of one and two, of two and three, of other numbers along the other axis; of a single axis; odd
-// numbers of positions, and residues of different ones; crops and output padding; strips and a shorter last one; batches, some
+// Phases of two taps, of three, of one and two, of two and three, of other numbers along the other axis; of a single axis; odd
+// numbers of positions, and phases of different ones; crops and output padding; strips and a shorter last one; batches, some
 // images at a time; channels that fill no vectors, that collide in the cache, that are many.
 const std::vector<std::string> kProblems = {
     "f32 nhwc n1 ic32 oc48 i8x8 k4x4 s2x2 p1x1_1x1 bias",

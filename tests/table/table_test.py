@@ -51,17 +51,17 @@ class Generated(unittest.TestCase):
 
 
 class Taps(unittest.TestCase):
-    def test_residues_read_what_the_definition_says(self):
+    def test_phases_read_what_the_definition_says(self):
         """Output o gets x[i] * w[k] where o = i * stride - pad + k."""
         for kernel in range(1, 10):
             for stride in range(1, kernel + 1):
                 for pad in range(kernel):
                     taps = parse_taps(f"{kernel}s{stride}p{pad}")
                     packed = [k for remainder in range(stride) for k in reversed(range(remainder, kernel, stride))]
-                    for residue, tap in enumerate(taps.residues):
+                    for phase, tap in enumerate(taps.phases):
                         offsets = {packed[tap.first + i]: tap.offset + i for i in range(tap.count)}
-                        expected = {k: (residue + pad - k) // stride for k in range(kernel) if (residue + pad - k) % stride == 0}
-                        self.assertEqual(offsets, expected, f"{kernel}s{stride}p{pad}, residue {residue}")
+                        expected = {k: (phase + pad - k) // stride for k in range(kernel) if (phase + pad - k) % stride == 0}
+                        self.assertEqual(offsets, expected, f"{kernel}s{stride}p{pad}, phase {phase}")
 
     def test_forms(self):
         taps = parse_taps("9s2p4")
@@ -73,7 +73,7 @@ class Taps(unittest.TestCase):
     def test_refusals(self):
         with self.assertRaisesRegex(TableError, "not of the form"):
             parse_taps("4s2")
-        with self.assertRaisesRegex(TableError, "residue without any"):
+        with self.assertRaisesRegex(TableError, "phase without any"):
             parse_taps("2s3p0")
 
 
@@ -90,7 +90,7 @@ class Table(Generated):
     def test_names_are_what_rows_say(self):
         """docs/kernel-names.md, checked on every variant."""
         pattern = re.compile(r"(?P<family>[a-z_]+?)_(?P<dtype>b?f16|f32|f64|[hb]16|i8(?:_f32)?|i16(?:_f32|_s32)?)"
-                             r"(?:_(?P<store>planar|channels)(?:_s(?P<w>\d+)(?:x(?P<h>\d+))?)?"
+                             r"(?:_(?P<output_order>planar|channels)(?:_s(?P<w>\d+)(?:x(?P<h>\d+))?)?"
                              r"_(?P<tile>\d+x\d+(?:x\d+)?)(?:_(?P<taps>[0-9spx]+))?)?")
         for system, processor in PLATFORMS:
             for kernel in self.kernels(system=system, processor=processor):
@@ -100,46 +100,46 @@ class Table(Generated):
                 self.assertTrue(name, kernel["name"])
                 self.assertEqual(row["family"], name["family"])
                 self.assertEqual(row["dtype"], table.DTYPES[name["dtype"]].y)
-                if name["store"]:
-                    self.assertEqual((row["store"], row["stride_w"], row["stride_h"]),
-                                     (name["store"], int(name["w"] or 0), int(name["h"] or 0)))
+                if name["output_order"]:
+                    self.assertEqual((row["output_order"], row["stride_w"], row["stride_h"]),
+                                     (name["output_order"], int(name["w"] or 0), int(name["h"] or 0)))
                 self.assertEqual("built_in" in row, bool(name["taps"]))
                 self.assertEqual(kernel["function"], f"convt_{kernel['name']}_{kernel['isa']}")
 
     def test_a_kernel_with_taps(self):
-        kernel = next(k for k in self.kernels() if k["function"] == "convt_few_f32_planar_s2x2_3x2_4s2p1_avx512")
+        kernel = next(k for k in self.kernels() if k["function"] == "convt_small_oc_f32_planar_s2x2_3x2_4s2p1_avx512")
         self.assertEqual(kernel["parameters"],
-                         ["store=planar", "arithmetic=float", "x_type=float32", "y_type=float32", "stride_w=2", "stride_h=2",
+                         ["output_order=planar", "arithmetic=float", "x_type=float32", "y_type=float32", "stride_w=2", "stride_h=2",
                           "tile_oc=3", "tile_q=32", "tile_qh=1", "table_w=1/-1:2:2,0:2:0", "count_w=2", "table_h=1/-1:2:2,0:2:0",
-                          "count_h=2", "ic=0", "oc=0", "unrolled_axes=2", "by_offset=true"])
+                          "count_h=2", "ic=0", "oc=0", "unrolled_axes=2", "tap_offset_order=true"])
         cpp = (self.folder / "float_kernels.cpp").read_text()
         function = kernel["function"]
         self.assertIn(f"\nConvSignature {function};\n", cpp)
         self.assertIn(f"\nconst std::int32_t taps_{function}_h[] = {{-1, 2, 2, 0, 0, 2, 0, 1}};\n", cpp)
         self.assertIn(f"\nconst BuiltIn built_in_{function} = {{0, 0, {{{{taps_{function}_w, 2, 1, 2, 0}}, "
                       f"{{taps_{function}_h, 2, 1, 2, 0}}, {{nullptr, 0, 0, 0, 0}}}}, true}};\n", cpp)
-        self.assertIn('\n    {"few_f32_planar_s2x2_3x2_4s2p1", Isa::kAvx512, Family::kFew, Store::kPlanar, Arithmetic::kFloat, '
-                      f"CONVT_F32, 2, 2, 3, 32, 1, 16, {function}, &built_in_{function}}},\n", cpp)
+        self.assertIn('\n    {"small_oc_f32_planar_s2x2_3x2_4s2p1", Isa::kAvx512, Family::kSmallOc, OutputOrder::kPlanar, '
+                      f"Arithmetic::kFloat, CONVT_F32, 2, 2, 3, 32, 1, 16, {function}, &built_in_{function}}},\n", cpp)
 
     def test_targets(self):
         self.generate()
         commands = self.commands()
         end = "-no_runtime-no_asserts-no_bounds_query"
-        self.assertEqual(commands["avx2", "channels_f32_planar_s2_2x6"][:4],
-                         ["channels", "channels", "object", f"target=x86-64-linux-sse41-avx-avx2-f16c-fma{end}"])
+        self.assertEqual(commands["avx2", "oc_vectorized_f32_planar_s2_2x6"][:4],
+                         ["oc_vectorized", "oc_vectorized", "object", f"target=x86-64-linux-sse41-avx-avx2-f16c-fma{end}"])
         # No instructions of ISAs that add to another one in copies; strict rounding where it is seen.
         self.assertEqual(commands["avx512_vnni", "copy_i16_planar_2"][3], commands["avx512", "copy_f32_planar_1"][3])
-        for name in ("post_f32_clip", "channels_i16_f32_planar_2x6"):
+        for name in ("post_f32_clip", "oc_vectorized_i16_f32_planar_2x6"):
             isas = [isa for isa, other in commands if other == name]
             self.assertTrue(all("-strict_float-" in commands[isa, name][3] for isa in isas), name)
-        self.assertNotIn("strict", commands["avx512", "channels_i16_planar_2x12"][3])
+        self.assertNotIn("strict", commands["avx512", "oc_vectorized_i16_planar_2x12"][3])
 
     def test_f16_conversions_of_neon(self):
         self.generate(processor="aarch64")
         commands = self.commands()
         converts = {name for (isa, name), arguments in commands.items() if isa == "neon" and "arm_fp16" in arguments[3]}
-        self.assertIn("few_f16_planar_s2x2_1x4", converts)
-        self.assertNotIn("channels_f16_planar_2x8", converts)
+        self.assertIn("small_oc_f16_planar_s2x2_1x4", converts)
+        self.assertNotIn("oc_vectorized_f16_planar_2x8", converts)
         self.assertFalse([name for name in converts if "_f16" not in name])
 
     def test_arm32_keeps_what_llvm_was_given(self):
@@ -150,51 +150,55 @@ class Table(Generated):
 
     def test_one_line_adds_a_variant(self):
         before = {kernel["function"] for kernel in self.kernels()}
-        line = Variants(table.WIDE, "avx2 x86_64", "f32", "planar", strides="5", tiles="2x2")
+        line = Variants(table.OW_VECTORIZED, "avx2 x86_64", "f32", "planar", strides="5", tiles="2x2")
         with mock.patch.object(table, "LAST", [line, *table.LAST]):
             after = {kernel["function"] for kernel in self.kernels()}
-        self.assertEqual(after - before, {"convt_wide_f32_planar_s5_2x2_avx2", "convt_wide_f32_planar_s5_2x2_x86_64"})
+        self.assertEqual(after - before,
+                         {"convt_ow_vectorized_f32_planar_s5_2x2_avx2", "convt_ow_vectorized_f32_planar_s5_2x2_x86_64"})
 
     def test_mistakes_are_named(self):
-        for line, words in [(Variants(table.WIDE, "avx3", "f32", "planar", strides="1", tiles="2x2"), "no ISA or group 'avx3'"),
-                            (Variants(table.WIDE, "avx2", "f33", "planar", strides="1", tiles="2x2"), "no type 'f33'"),
-                            (Variants(table.WIDE, "avx2", "f32", "planar", strides="2", taps="3s1p1", tiles="2x2"), "stride"),
-                            (Variants(table.WIDE, "avx2", "f32", "planar", strides="1", tiles="6x2"), "twice")]:
+        wide = table.OW_VECTORIZED
+        for line, words in [(Variants(wide, "avx3", "f32", "planar", strides="1", tiles="2x2"), "no ISA or group 'avx3'"),
+                            (Variants(wide, "avx2", "f33", "planar", strides="1", tiles="2x2"), "no type 'f33'"),
+                            (Variants(wide, "avx2", "f32", "planar", strides="2", taps="3s1p1", tiles="2x2"), "stride"),
+                            (Variants(wide, "avx2", "f32", "planar", strides="1", tiles="6x2"), "twice")]:
             with mock.patch.object(table, "LAST", [line, *table.LAST]):
                 self.assertIn(words, self.refusal())
 
     def test_a_family_is_renamed_in_one_place(self):
         """All but the lines that use its constant, which stay."""
-        few = table.FEW
-        renamed = dataclasses.replace(few, name="small_oc", enumerator="kSmallOc")
+        own = table.SMALL_OC
+        renamed = dataclasses.replace(own, name="of_few", enumerator="kOfFew")
 
         def with_new_name(lines):
-            return [dataclasses.replace(line, family=renamed) if getattr(line, "family", None) is few else line for line in lines]
+            return [dataclasses.replace(line, family=renamed) if getattr(line, "family", None) is own else line for line in lines]
 
         before = {kernel["function"] for kernel in self.kernels()}
         x86 = dataclasses.replace(table.ARCHITECTURES[0], lines=with_new_name(table.X86))
-        families = [renamed if family is few else family for family in table.FAMILIES]
+        families = [renamed if family is own else family for family in table.FAMILIES]
         enumerators = {**source.ENUMERATORS, "family": {family.name: f"Family::{family.enumerator}" for family in families}}
         with mock.patch.multiple(table, ARCHITECTURES=[x86], FAMILIES=families), \
                 mock.patch.object(source, "ENUMERATORS", enumerators):
             kernels = self.kernels()
-        self.assertEqual({re.sub("^convt_few_", "convt_small_oc_", function) for function in before},
+        self.assertEqual({re.sub("^convt_small_oc_", "convt_of_few_", function) for function in before},
                          {kernel["function"] for kernel in kernels})
-        self.assertEqual({kernel["generator"] for kernel in kernels if kernel["name"].startswith("small_oc_")}, {"small_oc"})
-        self.assertIn("Family::kSmallOc", (self.folder / "float_kernels.cpp").read_text())
+        self.assertEqual({kernel["generator"] for kernel in kernels if kernel["name"].startswith("of_few_")}, {"of_few"})
+        self.assertIn("Family::kOfFew", (self.folder / "float_kernels.cpp").read_text())
 
 
 class Selection(Generated):
     def test_types_families_and_isas(self):
-        kernels = self.kernels("--types", "f32", "--families", "wide", "--isas", "avx2;x86_64")
+        kernels = self.kernels("--types", "f32", "--families", "ow_vectorized", "--isas", "avx2;x86_64")
         self.assertEqual({kernel["isa"] for kernel in kernels}, {"avx2", "x86_64"})
-        self.assertEqual({kernel["row"]["family"] for kernel in kernels if kernel["kind"] == "variant"}, {"wide", "reference"})
+        self.assertEqual({kernel["row"]["family"] for kernel in kernels if kernel["kind"] == "variant"},
+                         {"ow_vectorized", "reference"})
         self.assertNotIn("winograd_input", {kernel["kind"] for kernel in kernels})  # without the family that multiplies
         self.assertEqual({kernel["component"] for kernel in kernels}, {"float"})
         self.assertFalse((self.folder / "quantized_kernels.cpp").exists())
 
     def test_types_that_go_with_another(self):
-        names = {kernel["name"].split("_")[1] for kernel in self.kernels("--types", "bf16") if kernel["kind"] == "variant"}
+        names = {word for kernel in self.kernels("--types", "bf16") if kernel["kind"] == "variant"
+                 for word in kernel["name"].split("_") if word in table.DTYPES}
         self.assertEqual(names, {"bf16", "b16"})
 
     def test_all_kernels_are_known_as_such(self):
@@ -202,7 +206,8 @@ class Selection(Generated):
             return "set(has_all_kernels TRUE)" in (self.generate(*options) / "kernels.cmake").read_text()
 
         self.assertTrue(has_all())
-        self.assertTrue(has_all("--types", "f16;bf16;f32;f64;quantized", "--families", "channels;matrix;wide;few;depthwise"))
+        self.assertTrue(has_all("--types", "f16;bf16;f32;f64;quantized",
+                                "--families", "oc_vectorized;amx;ow_vectorized;small_oc;depthwise"))
         self.assertFalse(has_all("--types", "f32"))
         self.assertFalse(has_all("--families", ""))
         self.assertFalse(has_all("--isas", "x86_64"))
@@ -260,24 +265,24 @@ class Tuned(Generated):
     def tuned(self, **changes) -> str:
         folder = self.folder / "tuned"
         folder.mkdir(exist_ok=True)
-        axis = {"table": [], "residues": 0, "step": 0, "count": 0, "out": 0}
-        row = {"name": "few_f32_planar_s0x0_1x4x1_12345678", "isa": "avx512", "family": "few", "store": "planar",
+        axis = {"table": [], "phases": 0, "step": 0, "count": 0, "out": 0}
+        row = {"name": "small_oc_f32_planar_s0x0_1x4x1_12345678", "isa": "avx512", "family": "small_oc", "output_order": "planar",
                "arithmetic": "float", "dtype": "f32", "stride_w": 0, "stride_h": 0, "tile_oc": 1, "tile_q": 64, "tile_qh": 1,
                "lanes": 16, "built_in": {"ic": 8, "oc": 3, "axes": [axis] * 3, "x_in_place": False}}
         layer = {"record": {"isa": "avx512", "problem": "f32 nchw n1", "variant": row["name"]}, "measured": {"ms": 0.5},
-                 "kernel": {"generator": "few", "parameters": ["store=planar"], "row": {**row, **changes}}}
+                 "kernel": {"generator": "small_oc", "parameters": ["output_order=planar"], "row": {**row, **changes}}}
         (folder / "one.json").write_text(json.dumps(layer))
         return str(folder)
 
     def test_kernel_and_record_come_first(self):
         kernels = self.kernels("--tuned", self.tuned())
-        self.assertEqual(kernels[0]["function"], "convt_few_f32_planar_s0x0_1x4x1_12345678_avx512")
+        self.assertEqual(kernels[0]["function"], "convt_small_oc_f32_planar_s0x0_1x4x1_12345678_avx512")
         cpp = (self.folder / "float_kernels.cpp").read_text()
         self.assertIn('\\"kernels\\": \\"" CONVTRANSPOSE_KERNELS_VERSION "\\", \\"cpu\\": \\"*\\", \\"isa\\": \\"avx512\\"', cpp)
         self.assertIn(" kRecords};", cpp)
 
     def test_what_is_not_built_is_left_out(self):
-        for options in (["--types", "f64"], ["--families", "wide"], ["--isas", "avx2"]):
+        for options in (["--types", "f64"], ["--families", "ow_vectorized"], ["--isas", "avx2"]):
             self.generate("--tuned", self.tuned(), *options)
             self.assertNotIn("12345678", (self.folder / "float_kernels.cpp").read_text())
             self.assertIn(" nullptr};", (self.folder / "float_kernels.cpp").read_text())

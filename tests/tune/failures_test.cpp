@@ -25,7 +25,7 @@ class Failures : public testing::Test {
     void generators(const std::vector<std::string> &turns) const {
         const std::filesystem::path folder = folder_.path() / "generators";
         std::filesystem::create_directories(folder);
-        for (const char *const family : {"reference", "channels", "wide", "few", "depthwise"}) {
+        for (const char *const family : {"reference", "oc_vectorized", "ow_vectorized", "small_oc", "depthwise"}) {
             const std::string name = std::string(family) + "_generator";
             std::string script =
                 "#!/bin/sh\nreal=" + std::string(CONVTRANSPOSE_GENERATORS) + "/" + name +

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Paths that by_offset, wide, channels and depthwise take: residues together and one after the other, tails, dilation, three
+// Paths that tap_offset_order, ow_vectorized, oc_vectorized and depthwise take: phases together and one after the other, tails, dilation, three
 // axes, one axis read in place between its ends, batches and groups.
 const std::vector<std::string> kProblems = {
     "f32 nchw n1 g1 ic4 oc3 i9x32 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
@@ -114,7 +114,7 @@ std::string target_of(Isa isa) {
     std::ifstream file(CONVTRANSPOSE_BUILD "/kernels.json");
     const nlohmann::json package = nlohmann::json::parse(file);
     for (const nlohmann::json &kernel : package.at("kernels")) {
-        if (kernel.at("isa") == isa_name(isa) && kernel.at("generator") == "channels") return kernel.at("target");
+        if (kernel.at("isa") == isa_name(isa) && kernel.at("generator") == "oc_vectorized") return kernel.at("target");
     }
     return "";
 }
@@ -129,7 +129,7 @@ TEST_P(ScheduleCandidates, CompileAndComputeTheDefinition) {
     for (const ScheduleCandidate &c : list) {
         std::string kind = c.generator + (c.built_in.x_in_place ? " in place" : "");
         for (const std::string &p : c.parameters) {
-            if (p.rfind("unrolled", 0) == 0 || p == "by_offset=true" || p == "x_stays=true") kind += " " + p;
+            if (p.rfind("unrolled", 0) == 0 || p == "tap_offset_order=true" || p == "x_stays=true") kind += " " + p;
         }
         kind += c.variant.stride_h ? " h" : c.variant.stride_w ? " w" : "";
         if (kinds.insert(kind).second) sample.push_back(&c);

@@ -58,7 +58,7 @@ class Shipped : public testing::Test {
                  {"cpu", "some CPU"},
                  {"threads", 1},
                  {"variant", c.name},
-                 {"default", "channels_f32_planar_1x1"},
+                 {"default", "oc_vectorized_f32_planar_1x1"},
                  {"default_ms", 2.0},
                  {"ms", 1.0},
                  {"generator", c.generator},

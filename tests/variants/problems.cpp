@@ -49,7 +49,7 @@ std::vector<std::string> lines() {
     all.emplace_back("n1 ic12 oc3 i33x65 k4x4 s2x2 p1x1_1x1");
     all.emplace_back("n1 g70 ic70 oc70 i17x21 k4x4 s2x2 p1x1_1x1");
 
-    // Widths, for each stride that tiles are made for, with pads that shift the residues.
+    // Widths, for each stride that tiles are made for, with pads that shift the phases.
     for (std::size_t i = 0; i < kWidths.size(); ++i) {
         const int w = kWidths[i], oc = i % 3 == 0 ? 9 : 17;
         all.push_back(line("n1 ic5 oc", oc, " i3x", w, " k3x3 s1x1 p1x1_1x1"));

@@ -20,6 +20,7 @@
 #include "runtime/cpu/cpu.h"
 #include "runtime/kernels/kernel_tables.h"
 #include "runtime/kernels/variant.h"
+#include "tools/kernel_name.h"
 #include "variants/problems.h"
 
 namespace convtranspose::test {
@@ -71,7 +72,7 @@ std::vector<Rows> rows_of_the_table() {
     for (std::size_t i = 0; i < variant_count(); ++i) {
         const std::string name = variant_at(i).name;
         const Rows key{
-            variant_at(i).isa, variant_at(i).arithmetic, variant_at(i).dtype, name.substr(0, name.find('_')), {}};
+            variant_at(i).isa, variant_at(i).arithmetic, variant_at(i).dtype, tools::kernel_name(name).family, {}};
         const auto found =
             std::find_if(all.begin(), all.end(), [&](const Rows &rows) { return name_of(rows) == name_of(key); });
         Rows &rows = found == all.end() ? all.emplace_back(key) : *found;
@@ -210,7 +211,7 @@ TEST(FarImages, GiveTheSameBits) {
         const Inputs inputs = draw(problem, 3);
         for (std::size_t i = 0; i < variant_count(); i++) {
             const Variant &v = variant_at(i);
-            if (v.family != Family::kChannels || v.dtype != problem.dtype || !isa_supported(v.isa)) continue;
+            if (v.family != Family::kOcVectorized || v.dtype != problem.dtype || !isa_supported(v.isa)) continue;
             Options options{};
             options.threads = 1;
             options.isa = isa_name(v.isa);
@@ -247,15 +248,15 @@ TEST(NarrowerTiles, AreTheNarrowestThatHoldTheColumns) {
         EXPECT_EQ(tiles.holding(0), nullptr) << v.name;
         EXPECT_EQ(tiles.holding(v.tile_q), nullptr) << v.name;
         const bool has_some =
-            !v.built_in && (v.family == Family::kChannels || (v.family == Family::kWide && v.tile_qh == 1));
+            !v.built_in && (v.family == Family::kOcVectorized || (v.family == Family::kOwVectorized && v.tile_qh == 1));
         for (std::int64_t columns = 1; columns < v.tile_q; columns++) {
             const Variant *const n = tiles.holding(columns);
             for (std::size_t j = 0; j < variant_count(); j++) { // none is left out, and none narrower would do
                 const Variant &other = variant_at(j);
-                const bool same = other.isa == v.isa && other.family == v.family && other.store == v.store &&
-                                  other.arithmetic == v.arithmetic && other.dtype == v.dtype &&
-                                  other.stride_w == v.stride_w && other.tile_oc == v.tile_oc &&
-                                  other.tile_qh == v.tile_qh;
+                const bool same = other.isa == v.isa && other.family == v.family &&
+                                  other.output_order == v.output_order && other.arithmetic == v.arithmetic &&
+                                  other.dtype == v.dtype && other.stride_w == v.stride_w &&
+                                  other.tile_oc == v.tile_oc && other.tile_qh == v.tile_qh;
                 if (&other == n) {
                     EXPECT_TRUE(same) << v.name << ' ' << other.name;
                     EXPECT_GE(n->tile_q, columns) << v.name << ' ' << other.name;

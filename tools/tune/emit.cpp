@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "error.h"
+#include "kernel_name.h"
 #include "kernel_source.h"
 #include "problem_line.h"
 
@@ -35,12 +36,6 @@ std::string quoted(const std::string &text) {
     return result + "\"";
 }
 
-// The type in the name of a variant, "f32" for "channels_f32_planar_2x8".
-std::string type_of(const std::string &variant) {
-    const std::size_t begin = variant.find('_') + 1;
-    return variant.substr(begin, variant.find('_', begin) - begin);
-}
-
 // True for kernels that every kernel of a type and ISA needs beside it: the reference, which weights with an Inf or a NaN take,
 // copies of x, and post-ops.
 bool belongs_with(const json &kernel, const std::string &type, const std::string &isa) {
@@ -49,7 +44,7 @@ bool belongs_with(const json &kernel, const std::string &type, const std::string
     const auto kind = kernel.at("kind").get<std::string>();
     if (kind == "variant" && name.rfind("reference_", 0) != 0) return false;
     if (kind.rfind("winograd", 0) == 0) return false; // emitted libraries compute by the definition
-    if (type[0] != 'i') return type_of(name) == type;
+    if (type[0] != 'i') return kernel_name(name).type == type;
     return kernel.at("component") == "quantized"; // sums that 8 bits do not hold are those of others
 }
 
@@ -174,10 +169,10 @@ class Emitter {
             for (const json &kernel : builder_.kernels()) {
                 if (kernel.at("name") != variant || kernel.at("isa") != one) continue;
                 add(kernel);
-                add_company(type_of(variant), one);
+                add_company(kernel_name(variant).type, one);
                 if (one == "amx") { // what does not multiply is that of the ISAs that it adds to
                     const bool quantized = kernel.at("component") == "quantized";
-                    add_company(quantized ? type_of(variant) : "bf16", quantized ? "avx512_vnni" : "avx512");
+                    add_company(quantized ? kernel_name(variant).type : "bf16", quantized ? "avx512_vnni" : "avx512");
                 }
                 return;
             }

@@ -62,7 +62,7 @@ std::unique_ptr<Subprocess> KernelBuilder::start_worker() const {
 
 const fs::path &KernelBuilder::generators() const {
     if (generators_.empty()) {
-        const fs::path file = "channels_generator";
+        const fs::path file = "oc_vectorized_generator";
         std::vector<fs::path> places = {program_folder_ / file,
                                         program_folder_ / ".." / "libexec" / "convtranspose" / file};
         if (!options_.generators.empty()) places = {fs::path(options_.generators) / file};

@@ -25,10 +25,14 @@ const std::vector<Named<Isa>> kIsas = {{"x86_64", Isa::kX86_64},
                                        {"neon_dotprod", Isa::kNeonDotprod},
                                        {"neon32", Isa::kNeon32},
                                        {"wasm_simd128", Isa::kWasmSimd128}};
-const std::vector<Named<Family>> kFamilies = {
-    {"reference", Family::kReference}, {"channels", Family::kChannels}, {"matrix", Family::kMatrix},
-    {"wide", Family::kWide},           {"few", Family::kFew},           {"depthwise", Family::kDepthwise}};
-const std::vector<Named<Store>> kStores = {{"channels", Store::kChannels}, {"planar", Store::kPlanar}};
+const std::vector<Named<Family>> kFamilies = {{"reference", Family::kReference},
+                                              {"oc_vectorized", Family::kOcVectorized},
+                                              {"amx", Family::kAmx},
+                                              {"ow_vectorized", Family::kOwVectorized},
+                                              {"small_oc", Family::kSmallOc},
+                                              {"depthwise", Family::kDepthwise}};
+const std::vector<Named<OutputOrder>> kOutputOrders = {{"channels", OutputOrder::kChannels},
+                                                       {"planar", OutputOrder::kPlanar}};
 const std::vector<Named<Arithmetic>> kArithmetics = {{"float", Arithmetic::kFloat},
                                                      {"half", Arithmetic::kHalf},
                                                      {"bf16", Arithmetic::kBf16},
@@ -58,7 +62,7 @@ constexpr std::pair<const char *, int Variant::*> kNumbers[] = {
     {"stride_w", &Variant::stride_w}, {"stride_h", &Variant::stride_h}, {"tile_oc", &Variant::tile_oc},
     {"tile_q", &Variant::tile_q},     {"tile_qh", &Variant::tile_qh},   {"lanes", &Variant::lanes}};
 
-constexpr std::pair<const char *, std::int32_t BuiltInAxis::*> kAxisNumbers[] = {{"residues", &BuiltInAxis::residues},
+constexpr std::pair<const char *, std::int32_t BuiltInAxis::*> kAxisNumbers[] = {{"phases", &BuiltInAxis::phases},
                                                                                  {"step", &BuiltInAxis::step},
                                                                                  {"count", &BuiltInAxis::count},
                                                                                  {"out", &BuiltInAxis::out}};
@@ -72,7 +76,7 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
     v.name = row->name.c_str();
     v.isa = named(kIsas, json, "isa").value;
     v.family = named(kFamilies, json, "family").value;
-    v.store = named(kStores, json, "store").value;
+    v.output_order = named(kOutputOrders, json, "output_order").value;
     v.arithmetic = named(kArithmetics, json, "arithmetic").value;
     v.dtype = named(kDtypes, json, "dtype").value;
     for (const auto &[name, number] : kNumbers) v.*number = json.at(name).get<int>();
@@ -87,8 +91,8 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
         BuiltInAxis &to = row->built_in.axes[a];
         to.table = row->tables[a].empty() ? nullptr : row->tables[a].data();
         for (const auto &[name, number] : kAxisNumbers) to.*number = axis.at(name).get<std::int32_t>();
-        if (to.table && row->tables[a].size() != 4 * static_cast<std::size_t>(to.residues)) {
-            throw Error("the tap table of " + row->name + " must have a row for each residue");
+        if (to.table && row->tables[a].size() != 4 * static_cast<std::size_t>(to.phases)) {
+            throw Error("the tap table of " + row->name + " must have a row for each phase");
         }
     }
     v.built_in = &row->built_in;
@@ -99,7 +103,7 @@ nlohmann::json json_of(const Variant &v, const std::string &function) {
                            {"function", function},
                            {"isa", name_of(kIsas, v.isa)},
                            {"family", name_of(kFamilies, v.family)},
-                           {"store", name_of(kStores, v.store)},
+                           {"output_order", name_of(kOutputOrders, v.output_order)},
                            {"arithmetic", name_of(kArithmetics, v.arithmetic)},
                            {"dtype", name_of(kDtypes, v.dtype)}};
     for (const auto &[name, number] : kNumbers) json[name] = v.*number;
@@ -107,7 +111,7 @@ nlohmann::json json_of(const Variant &v, const std::string &function) {
     nlohmann::json axes = nlohmann::json::array();
     for (const BuiltInAxis &axis : v.built_in->axes) {
         nlohmann::json to = {{"table", nlohmann::json::array()}};
-        for (std::int32_t i = 0; axis.table && i < 4 * axis.residues; i++) to["table"].push_back(axis.table[i]);
+        for (std::int32_t i = 0; axis.table && i < 4 * axis.phases; i++) to["table"].push_back(axis.table[i]);
         for (const auto &[name, number] : kAxisNumbers) to[name] = axis.*number;
         axes.push_back(to);
     }

@@ -1,14 +1,14 @@
 // A row of the table of kernels (kernel_contract/kernel_table.h) as JSON: how the command, its worker and kernels/generate.py tell each other
 // of kernels.
 //
-//     {"name": "channels_f32_planar_s2_2x8", "isa": "avx512", "family": "channels", "store": "planar",
+//     {"name": "oc_vectorized_f32_planar_s2_2x8", "isa": "avx512", "family": "oc_vectorized", "output_order": "planar",
 //      "arithmetic": "float", "dtype": "f32", "stride_w": 2, "stride_h": 0, "tile_oc": 32, "tile_q": 8, "tile_qh": 1,
-//      "lanes": 16, "function": "convt_channels_f32_planar_s2_2x8_avx512"}
+//      "lanes": 16, "function": "convt_oc_vectorized_f32_planar_s2_2x8_avx512"}
 //
 // and of a kernel that is built for one layer (BuiltIn in kernel_contract/kernel_table.h, axes w, h, d)
 //
 //      "built_in": {"ic": 64, "oc": 0, "x_in_place": false,
-//                   "axes": [{"table": [0, 2, 0, 0, ...], "residues": 2, "step": 1, "count": 2, "out": 64}, ...]}
+//                   "axes": [{"table": [0, 2, 0, 0, ...], "phases": 2, "step": 1, "count": 2, "out": 64}, ...]}
 #ifndef CONVTRANSPOSE_TOOLS_TUNE_KERNEL_ROW_H_
 #define CONVTRANSPOSE_TOOLS_TUNE_KERNEL_ROW_H_
 

@@ -17,10 +17,10 @@ constexpr double kMostWaste = 0.2;
 const char *name_of(Family family) {
     switch (family) {
     case Family::kReference: return "reference";
-    case Family::kChannels: return "channels";
-    case Family::kMatrix: return "matrix";
-    case Family::kWide: return "wide";
-    case Family::kFew: return "few";
+    case Family::kOcVectorized: return "oc_vectorized";
+    case Family::kAmx: return "amx";
+    case Family::kOwVectorized: return "ow_vectorized";
+    case Family::kSmallOc: return "small_oc";
     case Family::kDepthwise: return "depthwise";
     }
     return "";
@@ -58,16 +58,16 @@ int bytes_of_vector(Isa isa) {
 // The text "STEP/OFFSET:COUNT:FIRST,..." of an axis, as generators/built_in.h reads it.
 std::string text_of(const AxisPlan &axis) {
     std::string text = std::to_string(axis.step) + "/";
-    for (std::size_t r = 0; r < static_cast<std::size_t>(axis.residues); r++) {
+    for (std::size_t r = 0; r < static_cast<std::size_t>(axis.phases); r++) {
         const std::int32_t *const row = axis.table.data() + r * kTapColumns;
         text += (r ? "," : "") + std::to_string(row[0]) + ":" + std::to_string(row[1]) + ":" + std::to_string(row[2]);
     }
     return text;
 }
 
-// The number of taps that every residue has, or 0 if they differ.
+// The number of taps that every phase has, or 0 if they differ.
 std::int32_t count_of(const AxisPlan &axis) {
-    for (std::size_t r = 0; r < static_cast<std::size_t>(axis.residues); r++) {
+    for (std::size_t r = 0; r < static_cast<std::size_t>(axis.phases); r++) {
         if (axis.table[r * kTapColumns + kTapCount] != axis.max_count) return 0;
     }
     return axis.max_count;
@@ -91,7 +91,7 @@ struct Choice {
     int stride_w = 0, stride_h = 0;
     int oc = 1, q = 1, qh = 1; // tile; oc of channels, q of others in vectors
     int unrolled_axes = 0, unrolled_ic = 1;
-    bool by_offset = false, x_stays = false;
+    bool tap_offset_order = false, x_stays = false;
     bool knows_d = true; // the taps of d are built in too
 };
 
@@ -105,17 +105,17 @@ class Space {
         planar_ = !problem.geometry.y_channels_last();
         for (std::size_t a = 0; a < 3; a++) {
             const AxisPlan &axis = problem.plan[a];
-            tables_[a] = axis.residues == axis.geometry.stride && axis.residues <= kMostResidues;
+            tables_[a] = axis.phases == axis.geometry.stride && axis.phases <= kMostPhases;
             counts_[a] = count_of(axis);
         }
     }
 
     std::vector<ScheduleCandidate> candidates() {
         if (p_.ic() == 1 && p_.geometry.group > 1) {
-            by_offset(Family::kDepthwise);
+            tap_offset_order(Family::kDepthwise);
             depthwise_channels();
         } else {
-            by_offset(Family::kFew);
+            tap_offset_order(Family::kSmallOc);
             wide();
             channels();
         }
@@ -123,7 +123,7 @@ class Space {
     }
 
   private:
-    static constexpr std::int64_t kMostResidues = 16; // whose taps are worth a table
+    static constexpr std::int64_t kMostPhases = 16; // whose taps are worth a table
 
     int stride(std::size_t a) const { return static_cast<int>(p_.plan[a].geometry.stride); }
 
@@ -134,8 +134,8 @@ class Space {
         return waste(extent, std::int64_t{vectors} * lanes_) <= std::max(kMostWaste, waste(extent, lanes_));
     }
 
-    // All residues of w, and of h if they fit, are accumulators; all taps are unrolled.
-    void by_offset(Family family) {
+    // All phases of w, and of h if they fit, are accumulators; all taps are unrolled.
+    void tap_offset_order(Family family) {
         if (!planar_ || !tables_[0] || !tables_[1]) return;
         const std::int64_t taps = static_cast<std::int64_t>(p_.plan[0].elements.size() * p_.plan[1].elements.size());
         for (const bool all_rows : {true, false}) {
@@ -154,7 +154,7 @@ class Space {
                     c.oc = oc;
                     c.q = q;
                     c.unrolled_axes = 2;
-                    c.by_offset = true;
+                    c.tap_offset_order = true;
                     // With a loop over the taps of d, of which there may be one, the compiler loads weights where they are
                     // used. Without, it may move more of them out of the loops than there are registers.
                     c.knows_d = false;
@@ -186,7 +186,7 @@ class Space {
                 for (const int qh : {1, 2, 3, 4}) {
                     const int sums = oc * q * qh;
                     if (sums > accumulators_ || sums < accumulators_ / 3 || !fits(p_.plan[1].q_extent(), qh)) continue;
-                    Choice c{Family::kWide};
+                    Choice c{Family::kOwVectorized};
                     c.stride_w = stride(0);
                     c.oc = oc;
                     c.q = q;
@@ -204,7 +204,7 @@ class Space {
                 for (const int qh : {1, 2, 3, 4, 6}) {
                     const int sums = oc * q * qh;
                     if (sums > accumulators_ || sums < accumulators_ / 3 || !fits(p_.plan[1].q_extent(), qh)) continue;
-                    Choice c{Family::kChannels};
+                    Choice c{Family::kOcVectorized};
                     c.oc = oc;
                     c.q = q;
                     c.qh = qh;
@@ -232,7 +232,7 @@ class Space {
         }
     }
 
-    // Adds a choice with taps as loops, with taps unrolled as far as every residue has as many, with input channels unrolled, and
+    // Adds a choice with taps as loops, with taps unrolled as far as every phase has as many, with input channels unrolled, and
     // with x that stays.
     void add_loops(Choice c) {
         add(c);
@@ -252,7 +252,7 @@ class Space {
             }
             c.unrolled_axes = 0;
         }
-        if (c.family == Family::kChannels && p_.oc() > std::int64_t{c.oc} * lanes_) {
+        if (c.family == Family::kOcVectorized && p_.oc() > std::int64_t{c.oc} * lanes_) {
             c.x_stays = true;
             add(c);
         }
@@ -264,12 +264,12 @@ class Space {
         Variant &v = made.variant;
         v.isa = isa_;
         v.family = c.family;
-        v.store = planar_ ? Store::kPlanar : Store::kChannels;
+        v.output_order = planar_ ? OutputOrder::kPlanar : OutputOrder::kChannels;
         v.arithmetic = arithmetic_;
         v.dtype = p_.y_dtype;
         v.stride_w = c.stride_w;
         v.stride_h = c.stride_h;
-        const bool oc_in_vectors = c.family == Family::kChannels;
+        const bool oc_in_vectors = c.family == Family::kOcVectorized;
         v.tile_oc = c.oc * (oc_in_vectors ? lanes_ : 1);
         v.tile_q = c.q * (has_vectors_along_w(v) ? lanes_ : 1);
         v.tile_qh = c.qh;
@@ -284,13 +284,13 @@ class Space {
             BuiltInAxis &to = b.axes[a];
             const bool knows = a < 2 || c.knows_d;
             to.count = knows ? counts_[a] : 0;
-            // If residues are a dimension of y, each call must be for all of them.
+            // If phases are a dimension of y, each call must be for all of them.
             const bool all_at_once = strides[a] > 0 || axis.geometry.out % axis.geometry.stride == 0;
-            const bool table =
-                knows && tables_[a] && all_at_once && (strides[a] > 0 || stride(a) == 1 || (c.by_offset && a == 1));
+            const bool table = knows && tables_[a] && all_at_once &&
+                               (strides[a] > 0 || stride(a) == 1 || (c.tap_offset_order && a == 1));
             if (table) {
-                made.tables[a].assign(axis.table.begin(), axis.table.begin() + kTapColumns * axis.residues);
-                to.residues = static_cast<std::int32_t>(axis.residues);
+                made.tables[a].assign(axis.table.begin(), axis.table.begin() + kTapColumns * axis.phases);
+                to.phases = static_cast<std::int32_t>(axis.phases);
                 to.step = static_cast<std::int32_t>(axis.step);
             }
             if (strides[a] > 0) to.out = static_cast<std::int32_t>(axis.geometry.out);
@@ -304,7 +304,7 @@ class Space {
         const auto number = [&](const char *name, std::int64_t value, std::int64_t otherwise) {
             if (value != otherwise) parameter(name, std::to_string(value));
         };
-        parameter("store", planar_ ? "planar" : "channels");
+        parameter("output_order", planar_ ? "planar" : "channels");
         parameter("arithmetic", arithmetic_ == Arithmetic::kFloat ? "float" : "int8");
         parameter("x_type", v.dtype == CONVT_F64 ? "float64" : "float32");
         parameter("y_type", name_of(v.dtype));
@@ -324,7 +324,7 @@ class Space {
         }
         number("unrolled_axes", c.unrolled_axes, 0);
         number("unrolled_ic", c.unrolled_ic, 1);
-        if (c.by_offset) parameter("by_offset", "true");
+        if (c.tap_offset_order) parameter("tap_offset_order", "true");
         if (c.x_stays) parameter("x_stays", "true");
 
         std::string text;
@@ -346,8 +346,9 @@ class Space {
             if (found.unsupported.text) return;
             // x in place is a candidate of its own only if that makes a difference.
             if (x_in_place && (found.copies_x && !found.packs_edge_strips)) return;
-            // Residues of h one after the other take long to compile, and are seldom faster where all of them fit into registers.
-            const bool one_by_one = c.by_offset && c.stride_h == 0 && stride(1) > 1 && vector_registers(isa_) > 16;
+            // Phases of h one after the other take long to compile, and are seldom faster where all of them fit into registers.
+            const bool one_by_one =
+                c.tap_offset_order && c.stride_h == 0 && stride(1) > 1 && vector_registers(isa_) > 16;
             one.cost = found.cost * (one_by_one ? 1.2 : 1);
             const bool reads_in_place = !found.copies_x;
             list_.push_back(std::move(one));
@@ -402,7 +403,7 @@ std::vector<std::string> auto_parameters(const SpatialProblem &problem) {
     const char *const axes[] = {"w", "h", "d"};
     for (std::size_t a = 0; a < 3; a++) {
         const AxisPlan &axis = problem.plan[a];
-        if (axis.geometry.out % axis.residues != 0) return {};
+        if (axis.geometry.out % axis.phases != 0) return {};
         add(std::string("x_") + axes[a], axis.geometry.in);
         add(std::string("out_") + axes[a], axis.geometry.out);
         list.push_back(std::string("table_") + axes[a] + "=" + text_of(axis));

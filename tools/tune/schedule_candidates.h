@@ -33,7 +33,7 @@ struct ScheduleCandidate {
 std::vector<ScheduleCandidate> schedule_candidates(const SpatialProblem &problem, Isa isa, std::size_t most = 200);
 
 // The parameters that the generator of autoscheduled kernels needs for a layer of floats; empty if it can make none. Its kernels
-// are used as the reference is, by calls that compute all residues, so y must have equally many positions of each.
+// are used as the reference is, by calls that compute all phases, so y must have equally many positions of each.
 std::vector<std::string> auto_parameters(const SpatialProblem &problem);
 
 } // namespace convtranspose

@@ -8,6 +8,14 @@
 
 namespace convtranspose::tools {
 
+namespace {
+
+std::string describe(const std::string &package, const std::string &kernels) {
+    return "version " + package + " and kernels " + kernels;
+}
+
+} // namespace
+
 SearchLog::SearchLog(std::filesystem::path file, const Stamp &stamp, bool resume)
     : file_(std::move(file)), stamp_(stamp) {
     if (resume) read();
@@ -36,8 +44,8 @@ void SearchLog::read() {
         }
         const std::string package = json.value("package", ""), kernels = json.value("kernels", "");
         if (package != stamp_.package || kernels != stamp_.kernels) {
-            throw Error(where() + "it is stale, of version " + package + " and kernels " + kernels + "; these are " +
-                        stamp_.package + " and " + stamp_.kernels + ": tune anew, without --resume");
+            throw Error(where() + "it is stale, of " + describe(package, kernels) + "; these are " +
+                        describe(stamp_.package, stamp_.kernels) + ": tune anew, without --resume");
         }
         lines_.push_back(std::move(json));
     }

@@ -36,6 +36,7 @@ std::string how_it_ended(int status) {
 
 pid_t start(const std::vector<std::string> &command, const std::string &log, int in, int out) {
     std::vector<char *> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string &word : command) arguments.push_back(const_cast<char *>(word.c_str()));
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t files;
@@ -136,7 +137,7 @@ std::string Subprocess::ask(const std::string &line, double seconds) {
     for (;;) {
         const std::size_t newline = read_.find('\n');
         if (newline != std::string::npos) {
-            const std::string answer = read_.substr(0, newline);
+            std::string answer = read_.substr(0, newline);
             read_.erase(0, newline + 1);
             return answer;
         }

@@ -31,17 +31,18 @@ constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 16;
 
 } // namespace
 
-Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, Store store)
+Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, OutputOrder output_order)
     : geometry_(geometry), settings_(settings), parallel_(settings.parallel), sum_dtype_(sum_dtype(geometry.y_dtype)),
-      store_(store) {
+      output_order_(output_order) {
     axes_ = spatial_problem(geometry, geometry.y_dtype, false).plan;
-    const std::int64_t stride = store == Store::kPlanar ? geometry.axes.back().stride : 0;
+    const std::int64_t stride = output_order == OutputOrder::kPlanar ? geometry.axes.back().stride : 0;
     const KernelTable &table = convt_float_kernels;
     const auto rank = [&](const Col2imVariant &v) { return std::pair(v.stride_w == stride, v.vectors); };
     for (std::size_t i = 0; i < table.col2im_count; i++) {
         const Col2imVariant &v = table.col2im[i];
-        const bool fits = v.isa == isa_of_floats(settings.isa) && v.dtype == geometry.y_dtype && v.store == store &&
-                          (v.stride_w == stride || v.stride_w == 0) && (v.vectors == 1 || takes_vectors(v));
+        const bool fits = v.isa == isa_of_floats(settings.isa) && v.dtype == geometry.y_dtype &&
+                          v.output_order == output_order && (v.stride_w == stride || v.stride_w == 0) &&
+                          (v.vectors == 1 || takes_vectors(v));
         if (fits && (!kernel_ || rank(v) > rank(*kernel_))) kernel_ = &v;
     }
 }
@@ -60,7 +61,7 @@ bool Col2im::may_take_channels(const Geometry &geometry) {
 }
 
 std::int64_t Col2im::read_past() const {
-    if (store_ == Store::kPlanar) return 0;
+    if (output_order_ == OutputOrder::kPlanar) return 0;
     const AxisGeometry &w = axes_[0].geometry;
     return ceil_div(w.kernel, w.stride) * run() - w.kernel * geometry_.out_channels;
 }
@@ -74,7 +75,7 @@ void Col2im::plan_strips() {
     parts_.push_back(part_of(0, axis.q_extent()));
     const std::int64_t rows = parts_[0].rows_end - parts_[0].rows_begin;
     const std::int64_t row_bytes = row_ * elements() * static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
-    const std::int64_t strip_bytes = store_ == Store::kPlanar ? kStripBytes : kStripBytesInOrder;
+    const std::int64_t strip_bytes = output_order_ == OutputOrder::kPlanar ? kStripBytes : kStripBytesInOrder;
     images_ = 1;
     kept_rows_ = 0;
     strip_rows_ = std::max<std::int64_t>(rows, 1);
@@ -133,7 +134,7 @@ std::int64_t Col2im::strips() const {
 Geometry Col2im::product(std::int64_t positions) const {
     Geometry g = geometry_;
     g.post_ops = {};
-    g.y_order = store_ == Store::kPlanar ? YOrder::kPlanar : YOrder::kChannels;
+    g.y_order = output_order_ == OutputOrder::kPlanar ? YOrder::kPlanar : YOrder::kChannels;
     g.has_bias = false;
     g.batch = images_;
     g.y_dtype = sum_dtype_;
@@ -154,20 +155,20 @@ double Col2im::estimated() const {
     const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa) * rows /
                             static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
     const double planes =
-        static_cast<double>(images_) * (store_ == Store::kPlanar ? static_cast<double>(elements()) : 1);
+        static_cast<double>(images_) * (output_order_ == OutputOrder::kPlanar ? static_cast<double>(elements()) : 1);
     const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
                  moved = rows_moved * static_cast<double>(row_ * elements() * images_),
                  moves = rows_moved > 0 ? strips_of_all * planes : 0;
     const double weights = static_cast<double>(geometry_.in_channels_per_group() * elements()) *
                            static_cast<double>(convt_dtype_size(sum_dtype_));
     const double far = weights > kNearWeights ? strips_of_all * weights / kBytesPerCycle : 0;
-    return multiply + far + (store_ == Store::kPlanar ? cycles_to_add_planes() : cycles_to_add_runs()) +
+    return multiply + far + (output_order_ == OutputOrder::kPlanar ? cycles_to_add_planes() : cycles_to_add_runs()) +
            moved * 2 / kernel_->lanes + moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
 }
 
 std::string Col2im::summary() const {
     return concat("kernel elements as output channels of a matrix product, added up (col2im), in ", strips(), " strips",
-                  store_ == Store::kChannels ? ", positions outermost" : "");
+                  output_order_ == OutputOrder::kChannels ? ", positions outermost" : "");
 }
 
 std::vector<const SubPlan *> Col2im::layers() const {
@@ -197,14 +198,15 @@ std::unique_ptr<AlgorithmPlan> Col2im::propose(const AlgorithmProblem &problem, 
     if (!supported) return nullptr;
     *why = {"no kernel that adds up columns is built in"};
     std::unique_ptr<Col2im> best;
-    for (const Store store : {Store::kPlanar, Store::kChannels}) {
-        if (store == Store::kChannels && (!problem.constant_weights || !may_take_channels(geometry))) continue;
-        std::unique_ptr<Col2im> own(new Col2im(geometry, for_layers(problem.settings), store));
+    for (const OutputOrder output_order : {OutputOrder::kPlanar, OutputOrder::kChannels}) {
+        if (output_order == OutputOrder::kChannels && (!problem.constant_weights || !may_take_channels(geometry)))
+            continue;
+        std::unique_ptr<Col2im> own(new Col2im(geometry, for_layers(problem.settings), output_order));
         if (!own->kernel_) continue;
         own->plan_strips();
         *why = {"the columns of a strip do not fit in the cache"};
         if (!own->may_hold(!problem.constant_weights)) continue;
-        own->estimate(own->estimated(), store == Store::kChannels ? kGainInOrder : 1);
+        own->estimate(own->estimated(), output_order == OutputOrder::kChannels ? kGainInOrder : 1);
         if (!best || own->cycles() < best->cycles()) best = std::move(own);
     }
     return best;
@@ -225,7 +227,8 @@ bool Col2im::may_hold(bool weights_at_run_time) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
     const std::int64_t strip_elements = (strip_rows_ + kept_rows_) * row_ * elements() * images_;
     return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions &&
-           strip_elements * size <= kMostBytes && (store_ == Store::kPlanar || run() * size <= kMostRunBytes) &&
+           strip_elements * size <= kMostBytes &&
+           (output_order_ == OutputOrder::kPlanar || run() * size <= kMostRunBytes) &&
            // Weights of a run are packed once, for a single strip.
            (!weights_at_run_time || strips() == 1);
 }
@@ -234,7 +237,7 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     const Geometry &geometry = problem.geometry;
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
-    std::unique_ptr<Col2im> own(new Col2im(geometry, settings, store_));
+    std::unique_ptr<Col2im> own(new Col2im(geometry, settings, output_order_));
     Status status = copy_block(settings.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
     if (!weights_at_run_time()) own->plan_parts();
@@ -247,7 +250,7 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
 Status Col2im::plan_whole(const LayerWeights &weights, const Planner &planner) {
     Block ordered;
     const void *w = weights.w;
-    if (w && store_ == Store::kChannels) {
+    if (w && output_order_ == OutputOrder::kChannels) {
         Status status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered);
         if (!status) return status;
         put_in_order_of_y(w, static_cast<char *>(ordered.data()));
@@ -280,7 +283,7 @@ Status Col2im::plan_parts_of_whole() {
 void Col2im::make_tables() {
     for (std::size_t a = 0; a < 3; a++) {
         const AxisGeometry &axis = axes_[a].geometry;
-        const std::int64_t entries = a == 0 ? (kernel_->stride_w ? axis.stride : axes_[a].residues) : axis.out;
+        const std::int64_t entries = a == 0 ? (kernel_->stride_w ? axis.stride : axes_[a].phases) : axis.out;
         Table &table = tables_[a];
         table.reserve(static_cast<std::size_t>(entries * kTapColumns));
         for (std::int64_t o = 0; o < entries; o++) {
@@ -317,7 +320,8 @@ void Col2im::put_in_order_of_y(const void *w, char *ordered) const {
 
 // Returns the number of elements of the bias: all output channels or, in the order of y, a run and a vector.
 std::size_t Col2im::bias_elements() const {
-    return static_cast<std::size_t>(store_ == Store::kPlanar ? geometry_.out_channels : run() + kernel_->lanes);
+    return static_cast<std::size_t>(output_order_ == OutputOrder::kPlanar ? geometry_.out_channels
+                                                                          : run() + kernel_->lanes);
 }
 
 // Writes the bias in the type of the sums, repeated up to bias_elements(). Without a bias it writes zeros.
@@ -365,7 +369,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
     const std::int64_t margin = static_cast<std::int64_t>(round_up(static_cast<std::uint64_t>(kernel_->lanes * size)));
     char *const columns = workspace + layer_bytes_ + margin;
     const AxisPlan &axis = axes_[strip_axis_];
-    const bool planar = store_ == Store::kPlanar;
+    const bool planar = output_order_ == OutputOrder::kPlanar;
     const std::int64_t row_bytes = row_ * position_stride() * size; // in each plane
     const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_bytes,
                        planes = planar ? images_ * elements() : images_;
@@ -410,7 +414,7 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
     own.x_strides[0] = t.x_strides[0];
     own.x_strides[own_c] = t.x_strides[c_at];
     const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_, of_position = position_stride();
-    own.y_strides[own_c] = store_ == Store::kPlanar ? capacity : 1;
+    own.y_strides[own_c] = output_order_ == OutputOrder::kPlanar ? capacity : 1;
     own.y_strides[0] = capacity * elements();
     own.y_strides[own_p] = of_position;
     const auto *const x = static_cast<const char *>(t.x) + first_image * t.x_strides[0] * x_size;

@@ -48,7 +48,7 @@ class Col2im : public AlgorithmPlan {
         std::unique_ptr<SubPlan> last; // plan of the last strip, if that has fewer rows
     };
 
-    Col2im(const Geometry &geometry, const PlanSettings &settings, Store store);
+    Col2im(const Geometry &geometry, const PlanSettings &settings, OutputOrder output_order);
     static bool may_take_channels(const Geometry &geometry);
     bool may_hold(bool weights_at_run_time) const;    // true if the columns of a strip, and a run's weights, fit
     bool takes_vectors(const Col2imVariant &v) const; // true if rows are long and dense enough for several at once
@@ -58,7 +58,9 @@ class Col2im : public AlgorithmPlan {
     // that vectors read past the columns of a position.
     std::int64_t run() const { return axes_[0].geometry.stride * geometry_.out_channels; }
     std::int64_t read_past() const;
-    std::int64_t position_stride() const { return store_ == Store::kPlanar ? 1 : elements(); } // between columns
+    std::int64_t position_stride() const {
+        return output_order_ == OutputOrder::kPlanar ? 1 : elements();
+    } // between columns
     void plan_strips();
     void plan_parts();
     Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
@@ -99,7 +101,7 @@ class Col2im : public AlgorithmPlan {
     Parallel parallel_;     // for the whole algorithm
     int workers_ = 1;       // threads that take whole parts; 1: all share each strip
     convt_dtype sum_dtype_;
-    Store store_; // the dense dimension of columns: kernel elements and channels, or positions
+    OutputOrder output_order_; // the dense dimension of columns: kernel elements and channels, or positions
     const Col2imVariant *kernel_ = nullptr;
     std::array<AxisPlan, 3> axes_; // w, h, d
     // Strips consist of rows, which are positions of the outermost axis along which x has several. A row holds all positions of
@@ -110,7 +112,7 @@ class Col2im : public AlgorithmPlan {
     std::int64_t images_ = 1;                     // the number that is computed at a time
     std::vector<Part> parts_;
     std::unique_ptr<SubPlan> whole_, single_; // for a whole strip; for a row along w alone
-    std::array<Table, 3> tables_;             // w: by residue; h and d: by output position, with taps inside x only
+    std::array<Table, 3> tables_;             // w: by phase; h and d: by output position, with taps inside x only
     Block bias_;                              // the bias of constant weights
     std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two for each worker
 };

@@ -13,7 +13,7 @@ namespace convtranspose {
 namespace {
 
 // With planar columns, so many cycles are for a vector of columns, for a vector of y, and for a single element of y whose
-// neighbours belong to other residues.
+// neighbours belong to other phases.
 constexpr double kCyclesPerTap = 4.5, kCyclesPerVector = 12, kCyclesPerElement = 1.5;
 constexpr double kNextVector = 0.55; // each further vector, relative to the first
 // With columns in the order of y, so many cycles are for a vector of columns, for a vector of y, and for an element of x or of
@@ -35,7 +35,7 @@ double Col2im::cycles_to_add_planes() const {
     const AxisPlan &w = axes_[0];
     const double vectors = static_cast<double>(ceil_div(w.q_extent(), kernel_->lanes)),
                  channels = static_cast<double>(geometry_.out_channels * geometry_.batch);
-    double taps = channels * vectors, stored = channels * vectors * static_cast<double>(w.residues);
+    double taps = channels * vectors, stored = channels * vectors * static_cast<double>(w.phases);
     for (const AxisPlan &axis : axes_) taps *= static_cast<double>(axis.geometry.kernel);
     for (std::size_t a = 1; a < 3; a++) {
         const AxisGeometry &axis = axes_[a].geometry;
@@ -75,7 +75,7 @@ double Col2im::cycles_to_add_runs() const {
 
 void Col2im::add_up(const Columns &columns, const RunTensors &t, std::int64_t q_begin, std::int64_t q_end,
                     const char *bias) const {
-    const bool planar = store_ == Store::kPlanar;
+    const bool planar = output_order_ == OutputOrder::kPlanar;
     const std::int64_t wanted = settings_.parallel.threads > 1 ? 4 * std::int64_t{settings_.parallel.threads} : 1;
     const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1;
     const std::int64_t q_parts = std::clamp<std::int64_t>((q_end - q_begin) / unit, 1, wanted),
@@ -164,7 +164,7 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
         call(table_buffer(tables_[0], 0, w.stride), {along_w.extent, 0}, along_w.begin);
         return;
     }
-    for (const ResidueRun &run : axes_[0].runs) {
+    for (const PhaseRun &run : axes_[0].runs) {
         const Box box = box_of(run, strip_axis_ == 0 ? q_begin : 0, strip_axis_ == 0 ? q_end : axes_[0].q_extent());
         if (!box.any()) continue;
         call(table_buffer(tables_[0], box.first, box.count), {box.q_end - box.q_begin, box.count},
@@ -200,9 +200,9 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, std::int64_t 
               taps_d = table_buffer(tables_[2], d.begin, d.extent);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
     const std::int64_t y_offset = columns.first_image * t.y_strides[0] + h.begin * y_stride(1) + d.begin * y_stride(2);
-    // If y has gaps between positions, each residue is a run of its own.
+    // If y has gaps between positions, each phase is a run of its own.
     const bool is_dense = y_stride(0) == channels;
-    // Computes `count` residues, from `first` on, of positions q .. q + positions - 1, which begin at output o and have the
+    // Computes `count` phases, from `first` on, of positions q .. q + positions - 1, which begin at output o and have the
     // same taps. Tap t of position q reads column q - t.
     const std::int64_t least = in.dims[0].min, last = least + in.dims[0].extent - 1,
                        most_taps = ceil_div(w.kernel, w.stride);
@@ -230,7 +230,7 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, std::int64_t 
                      number(ad.geometry.offset_step), number(run()), number(ah.geometry.kernel_step),
                      number(ad.geometry.kernel_step), number(taps), ah.max_count, ad.max_count, &out.raw);
     };
-    // Some positions need calls of their own: those with residues outside of y or of this part, and those with fewer taps at
+    // Some positions need calls of their own: those with phases outside of y or of this part, and those with fewer taps at
     // either end.
     const std::int64_t end = along_w.begin + along_w.extent;
     for (std::int64_t o = along_w.begin; o < end;) {

@@ -20,7 +20,7 @@ constexpr int kMostTaps = 3;
 // the products, which then stay near.
 constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
 constexpr std::int64_t kLeastChannels = 16; // a vector of any ISA
-// Residues of long strides have more products than this, each of which needs a plan of its own.
+// Phases of long strides have more products than this, each of which needs a plan of its own.
 constexpr int kMostProducts = 512;
 // This margin allows for errors of the estimates. The constants below are fitted to layers of f32
 // (docs/measurements/2026-11-26-algorithms.md).
@@ -35,7 +35,7 @@ constexpr double kOfProducts = 1.1;
 constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 32, kBytesPerCycleOfFew = 6;
 constexpr std::int64_t kFewPositions = 32;
 
-// This says how a residue with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied
+// This says how a phase with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied
 // with, and the product that the bias is added to, which must be one that both outputs contain once.
 struct Products {
     int count, weights;
@@ -75,30 +75,30 @@ const WinogradVariant *find_winograd(Isa isa, convt_dtype dtype, const Fits &fit
 Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
     using Entry = std::array<std::int32_t, kEntryColumns>;
     Axis axis;
-    axis.residues.clear();
+    axis.phases.clear();
     axis.tiles = ceil_div(ceil_div(geometry.out, geometry.stride), std::int64_t{2});
     axis.kernel = geometry.kernel;
     axis.kernel_step = geometry.kernel_step;
     axis.stride = geometry.stride;
-    std::vector<std::vector<Entry>> of_residues;
+    std::vector<std::vector<Entry>> of_phases;
     std::vector<Entry> all;
     // All taps count, whether or not a position meets them inside x, so that the packed weights serve every input size.
     AxisGeometry endless = geometry;
     endless.in = endless.out = std::int64_t{1} << 40;
     for (std::int64_t r = 0; r < geometry.stride; r++) {
         const Taps taps = taps_of(endless, r);
-        Residue residue;
-        residue.kernel_begin = taps.kernel_begin;
-        residue.count = static_cast<int>(std::min<std::int64_t>(taps.count, kMostTaps + 1));
-        residue.positions = ceil_div(geometry.out - r, geometry.stride); // 0 or less: none
-        axis.residues.push_back(residue);
-        of_residues.emplace_back();
-        for (int k = 0; residue.count <= kMostTaps && k < kProducts[residue.count].count; k++) {
-            const std::int32_t *const entry = kProducts[residue.count].entries[k];
-            of_residues.back().push_back(
+        Phase phase;
+        phase.kernel_begin = taps.kernel_begin;
+        phase.count = static_cast<int>(std::min<std::int64_t>(taps.count, kMostTaps + 1));
+        phase.positions = ceil_div(geometry.out - r, geometry.stride); // 0 or less: none
+        axis.phases.push_back(phase);
+        of_phases.emplace_back();
+        for (int k = 0; phase.count <= kMostTaps && k < kProducts[phase.count].count; k++) {
+            const std::int32_t *const entry = kProducts[phase.count].entries[k];
+            of_phases.back().push_back(
                 {static_cast<std::int32_t>(taps.offset) + entry[kStart], entry[kDistance], entry[kSecond]});
         }
-        all.insert(all.end(), of_residues.back().begin(), of_residues.back().end());
+        all.insert(all.end(), of_phases.back().begin(), of_phases.back().end());
     }
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -111,10 +111,10 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
         axis.text += entry[kDistance] == 0 ? 'X' : entry[kDistance] == 2 ? 'E' : entry[kSecond] < 0 ? 'D' : 'S';
         axis.text += std::to_string(start);
     }
-    for (std::size_t r = 0; r < of_residues.size(); r++) {
-        for (const Entry &entry : of_residues[r]) {
+    for (std::size_t r = 0; r < of_phases.size(); r++) {
+        for (const Entry &entry : of_phases[r]) {
             const auto place = std::lower_bound(all.begin(), all.end(), entry) - all.begin();
-            axis.residues[r].entries.push_back(static_cast<std::size_t>(place));
+            axis.phases[r].entries.push_back(static_cast<std::size_t>(place));
         }
     }
     return axis;
@@ -148,7 +148,7 @@ bool Winograd::fits() const {
     int most = 0;
     for (const Axis *const axis : {&h_, &w_}) {
         const bool is_none = axis == &w_ && geometry_.axes.size() == 1;
-        for (const Residue &r : axis->residues) {
+        for (const Phase &r : axis->phases) {
             if (r.count > kMostTaps || (r.count == 0 && !is_none)) return false;
             most = std::max(most, r.count);
         }
@@ -158,8 +158,8 @@ bool Winograd::fits() const {
 
 int Winograd::product_count() const {
     int products = 0;
-    for (const Residue &h : h_.residues) {
-        for (const Residue &w : w_.residues) products += kProducts[h.count].count * kProducts[w.count].count;
+    for (const Phase &h : h_.phases) {
+        for (const Phase &w : w_.phases) products += kProducts[h.count].count * kProducts[w.count].count;
     }
     return products;
 }
@@ -169,7 +169,7 @@ void Winograd::plan_strips() {
     std::int64_t products = 1;
     for (const Axis *const axis : {&h_, &w_}) {
         int most = 0;
-        for (const Residue &r : axis->residues) most = std::max(most, kProducts[r.count].count);
+        for (const Phase &r : axis->phases) most = std::max(most, kProducts[r.count].count);
         products *= most;
     }
     const std::int64_t bytes =
@@ -189,15 +189,15 @@ void Winograd::plan_strips() {
     if (are_enough_for_each(strips_ * (geometry_.batch / images_), parallel_.threads)) {
         workers_ = parallel_.threads;
     } else {
-        const std::size_t residues = h_.residues.size() * w_.residues.size();
-        residues_at_once_ = static_cast<int>(std::min(residues, static_cast<std::size_t>(parallel_.threads)));
+        const std::size_t phases = h_.phases.size() * w_.phases.size();
+        phases_at_once_ = static_cast<int>(std::min(phases, static_cast<std::size_t>(parallel_.threads)));
     }
-    if (workers_ > 1 || residues_at_once_ > 1) settings_.parallel = Parallel();
+    if (workers_ > 1 || phases_at_once_ > 1) settings_.parallel = Parallel();
 }
 
 void Winograd::list_layers() {
-    for (const Residue &h : h_.residues) {
-        for (const Residue &w : w_.residues) {
+    for (const Phase &h : h_.phases) {
+        for (const Phase &w : w_.phases) {
             Layer layer;
             layer.begin_h = h.kernel_begin;
             layer.begin_w = w.kernel_begin;
@@ -280,7 +280,7 @@ std::unique_ptr<AlgorithmPlan> Winograd::propose(const AlgorithmProblem &problem
     if (!supported) return nullptr;
     std::unique_ptr<Winograd> own(new Winograd(g, problem.settings));
     if (!supports({{own->input_ != nullptr, "no kernel that transforms x is built in"},
-                   {own->fits(), "a residue has no taps or more than three, or all have one, or there are too many"}},
+                   {own->fits(), "a phase has no taps or more than three, or all have one, or there are too many"}},
                   why)) {
         return nullptr;
     }

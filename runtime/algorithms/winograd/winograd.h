@@ -1,7 +1,7 @@
-// This applies Winograd's minimal filtering F(2, r) to the residues of a transposed convolution (S. Winograd, Arithmetic
+// This applies Winograd's minimal filtering F(2, r) to the phases of a transposed convolution (S. Winograd, Arithmetic
 // Complexity of Computations, 1980; A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, 2016). Along an
-// axis, two neighbouring positions q of a residue with two taps need three products instead of four; with three taps, four
-// instead of six. x[i] is the first input position of the pair, and w the residue's taps in the order of x:
+// axis, two neighbouring positions q of a phase with two taps need three products instead of four; with three taps, four
+// instead of six. x[i] is the first input position of the pair, and w the phase's taps in the order of x:
 //
 //   one tap     x[i] w0                  x[i+1] w0
 //   two taps    (x[i] - x[i+1]) w0       x[i+1] (w0 + w1)             (x[i+1] - x[i+2]) (-w1)
@@ -10,7 +10,7 @@
 //               (x[i+1] - x[i+2]) (-w0 + w1 - w2)/2                   (x[i+1] - x[i+3]) w2
 //               y0 = m0 + m1 + m2        y1 = m1 - m2 - m3
 //
-// For two axes, the transforms of one follow those of the other. Residues share the transformed x. Each product multiplies two
+// For two axes, the transforms of one follow those of the other. Phases share the transformed x. Each product multiplies two
 // matrices, (positions, input channels) and (input channels, output channels), as a layer of one tap. The results round
 // differently from the definition, so the caller must allow the algorithm.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
@@ -41,25 +41,25 @@ class Winograd : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
-    struct Residue {
-        std::int64_t kernel_begin = 0;    // element of its first tap; it names the residue whatever the pads are
+    struct Phase {
+        std::int64_t kernel_begin = 0;    // element of its first tap; it names the phase whatever the pads are
         int count = 0;                    // number of taps; 0: the axis does not exist
         std::vector<std::size_t> entries; // one for each product
         std::int64_t positions = 1;       // number of positions of y
     };
     struct Axis {
-        // These are rows of EntryColumn (kernel_contract/table_columns.h): the parts of x that products of all residues take, in order. text says the same, for
+        // These are rows of EntryColumn (kernel_contract/table_columns.h): the parts of x that products of all phases take, in order. text says the same, for
         // kernels that have them built in.
         std::vector<std::int32_t> entries = {0, 0, 0};
         std::string text = "none";
         std::int32_t first = 0; // position of x that starts are relative to
-        std::vector<Residue> residues = {{0, 0, {0}, 1}};
-        std::int64_t tiles = 1; // tiles of two positions of each residue; of one if the axis is missing
+        std::vector<Phase> phases = {{0, 0, {0}, 1}};
+        std::int64_t tiles = 1; // tiles of two positions of each phase; of one if the axis is missing
         std::int64_t kernel = 1, kernel_step = 0, stride = 1;
 
         std::int64_t entry_count() const { return static_cast<std::int64_t>(entries.size()) / kEntryColumns; }
     };
-    // A layer has the plans for one residue of each axis.
+    // A layer has the plans for one phase of each axis.
     struct Layer {
         std::int64_t begin_h = 0, begin_w = 0;
         int count_h = 0, count_w = 0;
@@ -90,13 +90,13 @@ class Winograd : public AlgorithmPlan {
 
     std::int64_t pitch() const;          // elements between positions of the transformed x
     std::int64_t product_stride() const; // elements between products
-    std::uint64_t bytes_of_residue() const { return layer_bytes_ + product_bytes_; }
+    std::uint64_t bytes_of_phase() const { return layer_bytes_ + product_bytes_; }
     std::uint64_t bytes_of_worker() const {
-        return transformed_bytes_ + static_cast<std::uint64_t>(residues_at_once_) * bytes_of_residue();
+        return transformed_bytes_ + static_cast<std::uint64_t>(phases_at_once_) * bytes_of_phase();
     }
     Status run_strip(const Strip &strip, const RunTensors &tensors, char *workspace) const;
-    Status run_residue(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &tensors,
-                       const char *transformed, char *workspace) const;
+    Status run_phase(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &tensors,
+                     const char *transformed, char *workspace) const;
     void transform_input(const Strip &strip, const RunTensors &tensors, char *transformed) const;
     void transform_output(const Strip &strip, const Layer &layer, std::size_t rh, std::size_t rw, const char *products,
                           const RunTensors &tensors) const;
@@ -108,9 +108,9 @@ class Winograd : public AlgorithmPlan {
     WinogradInputFunction input_ = nullptr;
     std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // tiles of h; strips of an image; images of a strip
     int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each strip
-    int residues_at_once_ = 1;  // residues of a shared strip that threads take whole; 1: they share each product
-    std::vector<Layer> layers_; // one for each residue of h and, innermost, of w
-    std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // the last two sizes are for a residue
+    int phases_at_once_ = 1;    // phases of a shared strip that threads take whole; 1: they share each product
+    std::vector<Layer> layers_; // one for each phase of h and, innermost, of w
+    std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // the last two sizes are for a phase
 };
 
 } // namespace convtranspose

@@ -42,20 +42,19 @@ Status Winograd::run(const RunTensors &t, char *workspace) const {
 }
 
 Status Winograd::run_strip(const Strip &strip, const RunTensors &t, char *workspace) const {
-    char *const transformed = workspace, *const of_residues = transformed + transformed_bytes_;
+    char *const transformed = workspace, *const of_phases = transformed + transformed_bytes_;
     transform_input(strip, t, transformed);
-    const Parallel parallel = residues_at_once_ > 1 ? parallel_ : Parallel();
-    const std::size_t residues_w = w_.residues.size();
-    return run_by(parallel, residues_at_once_, h_.residues.size() * residues_w,
-                  [&](std::size_t task, std::size_t worker) {
-                      return run_residue(strip, task / residues_w, task % residues_w, t, transformed,
-                                         of_residues + worker * bytes_of_residue());
-                  });
+    const Parallel parallel = phases_at_once_ > 1 ? parallel_ : Parallel();
+    const std::size_t phases_w = w_.phases.size();
+    return run_by(parallel, phases_at_once_, h_.phases.size() * phases_w, [&](std::size_t task, std::size_t worker) {
+        return run_phase(strip, task / phases_w, task % phases_w, t, transformed,
+                         of_phases + worker * bytes_of_phase());
+    });
 }
 
-Status Winograd::run_residue(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &t,
-                             const char *transformed, char *workspace) const {
-    const Residue &h = h_.residues[rh], &w = w_.residues[rw];
+Status Winograd::run_phase(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &t,
+                           const char *transformed, char *workspace) const {
+    const Phase &h = h_.phases[rh], &w = w_.phases[rw];
     if (h.positions <= 2 * strip.first_tile || w.positions <= 0) return Status();
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t positions_here = positions(strip.tiles), of_entry = positions_here * pitch() * size;
@@ -63,7 +62,7 @@ Status Winograd::run_residue(const Strip &strip, std::size_t rh, std::size_t rw,
     RunTensors own;
     own.x_strides = rows(positions_here, pitch());
     own.y_strides = rows(positions_here, geometry_.out_channels);
-    const Layer &layer = layers_[rh * w_.residues.size() + rw];
+    const Layer &layer = layers_[rh * w_.phases.size() + rw];
     const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
     const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
     for (std::size_t kh = 0; kh < h.entries.size(); kh++) {
@@ -124,18 +123,18 @@ void Winograd::transform_output(const Strip &strip, const Layer &layer, std::siz
                                 const char *products, const RunTensors &t) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t channels = geometry_.out_channels, of_row = w_.tiles * channels, of_image = strip.tiles * of_row;
-    const auto of_w = static_cast<std::int64_t>(w_.residues[rw].entries.size()),
-               of_h = static_cast<std::int64_t>(h_.residues[rh].entries.size());
+    const auto of_w = static_cast<std::int64_t>(w_.phases[rw].entries.size()),
+               of_h = static_cast<std::int64_t>(h_.phases[rh].entries.size());
     struct Part {
         std::int64_t tile, tiles, outputs;
     };
-    const auto parts = [](const Residue &r, std::int64_t first, std::int64_t tiles) {
+    const auto parts = [](const Phase &r, std::int64_t first, std::int64_t tiles) {
         const int outputs = r.count ? 2 : 1;
         const std::int64_t left = std::min(r.positions - outputs * first, outputs * tiles), whole = left / outputs;
         return std::array<Part, 2>{Part{0, whole, outputs}, Part{whole, left % outputs, 1}};
     };
-    const auto parts_h = parts(h_.residues[rh], strip.first_tile, strip.tiles),
-               parts_w = parts(w_.residues[rw], 0, w_.tiles);
+    const auto parts_h = parts(h_.phases[rh], strip.first_tile, strip.tiles),
+               parts_w = parts(w_.phases[rw], 0, w_.tiles);
     settings_.parallel.for_each(static_cast<std::size_t>(images_), [&](std::size_t image) {
         const auto index = static_cast<std::int64_t>(image);
         const Image y = image_of(t.y, t.y_strides, strip.first_image + index, size);
@@ -149,7 +148,7 @@ void Winograd::transform_output(const Strip &strip, const Layer &layer, std::siz
                 from.set(2, 0, h.tiles, of_row);
                 from.set(3, 0, of_w, product_stride());
                 from.set(4, 0, of_h, product_stride() * of_w);
-                const std::int64_t outputs_h = h_.residues[rh].count ? 2 : 1, outputs_w = w_.residues[rw].count ? 2 : 1;
+                const std::int64_t outputs_h = h_.phases[rh].count ? 2 : 1, outputs_w = w_.phases[rw].count ? 2 : 1;
                 const std::int64_t q_h = outputs_h * (strip.first_tile + h.tile), q_w = outputs_w * w.tile;
                 const std::int64_t at = (q_h * h_.stride + static_cast<std::int64_t>(rh)) * y.h +
                                         (q_w * w_.stride + static_cast<std::int64_t>(rw)) * y.w;

@@ -245,7 +245,7 @@ typedef struct convt_options {
     /** Nonzero: f16 layers may be summed in f16 if the CPU computes with it (ARM's FEAT_FP16). That is up to twice as fast, and
      * each term adds a rounding error of up to 2^-11 of the sum. Zero: sums of f16 are f32. */
     int sums_in_f16;
-    /** Nonzero: f32 and f64 layers of constant weights, whose residues have two or three taps, may be computed by Winograd's
+    /** Nonzero: f32 and f64 layers of constant weights, whose phases have two or three taps, may be computed by Winograd's
      * algorithm F(2, r) where that is estimated to be faster, by up to 1.6 times. The error of a sum is then bounded by the
      * largest |x| near it times the sum of its |w|, not by the sum of |x w|; it is about twice as large for random numbers.
      * Outputs that an infinity of x reaches may be NaN. Packed weights are up to 2.25 times as large. */

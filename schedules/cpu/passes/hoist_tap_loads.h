@@ -1,4 +1,4 @@
-// A lowering pass that looks up the taps of a residue once, and tests once which of them are inside of x.
+// A lowering pass that looks up the taps of a phase once, and tests once which of them are inside of x.
 #ifndef CONVTRANSPOSE_SCHEDULES_CPU_PASSES_HOIST_TAP_LOADS_H_
 #define CONVTRANSPOSE_SCHEDULES_CPU_PASSES_HOIST_TAP_LOADS_H_
 
@@ -12,7 +12,7 @@
 
 namespace convtranspose {
 
-// Loads of tap tables move to where the residue is known, outside of the loops over its positions: Halide leaves them at their
+// Loads of tap tables move to where the phase is known, outside of the loops over its positions: Halide leaves them at their
 // use, under conditions that LLVM moves no load out of, so that each tap begins with a chain of loads. A condition that is known
 // to hold, as it stands within the same one, is left out: for each of them LLVM's LoopUnswitch copies the loops around it.
 class HoistTapLoads : public Halide::Internal::IRMutator {

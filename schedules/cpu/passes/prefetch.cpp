@@ -235,7 +235,7 @@ Stmt Prefetch::reduction(const For *op) {
     return any;
 }
 
-// True if the loops around have read nothing of w for the same positions but what is at an address: those over residues and tiles
+// True if the loops around have read nothing of w for the same positions but what is at an address: those over phases and tiles
 // of output channels are at their first step.
 Expr Prefetch::is_first_pass(const Expr &w_at) const {
     Expr first = const_true();

@@ -34,7 +34,7 @@ PrefetchNextWeights::PrefetchNextWeights(const Expr &at, const std::vector<const
         passes_ *= of_positions->extent;
         first_of_passes_ = of_positions;
     }
-    Expr carry = const_true(), tiles = 1; // the latter of the same output channels: residues
+    Expr carry = const_true(), tiles = 1; // the latter of the same output channels: phases
     for (; loop > 1 && has_own(loop - 1); loop--) {
         const For *const of_tiles = loops[loop - 1];
         const Expr i = variable(of_tiles), end = of_tiles->min + of_tiles->extent;

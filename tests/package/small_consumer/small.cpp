@@ -35,7 +35,7 @@ int main(int, char **argv) {
     expect(y.front() == 8 && y.back() == 8, "f32 is wrong", std::to_string(y.front()));
     if (status) {
         expect(plan.isa() == isa, "another ISA", plan.isa());
-        expect(plan.variant().rfind("channels_f32_", 0) == 0, "another kernel", plan.variant());
+        expect(plan.variant().rfind("oc_vectorized_f32_", 0) == 0, "another kernel", plan.variant());
     }
     expect(convt_isa_count() == 1, "ISAs", std::to_string(convt_isa_count()));
 

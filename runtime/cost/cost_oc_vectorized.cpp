@@ -16,11 +16,12 @@ namespace {
 constexpr double kFarWeights = 2 << 20, kLargeX = 256 << 10;
 
 // Returns how many positions a tile whose row begins at `first` skips because they lie outside x, summed over the taps of w and
-// the residues. Only kernels for x86 skip any. None count for tiles of few positions, which wait for their weights anyway, and
+// the phases. Only kernels for x86 skip any. None count for tiles of few positions, which wait for their weights anyway, and
 // for channels first, which gains less.
 double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
     constexpr int kFelt = 4; // positions
-    if (!is_x86(v.isa) || v.store != Store::kChannels || block_of(v) > 1 || v.tile_q < kFelt || unrolls_taps(v))
+    if (!is_x86(v.isa) || v.output_order != OutputOrder::kChannels || block_of(v) > 1 || v.tile_q < kFelt ||
+        unrolls_taps(v))
         return 0;
     const std::int64_t most = most_left_out(v.tile_q);
     // Returns how many of the taps t = from .. n - 1 have a distance a + t * step of at least `least`.
@@ -28,7 +29,7 @@ double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
         return std::max<std::int64_t>(n - std::max(from, ceil_div(least - a, w.step)), 0);
     };
     double positions = 0;
-    w.for_each_with_taps([&](const ResidueRun &, std::int64_t, const std::int32_t *row) {
+    w.for_each_with_taps([&](const PhaseRun &, std::int64_t, const std::int32_t *row) {
         const std::int64_t begin = first + row[kTapOffset], n = row[kTapCount], end = begin + v.tile_q - w.geometry.in;
         const std::int64_t before = n - at_least(begin, 0, n, 0); // taps that read before x
         for (std::int64_t least = 1; least <= most; least++) {
@@ -39,9 +40,9 @@ double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
     return positions;
 }
 
-class CostOfChannels {
+class CostOfOcVectorized {
   public:
-    explicit CostOfChannels(const CostTerms &terms);
+    explicit CostOfOcVectorized(const CostTerms &terms);
 
     double operator()(const Variant *narrower) const;
 
@@ -64,14 +65,13 @@ class CostOfChannels {
     bool waits_for_y_;
 };
 
-CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v), m_(cost_profile()) {
+CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(terms.v), m_(cost_profile()) {
     const auto vector_bytes = static_cast<int>(t_.lanes * t_.size);
     vectors_ = v_.tile_oc / t_.lanes;
     tiles_of_channels_ = parts_of(t_.p.oc(), v_.tile_oc);
-    // The panel holds the weights of all residues that are computed together; a panel larger than the second-level cache comes
+    // The panel holds the weights of all phases that are computed together; a panel larger than the second-level cache comes
     // from further away.
-    panel_ =
-        t_.ic * t_.taps / t_.residues * (v_.stride_w ? static_cast<double>(t_.w.residues) : 1) * v_.tile_oc * t_.size;
+    panel_ = t_.ic * t_.taps / t_.phases * (v_.stride_w ? static_cast<double>(t_.w.phases) : 1) * v_.tile_oc * t_.size;
     w_bytes_ = t_.groups * t_.ic * t_.taps * static_cast<double>(t_.p.oc()) * t_.size;
     x_bytes_ =
         static_cast<double>(volume(t_.g.x_shape)) / t_.images * static_cast<double>(convt_dtype_size(t_.g.dtype));
@@ -85,17 +85,17 @@ CostOfChannels::CostOfChannels(const CostTerms &terms) : t_(terms), v_(terms.v),
     const bool stores_far = t_.y_bytes >= 2 * t_.images * m_.second_level_cache,
                fetches_stored = t_.w.max_count * t_.h.max_count * t_.d.max_count == 1 &&
                                 t_.ic >= least_steps_fetching_y(vector_bytes);
-    waits_for_y_ = t_.is_of_channels && stores_far && !fetches_stored && t_.ic * t_.taps >= 64 * t_.residues;
+    waits_for_y_ = t_.is_of_channels && stores_far && !fetches_stored && t_.ic * t_.taps >= 64 * t_.phases;
 }
 
-double CostOfChannels::late(const Variant &tile) const {
+double CostOfOcVectorized::late(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     // Tiles of few positions need their weights, vectors of a cache line, sooner than they arrive.
     double late = t_.lanes * t_.size == 64 && positions < m_.narrow_positions ? m_.narrow_tiles : 1;
     if (vectors_ == 3) late *= m_.three_vectors;
     // Weights also arrive late if y and all weights together fill the second-level cache; if y alone does, a large panel is evicted
     // between two tiles.
-    if (v_.store == Store::kChannels) {
+    if (v_.output_order == OutputOrder::kChannels) {
         if (w_bytes_ >= 2 * m_.second_level_cache && !fetches_next_) late *= m_.late_weights;
     } else {
         if (t_.y_bytes + w_bytes_ >= m_.second_level_cache) late = m_.late_weights;
@@ -111,7 +111,7 @@ double CostOfChannels::late(const Variant &tile) const {
     return late;
 }
 
-double CostOfChannels::k_step(const Variant &tile) const {
+double CostOfOcVectorized::k_step(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     const double near_weights = is_of_lines_ ? m_.near_weights : 1,
                  per_row_of_x = is_of_lines_ ? m_.per_row_of_x : kPerRowOfX;
@@ -122,7 +122,7 @@ double CostOfChannels::k_step(const Variant &tile) const {
                      panel_ >= 0.9 * m_.second_level_cache ? vectors_ * t_.lanes * t_.size / m_.far_weights : 0});
 }
 
-double CostOfChannels::store(const Variant &tile) const {
+double CostOfOcVectorized::store(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     double store = positions * vectors_ * 4;
     if (!is_float(v_.arithmetic)) {
@@ -133,12 +133,12 @@ double CostOfChannels::store(const Variant &tile) const {
     if (is_of_short_vectors_ && t_.p.oc() % v_.lanes != 0) {
         store += positions * m_.per_masked_store / tiles_of_channels_;
     }
-    if (v_.store == Store::kPlanar) {
+    if (v_.output_order == OutputOrder::kPlanar) {
         const double used = static_cast<double>(std::min<std::int64_t>(t_.p.oc(), v_.tile_oc));
         store = positions * used * (v_.stride_w ? 0.7 : 2.5);
     }
     // Groups that share cache lines of y store to each line one after the other.
-    if (v_.store == Store::kChannels && shares_cache_lines(t_.g)) {
+    if (v_.output_order == OutputOrder::kChannels && shares_cache_lines(t_.g)) {
         if (y_position_bytes(t_.g) >= kFarPositions) {
             store += positions * cycles_to_scatter(t_.g);
         } else if (t_.y_bytes >= m_.second_level_cache) {
@@ -151,18 +151,18 @@ double CostOfChannels::store(const Variant &tile) const {
     return store;
 }
 
-double CostOfChannels::tile(const Variant &tile) const {
-    const double once = v_.store == Store::kChannels ? 10 : 30;
-    return t_.ic * t_.taps * k_step(tile) + t_.residues * (once + store(tile)) + (unrolls_taps(v_) ? 0 : t_.taps * 6);
+double CostOfOcVectorized::tile(const Variant &tile) const {
+    const double once = v_.output_order == OutputOrder::kChannels ? 10 : 30;
+    return t_.ic * t_.taps * k_step(tile) + t_.phases * (once + store(tile)) + (unrolls_taps(v_) ? 0 : t_.taps * 6);
 }
 
 // A tile at index `first` of its row saves less than the skipped positions' share of its steps, hence a factor below 1.
-double CostOfChannels::saved(const Variant &tile, double first) const {
+double CostOfOcVectorized::saved(const Variant &tile, double first) const {
     const double positions = left_out(tile, t_.w, static_cast<std::int64_t>(first) * v_.tile_q);
     return positions > 0 ? 0.65 * t_.ic * t_.taps / t_.w.taps * positions * k_step(tile) / tile.tile_q : 0;
 }
 
-double CostOfChannels::operator()(const Variant *narrower) const {
+double CostOfOcVectorized::operator()(const Variant *narrower) const {
     RowOfTiles row = row_of_tiles(v_, narrower, t_.w.q_extent(), m_.channels_row_end,
                                   [&](const Variant &variant) { return tile(variant); });
     if (row.count > 0) row.tiles -= saved(v_, 0);
@@ -186,6 +186,8 @@ double CostOfChannels::operator()(const Variant *narrower) const {
 
 } // namespace
 
-double cost_of_channels(const CostTerms &terms, const Variant *narrower) { return CostOfChannels(terms)(narrower); }
+double cost_of_oc_vectorized(const CostTerms &terms, const Variant *narrower) {
+    return CostOfOcVectorized(terms)(narrower);
+}
 
 } // namespace convtranspose

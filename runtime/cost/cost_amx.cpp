@@ -5,7 +5,7 @@
 
 namespace convtranspose {
 
-double cost_of_matrix(const CostTerms &t) {
+double cost_of_amx(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;
     // Tile registers have up to 16 rows and columns. A multiplication takes as many cycles as its first operand has rows, and one
@@ -22,7 +22,7 @@ double cost_of_matrix(const CostTerms &t) {
     const double k_step = std::max({columns * row_tiles * rows_of, 8 * (columns + row_tiles), 52.0,
                                     (16 * columns + rows_of * row_tiles) * 64 / 40});
     return tiles * (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +
-                    t.residues * (100 + columns * v.tile_q * v.tile_qh * store) + t.taps * 15);
+                    t.phases * (100 + columns * v.tile_q * v.tile_qh * store) + t.taps * 15);
 }
 
 } // namespace convtranspose

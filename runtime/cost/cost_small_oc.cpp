@@ -1,4 +1,4 @@
-// Estimates of kernels for few output channels, and of those that walk the offsets of x once for all residues (TapOrder::kByOffset).
+// Estimates of kernels for few output channels, and of those that walk the offsets of x once for all phases (TapOrder::kTapOffset).
 // The figures behind them: docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
@@ -27,29 +27,29 @@ double cycles_from_far(const SpatialProblem &p) {
 
 } // namespace
 
-double cost_by_offset(const CostTerms &t) {
+double cost_of_tap_offset_order(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;
     const AxisPlan &w = t.w, &h = t.h, &d = t.d;
     const double vectors = static_cast<double>(v.tile_q) / v.lanes;
-    const double residues_w = static_cast<double>(w.residues), residues_h = static_cast<double>(h.residues);
+    const double phases_w = static_cast<double>(w.phases), phases_h = static_cast<double>(h.phases);
     const double taps = static_cast<double>(w.elements.size() * h.elements.size());
-    const double rows = v.stride_h ? 1 : residues_h; // residues of h that are computed one after the other
+    const double rows = v.stride_h ? 1 : phases_h; // phases of h that are computed one after the other
     const double loads = vectors * static_cast<double>(w.high - w.low) *
                          (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
-    const double accumulators = vectors * v.tile_oc * residues_w * (v.stride_h ? residues_h : 1);
+    const double accumulators = vectors * v.tile_oc * phases_w * (v.stride_h ? phases_h : 1);
     const double registers = vector_registers(v.isa) - 3;
     const double latency =
         4 * static_cast<double>(w.max_count) * (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
     const double rows_of_x = static_cast<double>(h.high - h.low);
     // Loads wait only if the rows of x take more than half of the first-level cache.
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
-    const bool waits = v.family == Family::kFew && x_bytes >= 24 << 10;
+    const bool waits = v.family == Family::kSmallOc && x_bytes >= 24 << 10;
     // Most such loads hide among the multiply-adds of many taps.
     const double exposed = taps < 25 ? 1 : 0.35;
     const double crossing =
         waits ? exposed * loads * cycles_to_cross_lines(w) + rows_of_x * vectors * cost_profile().per_far_load : 0;
-    const double far = v.family == Family::kFew ? rows_of_x * vectors * cycles_from_far(p) : 0;
+    const double far = v.family == Family::kSmallOc ? rows_of_x * vectors * cycles_from_far(p) : 0;
     // A step loads x and broadcasts weights; sums that do not fit into registers are loaded and stored for each input channel. If
     // taps share loads of x, several tiles of output channels take a little longer than the steps add up to.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
@@ -60,7 +60,7 @@ double cost_by_offset(const CostTerms &t) {
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
     // Without masked stores, the end of a row that does not fill a tile is stored element by element, and each element is put
-    // together from all residues.
+    // together from all phases.
     const std::int64_t run = std::int64_t{v.tile_q} * v.stride_w;
     const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
     const bool depthwise = v.family == Family::kDepthwise;
@@ -69,21 +69,21 @@ double cost_by_offset(const CostTerms &t) {
     return (depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
                (static_cast<double>(d.elements.size()) * (t.ic * step + (depthwise ? 0 : 10 * rows)) +
-                static_cast<double>(d.residues) * residues_w * residues_h * vectors * v.tile_oc * t.interleave);
+                static_cast<double>(d.phases) * phases_w * phases_h * vectors * v.tile_oc * t.interleave);
 }
 
-double cost_of_few(const CostTerms &t) {
+double cost_of_small_oc(const CostTerms &t) {
     const Variant &v = t.v;
     const AxisPlan &w = t.w, &h = t.h, &d = t.d;
-    if (goes_by_offset(v)) return cost_by_offset(t);
-    // The taps of an axis are those at offsets that all its residues share, and the rest. One load of x feeds all that is shared.
+    if (has_tap_offset_order(v)) return cost_of_tap_offset_order(t);
+    // The taps of an axis are those at offsets that all its phases share, and the rest. One load of x feeds all that is shared.
     const double vectors = v.tile_q / t.lanes;
     const double all_w = static_cast<double>(w.elements.size()), all_h = static_cast<double>(h.elements.size());
     const double shared_w = w.shared_count, shared_h = h.shared_count, stride_w = v.stride_w, stride_h = v.stride_h;
-    // The rest is not negative, though in a y shorter than the kernel's stride not all residues have taps.
+    // The rest is not negative, though in a y shorter than the kernel's stride not all phases have taps.
     const double rest_w = std::max(all_w - shared_w * stride_w, 0.0),
                  rest_h = std::max(all_h - shared_h * stride_h, 0.0);
-    // With residues of two axes, the factor at the end of this function covers loads that cross cache lines.
+    // With phases of two axes, the factor at the end of this function covers loads that cross cache lines.
     const double crossing = v.stride_h > 1 ? 0 : vectors * cycles_to_cross_lines(w);
     const auto load_step = [&](double broadcasts) { // step() includes the latency of few accumulators
         return std::max(t.step(vectors, broadcasts), vectors * t.load) + crossing;
@@ -94,12 +94,12 @@ double cost_of_few(const CostTerms &t) {
                          static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t.p);
     const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
-    // Kernels for residues of two axes take longer than their steps add up to.
+    // Kernels for phases of two axes take longer than their steps add up to.
     const double far_rows =
         v.stride_h > 2 && t.y_bytes >= cost_profile().second_level_cache ? cost_profile().far_rows : 1;
     return (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
            (static_cast<double>(d.elements.size()) * (t.ic * steps + loops) +
-            t.residues * (10 + vectors * v.tile_oc * t.interleave));
+            t.phases * (10 + vectors * v.tile_oc * t.interleave));
 }
 
 } // namespace convtranspose
