@@ -48,6 +48,49 @@ TEST(FarTaps, TheMiddleOneAlone) {
     }
 }
 
+// Strides of which one position is in y: products of them with channels and strides of y do not fit in 64 bits.
+TEST(FarStrides, AreTakenOrRefusedByEachAlgorithm) {
+    std::size_t computed = 0;
+    for (const std::int64_t stride : {std::int64_t{1} << 31, (std::int64_t{1} << 32) + 1, std::int64_t{1} << 58,
+                                      (std::int64_t{1} << 60) - 1, (std::int64_t{1} << 61) - 1}) {
+        for (const char *const line :
+             {"f32 nhwc n1 ic5 oc8 i1x3 k2x3", "f32 nchw n1 ic5 oc8 i1x3 k2x3", "f32 nhwc n2 ic16 oc3 i3x1 k2x3",
+              "f32 nchw n2 ic16 oc1 i1 k3", "f64 nhwc n1 ic20 oc17 i1x1 k3x3", "u8 nhwc n1 ic5 oc9 i1x1 k2x3 bias"}) {
+            Problem problem = parse_problem(line);
+            problem.attributes.strides = Shape(problem.x_shape.size() - 2, stride);
+            for (std::size_t a = 0; a < problem.attributes.strides->size(); ++a) {
+                const std::size_t axis = a + (problem.layout == CONVT_CHANNELS_LAST ? 1 : 2);
+                if (problem.x_shape[axis] > 1) (*problem.attributes.strides)[a] = 2;
+            }
+            const Inputs inputs = draw(problem, 1, Values::integers);
+            for (const char *const name : {"phases_as_channels", "depth_to_space", "col2im", "output_parts",
+                                           "layout_transpose", "batch_as_width", "winograd", ""}) {
+                Options options{};
+                options.winograd = 1;
+                options.variant = *name ? name : nullptr;
+                SCOPED_TRACE(describe(problem, 1, options));
+                Tensor y;
+                const Status status = run(problem, inputs, options, &y);
+                if (status.code() == CONVT_UNSUPPORTED && *name) continue;
+                ASSERT_TRUE(status) << status.message();
+                EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+                ++computed;
+            }
+        }
+    }
+    EXPECT_GE(computed, 40u);
+}
+
+// Long rows of x of which y needs none, as it lies between the two places of each kernel element.
+TEST(FarTaps, RowsOfXThatMeetNoOutput) {
+    for (const char *const line : {"f32 nchw n1 g1 ic1 oc4 i2x3000 k2x30 s1x1 d1000x1 p500x0_501x0 bias",
+                                   "f32 nhwc n1 g1 ic1 oc4 i2x3000 k2x30 s1x1 d1000x1 p500x0_501x0 bias",
+                                   "f64 nchw n2 g1 ic1 oc2 i2x3000 k2x30 s1000x1 d1x1 p500x0_501x0",
+                                   "f32 nhwc n1 g1 ic2 oc9 i2x1500 k1x30 s1000x1 d1x1 p500x0_500x0"}) {
+        expect_agreement(parse_problem(line), 3);
+    }
+}
+
 // One axis of any attributes, with a y of at most 12 that one tap meets at least.
 void draw_axis(Random *random, std::int64_t *in, std::int64_t *kernel, Attributes *a) {
     const auto any = [&] {

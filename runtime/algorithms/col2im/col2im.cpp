@@ -74,12 +74,13 @@ void Col2im::plan_strips() {
     parts_.clear();
     parts_.push_back(part_of(0, axis.q_extent()));
     const std::int64_t rows = parts_[0].rows_end - parts_[0].rows_begin;
-    const std::int64_t row_bytes = row_ * elements() * static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t row_bytes = capped_product({row_, elements(), size});
     const std::int64_t strip_bytes = output_order_ == OutputOrder::kPlanar ? kStripBytes : kStripBytesInOrder;
     images_ = 1;
     kept_rows_ = 0;
     strip_rows_ = std::max<std::int64_t>(rows, 1);
-    if (strip_rows_ * row_bytes <= strip_bytes) {
+    if (capped_product({strip_rows_, row_bytes}) <= strip_bytes) {
         // As many images are computed at a time as fit, a divisor of the batch; 1 if the batch is empty.
         images_ = std::clamp<std::int64_t>(strip_bytes / std::max<std::int64_t>(strip_rows_ * row_bytes, 1), 1,
                                            std::max<std::int64_t>(geometry_.batch, 1));
@@ -90,7 +91,7 @@ void Col2im::plan_strips() {
     // The rows that are kept are moved, so at least as many rows are new.
     strip_rows_ = std::max({strip_bytes / row_bytes - kept_rows_, kept_rows_, std::int64_t{1}});
     if (strip_axis_ == 0 && strip_rows_ > kCacheLine) strip_rows_ -= strip_rows_ % kCacheLine;
-    strip_rows_ = std::min(strip_rows_, rows);
+    strip_rows_ = std::clamp<std::int64_t>(rows, 1, strip_rows_); // no rows: no output meets x
 }
 
 Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
@@ -225,9 +226,8 @@ Status Col2im::build(const LayerWeights &weights, const Planner &planner) {
 
 bool Col2im::may_hold(bool weights_at_run_time) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
-    const std::int64_t strip_elements = (strip_rows_ + kept_rows_) * row_ * elements() * images_;
-    return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions &&
-           strip_elements * size <= kMostBytes &&
+    const std::int64_t strip_bytes = capped_product({strip_rows_ + kept_rows_, row_, elements(), images_, size});
+    return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions && strip_bytes <= kMostBytes &&
            (output_order_ == OutputOrder::kPlanar || run() * size <= kMostRunBytes) &&
            // Weights of a run are packed once, for a single strip.
            (!weights_at_run_time || strips() == 1);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "algorithms/algorithm.h"
+#include "base/division.h"
 
 namespace convtranspose {
 
@@ -56,7 +57,7 @@ class Col2im : public AlgorithmPlan {
     std::int64_t elements() const { return geometry_.out_channels * geometry_.kernel_volume(); }
     // These are for columns in the order of y. run() returns the elements of y between two positions, and read_past() those
     // that vectors read past the columns of a position.
-    std::int64_t run() const { return axes_[0].geometry.stride * geometry_.out_channels; }
+    std::int64_t run() const { return capped_product({axes_[0].geometry.stride, geometry_.out_channels}); }
     std::int64_t read_past() const;
     std::int64_t position_stride() const {
         return output_order_ == OutputOrder::kPlanar ? 1 : elements();

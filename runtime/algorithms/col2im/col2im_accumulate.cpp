@@ -140,13 +140,14 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
     const std::int64_t y_offset = columns.first_image * t.y_strides[0] + oc_begin * t.y_strides[c_at] +
                                   h.begin * y_stride(1) + d.begin * y_stride(2);
     const AxisGeometry &w = axes_[0].geometry;
+    const std::int64_t between_positions = capped_product({w.stride, y_stride(0)}); // of no meaning where one is in y
     const auto call = [&](Buffer<2> taps_w, const std::array<std::int64_t, 2> &extents, std::int64_t o) {
         Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype));
         int dim = 0;
         if (kernel_->stride_w) {
             out.set(dim++, 0, extents[0], y_stride(0));
         } else {
-            out.set(dim++, 0, extents[0], w.stride * y_stride(0));
+            out.set(dim++, 0, extents[0], between_positions);
             out.set(dim++, 0, extents[1], y_stride(0));
         }
         out.set(dim++, 0, h.extent, y_stride(1));
