@@ -4,12 +4,11 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
 #include "base/once.h"
-#include "base/threads.h"
 
 namespace convtranspose {
 
@@ -21,23 +20,26 @@ struct Entry {
     std::string why;
 };
 
-// Entries below `count` never change, so they are read without a lock.
+// Places are taken in order and never change afterwards. There is no lock, because a process that forks while another thread
+// holds one has a child in which nobody ever lets go of it.
 struct Tables {
-    std::array<Entry, 32> entries;
-    std::atomic<std::size_t> count{0};
-    Mutex mutex; // held while a table is added
+    std::array<Entry, 2> linked;
+    std::array<std::atomic<const Entry *>, 32> entries{};
 
     Tables() {
-        for (const KernelTable *const table : {&convt_float_kernels, &convt_quantized_kernels}) {
-            Entry &entry = entries[count];
-            entry.table = table;
-            if (table->records) {
-                const Status status = Tuning::read(table->records, &entry.tuning);
+        const KernelTable *const kernels[] = {&convt_float_kernels, &convt_quantized_kernels};
+        for (std::size_t i = 0; i < linked.size(); i++) {
+            Entry &entry = linked[i];
+            entry.table = kernels[i];
+            if (entry.table->records) {
+                const Status status = Tuning::read(entry.table->records, &entry.tuning);
                 if (!status) entry.why = status.message();
             }
-            count.store(count + 1);
+            entries[i].store(&entry);
         }
     }
+    Tables(const Tables &) = delete;
+    Tables &operator=(const Tables &) = delete;
 };
 
 Tables &tables() {
@@ -54,32 +56,32 @@ Status add_kernels(const KernelTable *table) {
                       concat("kernels made from sources of version ", table->version ? table->version : "(none)",
                              " do not fit this library, which has version ", kernels_version(), ": build them again"));
     }
-    Tuning tuning;
+    auto added = std::make_unique<Entry>();
+    added->table = table;
     if (table->records) {
-        if (Status status = Tuning::read(table->records, &tuning); !status) return status;
+        if (Status status = Tuning::read(table->records, &added->tuning); !status) return status;
     }
     Tables &all = tables();
-    const std::lock_guard<Mutex> lock(all.mutex);
-    const std::size_t count = all.count.load();
-    for (std::size_t i = 0; i < count; i++) {
-        if (all.entries[i].table == table) return Status();
+    for (std::atomic<const Entry *> &place : all.entries) {
+        const Entry *there = place.load(std::memory_order_acquire);
+        if (!there && place.compare_exchange_strong(there, added.get(), std::memory_order_acq_rel)) {
+            added.release();
+            return Status();
+        }
+        if (there->table == table) return Status();
     }
-    if (count == all.entries.size()) {
-        return Status(CONVT_UNSUPPORTED, concat("kernels can be added ", all.entries.size() - 2, " times at most"));
-    }
-    all.entries[count].table = table;
-    all.entries[count].tuning = std::move(tuning);
-    all.count.store(count + 1);
-    return Status();
+    return Status(CONVT_UNSUPPORTED,
+                  concat("kernels can be added ", all.entries.size() - all.linked.size(), " times at most"));
 }
 
 const KernelTable *kernel_table(std::size_t i) {
     const Tables &all = tables();
-    return i < all.count.load() ? all.entries[i].table : nullptr;
+    const Entry *const entry = i < all.entries.size() ? all.entries[i].load(std::memory_order_acquire) : nullptr;
+    return entry ? entry->table : nullptr;
 }
 
 const Tuning &tuning_of_table(std::size_t i, std::string *why) {
-    const Entry &entry = tables().entries[i];
+    const Entry &entry = *tables().entries[i].load(std::memory_order_acquire);
     if (!entry.why.empty()) *why = entry.why;
     return entry.tuning;
 }

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +25,7 @@
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 #include "runtime/base/pool.h"
+#include "runtime/kernels/kernel_tables.h"
 
 namespace convtranspose::test {
 namespace {
@@ -81,6 +83,73 @@ std::size_t threads_of_process() {
     return count;
 }
 #endif
+
+// The first of all tests, as what the library makes once is to be made while the process forks.
+TEST(Fork, MayComeWhileAnotherThreadMakesTheFirstPlan) {
+    for (int i = 0; i < 40; ++i) {
+        const std::string end = in_child([&] {
+            const auto plans_and_runs = [] {
+                const Layer layer;
+                const Plan plan = layer.plan(4);
+                return layer.runs_well(plan);
+            };
+            std::atomic<bool> begins{false}, well{false};
+            std::thread other([&] {
+                begins = true;
+                well = plans_and_runs();
+            });
+            while (!begins) {
+            }
+            usleep(static_cast<useconds_t>(25 * i));
+            const std::string end_of_child = in_child([&] {
+                // No exit: what the other thread held is lost here, and would be taken for leaks.
+                std::_Exit(plans_and_runs() ? EXIT_SUCCESS : kFailed);
+                return false;
+            });
+            other.join();
+            return well && end_of_child == "well";
+        });
+        EXPECT_EQ(end, "well");
+        if (end != "well") break;
+    }
+}
+
+TEST(Fork, MayComeWhileAnotherThreadAddsKernels) {
+    static KernelTable table, another;
+    table.version = another.version = kernels_version();
+    EXPECT_EQ(in_child([] {
+                  std::atomic<bool> stop{false}, well{true};
+                  std::thread other([&] {
+                      while (!stop) well = static_cast<bool>(add_kernels(&table)) && well; // it is there already
+                  });
+                  bool all_well = true;
+                  for (int i = 0; i < 100 && all_well; ++i) {
+                      all_well = in_child([] {
+                                     std::_Exit(add_kernels(&another) && add_kernels(&table) ? EXIT_SUCCESS : kFailed);
+                                     return false;
+                                 }) == "well";
+                  }
+                  stop = true;
+                  other.join();
+                  return all_well && well;
+              }),
+              "well");
+}
+
+TEST(AddedKernels, AreTakenUpToTheLastPlace) {
+    EXPECT_EQ(in_child([] {
+                  static std::array<KernelTable, 31> tables;
+                  for (KernelTable &table : tables) table.version = kernels_version();
+                  for (std::size_t i = 0; i < 30; ++i) {
+                      if (!add_kernels(&tables[i])) return false;
+                  }
+                  const Status status = add_kernels(&tables[30]);
+                  return status.code() == CONVT_UNSUPPORTED &&
+                         status.message() == "kernels can be added 30 times at most" && add_kernels(&tables[29]) &&
+                         kernel_table(31) == &tables[29] && !kernel_table(32);
+              }),
+              "well");
+}
 
 TEST(Fork, LeavesAChildThatCanExit) {
     const Layer layer;
