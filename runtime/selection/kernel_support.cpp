@@ -97,6 +97,12 @@ UnsupportedReason unsupported_sizes(const Variant &v, const SpatialProblem &p) {
     return {};
 }
 
+// Returns how far the two taps of a pair may be apart. The first may be one that no position meets inside x, so the copy of x
+// reaches so far before what the others read, and must stay in proportion to x and y. Kernels take twice the distance in 32 bits.
+std::int64_t farthest_pair(const AxisPlan &axis) {
+    return std::min(axis.geometry.in + axis.q_extent(), kMostElements / 2);
+}
+
 // Checks what the families but the reference need of the layer.
 UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
@@ -135,6 +141,9 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
         if (v.stride_h != 0 && h.geometry.stride != v.stride_h) return {"stride of h is #", h.geometry.stride};
         if (pairs_taps(v) && w.geometry.stride != p.weight_stride[0])
             return {"x has one column, so each tap is a phase of its own"};
+        if (pairs_taps(v) && w.geometry.offset_step > farthest_pair(w))
+            return {"taps in pairs would be # columns apart, more than the # that may be copied for them",
+                    w.geometry.offset_step, farthest_pair(w)};
         if (v.output_order == OutputOrder::kChannels) {
             if (p.geometry.layout != CONVT_CHANNELS_LAST || dense != OutputOrder::kChannels)
                 return {"x or y is channels first"};
