@@ -194,7 +194,7 @@ std::string explain(const LayerPlan &plan) {
     if (!g.given_x_shape.empty())
         out << "given as x " << to_string(g.given_x_shape)
             << (volume(g.w_shape) ? ": axes of one position are left out\n"
-                                  : ": without weights, its extents do not matter\n");
+                                  : ": without weights, its extents and groups do not matter\n");
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
     if (g.quantized()) explain_quantization(plan, &out);
     explain_post_ops(g.post_ops, &out);

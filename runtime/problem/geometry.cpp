@@ -428,8 +428,10 @@ Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t
         g.w_shape.push_back(geometry.w_shape[2 + i - first]);
     }
     if (volume(g.w_shape) > 0) return g;
-    // Without weights, y is the bias or has no elements. Extents that bound no tensor's size are dropped.
+    // Without weights, y is the bias or has no elements. Groups and extents that bound no tensor's size are dropped.
     g.given_x_shape = geometry.x_shape;
+    g.group = 1;
+    g.w_shape[1] = g.out_channels;
     const bool has_outputs = volume(g.y_shape) > 0;
     for (std::size_t a = 0; a < g.axes.size(); a++) {
         const std::int64_t out = has_outputs ? g.axes[a].out : 1;

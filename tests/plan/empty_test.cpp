@@ -109,6 +109,24 @@ TEST(EmptyTensors, OtherExtentsMayBeHuge) {
     }
 }
 
+// Groups without weights may be as many as an attribute can say: planning takes no time for each.
+TEST(EmptyTensors, GroupsMayBeMany) {
+    for (const char *const line :
+         {"bf16 nchw n1 g8589934590 ic0 oc0 i306 k4 s2 auto_SAME_LOWER bias",
+          "f32 nhwc n1 g2305843009213693951 ic0 oc0 i9x3 k4x2", "f32 nchw n0 g2147483647 ic2147483647 oc0 i9 k4 bias",
+          "f32 nhwc n0 g2147483647 ic2147483647 oc0 i9 k4", "f64 nchw n2 g5000 ic0 oc5000 i3 k4 bias",
+          "u8 nhwc n1 g8589934590 ic0 oc0 i9 k4 bias", "s8 nchw n1 g5000 ic0 oc5000 i3 k4 s2 bias"}) {
+        const Problem problem = parse_problem(line);
+        SCOPED_TRACE(line);
+        expect_agreement(problem, 3);
+        Plan plan;
+        Status status = Plan::create(problem, Options{}, nullptr, nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_LE(plan.workspace_bytes(), std::size_t{1} << 20);
+        EXPECT_NE(plan.explain(), "");
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Plan, Empty, testing::ValuesIn(kCases),
                          [](const testing::TestParamInfo<Case> &c) { return std::string(c.param.name); });
 
