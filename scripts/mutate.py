@@ -6,11 +6,12 @@
     scripts/mutate.py --list --count 200                           what would be tried
 
 Each mistake is built and given to the tests of each label in turn, until one fails. Mistakes that do not compile are left out,
-and those that change no program that is built (names in messages, estimates that lead to the same choice) are for a person
-to judge. Run by hand: a mistake takes about a minute.
+and so are those that the compiler makes the same code of. Those that survive are for a person to judge. Run by hand: a mistake
+takes about a minute.
 
-The scratch copy (build/mutants, or --scratch) is made of the files that git tracks and of a whole build of them, which takes as
-long as any first build; later runs use it again.
+The scratch copy (build/mutants, or --scratch) is made of the files that git tracks and of build/, which must be finished
+(scripts/build.sh); later runs use it again. Its commands see it in this repository's place, by a mount namespace of Linux, so
+that what was built here fits there, and little is built anew.
 """
 import argparse
 import collections
@@ -27,13 +28,14 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # By folder: the labels that see its mistakes, the quick ones first.
 LABELS = {
-    "runtime": ["geometry", "conformance", "random", "post_ops", "plan", "nonfinite", "variants"],
+    "runtime": ["geometry", "conformance", "random", "post_ops", "plan", "nonfinite", "process", "variants"],
     "tools": ["cli", "tune"],
     "generators": ["algorithm", "kernels"],
 }
-BUILD_TIMEOUT, TEST_TIMEOUT = 1800, 900  # seconds
+BUILD_TIMEOUT, TEST_TIMEOUT = 3600, 1800  # seconds
 
 NAME = r"[A-Za-z_][\w.]*(?:->\w+|\(\)|\[\w+\])*"
+CALL = r"(?<=\w\()(?<!min\()(?<!max\()(?<!swap\()"  # of what gives something else for swapped arguments
 # kind: (what is replaced, by what)
 PATTERNS = [
     ("comparison", r"(?<=[\w)\]]) <= (?=[\w(])", " < "),
@@ -51,15 +53,15 @@ PATTERNS = [
     ("bound", r" \+ 1\b(?!\.)", ""),
     ("bound", r" - 1\b(?!\.)", ""),
     ("index", r"\[0\]", "[1]"),
-    ("index", r"\[([a-z_]\w*)\]", r"[\1 ? \1 - 1 : 0]"),
+    ("index", r"(?<!\[)\[(?!this\b)([a-z_]\w*)\](?!\])", r"[\1 ? \1 - 1 : 0]"),
     ("index", r"\.front\(\)", ".back()"),
     ("index", r"\.back\(\)", ".front()"),
     ("term", rf" \+ {NAME}(?=[;,)])", ""),
     ("term", rf" - {NAME}(?=[;,)])", ""),
     ("term", rf" \* {NAME}(?=[;,)])", ""),
     ("term", r" \+= ", " = "),
-    ("arguments", rf"(?<=\w\()({NAME}), ({NAME})(?=\))", r"\2, \1"),
-    ("arguments", rf"(?<=\w\()({NAME}), ({NAME})(?=, )", r"\2, \1"),
+    ("arguments", rf"{CALL}({NAME}), ({NAME})(?=\))", r"\2, \1"),
+    ("arguments", rf"{CALL}({NAME}), ({NAME})(?=, )", r"\2, \1"),
     ("status", r"\breturn overflow\(", "return invalid("),
     ("status", r"\bCONVT_(OUT_OF_MEMORY|UNSUPPORTED|OVERFLOW)\b", "CONVT_INTERNAL"),
     ("status", r"if \(!status\) return status;", ""),
@@ -109,33 +111,25 @@ def choose(mutants, count, seed):
     return chosen[:count]
 
 
-def run(command, folder, timeout):
-    """"ok", "failed" or "timed out", and the output. What it started ends with it."""
-    process = subprocess.Popen([str(part) for part in command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, errors="replace", start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=timeout)
-        return ("ok" if process.returncode == 0 else "failed"), output
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return "timed out", output
-    except BaseException:  # this program ends
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
+def told(mutant):
+    return f"{mutant.file}:{mutant.line + 1}: {mutant.kind}\n    {mutant.old.strip()}\n    {mutant.new.strip()}"
 
 
 class Scratch:
+    # Puts $1 in the place of $2. If memory runs out, a mistake is the first that the system ends.
+    ENTER = 'mount --bind "$1" "$2" && cd "$2" && shift 2 && echo 1000 >/proc/self/oom_score_adj && exec "$@"'
+
     def __init__(self, folder, jobs):
-        self.folder, self.build, self.jobs = folder, folder / "build", jobs
-        if not (self.build / "build.ninja").exists():
+        self.folder, self.jobs = folder, jobs
+        self.timeouts, self.originals = {}, {}  # by label; by file, its objects without a mistake
+        if not (folder / "build/build.ninja").exists():
             self.make()
         # The scratch copy follows this repository, in case it was left with a mistake, or the repository went on.
         for file in self.tracked():
             source, target = ROOT / file, folder / file
             if source.is_file() and (not target.exists() or source.read_bytes() != target.read_bytes()):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, target)
+                shutil.copy(source, target)  # newer than what was built of it
 
     @staticmethod
     def tracked():
@@ -143,38 +137,78 @@ class Scratch:
         return files.splitlines()
 
     def make(self):
-        print(f"making {self.folder} and building it, which takes as long as a first build", flush=True)
+        if not (ROOT / "build/build.ninja").exists():
+            sys.exit("there is no build to begin with: run scripts/build.sh")
+        print(f"copying this repository and its build to {self.folder}", flush=True)
         for file in self.tracked():
             (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / file, self.folder / file)
-        subprocess.run([self.folder / "scripts/build.sh", "release"], cwd=self.folder, check=True)
+        parts = [part for part in (ROOT / "build").iterdir()
+                 if part.name not in ("build.ninja", "mutants", "fuzz", "log") and part.resolve() != self.folder]
+        (self.folder / "build").mkdir(exist_ok=True)
+        for part in [*parts, ROOT / "build/build.ninja"]:  # the one that says that all is there comes last
+            subprocess.run(["cp", "-a", "--reflink=auto", part, self.folder / "build"], check=True)
 
-    def tool(self, name):
-        return self.build / "venv/bin" / name
+    def run(self, command, timeout):
+        """"ok", "failed" or "timed out", and the output. What it started ends with it."""
+        namespace = ["unshare", "--mount"] + (["--map-root-user"] if os.geteuid() else [])
+        process = subprocess.Popen([*namespace, "sh", "-c", self.ENTER, "sh", self.folder, ROOT, *command], cwd="/",
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                   start_new_session=True)
+        try:
+            output, _ = process.communicate(timeout=timeout)
+            return ("ok" if process.returncode == 0 else "failed"), output
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+            return "timed out", output
+        except BaseException:  # this program ends
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
 
     def program(self, label):
         """The one that holds all tests of a label; None: there are more, or other tests."""
-        program = self.build / "bin" / f"{label}_test"
-        return program if program.exists() and label not in ("cli", "tune", "kernels") else None
+        program = pathlib.Path("build/bin") / f"{label}_test"
+        return program if (self.folder / program).exists() and label not in ("cli", "tune", "kernels") else None
 
     def compile(self, label):
         program = self.program(label)
         only = [program.name] if program else []
-        return run([self.tool("ninja"), "-C", self.build, f"-j{self.jobs}", *only], self.folder, BUILD_TIMEOUT)
+        return self.run(["build/venv/bin/ninja", "-C", "build", f"-j{self.jobs}", *only], BUILD_TIMEOUT)
 
     def test(self, label):
         """A program is run by itself, which takes far less than a process for each test."""
+        timeout = self.timeouts.get(label, TEST_TIMEOUT)
         if program := self.program(label):
-            return run([program, "--gtest_fail_fast", "--gtest_brief=1"], self.folder, TEST_TIMEOUT)
-        return run([self.tool("ctest"), "--test-dir", self.build, "-L", f"^{label}$", "--stop-on-failure", f"-j{self.jobs}",
-                    "--output-on-failure", "--timeout", "120"], self.folder, TEST_TIMEOUT)
+            return self.run([program, "--gtest_fail_fast", "--gtest_brief=1"], timeout)
+        return self.run(["build/venv/bin/ctest", "--test-dir", "build", "-L", f"^{label}$", "--stop-on-failure",
+                         f"-j{self.jobs}", "--output-on-failure", "--timeout", "120"], timeout)
+
+    def begin(self, labels):
+        """Builds what the labels need, and sees that they pass without a mistake, and how long that takes."""
+        for label in labels:
+            for step in (self.compile, self.test):
+                started = time.monotonic()
+                result, output = step(label)
+                if result != "ok":
+                    sys.exit(f"{output}\n{label} {result} without any mistake")
+            took = time.monotonic() - started
+            self.timeouts[label] = 60 + 10 * took
+            print(f"{label}: {took:.1f} s", flush=True)
+
+    def objects(self, file):
+        """What was compiled of a file."""
+        return {path: path.read_bytes() for path in self.folder.glob(f"build/{file.split('/')[0]}/CMakeFiles/*.dir/**/*.o")
+                if f"{path}".endswith(f"/{file.split('/', 1)[1]}.o")}
 
     def attempt(self, mutant, labels):
-        """"survived", "does not compile", or how it was caught."""
+        """"survived", "does not compile", "is the same code", or how it was caught."""
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
         lines = original.split("\n")
         assert lines[mutant.line] == mutant.old
+        if mutant.file not in self.originals:
+            self.originals[mutant.file] = self.objects(mutant.file)
         lines[mutant.line] = mutant.new
         path.write_text("\n".join(lines), encoding="utf-8")
         try:
@@ -182,6 +216,9 @@ class Scratch:
                 result, output = self.compile(label)
                 if result != "ok":
                     return "does not compile"
+                objects = self.originals[mutant.file]
+                if objects and all(path.read_bytes() == code for path, code in objects.items()):
+                    return "is the same code"
                 result, output = self.test(label)
                 if result != "ok":
                     failed = re.search(r"(?m)^\[  FAILED  \] ([^\s,]+)|^\s*\d+ - (\S+) \(", output)
@@ -218,28 +255,31 @@ def main():
     chosen = choose(all_mutants, 3 * options.count, options.seed)
     if options.list:
         for mutant in chosen[:options.count]:
-            print(f"{mutant.file}:{mutant.line + 1}: {mutant.kind}\n    {mutant.old.strip()}\n    {mutant.new.strip()}")
+            print(told(mutant))
         return 0
 
+    def labels_of(file):
+        return options.labels.split(",") if options.labels else LABELS[file.split("/")[0]]
+
     scratch = Scratch(options.scratch.resolve(), options.jobs)
-    survivors, tried, caught = [], 0, collections.Counter()
-    for mutant in chosen:
-        if tried == options.count:
-            break
-        labels = options.labels.split(",") if options.labels else LABELS[mutant.file.split("/")[0]]
-        started = time.monotonic()
-        result = scratch.attempt(mutant, labels)
-        print(f"{mutant.file}:{mutant.line + 1}: {mutant.kind}: {result} ({time.monotonic() - started:.0f} s)\n"
-              f"    {mutant.old.strip()}\n    {mutant.new.strip()}", flush=True)
-        if result == "does not compile":
-            continue
-        tried += 1
-        caught[mutant.kind] += result != "survived"
-        if result == "survived":
-            survivors.append(mutant)
-    print(f"\n{tried - len(survivors)} of {tried} caught; survivors:")
-    for mutant in survivors:
-        print(f"{mutant.file}:{mutant.line + 1}: {mutant.kind}\n    {mutant.old.strip()}\n    {mutant.new.strip()}")
+    scratch.begin(dict.fromkeys(label for mutant in chosen for label in labels_of(mutant.file)))
+    survivors, tried, caught = [], 0, 0
+    try:
+        while tried < options.count and chosen:
+            # File by file, so that what is put back is compiled together with the next mistake.
+            batch, chosen = chosen[:options.count - tried], chosen[options.count - tried:]
+            for mutant in sorted(batch, key=lambda mutant: mutant.file):
+                started = time.monotonic()
+                result = scratch.attempt(mutant, labels_of(mutant.file))
+                print(f"{told(mutant)}\n    {result} ({time.monotonic() - started:.0f} s)", flush=True)
+                tried += result == "survived" or result.startswith("caught")
+                caught += result.startswith("caught")
+                if result == "survived":
+                    survivors.append(mutant)
+    finally:
+        print(f"\n{caught} of {tried} caught; survivors:")
+        for mutant in survivors:
+            print(told(mutant))
     return 1 if survivors else 0
 
 
