@@ -202,6 +202,48 @@ TEST_F(Network, NodesInSubgraphsAreFound) {
     expect_in("ConvTranspose 'looping' in body of Loop 'again': f32, opset 21, x 1x2x3x3, w 2x2x1x1 (constant)", told);
 }
 
+TEST_F(Network, NodesInScansAreFound) {
+    onnx::ModelProto m = network({4, 1, 2, 5, 7});
+    onnx::GraphProto *const graph = m.mutable_graph();
+    *graph->add_initializer() = tensor("start", Proto::FLOAT, counting({1, 2, 3, 3}));
+    onnx::NodeProto *const scan = add_node(graph, "Scan", "each", {"start", "X"}, "carried");
+    scan->add_output("Y");
+    add_int(scan, "num_scan_inputs", 1);
+    onnx::GraphProto *const body = add_subgraph(scan, "body");
+    add_value(body->mutable_input(), "state", Proto::FLOAT, nullptr);
+    add_value(body->mutable_input(), "x", Proto::FLOAT, nullptr);
+    add_node(body, "Relu", "", {"x"}, "positive");
+    add_node(body, "ConvTranspose", "scanned", {"positive", "W"}, "y");
+    add_node(body, "ConvTranspose", "stepping", {"state", "V"}, "next");
+    add_value(body->mutable_output(), "next", Proto::FLOAT, nullptr);
+    add_value(body->mutable_output(), "y", Proto::FLOAT, nullptr);
+    *body->add_initializer() = tensor("V", Proto::FLOAT, counting({2, 2, 1, 1}));
+    write(file(), m);
+    // A step of the scan gets x without the axis that is scanned, and what it carries keeps its shape.
+    const Outcome outcome = convtranspose({"explain", file()});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+    expect_in(
+        "ConvTranspose 'scanned' in body of Scan 'each': f32, opset 21, x 1x2x5x7, w 2x3x2x2 (constant), y 1x3x6x8",
+        outcome);
+    expect_in(
+        "ConvTranspose 'stepping' in body of Scan 'each': f32, opset 21, x 1x2x3x3, w 2x2x1x1 (constant), y 1x2x3x3",
+        outcome);
+    const Outcome measured = convtranspose({"bench", file(), "--min-time", "0", "--json"});
+    EXPECT_EQ(measured.status, 0) << measured;
+    const nlohmann::json rows = nlohmann::json::parse(measured.out);
+    ASSERT_EQ(rows.size(), 2u) << measured;
+    EXPECT_EQ(rows[0].at("x_shape"), nlohmann::json({1, 2, 5, 7}));
+    // The scanned axis may be another, and open: a step of the scan does not need it.
+    add_ints(scan, "scan_input_axes", {1});
+    auto *const dims = graph->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    dims->mutable_dim(0)->set_dim_value(1);
+    dims->mutable_dim(1)->set_dim_param("steps");
+    write(file(), m);
+    const Outcome along = convtranspose({"explain", file()});
+    EXPECT_EQ(along.status, 0) << along;
+    expect_in("ConvTranspose 'scanned' in body of Scan 'each': f32, opset 21, x 1x2x5x7", along);
+}
+
 TEST_F(Network, NodesInFunctionsAreFoundForEachCall) {
     onnx::ModelProto m = network({1, 2, 5, 7});
     onnx::OperatorSetIdProto *const import = m.add_opset_import();

@@ -128,6 +128,72 @@ TEST_P(Algorithms, NothingLargeComesFromOperatorNew) {
     EXPECT_GE(computed, 1u) << "none of these layers can be computed so";
 }
 
+// Small layers, of which each method can compute some.
+const std::vector<std::string> kSmall = {
+    "f32 nchw n2 ic8 oc8 i6x7 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nhwc n3 ic16 oc3 i6x9 k3x3 s1x1 p1x1_1x1 bias",
+    "f32 nhwc n2 ic8 oc24 i7x7 k4x4 s4x4",
+    "f32 nhwc n2 ic20 oc17 i7x5 k3x3 s1x1 p1x1_1x1 bias",
+    "f32 nchw n2 ic40 oc2 i9x9 k7x7 s1x1 p3x3_3x3 bias",
+    "f32 nchw n1 ic12 oc1 i40 k16 s4 p6_6",
+    "f32 nchw n1 g6 ic12 oc6 i6x6 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 ic24 oc20 i16x16 k3x3 s1x1 d12x12 bias",
+    "f64 nhwc n2 ic8 oc8 i6x6 k4x4 s2x2 p1x1_1x1",
+    "bf16 nhwc n2 ic8 oc8 i6x6 k3x3 s2x2 p1x1_1x1 op1x1",
+    "u8 nhwc n2 ic16 oc16 i6x6 k4x4 s2x2 p1x1_1x1 bias zx128",
+};
+
+// Creates, runs dense tensors and some with gaps, and reshapes. Whatever fails must be the memory, and must leave y as it was.
+Status live(const Problem &problem, const Inputs &inputs, const Options &options, const Expected &expected) {
+    Plan plan, reshaped;
+    Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+    if (!status) return status;
+    const Tensor zeros(expected.dtype, expected.shape);
+    Tensor y = zeros;
+    status = plan.run(inputs.x.data(), y.data());
+    EXPECT_TRUE(status ? agrees(y, expected) : testing::AssertionResult(y == zeros)) << "dense";
+    if (!status) return status;
+    Crop gaps = with_gaps(expected.dtype, expected.shape, 2);
+    gaps.put(zeros);
+    status = plan.run(inputs.x.view(), gaps.view());
+    EXPECT_TRUE(status ? agrees(gaps.get(), expected) : testing::AssertionResult(gaps.get() == zeros)) << "with gaps";
+    if (!status) return status;
+    Shape other = problem.x_shape;
+    other[0] += 1;
+    return plan.reshape(other, &reshaped);
+}
+
+TEST_P(Algorithms, AnyAllocationMayFail) {
+    std::size_t computed = 0;
+    for (const std::string &line : kSmall) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 1, Values::integers);
+        const Expected expected = reference(problem, inputs);
+        CountingAllocator allocator;
+        Options options = allocator.options();
+        options.threads = 3;
+        options.winograd = 1;
+        if (!GetParam().empty()) options.variant = GetParam().c_str();
+        SCOPED_TRACE(describe(problem, 1, options));
+        Status status = live(problem, inputs, options, expected);
+        if (status.code() == CONVT_UNSUPPORTED && options.variant) continue; // not for this layer
+        ASSERT_TRUE(status) << status.message();
+        ++computed;
+        for (std::size_t i = 0;; ++i) { // of the hooks
+            ASSERT_LT(i, 1000u);
+            SCOPED_TRACE(i);
+            allocator.fail_at(i);
+            status = live(problem, inputs, options, expected);
+            ASSERT_EQ(allocator.live_blocks(), 0u);
+            if (!allocator.failed()) break;
+            ASSERT_EQ(status.code(), CONVT_OUT_OF_MEMORY) << status.message();
+        }
+        allocator.stop_failing();
+        ASSERT_TRUE(status) << status.message();
+    }
+    EXPECT_GE(computed, 1u) << "none of these layers can be computed so";
+}
+
 std::vector<std::string> names() {
     std::vector<std::string> all = kMethods;
     all.emplace_back(); // what is chosen

@@ -194,6 +194,53 @@ TEST(Quantized, SumsThatOverflowAreExact) {
     }
 }
 
+// Weights that arrive with a run may ask for another kernel than the one that was planned, whose weights, biases and copies have
+// other sizes: the workspace is enough for each, to the byte, on each ISA.
+TEST(Quantized, WorkspacesAreEnoughForAnyWeights) {
+    for (const char *const line : {"u8 nhwc ic9 oc21 i5x6 k3x3 s2x2 bias wu8 yu8 zx7 zw0 zy7",
+                                   "u8 nchw ic9 oc3 i5x37 k3x4 s2x2 p1x1_1x1 bias wu8 yu8 zx7 zw0 zy7",
+                                   "u8 nhwc g20 ic20 oc20 i5x6 k3x3 s1x1 p1x1_1x1 bias wu8 yu8 zx7 zw0 zy7",
+                                   "u8 nchw ic2200 oc2 i2x9 k4x4 s1x1 bias wu8 yu8 zx0 zw0 zy7",
+                                   "s8 nchw ic3 oc4 i2x2x3x3 k2x2x3x3 s1x1x2x2 bias ws8 ys8 zx-7 zw0 zy7"}) {
+        Problem problem = parse_problem(line);
+        Inputs inputs = draw(problem, 3);
+        const bool is_signed = problem.w_dtype == CONVT_S8;
+        for (std::size_t isa = 0; isa < convt_isa_count(); ++isa) {
+            if (!convt_isa_supported(isa)) continue;
+            for (const int threads : {1, 3}) {
+                CountingAllocator memory;
+                Options options = memory.options();
+                options.isa = convt_isa_name(isa);
+                options.threads = threads;
+                SCOPED_TRACE(describe(problem, 3, options));
+                Plan plan;
+                const Status created = Plan::create(problem, options, nullptr, nullptr, &plan);
+                ASSERT_TRUE(created) << created.message();
+                // Those that fit everywhere, that do not fit in 8 bits less their zero point, and whose sums overflow.
+                for (const int w_values : {0, 1, 2}) {
+                    SCOPED_TRACE(w_values);
+                    for (std::int64_t i = 0; i < inputs.w.size(); ++i) {
+                        const auto small = static_cast<double>(i % 7);
+                        inputs.w.set(i,
+                                     w_values == 0 ? small : (is_signed ? 127.0 : 255.0) - (w_values == 1 ? small : 0));
+                    }
+                    for (std::int64_t m = 0; m < inputs.b->size(); ++m)
+                        inputs.b->set(m, w_values == 2 ? 2147483647.0 : 5.0);
+                    Quantization quantization = *problem.quantization;
+                    quantization.w_zero_point = {w_values == 1 && is_signed ? -128 : 0};
+                    Problem as_run = problem;
+                    as_run.quantization = quantization;
+                    const Expected expected = reference(as_run, inputs);
+                    const ConstTensorView w = inputs.w.view(), b = inputs.b->view();
+                    Tensor y(*problem.y_dtype, plan.y_shape());
+                    ASSERT_TRUE(plan.run(inputs.x.view(), &w, &b, y.view(), quantization));
+                    EXPECT_TRUE(agrees(y, expected));
+                }
+            }
+        }
+    }
+}
+
 TEST(Quantized, ClampsToARange) {
     Problem problem = parse_problem("s8 nhwc ic16 oc20 i5x6 k3x3 s2x2 p1x1_1x1 bias yu8 zx5 zy30");
     const std::vector<std::array<float, 2>> ranges = {{0, kInfinity}, {0, 6}, {-kInfinity, 0}, {-1e30f, 1e30f},
