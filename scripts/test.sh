@@ -25,6 +25,7 @@ case ${1:-} in
 --all)
     presets=(release linux-aarch64 linux-armv7 wasm32-wasi)
     devices='opencl;cuda'
+    export CONVTRANSPOSE_TEST_ALL=1 # tests that take long try a part otherwise
     shift
     ;;
 --sanitize)

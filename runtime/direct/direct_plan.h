@@ -78,6 +78,8 @@ class DirectPlan {
     void run(const Operands &operands, const Parallel &parallel) const;
 
   private:
+    friend struct StripsForTests; // tests/units/strips_test.cpp
+
     struct Strip;
     struct StripParts;
     struct Call;

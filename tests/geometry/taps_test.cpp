@@ -1,56 +1,23 @@
 // Taps against the definition: input i and kernel element k meet at output i * stride + k * dilation - pad_begin.
 #include <algorithm>
 #include <cstdint>
-#include <sstream>
-#include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "geometry/axes.h"
 #include "reference/tensor.h"
 #include "runtime/problem/geometry.h"
 
 namespace convtranspose {
 namespace {
 
+using test::by_definition;
+using test::describe;
+using test::make_axis;
+using test::Meeting;
 using test::Random;
-using Meeting = std::tuple<std::int64_t, std::int64_t, std::int64_t>; // output, input, kernel element
-
-AxisGeometry make_axis(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride,
-                       std::int64_t dilation, std::int64_t pad_begin) {
-    std::int64_t common = stride, rest = dilation;
-    while (rest != 0) std::tie(common, rest) = std::make_tuple(rest, common % rest);
-    AxisGeometry axis;
-    axis.in = in;
-    axis.out = out;
-    axis.kernel = kernel;
-    axis.stride = stride;
-    axis.dilation = dilation;
-    axis.pad_begin = pad_begin;
-    axis.kernel_step = -(stride / common);
-    axis.offset_step = dilation / common;
-    return axis;
-}
-
-std::string describe(const AxisGeometry &axis) {
-    std::ostringstream text;
-    text << "in " << axis.in << " out " << axis.out << " kernel " << axis.kernel << " stride " << axis.stride
-         << " dilation " << axis.dilation << " pad_begin " << axis.pad_begin;
-    return text.str();
-}
-
-std::vector<Meeting> by_definition(const AxisGeometry &axis) {
-    std::vector<Meeting> meetings;
-    for (std::int64_t i = 0; i < axis.in; ++i) {
-        for (std::int64_t k = 0; k < axis.kernel; ++k) {
-            const std::int64_t o = i * axis.stride + k * axis.dilation - axis.pad_begin;
-            if (o >= 0 && o < axis.out) meetings.emplace_back(o, i, k);
-        }
-    }
-    std::sort(meetings.begin(), meetings.end());
-    return meetings;
-}
 
 std::vector<Meeting> by_taps(const AxisGeometry &axis) {
     std::vector<Meeting> meetings;

@@ -5,13 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/sparse.h"
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
-
-#if defined(__linux__) && defined(__LP64__)
-#include <sys/mman.h>
-#endif
 
 namespace convtranspose::test {
 namespace {
@@ -68,25 +65,6 @@ std::int64_t place(const Shape &shape, const Shape &strides, std::int64_t i) {
 }
 
 #if defined(__linux__) && defined(__LP64__)
-
-// Memory of which the pages that are touched exist.
-class Sparse {
-  public:
-    explicit Sparse(std::size_t bytes)
-        : size_(bytes),
-          data_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
-    ~Sparse() {
-        if (data_ != MAP_FAILED) munmap(data_, size_);
-    }
-    Sparse(const Sparse &) = delete;
-    Sparse &operator=(const Sparse &) = delete;
-
-    char *data() const { return data_ == MAP_FAILED ? nullptr : static_cast<char *>(data_); }
-
-  private:
-    std::size_t size_;
-    void *data_;
-};
 
 // Strides of a dense tensor, but for one axis, by which it spans so many elements, or as nearly as its positions allow.
 Shape spanning(const Shape &shape, std::size_t axis, std::int64_t elements) {

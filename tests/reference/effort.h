@@ -21,6 +21,9 @@ inline std::size_t one_in() {
     return text ? std::strtoul(text, nullptr, 10) : static_cast<std::size_t>(kOneIn);
 }
 
+// True if tests that take long try everything, which scripts/test.sh --all asks for, and not a part.
+inline bool tries_all() { return std::getenv("CONVTRANSPOSE_TEST_ALL") != nullptr; }
+
 } // namespace convtranspose::test
 
 #endif // CONVTRANSPOSE_TESTS_REFERENCE_EFFORT_H_
