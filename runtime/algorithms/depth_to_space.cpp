@@ -32,25 +32,29 @@ void copy_apart(const T *from, T *to, std::int64_t apart, std::index_sequence<kI
     ((to[static_cast<std::int64_t>(kI) * apart] = from[kI]), ...);
 }
 
-// Copies runs of elements. The targets of a run's elements are `apart` from each other, and those of runs `step`. kCount: the
-// length of a run if it is a constant, else 0. kDense: apart is 1.
+// Runs of elements, and the distances between elements: of runs in the source and the target, and in a run of the target.
+struct Runs {
+    std::int64_t from_step, step, apart;
+    std::int64_t runs, count; // count: elements of a run
+};
+
+// Copies runs of elements. kCount: the length of a run if it is a constant, else 0. kDense: they are not apart.
 template<typename T, std::size_t kCount, bool kDense>
-void copy_runs(const char *from, std::int64_t from_step, char *to, std::int64_t step, std::int64_t apart,
-               std::int64_t runs, std::int64_t count) {
+void copy_runs(const char *from, char *to, const Runs &r) {
     const auto *source = reinterpret_cast<const T *>(from);
     auto *target = reinterpret_cast<T *>(to);
-    for (std::int64_t q = 0; q < runs; q++, source += from_step, target += step) {
+    for (std::int64_t q = 0; q < r.runs; q++, source += r.from_step, target += r.step) {
         if constexpr (kCount > 0 && kDense) {
             std::memcpy(target, source, kCount * sizeof(T));
         } else if constexpr (kCount > 0) {
-            copy_apart(source, target, apart, std::make_index_sequence<kCount>());
+            copy_apart(source, target, r.apart, std::make_index_sequence<kCount>());
         } else {
-            for (std::int64_t i = 0; i < count; i++) target[i * apart] = source[i];
+            for (std::int64_t i = 0; i < r.count; i++) target[i * r.apart] = source[i];
         }
     }
 }
 
-using CopyRuns = void (*)(const char *, std::int64_t, char *, std::int64_t, std::int64_t, std::int64_t, std::int64_t);
+using CopyRuns = void (*)(const char *, char *, const Runs &);
 
 template<typename T, bool kDense>
 CopyRuns copy_of_count(std::int64_t count) {
@@ -170,8 +174,7 @@ void DepthToSpace::plan_layers() {
     std::int64_t most = 1; // elements of an image
     for (const Layer &layer : layers_) most = std::max(most, volume(geometry_of(layer).y_shape));
     most *= static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    images_ = std::clamp<std::int64_t>(kNearBytes / most, 1, std::max<std::int64_t>(geometry_.batch, 1));
-    while (geometry_.batch % images_ != 0) images_--;
+    images_ = divisor_up_to(std::max<std::int64_t>(geometry_.batch, 1), kNearBytes / most);
 }
 
 // Gathers the weights as (C, M/group * phases, taps...), the phases of the last axis innermost. Repeats each bias for all
@@ -419,7 +422,7 @@ void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t
                        apart = w_axis.dilation * w_stride; // between positions; between phases
     const CopyRuns whole_runs = copy_of(size, w.count, apart == 1), a_run = copy_of(size, 0, apart == 1);
     const auto copy = [&](CopyRuns way, const char *from, std::int64_t to, std::int64_t runs, std::int64_t count) {
-        way(from, channels, static_cast<char *>(t.y) + to * size, step, apart, runs, count);
+        way(from, static_cast<char *>(t.y) + to * size, {channels, step, apart, runs, count});
     };
     // At these positions all phases are inside y. Those before and after them are cropped.
     const std::int64_t start = w.q_begin * w_axis.stride + w.first * w_axis.dilation - w_axis.pad_begin; // or < 0

@@ -118,8 +118,8 @@ void LayoutTranspose::plan_strips() {
     std::int64_t positions = 1; // positions of x for each one of the axis
     for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
     if (bytes <= kStripBytes) {
-        images_ = std::min(std::max(kStripBytes / bytes, ceil_div(kLeastPositions, positions * axis.in)), images_);
-        while (geometry_.batch % images_ != 0) images_++;
+        const std::int64_t wanted = std::max(kStripBytes / bytes, ceil_div(kLeastPositions, positions * axis.in));
+        images_ = divisor_from(geometry_.batch, std::min(wanted, images_));
         return;
     }
     const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;

@@ -27,6 +27,21 @@ inline std::int64_t capped_product(std::initializer_list<std::int64_t> sizes) {
     return product;
 }
 
+// Returns the least divisor of n, a positive number, that is at least `least`; n if none is.
+inline std::int64_t divisor_from(std::int64_t n, std::int64_t least) {
+    std::int64_t found = n;
+    for (std::int64_t d = 1; d <= n / d; d++) {
+        if (n % d != 0) continue;
+        if (d >= least) return d;
+        if (n / d >= least) found = n / d;
+    }
+    return found;
+}
+// Returns the greatest divisor of n, a positive number, that is at most `most`; 1 if none is.
+inline std::int64_t divisor_up_to(std::int64_t n, std::int64_t most) {
+    return most >= n ? n : most < 1 ? 1 : n / divisor_from(n, ceil_div(n, most));
+}
+
 } // namespace convtranspose
 
 #endif // CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_

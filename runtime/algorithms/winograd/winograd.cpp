@@ -177,8 +177,7 @@ void Winograd::plan_strips() {
     const std::int64_t wanted = std::max(kLeastPositions, kStripBytes / bytes), of_image = h_.tiles * w_.tiles;
     if (of_image <= wanted && geometry_.batch > 1) {
         tiles_of_strip_ = h_.tiles;
-        images_ = std::min(ceil_div(wanted, of_image), geometry_.batch);
-        while (geometry_.batch % images_ != 0) images_++;
+        images_ = divisor_from(geometry_.batch, ceil_div(wanted, of_image));
     } else {
         // The number is even, for two threads. It does not depend on the number of threads.
         const std::int64_t least = of_image >= 2 * kLeastPositions ? 1 : 0,
