@@ -95,16 +95,22 @@ inline void keep_in_registers(Halide::Stage stage, const std::vector<Halide::Var
     }
 }
 
-// Part of store_rows(): `f` is put together along `o`, out of so many phases, at loop `row` of y.
-inline void interleave(Halide::Func f, const Halide::Var &o, int phases, int extent, int lanes, const Halide::Func &y,
+// A row that is put together out of phases.
+struct PhasesOfRow {
+    int phases, extent; // extent: of the row, in outputs
+    int lanes;          // of a phase at a time
+};
+
+// Part of store_rows(): `f` is put together along `o` at loop `row` of y.
+inline void interleave(Halide::Func f, const Halide::Var &o, const PhasesOfRow &of, const Halide::Func &y,
                        const Halide::Var &row) {
     Halide::Var q(o.name() + "_q"), r(o.name() + "_r");
     f.compute_at(y, row)
-        .bound_extent(o, extent)
-        .align_bounds(o, phases)
-        .split(o, q, r, phases)
+        .bound_extent(o, of.extent)
+        .align_bounds(o, of.phases)
+        .split(o, q, r, of.phases)
         .reorder(r, q)
-        .vectorize(q, lanes)
+        .vectorize(q, of.lanes)
         .unroll(r)
         .unroll(q);
 }
@@ -117,12 +123,13 @@ inline void store_rows(const ConvTranspose &c, const Tile &tile, Halide::Func y,
     const int stride = c.stride[0], extent = tile.q * stride;
     y.vectorize(along, tile.lanes).unroll(along);
     if (!c.half_row.defined()) {
-        interleave(c.row, c.axes[0].o, stride, extent, tile.lanes, y, row);
+        interleave(c.row, c.axes[0].o, {stride, extent, tile.lanes}, y, row);
         return;
     }
     Halide::Func halves = c.half_row;
-    interleave(halves.bound_extent(c.parity, 2).unroll(c.parity), c.half_o, stride / 2, extent / 2, tile.lanes, y, row);
-    interleave(c.row, c.axes[0].o, 2, extent, tile.lanes / 2, y, row);
+    interleave(halves.bound_extent(c.parity, 2).unroll(c.parity), c.half_o, {stride / 2, extent / 2, tile.lanes}, y,
+               row);
+    interleave(c.row, c.axes[0].o, {2, extent, tile.lanes / 2}, y, row);
 }
 
 // If input channels come in blocks, reduces each in one instruction: ib joins the vectorised dimension.

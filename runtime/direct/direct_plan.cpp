@@ -65,7 +65,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, i
                          : find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(x_block()));
     plan_strips(threads);
     if (is_float(v.arithmetic)) return;
-    const EpilogueLayout epilogue = epilogue_of(packed_, axes_);
+    const EpilogueLayout epilogue = epilogue_of({packed_, axes_});
     const std::int64_t biases =
         capped_product({epilogue.classes[0], epilogue.classes[1], epilogue.classes[2], epilogue.biases});
     if (biases > kMostElements) overflow_ = too_large("its biases are # elements; a kernel counts up to #", biases);
@@ -87,26 +87,26 @@ std::uint64_t DirectPlan::packed_bytes() const {
 
 std::uint64_t DirectPlan::epilogue_bytes() const {
     if (is_float(packed_.arithmetic)) return 0;
-    return static_cast<std::uint64_t>(ceil_div(epilogue_of(packed_, axes_).bytes(), kCacheLine) * kCacheLine);
+    return static_cast<std::uint64_t>(ceil_div(epilogue_of({packed_, axes_}).bytes(), kCacheLine) * kCacheLine);
 }
 
 bool DirectPlan::pack(const WeightsView &w, const void *bias, void *packed) const {
-    return pack_weights(packed_, axes_, problem_.x_dtype, w, bias, packed,
+    return pack_weights({packed_, axes_}, problem_.x_dtype, w, bias, packed,
                         static_cast<char *>(packed) + weight_bytes());
 }
 
 void DirectPlan::pack(const WeightsView &w, const QuantizationValues &q, void *packed) const {
     void *const sums = static_cast<char *>(packed) + weight_bytes();
-    pack_quantized(packed_, axes_, problem_.geometry, q, w, packed, static_cast<std::int32_t *>(sums));
+    pack_quantized({packed_, axes_}, problem_.geometry, q, w, packed, static_cast<std::int32_t *>(sums));
 }
 
 void DirectPlan::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
-    unpack_weights(packed_, axes_, problem_.x_dtype, q, packed, w, w_out);
+    unpack_weights({packed_, axes_}, problem_.x_dtype, q, packed, w, w_out);
 }
 
 void DirectPlan::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {
     const void *const sums = static_cast<const char *>(packed) + weight_bytes();
-    make_epilogue(packed_, axes_, problem_.geometry, q, static_cast<const std::int32_t *>(sums), bias, epilogue);
+    make_epilogue({packed_, axes_}, problem_.geometry, q, static_cast<const std::int32_t *>(sums), bias, epilogue);
 }
 
 bool DirectPlan::transposes() const {

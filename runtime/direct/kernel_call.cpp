@@ -95,7 +95,7 @@ void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChan
     const std::int64_t first = c.group_begin * oc_padded + channels.oc_begin;
     bias->set(0, 0, oc_extent, 1);
     bias->set(1, 0, channels.read_groups, oc_padded);
-    const EpilogueLayout epilogue = quantized ? epilogue_of(packed_, axes_) : EpilogueLayout();
+    const EpilogueLayout epilogue = quantized ? epilogue_of({packed_, axes_}) : EpilogueLayout();
     std::int64_t class_stride = epilogue.biases;
     for (int a = 0; a < 3; a++) { // 16-bit integers have one bias for all classes of taps
         const bool classes = v.arithmetic == Arithmetic::kInt8;

@@ -214,9 +214,10 @@ Status DevicePlan::host_block(std::uint64_t bytes, Block *block) const {
     return get_block(allocator_, bytes, "a tensor on its way to the device", block);
 }
 
-Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream,
-                        Block *host, Weights *weights) const {
+Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b,
+                        const Upload &upload) const {
     const Geometry &g = problem_.geometry;
+    Weights *const weights = upload.weights;
     const PackedLayout &layout = kernel.layout;
     const Strides strides = dense_strides(g.w_shape);
     WeightsView view;
@@ -227,43 +228,44 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     const std::uint64_t size = w_size(*kernel.choice.variant);
     const std::uint64_t w_bytes = round_up(static_cast<std::uint64_t>(layout.weights()) * size),
                         bias_bytes = static_cast<std::uint64_t>(layout.biases()) * size;
-    Status status = host_block(w_bytes + bias_bytes, host);
+    Status status = host_block(w_bytes + bias_bytes, upload.host);
     if (!status) return status;
-    char *const packed = static_cast<char *>(host->data());
+    char *const packed = static_cast<char *>(upload.host->data());
     weights->finite = true;
     if (q) {
         weights->sums.resize(layout.arithmetic == Arithmetic::kInt8
                                  ? static_cast<std::size_t>(layout.taps_volume() * layout.biases())
                                  : 0);
-        pack_quantized(layout, problem_.plan, g, *q, view, packed,
+        pack_quantized({layout, problem_.plan}, g, *q, view, packed,
                        weights->sums.empty() ? nullptr : weights->sums.data());
     } else {
-        weights->finite = pack_weights(layout, problem_.plan, g.dtype, view, b, packed, packed + w_bytes);
+        weights->finite = pack_weights({layout, problem_.plan}, g.dtype, view, b, packed, packed + w_bytes);
     }
     status = ensure(w_bytes, &weights->w);
-    if (status) status = weights->w.upload(stream, packed, w_bytes);
+    if (status) status = weights->w.upload(upload.stream, packed, w_bytes);
     if (!q) {
         if (status) status = ensure(bias_bytes, &weights->bias);
-        if (status && bias_bytes) status = weights->bias.upload(stream, packed + w_bytes, bias_bytes);
+        if (status && bias_bytes) status = weights->bias.upload(upload.stream, packed + w_bytes, bias_bytes);
         return status;
     }
-    return status ? upload_factors(kernel, *q, weights->sums, b, stream, host, weights) : status;
+    return status ? upload_factors(kernel, *q, weights->sums, b, upload) : status;
 }
 
 Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues &q,
-                                  const std::vector<std::int32_t> &sums, const void *b, void *stream, Block *host,
-                                  Weights *weights) const {
-    const EpilogueLayout epilogue = epilogue_of(kernel.layout, problem_.plan);
+                                  const std::vector<std::int32_t> &sums, const void *b, const Upload &upload) const {
+    Weights *const weights = upload.weights;
+    const EpilogueLayout epilogue = epilogue_of({kernel.layout, problem_.plan});
     const auto bias_bytes = static_cast<std::uint64_t>(4 * epilogue.bias_count()),
                all_bytes = static_cast<std::uint64_t>(epilogue.bytes());
-    Status status = host_block(all_bytes, host);
+    Status status = host_block(all_bytes, upload.host);
     if (!status) return status;
-    char *const made = static_cast<char *>(host->data());
-    make_epilogue(kernel.layout, problem_.plan, problem_.geometry, q, sums.data(), b, made);
+    char *const made = static_cast<char *>(upload.host->data());
+    make_epilogue({kernel.layout, problem_.plan}, problem_.geometry, q, sums.data(), b, made);
     status = ensure(bias_bytes, &weights->bias);
-    if (status && bias_bytes) status = weights->bias.upload(stream, made, bias_bytes);
+    if (status && bias_bytes) status = weights->bias.upload(upload.stream, made, bias_bytes);
     if (status) status = ensure(all_bytes - bias_bytes, &weights->factors);
-    if (status && bias_bytes) status = weights->factors.upload(stream, made + bias_bytes, all_bytes - bias_bytes);
+    if (status && bias_bytes)
+        status = weights->factors.upload(upload.stream, made + bias_bytes, all_bytes - bias_bytes);
     return status;
 }
 
@@ -301,12 +303,12 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
     if (w) {
         auto weights = std::make_shared<Weights>();
         Block host;
-        status = p->pack(p->kernel_, quantization, w, b, nullptr, &host, weights.get());
+        status = p->pack(p->kernel_, quantization, w, b, {nullptr, &host, weights.get()});
         if (status && !weights->finite && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
             p->kernel_ = Kernel();
             *weights = Weights();
             status = p->choose(false, nullptr, &p->kernel_);
-            if (status) status = p->pack(p->kernel_, quantization, w, b, nullptr, &host, weights.get());
+            if (status) status = p->pack(p->kernel_, quantization, w, b, {nullptr, &host, weights.get()});
         }
         if (!status) return status;
         if (b && geometry.quantized()) {

@@ -68,9 +68,23 @@ class DevicePlan : public ProblemPlan {
         std::vector<std::int32_t> sums; // sums of 8-bit weights, to subtract the part of x's zero point
         bool finite = true;
     };
+    // This is how weights come to the device.
+    struct Upload {
+        void *stream;
+        Block *host; // their memory on the way
+        Weights *weights;
+    };
     // These are the addresses of the weights that a run uses.
     struct Operands {
         std::uint64_t w = 0, bias = 0, factors = 0;
+    };
+    // This is a tensor as the caller gave it.
+    struct Given {
+        const void *data; // null: it has no values yet
+        convt_memory memory;
+        const Shape &shape;
+        const Strides &strides;
+        std::size_t size; // of an element
     };
     // This describes a tensor on the device.
     struct Placed {
@@ -95,14 +109,13 @@ class DevicePlan : public ProblemPlan {
     Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
     Status upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const;
     Status make_tables(Kernel *kernel) const;
-    Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b, void *stream,
-                Block *host, Weights *weights) const;
+    Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b,
+                const Upload &upload) const;
     Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const std::vector<std::int32_t> &sums,
-                          const void *b, void *stream, Block *host, Weights *weights) const;
+                          const void *b, const Upload &upload) const;
     Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
     Status host_block(std::uint64_t bytes, Block *block) const;
-    Status place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides, std::size_t size,
-                 void *stream, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
+    Status place(const Given &given, void *stream, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
     Status run_in(const RunTensors &t, Workspace *workspace) const;
     Status run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q, const Placed &x,
                       const Placed &y, void *stream) const;

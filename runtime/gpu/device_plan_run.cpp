@@ -132,7 +132,7 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
     KernelArguments a(device_->backend().interface());
     a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});
     add_weights(kernel, operands, w_type, &a);
-    a.add_buffer(operands.bias, sum_type, {q ? epilogue_of(layout, axes).bias_count() : layout.biases()});
+    a.add_buffer(operands.bias, sum_type, {q ? epilogue_of({layout, axes}).bias_count() : layout.biases()});
     // Floats have no factors, so another buffer takes their place.
     a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? kFactorColumns : 1});
     for (const AxisPlan &axis : axes) a.add(axis.geometry.in);
@@ -197,11 +197,13 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
 }
 
 // Places a tensor on the device. A tensor in host memory is copied to memory of the run, unless data is null.
-Status DevicePlan::place(const void *data, convt_memory memory, const Shape &shape, const Strides &strides,
-                         std::size_t size, void *stream, Workspace *workspace, DeviceMemory *own,
+Status DevicePlan::place(const Given &given, void *stream, Workspace *workspace, DeviceMemory *own,
                          Placed *placed) const {
+    const Shape &shape = given.shape;
+    const Strides &strides = given.strides;
+    const void *data = given.data;
     const Geometry &g = problem_.geometry;
-    if (memory == CONVT_DEVICE_MEMORY) {
+    if (given.memory == CONVT_DEVICE_MEMORY) {
         placed->strides = tensor_strides(g, strides);
         placed->span = span_of(shape, strides);
         Status status = placed->wrapped.wrap(device_, data);
@@ -210,7 +212,7 @@ Status DevicePlan::place(const void *data, convt_memory memory, const Shape &sha
     }
     placed->strides = tensor_strides(g, dense_strides(shape));
     placed->span = std::max<std::int64_t>(volume(shape), 1);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(volume(shape)) * size;
+    const std::uint64_t bytes = static_cast<std::uint64_t>(volume(shape)) * given.size;
     Status status = ensure(bytes, own);
     if (!status) return status;
     placed->memory = own->get();
@@ -218,8 +220,8 @@ Status DevicePlan::place(const void *data, convt_memory memory, const Shape &sha
     if (!is_dense(shape, strides)) {
         status = host_block(bytes, &workspace->host);
         if (!status) return status;
-        copy_rows(shape, size, static_cast<const char *>(data), strides, static_cast<char *>(workspace->host.data()),
-                  dense_strides(shape));
+        copy_rows(shape, given.size, static_cast<const char *>(data), strides,
+                  static_cast<char *>(workspace->host.data()), dense_strides(shape));
         data = workspace->host.data();
     }
     return own->upload(stream, data, bytes);
@@ -232,17 +234,18 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
 
     const Kernel *kernel = &kernel_;
     const Weights *weights = constant_.get(), *epilogue = weights;
+    const Upload upload = {stream, &workspace->host, &workspace->weights};
     Status status;
     if (!constant_) {
-        status = pack(*kernel, q, t.w, t.b, stream, &workspace->host, &workspace->weights);
+        status = pack(*kernel, q, t.w, t.b, upload);
         if (status && !workspace->weights.finite && any_weights_.choice.variant) {
             kernel = &any_weights_;
-            status = pack(*kernel, q, t.w, t.b, stream, &workspace->host, &workspace->weights);
+            status = pack(*kernel, q, t.w, t.b, upload);
         }
         weights = epilogue = &workspace->weights;
     } else if (t.quantization) {
         const void *const b = bias_.empty() ? nullptr : bias_.data();
-        status = upload_factors(*kernel, *q, constant_->sums, b, stream, &workspace->host, &workspace->weights);
+        status = upload_factors(*kernel, *q, constant_->sums, b, upload);
         epilogue = &workspace->weights;
     }
     if (!status) return status;
@@ -250,15 +253,15 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
 
     Placed x, y, residual;
     const std::size_t size = convt_dtype_size(g.y_dtype);
-    status =
-        place(t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype), stream, workspace, &workspace->x, &x);
+    status = place({t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype)}, stream, workspace,
+                   &workspace->x, &x);
     if (status && t.residual) {
-        status = place(t.residual, t.residual_memory, g.y_shape, t.residual_strides, size, stream, workspace,
+        status = place({t.residual, t.residual_memory, g.y_shape, t.residual_strides, size}, stream, workspace,
                        &workspace->residual, &residual);
     }
     if (status) {
         const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else y is copied afterwards
-        status = place(data, t.y_memory, g.y_shape, t.y_strides, size, stream, workspace, &workspace->y, &y);
+        status = place({data, t.y_memory, g.y_shape, t.y_strides, size}, stream, workspace, &workspace->y, &y);
     }
     if (!status) return status;
 

@@ -40,8 +40,9 @@ class FiniteCheck {
 };
 
 // Returns where each packed tap is among the kernel elements of a pair of channels, in elements.
-std::vector<std::int64_t> tap_offsets(const PackedLayout &p, const std::array<AxisPlan, 3> &axes,
-                                      const WeightsView &w) {
+std::vector<std::int64_t> tap_offsets(const Packing &packing, const WeightsView &w) {
+    const PackedLayout &p = packing.layout;
+    const std::array<AxisPlan, 3> &axes = packing.axes;
     std::vector<std::int64_t> offsets;
     offsets.reserve(static_cast<std::size_t>(p.taps_volume()));
     for (std::int64_t d = 0; d < p.taps[2]; d++) {
@@ -72,8 +73,8 @@ void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::i
 
 // Packs floats. kBlock is layout.block.
 template<typename Stored, int kBlock = 1, typename Operand, typename Sum>
-bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const WeightsView &w, const void *bias,
-          Operand *w_out, Sum *bias_out) {
+bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operand *w_out, Sum *bias_out) {
+    const PackedLayout &p = packing.layout;
     const auto *from = static_cast<const Stored *>(w.data);
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::int64_t block_stride = p.block_stride(); // oc_tile = 0 has one input channel
@@ -81,7 +82,7 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
     const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
     const std::int64_t all_ic = p.blocks() * kBlock; // with the zeros that fill up blocks
     const std::int64_t taps_of_plane = p.taps[0] * p.taps[1];
-    const std::vector<std::int64_t> offsets = tap_offsets(p, axes, w);
+    const std::vector<std::int64_t> offsets = tap_offsets(packing, w);
     // So many input channels are packed at a time that they stay in the first-level cache: all taps of a pair of channels share
     // cache lines, but the channels of a tap are written side by side.
     const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
@@ -125,8 +126,10 @@ bool pack(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Weig
 }
 
 template<typename Packed>
-void pack_integers(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
-                   const QuantizationValues &q, const WeightsView &w, Packed *w_out, std::int32_t *sums) {
+void pack_integers(const Packing &packing, const Geometry &geometry, const QuantizationValues &q, const WeightsView &w,
+                   Packed *w_out, std::int32_t *sums) {
+    const PackedLayout &p = packing.layout;
+    const std::array<AxisPlan, 3> &axes = packing.axes;
     const auto *const from = static_cast<const std::uint8_t *>(w.data);
     const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // to u8, whose zero point is 128 more
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
@@ -211,24 +214,22 @@ bool same_packing(const PackedLayout &a, const PackedLayout &b) {
            a.group_tile == b.group_tile;
 }
 
-bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
-                  const WeightsView &w, const void *bias, void *w_out, void *bias_out) {
+bool pack_weights(const Packing &packing, convt_dtype dtype, const WeightsView &w, const void *bias, void *w_out,
+                  void *bias_out) {
+    const PackedLayout &layout = packing.layout;
     if (layout.arithmetic == Arithmetic::kHalf) {
-        return pack<F16>(layout, axes, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
+        return pack<F16>(packing, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
     }
     if (layout.arithmetic == Arithmetic::kBf16) {
         const auto pack_bf16 = layout.block == 2 ? pack<Bf16, 2, Bf16, float> : pack<Bf16, 32, Bf16, float>;
-        return pack_bf16(layout, axes, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out));
+        return pack_bf16(packing, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out));
     }
     switch (dtype) {
-    case CONVT_F16:
-        return pack<F16>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
-    case CONVT_BF16:
-        return pack<Bf16>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
-    case CONVT_F32:
-        return pack<float>(layout, axes, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
+    case CONVT_F16: return pack<F16>(packing, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
+    case CONVT_BF16: return pack<Bf16>(packing, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
+    case CONVT_F32: return pack<float>(packing, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
     case CONVT_F64:
-        return pack<double>(layout, axes, w, bias, static_cast<double *>(w_out), static_cast<double *>(bias_out));
+        return pack<double>(packing, w, bias, static_cast<double *>(w_out), static_cast<double *>(bias_out));
     case CONVT_U8:
     case CONVT_S8:
     case CONVT_S32: break;
@@ -236,17 +237,20 @@ bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axe
     return false;
 }
 
-void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
-                    const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out) {
+void pack_quantized(const Packing &packing, const Geometry &geometry, const QuantizationValues &q, const WeightsView &w,
+                    void *w_out, std::int32_t *sums_out) {
+    const PackedLayout &layout = packing.layout;
     if (layout.arithmetic == Arithmetic::kInt8) {
-        pack_integers<std::int8_t>(layout, axes, geometry, q, w, static_cast<std::int8_t *>(w_out), sums_out);
+        pack_integers<std::int8_t>(packing, geometry, q, w, static_cast<std::int8_t *>(w_out), sums_out);
     } else {
-        pack_integers<std::int16_t>(layout, axes, geometry, q, w, static_cast<std::int16_t *>(w_out), nullptr);
+        pack_integers<std::int16_t>(packing, geometry, q, w, static_cast<std::int16_t *>(w_out), nullptr);
     }
 }
 
-void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
-                    const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out) {
+void unpack_weights(const Packing &packing, convt_dtype dtype, const QuantizationValues *q, const void *packed,
+                    const WeightsView &w, void *w_out) {
+    const PackedLayout &p = packing.layout;
+    const std::array<AxisPlan, 3> &axes = packing.axes;
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::int64_t block_stride = p.block_stride(), tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
     const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
@@ -285,7 +289,9 @@ void unpack_weights(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, 
     }
 }
 
-EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes) {
+EpilogueLayout epilogue_of(const Packing &packing) {
+    const PackedLayout &layout = packing.layout;
+    const std::array<AxisPlan, 3> &axes = packing.axes;
     EpilogueLayout e;
     e.biases = layout.biases();
     for (std::size_t a = 0; a < 3 && layout.arithmetic == Arithmetic::kInt8; a++) {
@@ -294,9 +300,11 @@ EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan
     return e;
 }
 
-void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
-                   const QuantizationValues &q, const std::int32_t *sums, const void *bias, void *out) {
-    const EpilogueLayout e = epilogue_of(layout, axes);
+void make_epilogue(const Packing &packing, const Geometry &geometry, const QuantizationValues &q,
+                   const std::int32_t *sums, const void *bias, void *out) {
+    const PackedLayout &layout = packing.layout;
+    const std::array<AxisPlan, 3> &axes = packing.axes;
+    const EpilogueLayout e = epilogue_of(packing);
     auto *const biases = static_cast<std::int32_t *>(out);
     auto *const factors = reinterpret_cast<float *>(biases + e.bias_count());
     const std::int64_t per_group = e.biases / layout.groups();

@@ -59,20 +59,26 @@ struct PackedLayout {
 PackedLayout packing_of(const Variant &variant);
 bool same_packing(const PackedLayout &a, const PackedLayout &b); // compares those members
 
+// Weights as they are packed: their layout, and the taps of w, h and d, whose order they have.
+struct Packing {
+    const PackedLayout &layout;
+    const std::array<AxisPlan, 3> &axes;
+};
+
 // Packs weights into w_out, layout.weights() elements of the sum type or of bf16, and the bias into bias_out, layout.biases()
 // elements of the sum type; a null bias becomes zeros. Returns true if all weights are finite.
-bool pack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
-                  const WeightsView &w, const void *bias, void *w_out, void *bias_out);
+bool pack_weights(const Packing &packing, convt_dtype dtype, const WeightsView &w, const void *bias, void *w_out,
+                  void *bias_out);
 
 // Packs weights for integer arithmetic: they are stored less their zero points. For int8, their sums over the input channels
 // are stored too, as [tap d][tap h][tap w][biases()].
-void pack_quantized(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
-                    const QuantizationValues &q, const WeightsView &w, void *w_out, std::int32_t *sums_out);
+void pack_quantized(const Packing &packing, const Geometry &geometry, const QuantizationValues &q, const WeightsView &w,
+                    void *w_out, std::int32_t *sums_out);
 
 // Unpacks either kind, exactly. w_out: the caller's memory, which w describes. dtype: the type of floats before they were
 // packed. q: null for floats.
-void unpack_weights(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, convt_dtype dtype,
-                    const QuantizationValues *q, const void *packed, const WeightsView &w, void *w_out);
+void unpack_weights(const Packing &packing, convt_dtype dtype, const QuantizationValues *q, const void *packed,
+                    const WeightsView &w, void *w_out);
 
 // This is the layout of what else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of
 // taps, then factors. Biases are s32, [class d][class h][class w][biases()] for int8 and [biases()] for int16. Factors are f32,
@@ -84,12 +90,12 @@ struct EpilogueLayout {
     std::int64_t bias_count() const { return classes[0] * classes[1] * classes[2] * biases; }
     std::int64_t bytes() const { return 4 * (bias_count() + 2 * biases); }
 };
-EpilogueLayout epilogue_of(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes);
+EpilogueLayout epilogue_of(const Packing &packing);
 
 // Writes EpilogueLayout::bytes() bytes to `out`. bias: (M) of the problem's b_dtype, or null. sums: from pack_quantized(), int8
 // only.
-void make_epilogue(const PackedLayout &layout, const std::array<AxisPlan, 3> &axes, const Geometry &geometry,
-                   const QuantizationValues &q, const std::int32_t *sums, const void *bias, void *out);
+void make_epilogue(const Packing &packing, const Geometry &geometry, const QuantizationValues &q,
+                   const std::int32_t *sums, const void *bias, void *out);
 
 } // namespace convtranspose
 

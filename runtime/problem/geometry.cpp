@@ -48,16 +48,30 @@ std::int64_t inverse_mod(std::int64_t a, std::int64_t m) {
     return t < 0 ? t + m : t;
 }
 
-// Reads an attribute that has one value per spatial axis. On success *values holds them, or `size` times `missing`.
-Status read_list(const char *name, const convt_ints &list, std::size_t size, const char *rule, std::int64_t missing,
-                 std::int64_t least, const char *bound, Shape *values) {
+// The rule of an attribute that has values for each spatial axis.
+struct ListRule {
+    const char *name;
+    int of_axis; // one value or two
+    std::int64_t missing, least;
+};
+constexpr ListRule kStrides = {"strides", 1, 1, 1}, kDilations = {"dilations", 1, 1, 1},
+                   kOutputPadding = {"output_padding", 1, 0, 0}, kPads = {"pads", 2, 0, 0};
+
+// Reads such an attribute. On success *values holds its values, or as many times `missing`.
+Status read_list(const ListRule &rule, const convt_ints &list, std::size_t axes, Shape *values) {
+    const char *const name = rule.name;
+    const std::size_t size = static_cast<std::size_t>(rule.of_axis) * axes;
     if (given(list) && list.size != size) {
-        return invalid(name, " has ", list.size, " elements, needs ", size, " (", rule, " per spatial axis)");
+        return invalid(name, " has ", list.size, " elements, needs ", size, " (", rule.of_axis == 1 ? "one" : "two",
+                       " per spatial axis)");
     }
-    *values = given(list) ? to_shape(list) : Shape(size, missing);
+    *values = given(list) ? to_shape(list) : Shape(size, rule.missing);
     for (std::size_t i = 0; i < size; ++i) {
         const std::int64_t value = (*values)[i];
-        if (value < least) return invalid(element(name, i), " = ", value, " must ", bound);
+        if (value < rule.least) {
+            return invalid(element(name, i), " = ", value,
+                           rule.least == 1 ? " must be positive" : " must not be negative");
+        }
         if (value >= kMaxAttribute) {
             return overflow(element(name, i), " = ", value, " does not fit: must be less than 2^61");
         }
@@ -278,33 +292,25 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
 
     Shape strides, dilations, output_padding;
     Padding padding;
-    if (Status status = read_list("strides", attributes.strides, axes, "one", 1, 1, "be positive", &strides); !status) {
-        return status;
-    }
-    if (Status status = read_list("dilations", attributes.dilations, axes, "one", 1, 1, "be positive", &dilations);
-        !status) {
-        return status;
-    }
-    if (Status status = read_list("output_padding", attributes.output_padding, axes, "one", 0, 0, "not be negative",
-                                  &output_padding);
-        !status) {
-        return status;
-    }
+    Status status = read_list(kStrides, attributes.strides, axes, &strides);
+    if (status) status = read_list(kDilations, attributes.dilations, axes, &dilations);
+    if (status) status = read_list(kOutputPadding, attributes.output_padding, axes, &output_padding);
+    if (!status) return status;
     for (std::size_t i = 0; i < axes; ++i) {
         const std::int64_t limit = std::max(strides[i], dilations[i]);
         if (output_padding[i] < limit) continue;
         return invalid("output_padding[", i, "] = ", output_padding[i],
                        " must be less than max(stride, dilation) = ", limit);
     }
-    if (Status status = read_auto_pad(attributes.auto_pad, &padding.auto_pad); !status) return status;
-    if (Status status = read_list("pads", attributes.pads, 2 * axes, "two", 0, 0, "not be negative", &padding.pads);
-        !status) {
-        return status;
-    }
+    status = read_auto_pad(attributes.auto_pad, &padding.auto_pad);
+    if (!status) return status;
+    status = read_list(kPads, attributes.pads, axes, &padding.pads);
+    if (!status) return status;
     if (given(attributes.pads) && padding.auto_pad != AutoPad::notset) {
         return invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\"");
     }
-    if (Status status = read_output_shape(attributes.output_shape, axes, &padding.output_shape); !status) return status;
+    status = read_output_shape(attributes.output_shape, axes, &padding.output_shape);
+    if (!status) return status;
 
     const std::size_t first = geometry->dimensions().first_axis;
     for (std::size_t i = 0; i < axes; ++i) {
@@ -317,7 +323,8 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
         const std::int64_t common = std::gcd(axis.stride, axis.dilation);
         axis.kernel_step = -(axis.stride / common);
         axis.offset_step = axis.dilation / common;
-        if (Status status = pad_axis(padding, axes, i, &axis); !status) return status;
+        status = pad_axis(padding, axes, i, &axis);
+        if (!status) return status;
         geometry->axes.push_back(axis);
     }
     return Status();

@@ -164,7 +164,7 @@ class PackedWeights : public testing::TestWithParam<Packing> {
         EXPECT_TRUE(done > 0 || v.built_in) << v.name;
     }
 
-    // What is packed, over the whole buffer, and that it comes back. sums: of int8, or null.
+    // Checks what is packed, over the whole buffer, and that it comes back. sums: of int8, or null.
     static void expect_packed(const DirectPlan &plan, const Geometry &geometry, const Tensor &w,
                               const QuantizationValues *q, const std::vector<unsigned char> &packed, bool sum,
                               const std::vector<std::int32_t> &sums) {
@@ -196,7 +196,7 @@ class PackedWeights : public testing::TestWithParam<Packing> {
             ASSERT_NO_FATAL_FAILURE(expect_sums(plan, geometry, w, *q, sums));
         }
         Tensor back(w.dtype(), w.shape());
-        unpack_weights(layout, plan.axes(), dtype, q, packed.data(), view, back.data());
+        unpack_weights({layout, plan.axes()}, dtype, q, packed.data(), view, back.data());
         ASSERT_TRUE(back == w) << "unpacked, they are others";
     }
 
@@ -251,7 +251,7 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
         std::vector<unsigned char> packed(bytes + 64, kBeyond);
         Tensor packed_bias(bias_dtype, {layout.biases()});
         const auto pack = [&](const void *b) {
-            return pack_weights(layout, plan.axes(), geometry.dtype, view_of(geometry, w), b, packed.data(),
+            return pack_weights({layout, plan.axes()}, geometry.dtype, view_of(geometry, w), b, packed.data(),
                                 packed_bias.data());
         };
         ASSERT_TRUE(pack(bias.data()));
@@ -274,7 +274,7 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
             w.set(i, value);
             ASSERT_FALSE(pack(nullptr)) << value << " is weight " << i;
             Tensor back(w.dtype(), w.shape());
-            unpack_weights(layout, plan.axes(), geometry.dtype, nullptr, packed.data(), view_of(geometry, w),
+            unpack_weights({layout, plan.axes()}, geometry.dtype, nullptr, packed.data(), view_of(geometry, w),
                            back.data());
             ASSERT_TRUE(value == back.get(i) || (value != value && back.get(i) != back.get(i)));
             w.set(i, was);
@@ -305,7 +305,7 @@ TEST_P(PackedIntegers, StandInOrderAndComeBack) {
             static_cast<std::size_t>(layout.weights()) * static_cast<std::size_t>(operand_size(plan.variant())) + 64,
             kBeyond);
         std::vector<std::int32_t> sums(sum ? static_cast<std::size_t>(layout.taps_volume() * layout.biases()) : 0, -1);
-        pack_quantized(layout, plan.axes(), geometry, q, view_of(geometry, w), packed.data(), sums.data());
+        pack_quantized({layout, plan.axes()}, geometry, q, view_of(geometry, w), packed.data(), sums.data());
         ASSERT_NO_FATAL_FAILURE(expect_packed(plan, geometry, w, &q, packed, sum, sums));
     });
 }

@@ -1,4 +1,4 @@
-// What a layer is computed in: strips cover all positions once, in order, none is empty, and the workspace holds the copies of x
+// A layer is computed in strips. They cover all positions once, in order, none is empty, and the workspace holds the copies of x
 // that threads make of them.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@
 
 namespace convtranspose {
 
-// What tests see of a plan beside its interface.
+// This shows tests what a plan does not by its interface.
 struct StripsForTests {
     std::vector<std::int64_t> begins; // of the strips of an image, and the end of the last
     std::int64_t tile, images, positions;
@@ -170,10 +170,11 @@ struct Recorder {
                (axis == 0 && variant->family == Family::kOcVectorized && is_float(variant->arithmetic));
     }
 
-    // Of x along an axis, in the coordinates of its buffer. *out: the first dimension of y that is of the axis, then of the next.
     struct Positions {
         std::int64_t least = INT64_MAX, most = INT64_MIN;
     };
+    // Returns the positions of x along an axis that taps meet, in the coordinates of its buffer. *out: the first dimension of y
+    // that is of the axis, then of the next.
     Positions positions_met(std::size_t axis, const halide_buffer_t &taps, std::int32_t step,
                             const halide_buffer_t &y_out, int *out) const {
         const int stride = axis == 0 ? variant->stride_w : axis == 1 ? variant->stride_h : 0;

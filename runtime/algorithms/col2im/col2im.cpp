@@ -82,9 +82,8 @@ void Col2im::plan_strips() {
     strip_rows_ = std::max<std::int64_t>(rows, 1);
     if (capped_product({strip_rows_, row_bytes}) <= strip_bytes) {
         // As many images are computed at a time as fit, a divisor of the batch; 1 if the batch is empty.
-        images_ = std::clamp<std::int64_t>(strip_bytes / std::max<std::int64_t>(strip_rows_ * row_bytes, 1), 1,
-                                           std::max<std::int64_t>(geometry_.batch, 1));
-        while (geometry_.batch % images_ != 0) images_--;
+        images_ = divisor_up_to(std::max<std::int64_t>(geometry_.batch, 1),
+                                strip_bytes / std::max<std::int64_t>(strip_rows_ * row_bytes, 1));
         return;
     }
     kept_rows_ = std::min(std::max<std::int64_t>(axis.high - axis.low - 1, 0), rows);
@@ -378,13 +377,13 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
         const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
         if (end > begin) {
             const SubPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
-            Status status = multiply(plan, t, n, begin, end, columns + (begin - first) * row_bytes, workspace);
+            Status status = multiply(plan, t, n, {begin, end}, columns + (begin - first) * row_bytes, workspace);
             if (!status) return status;
         }
         // Add up the outputs all of whose rows are there.
         const std::int64_t q_end =
             end == part.rows_end ? part.q_end : std::clamp<std::int64_t>(end - axis.high + 1, q_done, part.q_end);
-        if (q_end > q_done) add_up({n, first, part.rows_end - first, columns}, t, q_done, q_end, bias);
+        if (q_end > q_done) add_up({n, first, part.rows_end - first, columns}, t, {q_done, q_end}, bias);
         q_done = q_end;
         begin = end;
         const std::int64_t next = std::clamp(q_done + axis.low, first, end);
@@ -399,9 +398,9 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
     return Status();
 }
 
-// Computes the columns of rows begin .. end - 1 and writes them to `columns`.
-Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t first_image, std::int64_t begin,
-                        std::int64_t end, char *columns, char *workspace) const {
+// Computes the columns of rows and writes them to `columns`.
+Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t first_image, Range rows, char *columns,
+                        char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
@@ -430,19 +429,19 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
         extent *= in;
     }
     if (runs_on) {
-        own.x = x + begin * (strip_axis_ == 0 ? step : t.x_strides[w_at - strip_axis_]) * x_size;
+        own.x = x + rows.begin * (strip_axis_ == 0 ? step : t.x_strides[w_at - strip_axis_]) * x_size;
         own.x_strides[own_p] = step;
         own.y = columns;
         return plan.run(own, workspace);
     }
     own.x_strides[own_p] = t.x_strides[w_at];
     const std::int64_t in_w = axes_[0].geometry.in, in_h = strip_axis_ == 2 ? axes_[1].geometry.in : 1;
-    for (std::int64_t row = begin; row < end; row++) {
+    for (std::int64_t row = rows.begin; row < rows.end; row++) {
         for (std::int64_t h = 0; h < in_h; h++) {
             std::int64_t at = row * t.x_strides[w_at - strip_axis_];
             if (strip_axis_ == 2) at += h * t.x_strides[w_at - 1];
             own.x = x + at * x_size;
-            own.y = columns + ((row - begin) * row_ + h * in_w) * of_position * size;
+            own.y = columns + ((row - rows.begin) * row_ + h * in_w) * of_position * size;
             if (Status status = single_->run(own, workspace); !status) return status;
         }
     }

@@ -79,8 +79,11 @@ class Col2im : public AlgorithmPlan {
     void bias_of_channels(const void *b, void *bias) const;
     Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
                     char *workspace) const;
-    Status multiply(const SubPlan &plan, const RunTensors &tensors, std::int64_t first_image, std::int64_t begin,
-                    std::int64_t end, char *columns, char *workspace) const;
+    struct Range {
+        std::int64_t begin, end;
+    };
+    Status multiply(const SubPlan &plan, const RunTensors &tensors, std::int64_t first_image, Range rows, char *columns,
+                    char *workspace) const;
     // These are the columns from row first_row on.
     struct Columns {
         std::int64_t first_image, first_row, rows; // rows: up to the end of the part; fewer may be held
@@ -89,13 +92,10 @@ class Col2im : public AlgorithmPlan {
     struct Outputs {
         std::int64_t begin, extent;
     };
-    Outputs outputs(std::size_t axis, std::int64_t q_begin, std::int64_t q_end) const;
-    void add_up(const Columns &columns, const RunTensors &tensors, std::int64_t q_begin, std::int64_t q_end,
-                const char *bias) const;
-    void add_planes(const Columns &columns, const RunTensors &tensors, std::int64_t q_begin, std::int64_t q_end,
-                    std::int64_t oc_begin, std::int64_t oc_end, const char *bias) const;
-    void add_runs(const Columns &columns, const RunTensors &tensors, std::int64_t q_begin, std::int64_t q_end,
-                  const char *bias) const;
+    Outputs outputs(std::size_t axis, Range q) const;
+    void add_up(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;
+    void add_planes(const Columns &columns, const RunTensors &tensors, Range q, Range oc, const char *bias) const;
+    void add_runs(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;
 
     Geometry geometry_;
     PlanSettings settings_; // for the 1x1 layer

@@ -73,37 +73,36 @@ double Col2im::cycles_to_add_runs() const {
            kCyclesToFar * far(geometry_.y_shape, geometry_.y_dtype);
 }
 
-void Col2im::add_up(const Columns &columns, const RunTensors &t, std::int64_t q_begin, std::int64_t q_end,
-                    const char *bias) const {
+void Col2im::add_up(const Columns &columns, const RunTensors &t, Range q, const char *bias) const {
     const bool planar = output_order_ == OutputOrder::kPlanar;
     const std::int64_t wanted = settings_.parallel.threads > 1 ? 4 * std::int64_t{settings_.parallel.threads} : 1;
     const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1;
-    const std::int64_t q_parts = std::clamp<std::int64_t>((q_end - q_begin) / unit, 1, wanted),
+    const std::int64_t q_parts = std::clamp<std::int64_t>((q.end - q.begin) / unit, 1, wanted),
                        oc_parts = planar ? std::clamp<std::int64_t>(wanted / q_parts, 1, geometry_.out_channels) : 1;
     settings_.parallel.for_each(static_cast<std::size_t>(q_parts * oc_parts), [&](std::size_t task) {
         const std::int64_t q_part = static_cast<std::int64_t>(task) / oc_parts,
                            oc_part = static_cast<std::int64_t>(task) % oc_parts;
-        const std::int64_t units = (q_end - q_begin) / unit, from = q_begin + units * q_part / q_parts * unit,
-                           to = q_part + 1 == q_parts ? q_end : q_begin + units * (q_part + 1) / q_parts * unit;
+        const std::int64_t units = (q.end - q.begin) / unit, from = q.begin + units * q_part / q_parts * unit,
+                           to = q_part + 1 == q_parts ? q.end : q.begin + units * (q_part + 1) / q_parts * unit;
         if (planar) {
-            add_planes(columns, t, from, to, geometry_.out_channels * oc_part / oc_parts,
-                       geometry_.out_channels * (oc_part + 1) / oc_parts, bias);
+            add_planes(columns, t, {from, to},
+                       {geometry_.out_channels * oc_part / oc_parts, geometry_.out_channels * (oc_part + 1) / oc_parts},
+                       bias);
         } else {
-            add_runs(columns, t, from, to, bias);
+            add_runs(columns, t, {from, to}, bias);
         }
     });
 }
 
-// Returns the outputs of positions q_begin .. q_end - 1 along an axis. Only the strip axis is divided.
-Col2im::Outputs Col2im::outputs(std::size_t a, std::int64_t q_begin, std::int64_t q_end) const {
+// Returns the outputs of positions q.begin .. q.end - 1 along an axis. Only the strip axis is divided.
+Col2im::Outputs Col2im::outputs(std::size_t a, Range q) const {
     const AxisGeometry &axis = axes_[a].geometry;
     if (a != strip_axis_) return {0, axis.out};
-    const std::int64_t begin = q_begin * axis.stride;
-    return {begin, std::min(q_end * axis.stride, axis.out) - begin};
+    const std::int64_t begin = q.begin * axis.stride;
+    return {begin, std::min(q.end * axis.stride, axis.out) - begin};
 }
 
-void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_t q_begin, std::int64_t q_end,
-                        std::int64_t oc_begin, std::int64_t oc_end, const char *bias) const {
+void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Range oc, const char *bias) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
@@ -119,25 +118,25 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
     }
     // Along w the buffer has a vector more at either end, and q counts from 0 in each call.
     const std::int64_t held = strip_axis_ == 0 ? std::min(capacity, columns.rows) : in.dims[0].extent;
-    const std::int64_t shift = strip_axis_ == 0 ? q_begin : 0;
+    const std::int64_t shift = strip_axis_ == 0 ? q.begin : 0;
     in.set(0, in.dims[0].min - shift - lanes, held + 2 * lanes, 1);
     stride = capacity;
     for (int a = 0; a < 3; a++) {
         in.set(3 + a, 0, axes_[static_cast<std::size_t>(a)].geometry.kernel, stride);
         stride *= axes_[static_cast<std::size_t>(a)].geometry.kernel;
     }
-    in.set(6, 0, oc_end - oc_begin, stride);
+    in.set(6, 0, oc.end - oc.begin, stride);
     in.set(7, 0, images_, stride * geometry_.out_channels);
     in.raw.host =
-        reinterpret_cast<std::uint8_t *>(const_cast<char *>(columns.data)) + (oc_begin * stride - lanes) * size;
-    Buffer<1> b(bias + oc_begin * size, type_of(sum_dtype_));
-    b.set(0, 0, oc_end - oc_begin, 1);
+        reinterpret_cast<std::uint8_t *>(const_cast<char *>(columns.data)) + (oc.begin * stride - lanes) * size;
+    Buffer<1> b(bias + oc.begin * size, type_of(sum_dtype_));
+    b.set(0, 0, oc.end - oc.begin, 1);
 
-    const Outputs along_w = outputs(0, q_begin, q_end), h = outputs(1, q_begin, q_end), d = outputs(2, q_begin, q_end);
+    const Outputs along_w = outputs(0, q), h = outputs(1, q), d = outputs(2, q);
     Buffer<2> taps_h = table_buffer(tables_[1], h.begin, h.extent),
               taps_d = table_buffer(tables_[2], d.begin, d.extent);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
-    const std::int64_t y_offset = columns.first_image * t.y_strides[0] + oc_begin * t.y_strides[c_at] +
+    const std::int64_t y_offset = columns.first_image * t.y_strides[0] + oc.begin * t.y_strides[c_at] +
                                   h.begin * y_stride(1) + d.begin * y_stride(2);
     const AxisGeometry &w = axes_[0].geometry;
     const std::int64_t between_positions = capped_product({w.stride, y_stride(0)}); // of no meaning where one is in y
@@ -152,7 +151,7 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
         }
         out.set(dim++, 0, h.extent, y_stride(1));
         out.set(dim++, 0, d.extent, y_stride(2));
-        out.set(dim++, 0, oc_end - oc_begin, t.y_strides[c_at]);
+        out.set(dim++, 0, oc.end - oc.begin, t.y_strides[c_at]);
         out.set(dim++, 0, images_, t.y_strides[0]);
         out.raw.dimensions = dim;
         const auto &[aw, ah, ad] = axes_;
@@ -166,15 +165,14 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, std::int64_
         return;
     }
     for (const PhaseRun &run : axes_[0].runs) {
-        const Box box = box_of(run, strip_axis_ == 0 ? q_begin : 0, strip_axis_ == 0 ? q_end : axes_[0].q_extent());
+        const Box box = box_of(run, strip_axis_ == 0 ? q.begin : 0, strip_axis_ == 0 ? q.end : axes_[0].q_extent());
         if (!box.any()) continue;
         call(table_buffer(tables_[0], box.first, box.count), {box.q_end - box.q_begin, box.count},
              along_w.begin + box.first);
     }
 }
 
-void Col2im::add_runs(const Columns &columns, const RunTensors &t, std::int64_t q_begin, std::int64_t q_end,
-                      const char *bias) const {
+void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, const char *bias) const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
     const std::size_t w_at = t.y_strides.size() - 2, axes = geometry_.axes.size();
@@ -196,7 +194,7 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, std::int64_t 
     }
     in.set(7, 0, images_, capacity * elements());
 
-    const Outputs along_w = outputs(0, q_begin, q_end), h = outputs(1, q_begin, q_end), d = outputs(2, q_begin, q_end);
+    const Outputs along_w = outputs(0, range), h = outputs(1, range), d = outputs(2, range);
     Buffer<2> taps_h = table_buffer(tables_[1], h.begin, h.extent),
               taps_d = table_buffer(tables_[2], d.begin, d.extent);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
