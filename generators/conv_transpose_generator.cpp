@@ -337,14 +337,14 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         rule(unrolled_ic >= 1, "unrolled_ic is at least 1");
         rule(unrolled_ic == 1 || whole((ic + block() - 1) / block(), unrolled_ic),
              "unrolled_ic must divide ic (or the blocks that it makes)");
-        rule(!x_stays || family.family == Family::kOcVectorized, "x_stays is for channels");
-        rule(!tap_offset_order || holds_phases(traits()), "tap_offset_order is for few and planar depthwise");
+        rule(!x_stays || family.family == Family::kOcVectorized, "x_stays is for oc_vectorized");
+        rule(!tap_offset_order || holds_phases(traits()), "tap_offset_order is for small_oc and planar depthwise");
         rule(tap_offset_order || !has_tap_offset_order(traits()),
              "with the taps of w and h built in, it goes tap_offset_order");
         rule(!holds_phases(traits()) || stride_h == 0 || !is_depthwise() || tap_offset_order,
              "depthwise: stride_h is for tap_offset_order");
         rule(family.family != Family::kSmallOc || tap_offset_order || (unrolled_axes == 0 && unrolled_ic == 1),
-             "few unrolls with tap_offset_order only");
+             "small_oc unrolls with tap_offset_order only");
         if (tap_offset_order) {
             rule(stride_w > 0 && !axes[0].table.empty() && !axes[1].table.empty() && unrolled_axes >= 2,
                  "tap_offset_order needs stride_w, table_w, table_h, unrolled_axes=2");

@@ -1,4 +1,4 @@
-// The AOT generators of GPU kernels: by phase (families tiled and few) and by output (each). kernels/table.py lists
+// The AOT generators of GPU kernels: by phase (families tiled and small_oc) and by output (each). kernels/table.py lists
 // those that are built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
 // runtime/gpu/kernel_arguments.h has the same.
 #include <Halide.h>
@@ -203,12 +203,12 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
 
     void generate() {
         ByOutputInputs in;
-        Var phase("phase"), column("column");
+        Var r("phase"), column("column");
         set_common(&in);
         in.y.channels = oc;
         for (size_t a = 0; a < 3; a++) {
             Func of_phase("taps_of");
-            of_phase(phase, column) = taps[a](column, phase);
+            of_phase(r, column) = taps[a](column, r);
             in.taps[a] = {of_phase, taps[a].dim(1).extent(), step[a], max_count[a], kernel[a]};
             in.outputs[a] = {outputs[a], output_multiplier[a], output_shift[a]};
             in.strides[a] = {stride[a], stride_multiplier[a], stride_shift[a]};

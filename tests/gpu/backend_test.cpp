@@ -57,12 +57,12 @@ class WatchedDevice {
     }
 
     Status plan(const Problem &problem, const Inputs &inputs, const Allocator &allocator,
-                std::unique_ptr<DevicePlan> *plan, const std::string &variant = "") {
+                std::unique_ptr<ProblemPlan> *plan, const std::string &variant = "") {
         DeviceRequest request;
         request.table = &table_;
         request.variant = variant;
-        return DevicePlan::create(geometry_of(problem), request, allocator, nullptr, inputs.w.data(),
-                                  inputs.b ? inputs.b->data() : nullptr, plan);
+        return DevicePlan::create(geometry_of(problem), request, allocator, nullptr,
+                                  {inputs.w.data(), inputs.b ? inputs.b->data() : nullptr}, plan);
     }
 
   private:
@@ -101,15 +101,15 @@ TEST_P(DeviceBackends, AllocateOnlyInTheFirstRun) {
         WatchedDevice device(GetParam());
         CountingAllocator host;
         {
-            std::unique_ptr<DevicePlan> plan;
+            std::unique_ptr<ProblemPlan> plan;
             Status status = device.plan(problem, inputs, allocator_of(host.options()), &plan);
             ASSERT_TRUE(status) << status.message();
-            Tensor y(problem.dtype, plan->geometry().y_shape);
+            Tensor y(problem.dtype, geometry_of(problem).y_shape);
             const RunTensors tensors = tensors_of(problem, inputs, &y);
-            ASSERT_TRUE(plan->run(tensors));
+            ASSERT_TRUE(plan->run(tensors, nullptr));
             const std::size_t on_device = watched.allocations, on_host = host.allocations();
             EXPECT_GT(on_device, 0u);
-            for (int again = 0; again < 3; ++again) ASSERT_TRUE(plan->run(tensors));
+            for (int again = 0; again < 3; ++again) ASSERT_TRUE(plan->run(tensors, nullptr));
             EXPECT_EQ(watched.allocations, on_device);
             EXPECT_EQ(host.allocations(), on_host);
             EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
@@ -130,19 +130,19 @@ TEST_P(DeviceBackends, SayThatMemoryIsShort) {
             ASSERT_LT(at, 100);
             {
                 watched.until_failure = at;
-                std::unique_ptr<DevicePlan> plan;
+                std::unique_ptr<ProblemPlan> plan;
                 Status status = device.plan(problem, inputs, Allocator(), &plan);
                 if (!status) {
                     EXPECT_EQ(status.code(), CONVT_OUT_OF_MEMORY);
                     failed_in_plan = true;
                 } else {
-                    Tensor y(problem.dtype, plan->geometry().y_shape);
+                    Tensor y(problem.dtype, geometry_of(problem).y_shape);
                     const RunTensors tensors = tensors_of(problem, inputs, &y);
-                    status = plan->run(tensors);
+                    status = plan->run(tensors, nullptr);
                     if (!status) {
                         EXPECT_EQ(status.code(), CONVT_OUT_OF_MEMORY);
                         failed_in_run = true;
-                        status = plan->run(tensors); // there is memory again
+                        status = plan->run(tensors, nullptr); // there is memory again
                     }
                     EXPECT_TRUE(status) << status.message();
                     EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
@@ -161,7 +161,7 @@ TEST_P(DeviceBackends, RefuseF64WhereThereIsNone) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
     WatchedDevice device(GetParam());
     watched.has_f64 = false;
-    std::unique_ptr<DevicePlan> plan;
+    std::unique_ptr<ProblemPlan> plan;
     for (const char *const dtype : {"f64", "f32"}) {
         const Problem problem = parse_problem(std::string(dtype) + " nchw n1 ic3 oc4 i3x3 k2x2 s2x2");
         const Status status = device.plan(problem, draw(problem, 1), Allocator(), &plan);
@@ -186,14 +186,14 @@ TEST_P(DeviceBackends, AgreeWithTheChoicesOfALargeDevice) {
           "f32 nchw n1 ic48 oc48 g48 i9x9 k3x3 s2x2 p1x1_1x1", "f64 nchw n2 ic96 oc20 i7 k4 s2"}) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 7);
-        std::unique_ptr<DevicePlan> plan;
+        std::unique_ptr<ProblemPlan> plan;
         Status status = device.plan(problem, inputs, Allocator(), &plan);
         ASSERT_TRUE(status) << status.message();
         SCOPED_TRACE(plan->explanation());
         in_parts = in_parts || plan->explanation().find("parts") != std::string::npos;
-        Tensor y(problem.dtype, plan->geometry().y_shape), again = y;
-        ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &y)));
-        ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &again)));
+        Tensor y(problem.dtype, geometry_of(problem).y_shape), again = y;
+        ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &y), nullptr));
+        ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &again), nullptr));
         EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
         EXPECT_TRUE(again == y) << "a second run gives other bits";
     }
