@@ -21,58 +21,22 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 import contenders
 import machine
 import plots
 import table
-from layers import bytes_touched, expected, judge, read_workload, shape_text
+from contest import measure, our_version
+from layers import bytes_touched, read_workload, shape_text
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-PAUSE = 0.02  # seconds for the last one's threads to stop spinning
 
 # Its time is that of a call: what of a small layer's time is not the layer.
 SMALLEST = {"name": "smallest", "n": 1, "c": 1, "spatial": [1, 1], "m": 1, "k": [1, 1], "s": 1, "p": 0, "op": 0, "g": 1,
             "d": 1}
-
-
-def measure(layer, takers, folder, arguments):
-    """What each taker made of it, by name."""
-    rounds, seconds, dtype = arguments.rounds, arguments.seconds, arguments.dtype
-    x, w, b = contenders.write_layer(layer, folder, dtype)
-    exact = {None: expected(layer, x, w, b, dtype=dtype)}
-    results, racing = {}, []
-    for taker in takers:
-        try:
-            y, begin = taker.prepare(folder)
-            begin = begin and tuple(begin)
-            if begin not in exact:
-                exact[begin] = expected(layer, x, w, b, begin, dtype)
-            wrong = judge(y, exact[begin], contenders.looseness(taker.name))
-            if wrong:
-                results[taker.name] = {"wrong": wrong}
-            else:
-                racing.append(taker)
-        except contenders.Refused as e:
-            results[taker.name] = {"refused": str(e)}
-        except contenders.Failed as e:
-            results[taker.name] = {"failed": str(e)}
-    for _ in range(rounds):
-        for taker in racing[:]:
-            time.sleep(PAUSE)
-            try:
-                taker.time(seconds / rounds)
-            except contenders.Failed as e:
-                results[taker.name] = {"failed": str(e)}
-                racing.remove(taker)
-    for taker in racing:
-        results[taker.name] = taker.result()
-    return results
 
 
 def ratio(theirs, ours):
@@ -114,12 +78,6 @@ def print_row(row, winograd):
     if "ratio_ort" in row and row["best_peer"] != "ort":
         text += f", ort {row['ratio_ort']:.2f}"
     print(text, flush=True)
-
-
-def our_version():
-    described = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], check=False,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout.strip()
-    return described or "not in git"
 
 
 def settings_of(dtype):

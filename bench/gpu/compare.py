@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import contenders
 import machine
-from compare import measure, our_version
+from contest import measure, our_version
 from layers import bytes_touched, read_workload, shape_text
 from table import geometric_mean
 
@@ -128,7 +128,7 @@ def run_workload(workload, arguments, log):
                 continue
             for batch in arguments.batch:
                 batched = {**layer, "n": batch}
-                results = measure(batched, takers, pathlib.Path(folder) / "layer", arguments.rounds, arguments.seconds)
+                results = measure(batched, takers, pathlib.Path(folder) / "layer", arguments)
                 rows.append(row_of(batched, batch, results))
                 ours = rows[-1]["convtranspose"]
                 if "best_ms" in ours:
@@ -156,6 +156,7 @@ def main():
     parser.add_argument("--convtranspose", metavar="FILE", type=pathlib.Path,
                         default=ROOT / "build" / "bin" / "convtranspose", help="ours (default: the one in build/)")
     arguments = parser.parse_args()
+    arguments.dtype = "f32"
     for file in [arguments.convtranspose, *(arguments.workload or [])]:
         if not file.is_file():
             sys.exit(f"there is no {file}")

@@ -1,7 +1,7 @@
 #include "algorithms/algorithm.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 
 #include "algorithms/batch_as_width.h"
 #include "algorithms/col2im/col2im.h"
@@ -15,8 +15,8 @@
 
 namespace convtranspose {
 
-const std::array<Algorithm, 8> &algorithms() {
-    static constexpr std::array<Algorithm, 8> all = {{
+AlgorithmList algorithms() {
+    static constexpr Algorithm kAll[] = {
         {"batch_as_width", false, BatchAsWidth::propose},
         {"col2im", false, Col2im::propose},
         {"depth_to_space", false, DepthToSpace::propose},
@@ -25,19 +25,20 @@ const std::array<Algorithm, 8> &algorithms() {
         {"output_parts", false, OutputParts::propose},
         {"phases_as_channels", false, PhasesAsChannels::propose},
         {"winograd", true, Winograd::propose},
-    }};
-    return all;
+    };
+    return {kAll, std::size(kAll)};
 }
 
 const Algorithm *find_algorithm(const std::string &name) {
-    const auto found = std::find_if(algorithms().begin(), algorithms().end(),
-                                    [&](const Algorithm &algorithm) { return name == algorithm.name; });
-    return found == algorithms().end() ? nullptr : &*found;
+    const AlgorithmList all = algorithms();
+    const auto *const found =
+        std::find_if(all.begin(), all.end(), [&](const Algorithm &algorithm) { return name == algorithm.name; });
+    return found == all.end() ? nullptr : found;
 }
 
 AlgorithmSet set_of(std::initializer_list<const char *> names) {
     AlgorithmSet set = 0;
-    for (const char *const name : names) set |= AlgorithmSet{1} << (find_algorithm(name) - algorithms().data());
+    for (const char *const name : names) set |= AlgorithmSet{1} << algorithms().number_of(*find_algorithm(name));
     return set;
 }
 

@@ -4,7 +4,6 @@
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -169,8 +168,18 @@ struct Algorithm {
                                               UnsupportedReason *why);
 };
 
+// A list of algorithms that live as long as the program.
+struct AlgorithmList {
+    const Algorithm *first;
+    std::size_t count;
+
+    const Algorithm *begin() const { return first; }
+    const Algorithm *end() const { return first + count; }
+    std::size_t number_of(const Algorithm &algorithm) const { return static_cast<std::size_t>(&algorithm - first); }
+};
+
 // Returns all algorithms. Their order decides nothing.
-const std::array<Algorithm, 8> &algorithms();
+AlgorithmList algorithms();
 const Algorithm *find_algorithm(const std::string &name); // null: there is none of that name
 
 // Returns true if all conditions hold. Otherwise *why receives the text of the first one that does not.

@@ -85,7 +85,7 @@ Status BatchAsWidth::reshape(const AlgorithmProblem &problem, std::unique_ptr<Al
 }
 
 std::string BatchAsWidth::summary() const {
-    return is_row() ? "images side by side, as the positions of a row" : "as it is, of too few images for a row";
+    return is_row() ? "images side by side, as the positions of a row" : "the layer as it is: too few images for a row";
 }
 
 Status BatchAsWidth::run(const RunTensors &t, char *workspace) const {

@@ -22,7 +22,7 @@ convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
     return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
 }
 
-constexpr const char *kPackedOtherwise = "weights are packed otherwise";
+constexpr const char *kOtherPacking = "weights are packed in another order";
 
 // Returns true if the reference kernel reads weights in this layout. If not, another kernel needs them packed again.
 bool reference_reads(const PackedLayout &layout) {
@@ -113,7 +113,7 @@ void Direct::choose(const Packed *packed) {
         // The reference kernel of floats reads any layout of weights of its own arithmetic.
         const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
                                v.arithmetic == packed->layout.arithmetic;
-        if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kPackedOtherwise};
+        if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kOtherPacking};
     }
     std::string note;
     const Candidate *recorded = nullptr, *best = nullptr;
@@ -277,7 +277,7 @@ bool Direct::shares_weights_of(const AlgorithmPlan &other) const {
 
 bool Direct::has_packed_otherwise() const {
     return std::any_of(candidates_.begin(), candidates_.end(),
-                       [](const Candidate &c) { return c.unsupported.text == kPackedOtherwise; });
+                       [](const Candidate &c) { return c.unsupported.text == kOtherPacking; });
 }
 
 void Direct::for_each_kernel(const std::function<void(const char *)> &f) const {

@@ -7,18 +7,6 @@
 
 namespace convtranspose {
 
-namespace {
-
-// Returns the rows of a tap table from the box's first phase on, as a buffer of (phase, column).
-Buffer<2> table_buffer(const AxisPlan &axis, const Box &box) {
-    Buffer<2> b(axis.table.data() + kTapColumns * box.row, halide_type_t(halide_type_int, 32));
-    b.set(0, 0, axis.rows() - box.row, kTapColumns);
-    b.set(1, 0, kTapColumns, 1);
-    return b;
-}
-
-} // namespace
-
 // The channels of a call, and its kernel's types.
 struct DirectPlan::CallChannels {
     CallChannels(const Variant &v, const PackedLayout &packed, const Call &c)
@@ -146,8 +134,11 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     describe_biases(v, c, channels, is_float(v.arithmetic) ? biases + weight_bytes() : biases, &bias, &factors);
     Buffer<9> y(nullptr, type_of(v.dtype));
     describe_y(s, c, channels, o, &y);
-    Buffer<2> taps_w = table_buffer(axes_[0], c.box[0]), taps_h = table_buffer(axes_[1], c.box[1]),
-              taps_d = table_buffer(axes_[2], c.box[2]);
+    // The rows of an axis's tap table from the box's first phase on.
+    const auto taps_of = [&](std::size_t a) {
+        return table_buffer(axes_[a].table, c.box[a].row, axes_[a].rows() - c.box[a].row);
+    };
+    Buffer<2> taps_w = taps_of(0), taps_h = taps_of(1), taps_d = taps_of(2);
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
     v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
           axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,

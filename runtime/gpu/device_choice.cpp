@@ -45,7 +45,7 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestio
     const bool each = v.family == DeviceFamily::kEach;
     if (q.oc_tile &&
         (q.oc_tile != (each ? 1 : v.tile_oc) || q.block != v.block || q.dense_groups != packs_groups(v, g))) {
-        return {"weights are packed otherwise"};
+        return {"weights are packed in another order"};
     }
     if (!each && !q.finite) return {"a weight is inf or NaN, which the zeros around x must not meet"};
     if (v.block > 1 && !q.fits_int8) return {"weights less their zero points, or sums with that of x, do not fit"};

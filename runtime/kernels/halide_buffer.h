@@ -5,8 +5,10 @@
 #include <HalideRuntime.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "convtranspose/convtranspose.h"
+#include "kernel_contract/table_columns.h"
 
 namespace convtranspose {
 
@@ -34,6 +36,14 @@ struct Buffer {
                                      fits ? static_cast<std::int32_t>(stride) : 0);
     }
 };
+
+// Returns count rows of a tap table, from the first on, as a buffer of (phase, column).
+inline Buffer<2> table_buffer(const std::vector<std::int32_t> &table, std::int64_t first, std::int64_t count) {
+    Buffer<2> buffer(table.data() + first * kTapColumns, halide_type_t(halide_type_int, 32));
+    buffer.set(0, 0, count, kTapColumns);
+    buffer.set(1, 0, kTapColumns, 1);
+    return buffer;
+}
 
 inline halide_type_t type_of(convt_dtype dtype) {
     switch (dtype) {

@@ -82,10 +82,10 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
 std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
     std::vector<Proposal> proposals;
     const auto ask = [&](const Algorithm &algorithm) {
-        if (problem.settings.excluded >> (&algorithm - algorithms().data()) & 1) return;
+        if (problem.settings.excluded >> algorithms().number_of(algorithm) & 1) return;
         Proposal proposal = {&algorithm, nullptr, {}};
         if (algorithm.changes_rounding && !problem.settings.may_change_rounding) {
-            proposal.unsupported = {"it rounds otherwise than the definition: options.winograd must allow it"};
+            proposal.unsupported = {"it rounds differently from the definition, which options.winograd must allow"};
         } else {
             proposal.plan = algorithm.propose(problem, LayerPlanner::instance(), &proposal.unsupported);
             if (proposal.plan) proposal.unsupported = {};
@@ -234,7 +234,7 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPl
     } else if (p->record_ && p->record_->variant == algorithm_->name) {
         why = {ChoiceReason::kByRecord, to_string(*p->record_), ""};
     } else if (p->record_ && algorithm_of(p->record_->variant) != algorithm_) {
-        why.note = concat("a tuning record names ", p->record_->variant, ", for which weights are packed otherwise");
+        why.note = concat("a tuning record names ", p->record_->variant, ", for which weights are packed in another order");
     }
     p->reason_ = p->chosen_->reason(why);
     *plan = std::move(p);

@@ -15,27 +15,27 @@ namespace {
 
 // Returns how the problem differs from the layer that is built into the variant. strides: those built in, per axis; 0: any.
 UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> &strides, const SpatialProblem &p) {
-    if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, of which there are #", b.ic, p.ic()};
-    if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, of which there are #", b.oc, p.oc()};
-    static constexpr const char *kOuts[3] = {"built for # columns of y, of which there are #",
-                                             "built for # rows of y, of which there are #",
-                                             "built for # planes of y, of which there are #"};
-    static constexpr const char *kCounts[3] = {"built for # taps along w, of which a phase has #",
-                                               "built for # taps along h, of which a phase has #",
-                                               "built for # taps along d, of which a phase has #"};
-    static constexpr const char *kPhases[3] = {"built for # phases of w, of which there are #",
-                                               "built for # phases of h, of which there are #",
-                                               "built for # phases of d, of which there are #"};
+    if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, and the layer has #", b.ic, p.ic()};
+    if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, and the layer has #", b.oc, p.oc()};
+    static constexpr const char *kOuts[3] = {"built for # columns of y, and the layer has #",
+                                             "built for # rows of y, and the layer has #",
+                                             "built for # planes of y, and the layer has #"};
+    static constexpr const char *kCounts[3] = {"built for # taps along w, and a phase has #",
+                                               "built for # taps along h, and a phase has #",
+                                               "built for # taps along d, and a phase has #"};
+    static constexpr const char *kPhases[3] = {"built for # phases of w, and the layer has #",
+                                               "built for # phases of h, and the layer has #",
+                                               "built for # phases of d, and the layer has #"};
     static constexpr const char *kTables[3] = {
         "built for other taps along w: phase # differs in column # of the table",
         "built for other taps along h: phase # differs in column # of the table",
         "built for other taps along d: phase # differs in column # of the table"};
-    static constexpr const char *kSteps[3] = {"built for taps # columns apart, which are # apart",
-                                              "built for taps # rows apart, which are # apart",
-                                              "built for taps # planes apart, which are # apart"};
-    static constexpr const char *kWhole[3] = {"built for a multiple of # columns of y, which # is not",
-                                              "built for a multiple of # rows of y, which # is not",
-                                              "built for a multiple of # planes of y, which # is not"};
+    static constexpr const char *kSteps[3] = {"built for taps # columns apart, and these are # apart",
+                                              "built for taps # rows apart, and these are # apart",
+                                              "built for taps # planes apart, and these are # apart"};
+    static constexpr const char *kWhole[3] = {"built for a multiple of # columns of y, and the layer has #",
+                                              "built for a multiple of # rows of y, and the layer has #",
+                                              "built for a multiple of # planes of y, and the layer has #"};
     for (std::size_t i = 0; i < 3; i++) {
         const BuiltInAxis &a = b.axes[i];
         const AxisPlan &plan = p.plan[i];

@@ -20,13 +20,6 @@ constexpr double kNextVector = 0.55; // each further vector, relative to the fir
 // y if that tensor is larger than the second-level cache.
 constexpr double kCyclesPerTapOfRun = 3.5, kCyclesPerRun = 6, kCyclesFromFar = 0.25, kCyclesToFar = 0.6;
 
-Buffer<2> table_buffer(const std::vector<std::int32_t> &table, std::int64_t first, std::int64_t count) {
-    Buffer<2> buffer(table.data() + first * kTapColumns, type_of(CONVT_S32));
-    buffer.set(0, 0, count, kTapColumns);
-    buffer.set(1, 0, kTapColumns, 1);
-    return buffer;
-}
-
 std::int32_t number(std::int64_t n) { return static_cast<std::int32_t>(n); }
 
 } // namespace
