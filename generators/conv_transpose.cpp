@@ -9,10 +9,10 @@ using namespace Halide;
 
 namespace {
 
-// One of the two factors: its dimensions, their values in the sum, and the element of the input that it is.
+// The dimensions of one of the two factors, and their values in the sum.
 struct Operand {
     std::vector<Var> args;
-    std::vector<Expr> in_sum, at;
+    std::vector<Expr> in_sum;
 
     void add(const Var &v, const Expr &value) {
         args.push_back(v);
@@ -22,63 +22,187 @@ struct Operand {
 
 // The places that one tap of an axis reads.
 struct Read {
-    Expr x; // input position
-    Expr w; // index on the kernel axis of the packed weights
+    Expr x;         // input position,
+    Expr q, offset; // which is their sum
+    Expr w;         // index on the kernel axis of the packed weights
 };
 
-Read read_tap(const Axis &axis, const AxisVars &v, const Expr &tap, bool shared) {
-    const Expr offset = axis.taps(v.r, kTapOffset);
+// The places of one term.
+struct Term {
+    std::array<Read, 3> axes; // w, h, d
+    Expr ic;                  // input channel of the group, or block of them
+    Expr is_channel;          // whether there is such a channel; undefined: always
+};
+
+Read read_tap(const Axis &axis, const Expr &q, const Expr &r, const Expr &tap, bool shared) {
+    const Expr offset = axis.taps(r, kTapOffset);
     const bool tap_offset_order = axis.order == TapOrder::kTapOffset;
-    const Expr position = tap_offset_order ? v.q + axis.first_offset + tap
-                          : shared         ? v.q + axis.shared_first + tap
-                                           : v.q + offset + tap * axis.step;
+    const Expr position = tap_offset_order ? q + axis.first_offset + tap
+                          : shared         ? q + axis.shared_first + tap
+                                           : q + offset + tap * axis.step;
+    const Expr of_q = tap_offset_order ? axis.first_offset + tap
+                      : shared         ? axis.shared_first + tap
+                                       : offset + tap * axis.step;
     const Expr t = tap_offset_order ? (axis.first_offset + tap - offset) / axis.step
                    : shared         ? axis.shared_first + tap - offset
                                     : tap;
-    return {position, unsafe_promise_clamped(axis.taps(v.r, kTapFirst) + t, 0, axis.kernel - 1)};
+    return {position, q, of_q, unsafe_promise_clamped(axis.taps(r, kTapFirst) + t, 0, axis.kernel - 1)};
 }
 
 // Leaves out the steps of a reduction over an axis that are no tap of the phase, or one that another update takes, or, where so
 // asked, one outside of x.
-void restrict_to_taps(const Axis &axis, const AxisVars &v, const RVar &tap, bool shared, RDom *k) {
+void restrict_to_taps(const Axis &axis, const Expr &q, const Expr &r, const RVar &tap, bool shared, RDom *k) {
     if (axis.order == TapOrder::kTapOffset) {
-        const Expr beyond = axis.first_offset + tap - axis.taps(v.r, kTapOffset); // the first tap of the phase
+        const Expr beyond = axis.first_offset + tap - axis.taps(r, kTapOffset); // the first tap of the phase
         k->where(beyond >= 0);
-        k->where(beyond < axis.taps(v.r, kTapCount) * axis.step);
+        k->where(beyond < axis.taps(r, kTapCount) * axis.step);
         k->where(beyond % axis.step == 0);
     } else if (!shared && !axis.equal_counts) {
-        k->where(tap < axis.taps(v.r, kTapCount));
+        k->where(tap < axis.taps(r, kTapCount));
     }
     if (!shared && axis.order == TapOrder::kShared) {
-        const Expr of_shared = axis.taps(v.r, kTapOffset) + tap - axis.shared_first;
+        const Expr of_shared = axis.taps(r, kTapOffset) + tap - axis.shared_first;
         k->where(of_shared < 0 || of_shared >= axis.shared_count);
     }
     if (axis.outside == Outside::kSkipped) {
-        const Expr position = read_tap(axis, v, tap, shared).x;
+        const Expr position = read_tap(axis, q, r, tap, shared).x;
         k->where(position >= axis.x_min);
         k->where(position <= axis.x_min + axis.x_extent - 1);
     }
 }
 
+// An element of a part's list.
+Term listed_term(const ConvTransposeInputs &in, const Place &place, const Update &u) {
+    const TermList &list = in.list;
+    const Expr element =
+        unsafe_promise_clamped(list.parts(kPartFirst, place.part) + u.op_taps[0], 0, list.element_count - 1);
+    const Expr ic = list.parts(kPartChunk, place.part) * list.chunk + u.op_ic;
+    Term term;
+    term.ic = ic;
+    term.is_channel = (in.block > 1 ? ic * in.block + u.op_ib : ic) < in.x_at.channels;
+    for (int a = 0; a < 3; a++) {
+        const Expr offset = list.elements(kElementOffset + a, element);
+        term.axes[a] = {place.q[a] + offset, place.q[a], offset, 0};
+    }
+    term.axes[0].w = unsafe_promise_clamped(list.elements(kElementTap, element), 0, in.axes[0].kernel - 1);
+    return term;
+}
+
+// The factor x of a term.
+Expr x_of_term(const ConvTransposeInputs &in, const Place &place, const Term &term, const Update &u) {
+    Expr inside; // undefined: x is read in any case
+    const auto only_if = [&](const Expr &e) { inside = inside.defined() ? inside && e : e; };
+    if (term.is_channel.defined()) {
+        only_if(place.n < in.numbering.batch);
+        only_if(term.is_channel);
+    }
+    for (int a = 0; a < 3; a++) {
+        const Axis &axis = in.axes[a];
+        if (axis.outside == Outside::kZero) {
+            only_if(is_within(term.axes[a].x - axis.x_min, axis.x_extent));
+        }
+    }
+    Expr value;
+    if (in.x_at.defined()) {
+        const Strided &x = in.x_at;
+        const Expr channel = in.block > 1 ? term.ic * in.block + u.op_ib : term.ic;
+        Expr at = place.n * x.image_stride + place.g * (x.channels * x.channel_stride), offset = 0;
+        for (int a = 0; a < 3; a++) {
+            at += term.axes[a].q * x.strides[a];
+            offset += term.axes[a].offset * x.strides[a];
+        }
+        at = at + offset + channel * x.channel_stride;
+        value = in.x(unsafe_promise_clamped(inside.defined() ? select(inside, at, 0) : at, 0, x.size - 1));
+    } else {
+        std::vector<Expr> at;
+        if (in.block > 1) {
+            at.emplace_back(u.op_ib);
+        }
+        for (int a = 0; a < 3; a++) {
+            const Axis &axis = in.axes[a];
+            const Expr x_max = axis.x_min + axis.x_extent - 1;
+            at.push_back(axis.outside == Outside::kZero ? clamp(term.axes[a].x, axis.x_min, x_max)
+                                                        : unsafe_promise_clamped(term.axes[a].x, axis.x_min, x_max));
+        }
+        at.insert(at.end(), {term.ic, place.g, place.n});
+        value = in.x(at);
+    }
+    if (!inside.defined()) {
+        return value;
+    }
+    // Nothing is past the last channel, whatever is around x.
+    const Expr zero = Internal::make_zero(value.type());
+    return !in.around.defined()         ? select(inside, value, zero)
+           : !term.is_channel.defined() ? select(inside, value, in.around)
+                                        : select(inside, value, term.is_channel, in.around, zero);
+}
+
+// The factor w of a term.
+Expr w_of_term(const ConvTransposeInputs &in, const Place &place, const Term &term, const Update &u) {
+    Expr ic = term.ic;
+    if (term.is_channel.defined()) {
+        const Expr last = (in.x_at.channels - 1) / in.block;
+        ic = unsafe_promise_clamped(min(ic, last), 0, last);
+    }
+    std::vector<Expr> at;
+    if (in.block > 1) {
+        at.emplace_back(u.op_ib);
+    }
+    at.insert(at.end(), {place.oi, ic, term.axes[0].w, term.axes[1].w, term.axes[2].w, place.oo});
+    at.push_back(in.numbering.positions == Positions::kByAxis ? place.g : 0);
+    return in.w(at);
+}
+
+// Adds the dimensions of both factors that are for positions and channels, and what is between them.
+template<typename AddTerm>
+void add_digits(const ConvTranspose &c, const Numbering &numbering, const AddTerm &add_term, Operand *x, Operand *w) {
+    bool added_term = false;
+    for (const std::size_t i : storage_order(numbering.digits)) {
+        const Digit &digit = numbering.digits[i];
+        if (!is_inner(digit) && !added_term) {
+            add_term();
+            added_term = true;
+        }
+        if (digit.of != Number::kOi) x->add(c.digits[i], c.digits[i]);
+        // The phase of an output is that of its position.
+        if (digit.of != Number::kPosition || numbering.positions == Positions::kOutputs)
+            w->add(c.digits[i], c.digits[i]);
+    }
+}
+
+// The dimensions of y and of the sum, and the element of the sum that an element of y is.
+struct Dimensions {
+    std::vector<Var> y, sum;
+    std::vector<Expr> sum_of_y;
+    Place place; // of an element of the sum
+};
+
 // Adds one update of c.sum. shared: the axes whose shared taps it takes; of other axes that have shared taps it takes all but
 // those.
-void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vector<Var> &args,
+void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const Dimensions &dimensions,
                 const std::array<bool, 3> &shared) {
+    const Place &place = dimensions.place;
     const auto extent = [&](int a) {
         const Axis &axis = in.axes[a];
         return shared[a] ? axis.shared_count : axis.order == TapOrder::kTapOffset ? axis.offsets : axis.max_count;
     };
     const bool blocked = c.block > 1;
+    const int tap_axes = in.list.defined() ? 1 : 3;
     Region domain;
     if (blocked) {
         domain.push_back(Range(0, c.block));
     }
-    for (const Expr &e : {in.ic_extent, extent(0), extent(1), extent(2)}) {
-        domain.push_back(Range(0, e));
+    domain.push_back(Range(0, in.ic_extent));
+    for (int a = 0; a < tap_axes; a++) {
+        domain.push_back(Range(0, in.list.defined() ? in.list.most_elements : extent(a)));
     }
     RDom k(domain, shared[0] && shared[1] ? "shared" : shared[0] ? "shared_w" : shared[1] ? "shared_h" : "k");
     const int first = blocked ? 1 : 0;
-    const RVar ic = k[first], taps[3] = {k[first + 1], k[first + 2], k[first + 3]};
+    const RVar ic = k[first];
+    RVar taps[3];
+    for (int a = 0; a < tap_axes; a++) {
+        taps[a] = k[first + 1 + a];
+    }
     Update u;
     u.ib = blocked ? k[0] : RVar();
     u.ic = ic;
@@ -86,56 +210,67 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const std::vect
     u.th = taps[1];
     u.td = taps[2];
 
+    Term term;
+    if (in.list.defined()) {
+        term = listed_term(in, place, u);
+        k.where(taps[0] < in.list.parts(kPartCount, place.part));
+    } else {
+        term.ic = u.op_ic;
+        for (int a = 0; a < 3; a++) {
+            term.axes[a] = read_tap(in.axes[a], place.q[a], place.r[a], u.op_taps[a], shared[a]);
+            restrict_to_taps(in.axes[a], place.q[a], place.r[a], taps[a], shared[a], &k);
+        }
+    }
+
     Operand x, w;
     if (blocked) {
         for (Operand *o : {&x, &w}) {
             o->add(u.op_ib, u.ib);
-            o->at.emplace_back(u.op_ib);
         }
     }
-    x.add(u.op_ic, ic);
-    w.add(c.oi, c.oi);
-    w.add(u.op_ic, ic);
-    w.at.insert(w.at.end(), {c.oi, u.op_ic});
-    const Var tap_args[3] = {Var("tw"), Var("th"), Var("td")};
-    for (int a = 0; a < 3; a++) {
-        const Axis &axis = in.axes[a];
-        const AxisVars &v = c.axes[a];
-        const Read read = read_tap(axis, v, tap_args[a], shared[a]);
-        const Expr x_max = axis.x_min + axis.x_extent - 1;
-        restrict_to_taps(axis, v, taps[a], shared[a], &k);
-        x.add(v.q, v.q);
-        for (Operand *o : {&x, &w}) {
-            o->add(v.r, v.r);
-            o->add(tap_args[a], taps[a]);
+    if (in.numbering.positions == Positions::kByAxis) {
+        x.add(u.op_ic, ic);
+        w.add(c.oi, c.oi);
+        w.add(u.op_ic, ic);
+        for (int a = 0; a < 3; a++) {
+            const AxisVars &v = c.axes[a];
+            x.add(v.q, v.q);
+            for (Operand *o : {&x, &w}) {
+                o->add(v.r, v.r);
+                o->add(u.op_taps[a], taps[a]);
+            }
         }
-        x.at.push_back(unsafe_promise_clamped(read.x, axis.x_min, x_max));
-        w.at.push_back(read.w);
+        x.add(c.g, c.g);
+        x.add(c.n, c.n);
+        w.add(c.oo, c.oo);
+        w.add(c.g, c.g);
+    } else {
+        const auto add_term = [&] {
+            for (Operand *o : {&x, &w}) {
+                o->add(u.op_ic, ic);
+                for (int a = 0; a < tap_axes; a++) {
+                    o->add(u.op_taps[a], taps[a]);
+                }
+            }
+        };
+        add_digits(c, in.numbering, add_term, &x, &w);
     }
-    x.at.insert(x.at.end(), {u.op_ic, c.g, c.n});
-    x.add(c.g, c.g);
-    x.add(c.n, c.n);
-    w.at.insert(w.at.end(), {c.oo, c.g});
-    w.add(c.oo, c.oo);
-    w.add(c.g, c.g);
     u.x = Func("x_of_sum");
-    u.x(x.args) = in.x(x.at);
+    u.x(x.args) = x_of_term(in, place, term, u);
     u.w = Func("w_of_sum");
-    u.w(w.args) = in.w(w.at);
-    const std::vector<Expr> at(args.begin(), args.end());
+    u.w(w.args) = w_of_term(in, place, term, u);
+    const std::vector<Expr> at(dimensions.sum.begin(), dimensions.sum.end());
     c.sum(at) += in.numerics.widen(u.x(x.in_sum)) * in.numerics.widen(u.w(w.in_sum));
     c.updates.push_back(u);
 }
 
-// The dimensions of y and of the sum, and the element of the sum that an element of y is.
-struct Dimensions {
-    std::vector<Var> y, sum;
-    std::vector<Expr> sum_of_y;
-};
-
 Dimensions name_dimensions(const ConvTransposeInputs &in, ConvTranspose *c) {
     const char *names[3] = {"w", "h", "d"};
-    Dimensions all{{c->oc}, {c->oi, c->oo}, {c->oc % in.oc_tile, c->oc / in.oc_tile}};
+    Dimensions all{{c->oc}, {c->oi, c->oo}, {c->oc % in.oc_tile, c->oc / in.oc_tile}, Place()};
+    all.place.oi = c->oi;
+    all.place.oo = c->oo;
+    all.place.g = c->g;
+    all.place.n = c->n;
     for (int a = 0; a < 3; a++) {
         const Axis &axis = in.axes[a];
         AxisVars &v = c->axes[a];
@@ -151,6 +286,8 @@ Dimensions name_dimensions(const ConvTransposeInputs &in, ConvTranspose *c) {
             all.sum_of_y.insert(all.sum_of_y.end(), {v.o / axis.stride, v.o % axis.stride});
         }
         all.sum.insert(all.sum.end(), {v.q, v.r});
+        all.place.q[a] = v.q;
+        all.place.r[a] = v.r;
     }
     all.y.insert(all.y.end(), {c->g, c->n});
     all.sum_of_y.insert(all.sum_of_y.end(), {c->g, c->n});
@@ -158,13 +295,39 @@ Dimensions name_dimensions(const ConvTransposeInputs &in, ConvTranspose *c) {
     return all;
 }
 
+// Likewise, of positions that are not by axis; y has one dimension.
+Dimensions number_dimensions(const ConvTransposeInputs &in, ConvTranspose *c) {
+    Dimensions all;
+    for (const Digit &digit : in.numbering.digits) {
+        c->digits.emplace_back(digit.name);
+    }
+    all.place = place_of(in.numbering, std::vector<Expr>(c->digits.begin(), c->digits.end()));
+    for (const std::size_t i : storage_order(in.numbering.digits)) {
+        all.sum.push_back(c->digits[i]);
+    }
+    return all;
+}
+
 // The bias at a position, of the sum or of y.
-Expr bias_at(const ConvTransposeInputs &in, const Var &g, const Expr &oc, const std::array<Expr, 3> &phase) {
+Expr bias_at(const ConvTransposeInputs &in, const Expr &g, const Expr &oc, const std::array<Expr, 3> &phase) {
     std::vector<Expr> at = {oc, g};
-    for (int a = 0; a < 3 && !is_float(in.numerics.arithmetic); a++) {
+    for (int a = 0; a < 3 && in.classes[a].defined(); a++) {
         at.push_back(unsafe_promise_clamped(in.axes[a].taps(phase[a], kTapClass), 0, in.classes[a] - 1));
     }
     return in.numerics.widen(in.bias(at));
+}
+
+// The value that the sum starts from.
+Expr start_of_sum(const ConvTransposeInputs &in, const Place &place) {
+    if (in.bias_last) {
+        return cast(in.numerics.sum, 0);
+    }
+    const Expr oc = place.oo * in.oc_tile + place.oi;
+    if (in.list.defined()) { // of the parts of a sum one has the bias
+        const Expr row = in.list.parts(kPartBias, place.part);
+        return select(row >= 0, in.numerics.widen(in.bias(oc, max(row, 0))), Internal::make_zero(in.numerics.sum));
+    }
+    return bias_at(in, in.numbering.positions == Positions::kByAxis ? place.g : 0, oc, place.r);
 }
 
 // Defines rows of y from the sums, at once or by halves.
@@ -191,24 +354,72 @@ void define_row(const ConvTransposeInputs &in, const Dimensions &dimensions, Con
     c->row(dimensions.y) = c->half_row(of_row);
 }
 
+// Stores each element of y at its place in memory: an update whose loops are all reductions.
+void define_stores(const ConvTransposeInputs &in, ConvTranspose *c) {
+    const Numbering &numbering = in.numbering;
+    const Strided &y = in.y_at;
+    std::vector<Range> loops;
+    for (const Digit &digit : numbering.digits) {
+        loops.emplace_back(0, extent_of(numbering, digit, in.list.part_count));
+    }
+    c->o = RDom(loops, "o");
+    std::vector<Expr> digits, of_sum;
+    bool whole_tiles = true; // of oo
+    for (std::size_t i = 0; i < loops.size(); i++) {
+        digits.emplace_back(c->o[static_cast<int>(i)]);
+        whole_tiles = whole_tiles && (numbering.digits[i].of != Number::kOo || numbering.digits[i].step == 1);
+    }
+    for (const std::size_t i : storage_order(numbering.digits)) {
+        of_sum.push_back(digits[i]);
+    }
+    const Place to = place_of(numbering, digits);
+    const Expr oc = (to.oo - to.g * numbering.tiles_per_group.value) * in.oc_tile + to.oi;
+    Expr at = (to.g * y.channels + oc) * y.channel_stride + to.n * y.image_stride;
+    if (in.list.defined()) {
+        at += in.list.parts(kPartStore, to.part);
+    }
+    for (int a = 0; a < 3; a++) {
+        Expr o = to.o[a];
+        if (numbering.positions == Positions::kInPhase) {
+            o = to.q[a] * numbering.strides[a].value + in.list.parts(kPartPhase + a, to.part);
+            c->o.where(o < in.y_extents[a]);
+        }
+        at += o * y.strides[a];
+    }
+    if (in.oc_tile > 1) {
+        c->o.where(oc < y.channels);
+    }
+    if (!whole_tiles) {
+        c->o.where(to.oo < numbering.tiles);
+    }
+    c->o.where(to.n < numbering.batch);
+    Var i("i");
+    const Expr result = in.numerics.finish(c->sum(of_sum), to.oo * in.oc_tile + to.oi, 0);
+    c->y(i) = undef(result.type());
+    c->y(unsafe_promise_clamped(at, 0, y.size - 1)) = result;
+}
+
 } // namespace
 
 ConvTranspose conv_transpose(const ConvTransposeInputs &in) {
     ConvTranspose c;
     c.oc_tile = in.oc_tile;
     c.block = in.block;
-    const Dimensions dimensions = name_dimensions(in, &c);
-    const std::array<Expr, 3> phases = {c.axes[0].r, c.axes[1].r, c.axes[2].r};
-    c.sum(dimensions.sum) =
-        in.bias_last ? cast(in.numerics.sum, 0) : bias_at(in, c.g, c.oo * in.oc_tile + c.oi, phases);
+    const bool by_axis = in.numbering.positions == Positions::kByAxis;
+    const Dimensions dimensions = by_axis ? name_dimensions(in, &c) : number_dimensions(in, &c);
+    c.sum(dimensions.sum) = start_of_sum(in, dimensions.place);
     // Over shared taps of both axes, then of one, then of none.
     const bool shares_w = in.axes[0].order == TapOrder::kShared, shares_h = in.axes[1].order == TapOrder::kShared;
     for (const bool h : {true, false}) {
         for (const bool w : {true, false}) {
             if ((!w || shares_w) && (!h || shares_h)) {
-                add_update(c, in, dimensions.sum, {w, h, false});
+                add_update(c, in, dimensions, {w, h, false});
             }
         }
+    }
+    if (!by_axis) {
+        define_stores(in, &c);
+        return c;
     }
     define_row(in, dimensions, &c);
     c.y(dimensions.y) = c.row(std::vector<Expr>(dimensions.y.begin(), dimensions.y.end()));

@@ -18,13 +18,15 @@
 #include <Halide.h>
 
 #include "kernel_contract/table_columns.h"
+#include "numbering.h"
 #include "numerics.h"
 
 namespace convtranspose {
 
 // The treatment of a tap that reads outside of x. kSkipped: the term is left out, as the definition says. kNeverReads: the
-// caller promises that x holds every position that a tap reads, zeros included, which is the same wherever w is finite.
-enum class Outside { kSkipped, kNeverReads };
+// caller promises that x holds every position that a tap reads, zeros included, which is the same wherever w is finite. kZero: the
+// same without such a promise: x is zero there, or what `around` says.
+enum class Outside { kSkipped, kNeverReads, kZero };
 
 // How the sum runs over the taps of an axis. kPerPhase: tap 0, 1, ... of each phase. kShared (needs step = 1): first over
 // the input offsets that every phase has a tap for, so that one load of x serves all phases, then over the taps that
@@ -62,6 +64,14 @@ struct ConvTransposeInputs {
     // Rows of y are put together in two steps, first of the even and of the odd phases (ConvTranspose::half_row).
     bool halves_rows = false;
     Numerics numerics;
+
+    // Choices of numbering.h. If positions are not by axis, y is stored at computed places and has no rows, there is no bias_last, and
+    // the bias is (oc of all groups, 0). With a list it is (oc of all groups, kPartBias), and w has all taps on its axis of w.
+    Numbering numbering;
+    TermList list;                         // instead of the taps of each axis
+    Strided x_at, y_at;                    // x is (element); y is
+    std::array<Halide::Expr, 3> y_extents; // Positions::kInPhase: past them no output is
+    Halide::Expr around;                   // Outside::kZero: x outside, of x's type
 };
 
 // One spatial axis of the result, by name, for schedules.
@@ -79,6 +89,7 @@ struct Update {
     Halide::Func x;                       // ([op_ib,] op_ic, qw, rw, tw, qh, rh, th, qd, rd, td, g, n)
     Halide::Func w;                       // ([op_ib,] oi, op_ic, rw, tw, rh, th, rd, td, oo, g)
     Halide::Var op_ib{"ib"}, op_ic{"ic"}; // their dimensions for ib and ic
+    Halide::Var op_taps[3] = {Halide::Var("tw"), Halide::Var("th"), Halide::Var("td")};
 };
 
 struct ConvTranspose {
@@ -97,6 +108,12 @@ struct ConvTranspose {
     int oc_tile = 1;
     int block = 1;               // of input channels
     std::array<int, 3> stride{}; // as in Axis
+
+    // If positions are not by axis, these are the dimensions of sum, in the order of Numbering::digits, and the loops of y's one
+    // update. The factors of a term then are functions of ([op_ib,] digits within a tile, op_ic, taps, the other digits), of those
+    // digits that each depends on; a list of terms has one tap, tw.
+    std::vector<Halide::Var> digits;
+    Halide::RDom o;
 };
 
 ConvTranspose conv_transpose(const ConvTransposeInputs &in);

@@ -1,4 +1,5 @@
-// The AOT generators of GPU kernels: by phase (families tiled and small_oc) and by output (each). kernels/table.py lists
+// The AOT generators of GPU kernels, of the algorithm with schedules/gpu/: positions in a phase (families tiled and small_oc), and
+// outputs (each). kernels/table.py lists
 // those that are built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
 // runtime/gpu/kernel_arguments.h has the same.
 #include <Halide.h>
@@ -6,7 +7,7 @@
 #include "conv_transpose.h"
 #include "elementary.h"
 #include "gpu/gpu.h"
-#include "gpu_conv_transpose.h"
+#include "gpu_types.h"
 
 namespace convtranspose {
 
@@ -35,7 +36,7 @@ class GpuGenerator : public Generator<Derived> {
     Input<int32_t> x_channel_stride{"x_channel_stride"}, x_image_stride{"x_image_stride"};
     Input<int32_t[3]> y_stride{"y_stride"};
     Input<int32_t> y_channel_stride{"y_channel_stride"}, y_image_stride{"y_image_stride"}, y_size{"y_size"};
-    Input<int32_t> batch{"batch"}, ic{"ic"};
+    Input<int32_t> batch{"batch"}, x_channels{"x_channels"}; // per group. No input may be named as a Var.
     Input<int32_t> x_flip{"x_flip"}, x_zero_point{"x_zero_point"}, y_zero_point{"y_zero_point"};
     Input<float> y_min{"y_min"}, y_max{"y_max"};
 
@@ -50,33 +51,45 @@ class GpuGenerator : public Generator<Derived> {
         bias.set_type(sum_of());
     }
 
-    // Fills in the inputs that both algorithms take.
-    template<typename Inputs>
-    void set_common(Inputs *in) {
-        in->x = {storage_of(x_type), x, x.dim(0).extent(), {}, {}, x_channel_stride, x_image_stride, ic};
-        in->y = {storage_of(y_type), Func(), y_size, {}, {}, y_channel_stride, y_image_stride, Expr()};
+    // Fills in the inputs that both take, but for their weights.
+    void set_common(const Expr &y_channels, ConvTransposeInputs *in) {
+        in->x_at = {x.dim(0).extent(), {}, x_channel_stride, x_image_stride, x_channels};
+        in->y_at = {y_size, {}, y_channel_stride, y_image_stride, y_channels};
         for (size_t a = 0; a < 3; a++) {
-            in->x.strides[a] = x_stride[a];
-            in->x.extents[a] = x_extent[a];
-            in->y.strides[a] = y_stride[a];
+            in->x_at.strides[a] = x_stride[a];
+            in->y_at.strides[a] = y_stride[a];
+            in->axes[a].x_min = 0;
+            in->axes[a].x_extent = x_extent[a];
         }
-        in->bias = bias;
-        in->batch = batch;
-        in->numbers = numbers();
-    }
-
-    GpuNumbers numbers() {
-        Func f("factors_of");
-        Var oc("channel"), column("column"), g("g");
-        f(oc, column, g) = factors(oc, column);
+        in->x = values_of_x();
+        in->block = block;
+        in->numbering.batch = batch;
         const Arithmetic arithmetic = !integers   ? Arithmetic::kFloat
                                       : block > 1 ? Arithmetic::kInt8
                                                   : Arithmetic::kInt16;
-        GpuNumbers n;
-        n.numerics = {arithmetic, sum_of(), y_type, f, y_zero_point, y_min, y_max};
-        n.x_flip = x_flip;
-        n.x_zero_point = x_zero_point;
-        return n;
+        const Storage storage = storage_of(y_type);
+        in->numerics = {arithmetic,   sum_of(), y_type, Func(),
+                        y_zero_point, y_min,    y_max,  [=](const Expr &e) { return storage.store(e); }};
+    }
+
+    // The numbers that elements of x stand for. Blocks of integers are multiplied as they are, and so is x's zero point around it.
+    Func values_of_x() const {
+        Var element("element");
+        Func values("values_of_x");
+        const Expr stored = x(element);
+        values(element) = !integers   ? cast(sum_of(), storage_of(x_type).load(stored))
+                          : block > 1 ? cast<uint8_t>(cast<int>(stored) ^ x_flip)
+                                      : (cast<int>(stored) ^ x_flip) - x_zero_point;
+        return values;
+    }
+
+    // The factors, of output channels of all groups; at: where such a channel is in them.
+    template<typename At>
+    Func factors_of(const At &at) {
+        Var oc("channel"), column("column"), g("g");
+        Func f("factors_of");
+        f(oc, column, g) = factors(at(oc), column);
+        return f;
     }
 
     void start_at_zero() {
@@ -102,7 +115,7 @@ class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
 
     Input<Buffer<int32_t, 2>> elements{"elements"}, parts{"parts"};
     Input<int32_t[3]> y_extent{"y_extent"};
-    Input<int32_t> oc{"oc"}, tiles_per_group{"tiles_per_group"};
+    Input<int32_t> y_channels{"y_channels"}, tiles_per_group{"tiles_per_group"};
     Input<uint32_t> tiles_per_group_multiplier{"tiles_per_group_multiplier"};
     Input<int32_t> tiles_per_group_shift{"tiles_per_group_shift"};
     Input<int32_t[3]> positions{"positions"};
@@ -119,39 +132,43 @@ class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
     }
 
     void generate() {
-        ByPhaseInputs in;
-        set_common(&in);
-        in.y.channels = oc;
+        tile_.oc = {oc_vector, oc_threads, oc_unrolled};
+        tile_.p = {p_vector, p_threads, p_unrolled};
+        tile_.chunk = chunk;
+        tile_.channels_last = channels_last;
+        ConvTransposeInputs in;
+        set_common(y_channels, &in);
+        in.numbering.positions = Positions::kInPhase;
+        in.numbering.digits = tile_digits(tile_);
+        in.numbering.tiles = w.dim(w.dimensions() - 1).extent();
+        in.numbering.tiles_per_group = {tiles_per_group, tiles_per_group_multiplier, tiles_per_group_shift};
         for (size_t a = 0; a < 3; a++) {
-            in.y.extents[a] = y_extent[a];
-            in.positions[a] = {positions[a], position_multiplier[a], position_shift[a]};
-            in.strides[a] = stride[a];
+            in.y_extents[a] = y_extent[a];
+            in.numbering.extents[a] = {positions[a], position_multiplier[a], position_shift[a]};
+            in.numbering.strides[a].value = stride[a];
+            in.axes[a].outside = Outside::kZero;
         }
-        in.w = w;
-        in.bias_count = factors.dim(0).extent();
-        in.bias_size = bias.dim(0).extent();
-        in.elements = elements;
-        in.parts = parts;
-        in.part_count = parts.dim(1).extent();
-        in.element_count = elements.dim(1).extent();
-        const int tap_dim = w.dimensions() - 2;
-        in.tap_count = w.dim(tap_dim).extent();
-        in.tiles = w.dim(tap_dim + 1).extent();
-        in.tiles_per_group = {tiles_per_group, tiles_per_group_multiplier, tiles_per_group_shift};
-        in.most_elements = most_elements;
-        in.chunks = chunks;
-        in.chunk = chunk;
-        in.block = block;
-        in.oc = {oc_vector, oc_threads, oc_unrolled};
-        in.p = {p_vector, p_threads, p_unrolled};
-        c_ = conv_transpose_by_phase(in);
+        // Biases count on x's zero point at every tap.
+        if (block > 1) in.around = cast<uint8_t>(x_zero_point);
+        in.list = {elements, parts, elements.dim(1).extent(), parts.dim(1).extent(), most_elements, chunk};
+        in.ic_extent = chunks * chunk;
+        in.axes[0].kernel = w.dim(w.dimensions() - 2).extent();
+        in.w = weights();
+        in.oc_tile = tile_.oc.size();
+        in.numerics.factors = factors_of([](const Var &oc) { return oc; });
+        Var oc_at("channel"), row("row");
+        Func biases("biases");
+        const Expr at = row * factors.dim(0).extent() + oc_at;
+        biases(oc_at, row) = bias(unsafe_promise_clamped(at, 0, bias.dim(0).extent() - 1));
+        in.bias = biases;
+        c_ = conv_transpose(in);
         y = c_.y;
     }
 
     void schedule() {
         start_at_zero();
         y.dim(0).set_min(0);
-        const int tile = c_.oc_side.size();
+        const int tile = tile_.oc.size();
         if (block > 1) {
             w.dim(0).set_extent(block);
             w.dim(1).set_extent(tile).set_stride(block);
@@ -166,14 +183,25 @@ class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
         parts.dim(0).set_bounds(0, kPartColumns);
         parts.dim(1).set_min(0).set_stride(kPartColumns);
         if (family == DeviceFamily::kTiled) {
-            schedule_tiled(get_pipeline(), c_, channels_last);
+            schedule_tiled(get_pipeline(), c_, tile_);
         } else {
-            schedule_small_oc(c_);
+            schedule_small_oc(c_, tile_);
         }
     }
 
   private:
-    ByPhase c_;
+    // All kernel elements are on the axis of w.
+    Func weights() const {
+        std::vector<Var> args(static_cast<size_t>(w.dimensions()) + 3); // ([ib,] oi, ic, tap, -, -, tile, -)
+        std::vector<Expr> at(args.begin(), args.begin() + w.dimensions() - 1);
+        at.push_back(args[args.size() - 2]);
+        Func f("weights");
+        f(args) = block > 1 ? Expr(w(at)) : cast(sum_of(), w(at)); // as they are staged
+        return f;
+    }
+
+    ConvTranspose c_;
+    GpuTile tile_;
 };
 
 class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
@@ -190,9 +218,9 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
     Input<int32_t[3]> stride{"stride"};
     Input<uint32_t[3]> stride_multiplier{"stride_multiplier"};
     Input<int32_t[3]> stride_shift{"stride_shift"};
-    Input<int32_t> oc{"oc"};
-    Input<uint32_t> oc_multiplier{"oc_multiplier"};
-    Input<int32_t> oc_shift{"oc_shift"};
+    Input<int32_t> y_channels{"y_channels"}; // per group
+    Input<uint32_t> y_channels_multiplier{"y_channels_multiplier"};
+    Input<int32_t> y_channels_shift{"y_channels_shift"};
 
     Output<Buffer<void, 1>> y{"y"};
 
@@ -202,27 +230,32 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
     }
 
     void generate() {
-        ByOutputInputs in;
+        ConvTransposeInputs in;
+        set_common(y_channels, &in);
+        in.numbering.positions = Positions::kOutputs;
+        in.numbering.digits = each_digits(channel_threads, position_threads);
+        in.numbering.tiles = channels;
+        in.numbering.tiles_per_group = {y_channels, y_channels_multiplier, y_channels_shift};
         Var r("phase"), column("column");
-        set_common(&in);
-        in.y.channels = oc;
         for (size_t a = 0; a < 3; a++) {
             Func of_phase("taps_of");
-            of_phase(r, column) = taps[a](column, r);
-            in.taps[a] = {of_phase, taps[a].dim(1).extent(), step[a], max_count[a], kernel[a]};
-            in.outputs[a] = {outputs[a], output_multiplier[a], output_shift[a]};
-            in.strides[a] = {stride[a], stride_multiplier[a], stride_shift[a]};
+            of_phase(r, column) = taps[a](column, unsafe_promise_clamped(r, 0, taps[a].dim(1).extent() - 1));
+            in.axes[a].taps = of_phase;
+            in.axes[a].step = step[a];
+            in.axes[a].max_count = max_count[a];
+            in.axes[a].kernel = kernel[a];
+            in.numbering.extents[a] = {outputs[a], output_multiplier[a], output_shift[a]};
+            in.numbering.strides[a] = {stride[a], stride_multiplier[a], stride_shift[a]};
         }
-        in.w = w;
-        in.w_size = w.dim(0).extent();
-        in.w_channel_stride = w_channel_stride;
-        in.w_tap_stride = w_tap_stride;
-        in.w_ic_stride = w_ic_stride;
-        in.channels_per_group = {oc, oc_multiplier, oc_shift};
-        in.channels = channels;
-        in.channel_threads = channel_threads;
-        in.position_threads = position_threads;
-        c_ = conv_transpose_by_output(in);
+        in.ic_extent = x_channels;
+        in.w = weights();
+        const auto channel = [&](const Var &oc) { return unsafe_promise_clamped(oc, 0, channels - 1); };
+        in.numerics.factors = factors_of(channel);
+        Var oc("channel"), g("g");
+        Func biases("biases");
+        biases(oc, g) = bias(channel(oc));
+        in.bias = biases;
+        c_ = conv_transpose(in);
         y = c_.y;
     }
 
@@ -237,7 +270,17 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
     }
 
   private:
-    ByOutput c_;
+    // Packings differ: each channel is a tile by itself, and the rest is strides.
+    Func weights() const {
+        Var oi("oi"), ic("ic"), tw("tap_w"), th("tap_h"), td("tap_d"), oo("oo"), g("g");
+        const Expr tap = (td * kernel[1] + th) * kernel[0] + tw;
+        const Expr at = oo * w_channel_stride + tap * w_tap_stride + ic * w_ic_stride;
+        Func f("weights");
+        f(oi, ic, tw, th, td, oo, g) = w(unsafe_promise_clamped(at, 0, w.dim(0).extent() - 1));
+        return f;
+    }
+
+    ConvTranspose c_;
 };
 
 } // namespace

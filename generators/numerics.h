@@ -2,6 +2,8 @@
 #ifndef CONVTRANSPOSE_GENERATORS_NUMERICS_H_
 #define CONVTRANSPOSE_GENERATORS_NUMERICS_H_
 
+#include <functional>
+
 #include <Halide.h>
 
 #include "kernel_contract/kernel_traits.h"
@@ -53,6 +55,8 @@ struct Numerics {
     Halide::Func factors;      // (oc, FactorColumn, g), f32; integer sums only, as are
     Halide::Expr y_zero_point; // int32
     Halide::Expr y_min, y_max; // f32
+    // The stored form of a result in floats; unless it is given, that is the result rounded to `y`.
+    std::function<Halide::Expr(const Halide::Expr &)> stored = nullptr;
 
     Halide::Expr widen(const Halide::Expr &e) const { return Halide::cast(sum, e); }
 
@@ -63,7 +67,7 @@ struct Numerics {
     //          bounds are those of y's type or activation less y_zero_point, the low eight bits serve u8 and s8 alike.
     Halide::Expr finish(const Halide::Expr &e, const Halide::Expr &oc, const Halide::Expr &g) const {
         if (is_float(arithmetic)) {
-            return round_to(y, e);
+            return stored ? stored(e) : round_to(y, e);
         }
         if (y == Halide::Int(32)) {
             return Halide::cast(y, e);

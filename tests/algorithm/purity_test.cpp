@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -11,6 +12,8 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
+#include "algorithm/numbered_layer.h"
+#include "gpu/gpu.h"
 #include "kernel_contract/kernel_traits.h"
 #include "schedule.h"
 
@@ -86,9 +89,19 @@ std::string definitions(const ConvTranspose &c) {
     return out.str();
 }
 
+// The algorithm for GPUs; blocks are of integers.
+using test::Choices;
+const Choices kNumbered[] = {{Positions::kInPhase, Outside::kZero, 1, 1},
+                             {Positions::kInPhase, Outside::kZero, 4, 2},
+                             {Positions::kOutputs, Outside::kSkipped, 1, 1}};
+
 TEST(Purity, TheAlgorithmHasNoSchedule) {
+    std::vector<ConvTranspose> all;
     for (const ScheduleFamily *family : {&kReference, &kOcVectorized, &kAmx, &kSmallOc}) {
-        const ConvTranspose c = build(4, 2, 2, *family).c;
+        all.push_back(build(4, 2, 2, *family).c);
+    }
+    for (const Choices &choices : kNumbered) all.push_back(test::make_numbered(choices).c);
+    for (const ConvTranspose &c : all) {
         for (const auto &[name, f] : Halide::Internal::find_transitive_calls(c.y.function())) {
             for (Halide::LoopLevel level : {f.schedule().compute_level(), f.schedule().store_level()}) {
                 level.lock(); // only then it may be asked
@@ -108,7 +121,7 @@ TEST(Purity, TheAlgorithmHasNoSchedule) {
 }
 
 TEST(Purity, TheAlgorithmsTextHasNoSchedulingCall) {
-    for (const char *file : {"conv_transpose.h", "conv_transpose.cpp", "numerics.h"}) {
+    for (const char *file : {"conv_transpose.h", "conv_transpose.cpp", "numbering.h", "numbering.cpp", "numerics.h"}) {
         std::ifstream stream(std::string(CONVTRANSPOSE_GENERATORS_DIR) + "/" + file);
         ASSERT_TRUE(stream) << file;
         const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
@@ -151,6 +164,36 @@ TEST(Purity, SchedulesChangeNoDefinition) {
         a.family->schedule(c, a.tile, a.output_order);
         EXPECT_EQ(definitions(c), before) << a.family->name;
     }
+}
+
+TEST(Purity, SchedulesOfGpusChangeNoDefinition) {
+    for (const Choices &choices : kNumbered) {
+        for (const bool tiled : {false, true}) {
+            if (!tiled && choices.block > 1) continue; // small_oc has no blocks
+            const test::NumberedKernel kernel = test::make_numbered(choices);
+            const std::string before = definitions(kernel.c);
+            if (choices.positions == Positions::kOutputs) {
+                schedule_each(kernel.c);
+            } else if (tiled) {
+                schedule_tiled(Halide::Pipeline(kernel.c.y), kernel.c, kernel.tile);
+            } else {
+                schedule_small_oc(kernel.c, kernel.tile);
+            }
+            EXPECT_EQ(definitions(kernel.c), before);
+        }
+    }
+}
+
+// One text multiplies x and w.
+TEST(Purity, TheSumOfProductsIsDefinedOnce) {
+    int sums = 0;
+    for (const auto &file : std::filesystem::directory_iterator(CONVTRANSPOSE_GENERATORS_DIR)) {
+        std::ifstream stream(file.path());
+        for (std::string line; std::getline(stream, line);) {
+            sums += line.find("widen(") != std::string::npos && line.find(" * ") != std::string::npos;
+        }
+    }
+    EXPECT_EQ(sums, 1);
 }
 
 // A layer of two groups, whose tiles are not whole: all extents are those of one group, image and phase.
