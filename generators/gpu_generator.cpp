@@ -36,7 +36,7 @@ class GpuGenerator : public Generator<Derived> {
     Input<int32_t> x_channel_stride{"x_channel_stride"}, x_image_stride{"x_image_stride"};
     Input<int32_t[3]> y_stride{"y_stride"};
     Input<int32_t> y_channel_stride{"y_channel_stride"}, y_image_stride{"y_image_stride"}, y_size{"y_size"};
-    Input<int32_t> batch{"batch"}, x_channels{"x_channels"}; // per group. No input may be named as a Var.
+    Input<int32_t> batch{"batch"}, ic_per_group{"ic_per_group"}; // no input may be named as a Var is
     Input<int32_t> x_flip{"x_flip"}, x_zero_point{"x_zero_point"}, y_zero_point{"y_zero_point"};
     Input<float> y_min{"y_min"}, y_max{"y_max"};
 
@@ -52,9 +52,9 @@ class GpuGenerator : public Generator<Derived> {
     }
 
     // Fills in the inputs that both take, but for their weights.
-    void set_common(const Expr &y_channels, ConvTransposeInputs *in) {
-        in->x_at = {x.dim(0).extent(), {}, x_channel_stride, x_image_stride, x_channels};
-        in->y_at = {y_size, {}, y_channel_stride, y_image_stride, y_channels};
+    void set_common(const Expr &oc_per_group, ConvTransposeInputs *in) {
+        in->x_at = {x.dim(0).extent(), {}, x_channel_stride, x_image_stride, ic_per_group};
+        in->y_at = {y_size, {}, y_channel_stride, y_image_stride, oc_per_group};
         for (size_t a = 0; a < 3; a++) {
             in->x_at.strides[a] = x_stride[a];
             in->y_at.strides[a] = y_stride[a];
@@ -115,7 +115,7 @@ class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
 
     Input<Buffer<int32_t, 2>> elements{"elements"}, parts{"parts"};
     Input<int32_t[3]> y_extent{"y_extent"};
-    Input<int32_t> y_channels{"y_channels"}, tiles_per_group{"tiles_per_group"};
+    Input<int32_t> oc_per_group{"oc_per_group"}, tiles_per_group{"tiles_per_group"};
     Input<uint32_t> tiles_per_group_multiplier{"tiles_per_group_multiplier"};
     Input<int32_t> tiles_per_group_shift{"tiles_per_group_shift"};
     Input<int32_t[3]> positions{"positions"};
@@ -137,7 +137,7 @@ class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
         tile_.chunk = chunk;
         tile_.channels_last = channels_last;
         ConvTransposeInputs in;
-        set_common(y_channels, &in);
+        set_common(oc_per_group, &in);
         in.numbering.positions = Positions::kInPhase;
         in.numbering.digits = tile_digits(tile_);
         in.numbering.tiles = w.dim(w.dimensions() - 1).extent();
@@ -218,9 +218,9 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
     Input<int32_t[3]> stride{"stride"};
     Input<uint32_t[3]> stride_multiplier{"stride_multiplier"};
     Input<int32_t[3]> stride_shift{"stride_shift"};
-    Input<int32_t> y_channels{"y_channels"}; // per group
-    Input<uint32_t> y_channels_multiplier{"y_channels_multiplier"};
-    Input<int32_t> y_channels_shift{"y_channels_shift"};
+    Input<int32_t> oc_per_group{"oc_per_group"};
+    Input<uint32_t> oc_multiplier{"oc_multiplier"};
+    Input<int32_t> oc_shift{"oc_shift"};
 
     Output<Buffer<void, 1>> y{"y"};
 
@@ -231,11 +231,11 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
 
     void generate() {
         ConvTransposeInputs in;
-        set_common(y_channels, &in);
+        set_common(oc_per_group, &in);
         in.numbering.positions = Positions::kOutputs;
         in.numbering.digits = each_digits(channel_threads, position_threads);
         in.numbering.tiles = channels;
-        in.numbering.tiles_per_group = {y_channels, y_channels_multiplier, y_channels_shift};
+        in.numbering.tiles_per_group = {oc_per_group, oc_multiplier, oc_shift};
         Var r("phase"), column("column");
         for (size_t a = 0; a < 3; a++) {
             Func of_phase("taps_of");
@@ -247,7 +247,7 @@ class ByOutputGenerator : public GpuGenerator<ByOutputGenerator> {
             in.numbering.extents[a] = {outputs[a], output_multiplier[a], output_shift[a]};
             in.numbering.strides[a] = {stride[a], stride_multiplier[a], stride_shift[a]};
         }
-        in.ic_extent = x_channels;
+        in.ic_extent = ic_per_group;
         in.w = weights();
         const auto channel = [&](const Var &oc) { return unsafe_promise_clamped(oc, 0, channels - 1); };
         in.numerics.factors = factors_of(channel);
