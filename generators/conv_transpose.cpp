@@ -153,21 +153,70 @@ Expr w_of_term(const ConvTransposeInputs &in, const Place &place, const Term &te
     return in.w(at);
 }
 
-// Adds the dimensions of both factors that are for positions and channels, and what is between them.
-template<typename AddTerm>
-void add_digits(const ConvTranspose &c, const Numbering &numbering, const AddTerm &add_term, Operand *x, Operand *w) {
-    bool added_term = false;
-    for (const std::size_t i : storage_order(numbering.digits)) {
-        const Digit &digit = numbering.digits[i];
-        if (!is_inner(digit) && !added_term) {
-            add_term();
-            added_term = true;
-        }
-        if (digit.of != Number::kOi) x->add(c.digits[i], c.digits[i]);
-        // The phase of an output is that of its position.
-        if (digit.of != Number::kPosition || numbering.positions == Positions::kOutputs)
-            w->add(c.digits[i], c.digits[i]);
+// The dimensions of both factors.
+struct Factors {
+    Operand x, w;
+
+    void add_to_both(const Var &v, const Expr &value) {
+        x.add(v, value);
+        w.add(v, value);
     }
+};
+
+// Those for positions by axis.
+void name_factors(const ConvTranspose &c, const Update &u, const std::vector<RVar> &taps, Factors *f) {
+    f->x.add(u.op_ic, u.ic);
+    f->w.add(c.oi, c.oi);
+    f->w.add(u.op_ic, u.ic);
+    for (std::size_t a = 0; a < taps.size(); a++) {
+        const AxisVars &v = c.axes[a];
+        f->x.add(v.q, v.q);
+        f->add_to_both(v.r, v.r);
+        f->add_to_both(u.op_taps[a], taps[a]);
+    }
+    f->x.add(c.g, c.g);
+    f->x.add(c.n, c.n);
+    f->w.add(c.oo, c.oo);
+    f->w.add(c.g, c.g);
+}
+
+// Those for other positions: digits within a tile, the term, the other digits.
+void number_factors(const ConvTranspose &c, const Numbering &numbering, const Update &u, const std::vector<RVar> &taps,
+                    Factors *f) {
+    for (const bool inner : {true, false}) {
+        for (const std::size_t i : storage_order(numbering.digits)) {
+            const Digit &digit = numbering.digits[i];
+            if (is_inner(digit) != inner) continue;
+            // The phase of an output, and so its weights, follows from its position.
+            const bool of_w = digit.of != Number::kPosition || numbering.positions == Positions::kOutputs;
+            if (digit.of != Number::kOi) f->x.add(c.digits[i], c.digits[i]);
+            if (of_w) f->w.add(c.digits[i], c.digits[i]);
+        }
+        if (!inner) continue;
+        f->add_to_both(u.op_ic, u.ic);
+        for (std::size_t a = 0; a < taps.size(); a++) {
+            f->add_to_both(u.op_taps[a], taps[a]);
+        }
+    }
+}
+
+// The reduction over input channels and kernel elements. shared: see add_update().
+RDom reduction(const ConvTransposeInputs &in, const std::array<bool, 3> &shared) {
+    Region domain;
+    if (in.block > 1) {
+        domain.push_back(Range(0, in.block));
+    }
+    domain.push_back(Range(0, in.ic_extent));
+    if (in.list.defined()) {
+        domain.push_back(Range(0, in.list.most_elements));
+    }
+    for (std::size_t a = 0; a < 3 && !in.list.defined(); a++) {
+        const Axis &axis = in.axes[a];
+        domain.push_back(Range(0, shared[a]                            ? axis.shared_count
+                                  : axis.order == TapOrder::kTapOffset ? axis.offsets
+                                                                       : axis.max_count));
+    }
+    return RDom(domain, shared[0] && shared[1] ? "shared" : shared[0] ? "shared_w" : shared[1] ? "shared_h" : "k");
 }
 
 // The dimensions of y and of the sum, and the element of the sum that an element of y is.
@@ -182,33 +231,18 @@ struct Dimensions {
 void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const Dimensions &dimensions,
                 const std::array<bool, 3> &shared) {
     const Place &place = dimensions.place;
-    const auto extent = [&](int a) {
-        const Axis &axis = in.axes[a];
-        return shared[a] ? axis.shared_count : axis.order == TapOrder::kTapOffset ? axis.offsets : axis.max_count;
-    };
-    const bool blocked = c.block > 1;
-    const int tap_axes = in.list.defined() ? 1 : 3;
-    Region domain;
-    if (blocked) {
-        domain.push_back(Range(0, c.block));
-    }
-    domain.push_back(Range(0, in.ic_extent));
-    for (int a = 0; a < tap_axes; a++) {
-        domain.push_back(Range(0, in.list.defined() ? in.list.most_elements : extent(a)));
-    }
-    RDom k(domain, shared[0] && shared[1] ? "shared" : shared[0] ? "shared_w" : shared[1] ? "shared_h" : "k");
-    const int first = blocked ? 1 : 0;
-    const RVar ic = k[first];
-    RVar taps[3];
-    for (int a = 0; a < tap_axes; a++) {
-        taps[a] = k[first + 1 + a];
+    RDom k = reduction(in, shared);
+    const int first = c.block > 1 ? 1 : 0;
+    std::vector<RVar> taps;
+    for (int i = first + 1; i < k.dimensions(); i++) {
+        taps.push_back(k[i]);
     }
     Update u;
-    u.ib = blocked ? k[0] : RVar();
-    u.ic = ic;
+    u.ib = first > 0 ? k[0] : RVar();
+    u.ic = k[first];
     u.tw = taps[0];
-    u.th = taps[1];
-    u.td = taps[2];
+    u.th = in.list.defined() ? RVar() : taps[1];
+    u.td = in.list.defined() ? RVar() : taps[2];
 
     Term term;
     if (in.list.defined()) {
@@ -216,51 +250,27 @@ void add_update(ConvTranspose &c, const ConvTransposeInputs &in, const Dimension
         k.where(taps[0] < in.list.parts(kPartCount, place.part));
     } else {
         term.ic = u.op_ic;
-        for (int a = 0; a < 3; a++) {
+        for (std::size_t a = 0; a < 3; a++) {
             term.axes[a] = read_tap(in.axes[a], place.q[a], place.r[a], u.op_taps[a], shared[a]);
             restrict_to_taps(in.axes[a], place.q[a], place.r[a], taps[a], shared[a], &k);
         }
     }
 
-    Operand x, w;
-    if (blocked) {
-        for (Operand *o : {&x, &w}) {
-            o->add(u.op_ib, u.ib);
-        }
+    Factors f;
+    if (c.block > 1) {
+        f.add_to_both(u.op_ib, u.ib);
     }
     if (in.numbering.positions == Positions::kByAxis) {
-        x.add(u.op_ic, ic);
-        w.add(c.oi, c.oi);
-        w.add(u.op_ic, ic);
-        for (int a = 0; a < 3; a++) {
-            const AxisVars &v = c.axes[a];
-            x.add(v.q, v.q);
-            for (Operand *o : {&x, &w}) {
-                o->add(v.r, v.r);
-                o->add(u.op_taps[a], taps[a]);
-            }
-        }
-        x.add(c.g, c.g);
-        x.add(c.n, c.n);
-        w.add(c.oo, c.oo);
-        w.add(c.g, c.g);
+        name_factors(c, u, taps, &f);
     } else {
-        const auto add_term = [&] {
-            for (Operand *o : {&x, &w}) {
-                o->add(u.op_ic, ic);
-                for (int a = 0; a < tap_axes; a++) {
-                    o->add(u.op_taps[a], taps[a]);
-                }
-            }
-        };
-        add_digits(c, in.numbering, add_term, &x, &w);
+        number_factors(c, in.numbering, u, taps, &f);
     }
     u.x = Func("x_of_sum");
-    u.x(x.args) = x_of_term(in, place, term, u);
+    u.x(f.x.args) = x_of_term(in, place, term, u);
     u.w = Func("w_of_sum");
-    u.w(w.args) = w_of_term(in, place, term, u);
+    u.w(f.w.args) = w_of_term(in, place, term, u);
     const std::vector<Expr> at(dimensions.sum.begin(), dimensions.sum.end());
-    c.sum(at) += in.numerics.widen(u.x(x.in_sum)) * in.numerics.widen(u.w(w.in_sum));
+    c.sum(at) += in.numerics.widen(u.x(f.x.in_sum)) * in.numerics.widen(u.w(f.w.in_sum));
     c.updates.push_back(u);
 }
 

@@ -1,7 +1,6 @@
-// The AOT generators of GPU kernels, of the algorithm with schedules/gpu/: positions in a phase (families tiled and small_oc), and
-// outputs (each). kernels/table.py lists
-// those that are built. Kernels are called through their _argv function, with the arguments in the order in which they stand here;
-// runtime/gpu/kernel_arguments.h has the same.
+// The AOT generators of GPU kernels: the algorithm with positions in a phase (families tiled and small_oc) and with outputs (each),
+// and schedules/gpu/. kernels/table.py lists those that are built. Kernels are called through their _argv function, with the
+// arguments in the order in which they stand here; runtime/gpu/kernel_arguments.h has the same.
 #include <Halide.h>
 
 #include "conv_transpose.h"
@@ -15,7 +14,7 @@ using namespace Halide;
 
 namespace {
 
-// The inputs and outputs that both algorithms have.
+// The inputs and outputs that both have.
 template<typename Derived>
 class GpuGenerator : public Generator<Derived> {
   public:
