@@ -219,7 +219,7 @@ std::vector<int> expected_of_numbered(int around) {
     const LayerAxis &w = kAxes[0], &h = kAxes[1];
     for (int n = 0; n < kBatch; n++) {
         for (int oc = 0; oc < kGroups * kOc; oc++) {
-            int *const plane = &y[static_cast<std::size_t>((n * kGroups * kOc + oc) * kOut)];
+            int *const plane = y.data() + static_cast<std::ptrdiff_t>(n * kGroups * kOc + oc) * kOut;
             std::fill(plane, plane + kOut, bias(oc));
             for (int ic = 0; ic < kIc; ic++) {
                 for (int ih = -4; ih < h.in + 4; ih++) {
