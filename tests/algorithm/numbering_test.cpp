@@ -1,6 +1,8 @@
 // The algorithm with positions that are not by axis, with lists of terms and with zeros around x: any of these choices goes with no
 // schedule, with one for CPUs and with those for GPUs.
 #include <cstddef>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include <Halide.h>
@@ -15,11 +17,12 @@ namespace {
 using namespace Halide;
 
 // y of a kernel whose positions are not by axis.
-std::vector<int> run(NumberedKernel kernel) {
+std::vector<int> run(NumberedKernel kernel, const Pipeline &pipeline, const Target &target) {
     std::vector<int> y(static_cast<std::size_t>(kernel.y_size));
     const auto take = [&](auto result) {
         result.fill(99);
-        kernel.c.y.realize(result);
+        Pipeline(pipeline).realize(result, target);
+        result.copy_to_host();
         for (int i = 0; i < kernel.y_size; i++) y[static_cast<std::size_t>(i)] = static_cast<int>(result(i));
     };
     if (kernel.type == Int(32)) {
@@ -31,6 +34,10 @@ std::vector<int> run(NumberedKernel kernel) {
     for (std::size_t i = kYSize; i < y.size(); i++) y[i % kYSize] += y[i];
     y.resize(kYSize);
     return y;
+}
+
+std::vector<int> run(const NumberedKernel &kernel) {
+    return run(kernel, Pipeline(kernel.c.y), get_jit_target_from_environment());
 }
 
 const Choices kInPhase = {Positions::kInPhase, Outside::kZero, 1, 1},
@@ -90,33 +97,49 @@ TEST(Numbering, ZerosAroundXAreSkippedTerms) {
     }
 }
 
-// Halide compiles what GPU schedules make of it, with no device. tests/gpu runs such kernels.
-TEST(Numbering, GoesWithTheSchedulesOfGpus) {
-    const auto lower = [](Pipeline pipeline) {
-        for (const char *target : {"x86-64-linux-opencl", "x86-64-linux-cuda-cuda_capability_70"}) {
-            const Module module = pipeline.compile_to_module({}, "kernel", Target(target));
-            EXPECT_FALSE(module.functions().empty());
-        }
-    };
+// Calls a function with each kernel that a GPU schedule makes of it.
+template<typename Check>
+void for_all_on_gpus(const Check &check) {
     for (const Choices &choices : {kInPhase, kInParts, kInBlocks}) {
         for (const bool channels_last : {false, true}) {
             NumberedKernel kernel = make_numbered(choices);
             kernel.tile.channels_last = channels_last;
             const Pipeline pipeline(kernel.c.y);
             schedule_tiled(pipeline, kernel.c, kernel.tile);
-            lower(pipeline);
+            check(kernel, pipeline, choices);
         }
     }
     for (const Choices &choices : {kInPhase, kInParts}) {
         const NumberedKernel kernel = make_numbered(choices);
         schedule_small_oc(kernel.c, kernel.tile);
-        lower(kernel.c.y);
+        check(kernel, Pipeline(kernel.c.y), choices);
     }
     for (const Choices &choices : {kOutputs, kOutputsAmongZeros}) {
         const NumberedKernel kernel = make_numbered(choices);
         schedule_each(kernel.c);
-        lower(kernel.c.y);
+        check(kernel, Pipeline(kernel.c.y), choices);
     }
+}
+
+// This needs no device.
+TEST(Numbering, CompilesWithTheSchedulesOfGpus) {
+    for_all_on_gpus([](const NumberedKernel &, Pipeline pipeline, const Choices &) {
+        for (const char *target : {"x86-64-linux-opencl", "x86-64-linux-cuda-cuda_capability_70"}) {
+            EXPECT_FALSE(pipeline.compile_to_module({}, "kernel", Target(target)).functions().empty());
+        }
+    });
+}
+
+TEST(Numbering, AgreesWithTheDefinitionOnOpenCl) {
+    const char *const devices = std::getenv("CONVTRANSPOSE_TEST_DEVICES");
+    if (!devices || std::string(devices).find("opencl") == std::string::npos) {
+        GTEST_SKIP() << "CONVTRANSPOSE_TEST_DEVICES does not name opencl: see scripts/test.sh";
+    }
+    const Target opencl = get_host_target().with_feature(Target::OpenCL);
+    ASSERT_TRUE(host_supports_target_device(opencl)) << "there is no device";
+    for_all_on_gpus([&](const NumberedKernel &kernel, const Pipeline &pipeline, const Choices &choices) {
+        EXPECT_EQ(run(kernel, pipeline, opencl), expected_of_numbered(around_x(choices)));
+    });
 }
 
 } // namespace
