@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <string>
 
+#include "autoscheduler/estimates.h"
 #include "built_in.h"
 #include "conv_transpose.h"
 
@@ -76,40 +77,17 @@ class AutoGenerator : public Generator<AutoGenerator> {
 
     void schedule() {
         _halide_user_assert(using_autoscheduler()) << "auto is for autoschedulers: autoscheduler=... and -p\n";
-        const int y_extents[3] = {out_w, out_h, out_d};
-        x.set_estimates({{0, x_w}, {0, x_h}, {0, x_d}, {0, ic}, {0, group}, {0, batch}});
-        w.set_estimates({{0, 1},
-                         {0, ic},
-                         {0, taps_[0].kernel()},
-                         {0, taps_[1].kernel()},
-                         {0, taps_[2].kernel()},
-                         {0, oc},
-                         {0, group}});
-        bias.set_estimates({{0, oc}, {0, group}});
-        factors.set_estimates({{0, oc}, {0, 2}, {0, group}});
-        Region result = {{0, oc}};
+        EstimatedCall call{{x_w, x_h, x_d}, {out_w, out_h, out_d}, {}, {}, ic, oc, group, batch};
         for (int a = 0; a < 3; a++) {
-            const auto phases = static_cast<int>(taps_[a].table.size());
-            result.push_back({0, (y_extents[a] + phases - 1) / phases});
-            result.push_back({0, phases});
+            call.kernel[a] = taps_[a].kernel();
+            call.phases[a] = static_cast<int>(taps_[a].table.size());
         }
-        result.push_back({0, group});
-        result.push_back({0, batch});
-        y.set_estimates(result);
-        for (auto *taps : {&taps_w, &taps_h, &taps_d}) {
-            taps->set_estimates({{0, 1}, {0, kTapColumns}});
-        }
-        for (auto *number : {&step_w, &step_h, &step_d, &max_count_w, &max_count_h, &max_count_d, &shared_first_w,
-                             &shared_count_w, &shared_first_h, &shared_count_h, &y_zero_point}) {
-            number->set_estimate(1);
-        }
-        y_min.set_estimate(0);
-        y_max.set_estimate(0);
+        set_estimates(this, call);
         w.dim(0).set_bounds(0, 1);
         w.dim(5).set_stride(1); // one channel a tile: see Core::call for how the reference reads packed weights
         y.dim(0).set_stride(Expr());
         for (int a = 0; a < 3; a++) {
-            y.dim(2 + 2 * a).set_bounds(0, static_cast<int>(taps_[a].table.size()));
+            y.dim(2 + 2 * a).set_bounds(0, call.phases[a]);
         }
         y.dim(1).set_stride(Expr());
     }

@@ -10,12 +10,13 @@
 
 #include "conv_transpose.h"
 #include "numerics.h"
+#include "surroundings/col2im_channels.h"
 
 namespace convtranspose {
 
 using namespace Halide;
 
-class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator> {
+class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator>, private Col2imChannels {
   public:
     GeneratorParam<Type> y_type{"y_type", Float(32)};
 
@@ -65,8 +66,6 @@ class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator> {
     }
 
     void schedule() {
-        constexpr int kPositions = 8; // at once
-        const int lanes = natural_vector_size(sum_type(y_type));
         for (int d = 0; d < y.dimensions(); d++) {
             y.dim(d).set_min(0);
         }
@@ -80,29 +79,8 @@ class Col2imChannelsGenerator : public Generator<Col2imChannelsGenerator> {
             columns.dim(d).set_min(0);
         }
         columns.dim(6).set_stride(1);
-        Func out = y;
-        Var outer("outer"), inner("inner"), positions("positions"), position("position");
-        // Fewer positions are computed one at a time.
-        Stage many = out.specialize(y.dim(2).extent() >= kPositions);
-        many.split(qw, positions, position, kPositions, TailStrategy::ShiftInwards);
-        const auto in_vectors = [&](auto &stage) {
-            stage.split(i, outer, inner, lanes, TailStrategy::GuardWithIf)
-                .reorder({inner, position, outer, rw, positions, oh, od, n})
-                .vectorize(inner)
-                .unroll(position);
-        };
-        in_vectors(many);
-        out.split(qw, positions, position, 1);
-        in_vectors(out);
-        sum.compute_at(out, outer).bound_extent(lane, lanes).bound_extent(vector, 1).vectorize(lane).unroll(qw);
-        sum.update().reorder({lane, qw, tap.x, tap.y, tap.z, vector, rw}).vectorize(lane).unroll(qw);
+        schedule_col2im_channels(*this, y, natural_vector_size(sum_type(y_type)));
     }
-
-  private:
-    Var lane{"lane"}, vector{"vector"}; // i % lanes, i / lanes
-    Var i{"i"}, qw{"qw"}, rw{"rw"}, oh{"oh"}, od{"od"}, n{"n"};
-    RDom tap;
-    Func sum{"sum"};
 };
 
 } // namespace convtranspose

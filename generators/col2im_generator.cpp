@@ -9,12 +9,13 @@
 
 #include "conv_transpose.h"
 #include "numerics.h"
+#include "surroundings/col2im.h"
 
 namespace convtranspose {
 
 using namespace Halide;
 
-class Col2imGenerator : public Generator<Col2imGenerator> {
+class Col2imGenerator : public Generator<Col2imGenerator>, private Col2im {
   public:
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<int> stride_w{"stride_w", 0}; // 0: any
@@ -68,7 +69,6 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
     }
 
     void schedule() {
-        const int lanes = lanes_at_once();
         for (int d = 0; d < y.dimensions(); d++) {
             y.dim(d).set_min(0);
         }
@@ -80,44 +80,12 @@ class Col2imGenerator : public Generator<Col2imGenerator> {
         for (int d = 3; d < 8; d++) {
             columns.dim(d).set_min(0);
         }
-        Func out = y;
-        Var outer("outer"), inner("inner"), ow_phase("phase");
-        if (stride_w) {
-            // The phases are interleaved on the stack, so that the end of a row is stored in one go too.
-            out.split(ow, outer, inner, lanes * stride_w, TailStrategy::GuardWithIf)
-                .reorder({inner, outer, oh, od, oc, n})
-                .vectorize(inner, lanes);
-            row.compute_at(out, outer)
-                .bound_extent(ow, lanes * stride_w)
-                .align_bounds(ow, lanes * stride_w)
-                .split(ow, inner, ow_phase, stride_w)
-                .vectorize(inner)
-                .unroll(ow_phase);
-        } else {
-            out.split(qw, outer, inner, lanes, TailStrategy::GuardWithIf)
-                .reorder({inner, outer, rw, oh, od, oc, n})
-                .vectorize(inner);
-        }
         y.dim(0).set_stride(Expr());
-        out.specialize(y.dim(0).stride() == 1);
-        sum.compute_at(stride_w ? row : out, stride_w ? Var::outermost() : outer)
-            .bound_extent(lane, lanes)
-            .bound_extent(vector, 1)
-            .vectorize(lane);
-        sum.update().reorder({lane, tap.x, tap.y, tap.z, vector, rw}).vectorize(lane);
-        if (stride_w) {
-            sum.bound_extent(rw, stride_w).unroll(rw);
-            sum.update().unroll(rw);
-        }
+        schedule_col2im(*this, y, lanes_at_once(), stride_w);
     }
 
   private:
     int lanes_at_once() const { return vectors * natural_vector_size(sum_type(y_type)); }
-
-    Var lane{"lane"}, vector{"vector"}; // qw % lanes, qw / lanes
-    Var ow{"ow"}, qw{"qw"}, rw{"rw"}, oh{"oh"}, od{"od"}, oc{"oc"}, n{"n"};
-    RDom tap;
-    Func sum{"sum"}, row{"row"};
 };
 
 } // namespace convtranspose

@@ -172,9 +172,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         if (family.lowering_passes) {
             const auto name = [](const ImageParam &input) { return input.name(); };
             const InputNames inputs{name(x), name(w), {name(taps_w), name(taps_h), name(taps_d)}};
-            for (auto &pass : family.lowering_passes(c_, tile, output_order, inputs)) {
-                get_pipeline().add_custom_lowering_pass(pass.release()); // which deletes it
-            }
+            add_passes(family.lowering_passes(c_, tile, output_order, inputs), get_pipeline());
         }
     }
 

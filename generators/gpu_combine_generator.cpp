@@ -1,11 +1,10 @@
 // The AOT generator of the kernel that follows a convolution on a GPU: it adds up, in order, the parts of sums that were split, and
 // applies post-ops; in place if there is one part, of y's type. Arguments: see gpu_generator.cpp.
-#include <cstring>
-
 #include <Halide.h>
 
 #include "convtranspose/convtranspose.h"
 #include "elementary.h"
+#include "gpu/combine.h"
 #include "gpu_types.h"
 #include "numerics.h"
 
@@ -16,22 +15,10 @@ using namespace Halide;
 namespace {
 
 constexpr int kAxes = 5; // of y, innermost first
-constexpr int kThreads = 256;
-
-// Halide 21 writes f64 constants of OpenCL's source with too few digits: as their bits they are exact.
-class ExactConstants : public Internal::IRMutator {
-    using Internal::IRMutator::visit;
-    Expr visit(const Internal::FloatImm *op) override {
-        if (op->type != Float(64)) return op;
-        uint64_t bits = 0;
-        std::memcpy(&bits, &op->value, sizeof bits);
-        return reinterpret(Float(64), Expr(bits));
-    }
-};
 
 } // namespace
 
-class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
+class GpuCombineGenerator : public Generator<GpuCombineGenerator>, private Combine {
   public:
     GeneratorParam<Type> part_type{"part_type", Float(32)};
     GeneratorParam<Type> y_type{"y_type", Float(32)};
@@ -70,12 +57,12 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
         const auto within = [](const Expr &at, const Expr &count) { return unsafe_promise_clamped(at, 0, count - 1); };
 
         RDom k(0, part_count, "k");
-        sum_(i) = Internal::make_zero(type);
-        sum_(i) +=
+        sum(i) = Internal::make_zero(type);
+        sum(i) +=
             cast(type, part.load(parts(within(place(i, part_stride) + k * part_distance, parts.dim(0).extent()))));
 
         // The activation's argument; without a residual it is y as it would be without the activation.
-        const Expr convolution = result.store(sum_(i));
+        const Expr convolution = result.store(sum(i));
         const Expr other =
             residual(within(select(adds_residual != 0, place(i, residual_stride), 0), residual.dim(0).extent()));
         const Expr v = widen(convolution) + select(adds_residual != 0, widen(other), Internal::make_const(type, -0.0));
@@ -87,13 +74,13 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
         const Expr active =
             select(activation == CONVT_RELU || activation == CONVT_CLIP, clipped, activation == CONVT_LEAKY_RELU, leaky,
                    activation == CONVT_SIGMOID, sigmoid(v), activation == CONVT_TANH, tanh_of(v), v);
-        out_(i) = result.store(active);
+        out(i) = result.store(active);
 
-        o_ = RDom({{0, kThreads}, {0, (total + kThreads - 1) / kThreads}}, "o");
-        const Expr at = o_[1] * kThreads + o_[0];
-        o_.where(at < total);
+        o = RDom({{0, kCombineThreads}, {0, (total + kCombineThreads - 1) / kCombineThreads}}, "o");
+        const Expr at = o[1] * kCombineThreads + o[0];
+        o.where(at < total);
         y(j) = undef(result.stored());
-        y(within(place(at, y_stride), y_size)) = out_(at);
+        y(within(place(at, y_stride), y_size)) = out(at);
     }
 
     void schedule() {
@@ -101,18 +88,8 @@ class GpuCombineGenerator : public Generator<GpuCombineGenerator> {
             buffer->dim(0).set_min(0);
         }
         y.dim(0).set_min(0);
-        Func result = y;
-        result.gpu_blocks(j); // does nothing, as y is undefined there, but on the device
-        // Each element of y is stored once, by one thread.
-        result.update().allow_race_conditions().gpu_threads(o_[0]).gpu_blocks(o_[1]);
-        if (get_target().has_feature(Target::OpenCL)) get_pipeline().add_custom_lowering_pass(new ExactConstants);
-        sum_.compute_at(result, o_[0]).store_in(MemoryType::Register).bound_extent(i, 1);
+        schedule_combine(*this, y, get_pipeline(), get_target());
     }
-
-  private:
-    Var i{"i"}, j{"j"};
-    Func sum_{"sum"}, out_{"out"};
-    RDom o_;
 };
 
 } // namespace convtranspose

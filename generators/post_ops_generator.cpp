@@ -3,6 +3,7 @@
 
 #include "elementary.h"
 #include "numerics.h"
+#include "surroundings/post_ops.h"
 
 namespace convtranspose {
 
@@ -50,10 +51,7 @@ class PostOpsGenerator : public Generator<PostOpsGenerator> {
         y(i, row) = round_to(y_type, v);
     }
 
-    void schedule() {
-        // Each element once: a vector that overlapped the one before would add and activate what it has already.
-        y.vectorize(i, natural_vector_size(compute_type()), TailStrategy::GuardWithIf);
-    }
+    void schedule() { schedule_post_ops(y, i, natural_vector_size(compute_type())); }
 
   private:
     Type compute_type() const { return sum_type(y_type); }

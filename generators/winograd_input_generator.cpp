@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "kernel_contract/table_columns.h"
+#include "surroundings/winograd_input.h"
 
 namespace convtranspose {
 
 using namespace Halide;
 
-class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
+class WinogradInputGenerator : public Generator<WinogradInputGenerator>, private WinogradInput {
   public:
     GeneratorParam<Type> type{"type", Float(32)};
     // The entries of an axis, if they are built in: the start of each behind a letter, X for x(i) alone, D for x(i) - x(i+1), S for
@@ -42,8 +43,6 @@ class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
         entries = {static_cast<int>(w.built_in.size()), static_cast<int>(h.built_in.size())};
     }
 
-    // All entries of a tile come one after the other: the x that they read is in the first-level cache from the first on, or, if they
-    // are built in, in registers.
     void schedule() {
         for (int d = 0; d < 3; d++) {
             x.dim(d).set_min(0);
@@ -55,17 +54,12 @@ class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
         for (int d = 0; d < 5; d++) {
             transformed.dim(d).set_min(0);
         }
-        const int lanes = natural_vector_size(type);
-        Func out = transformed;
-        Var inner("inner");
-        out.split(channel, channel, inner, lanes, TailStrategy::ShiftInwards).vectorize(inner);
-        if (entries[0] == 0) {
-            out.reorder({inner, channel, ew, eh, tw, th});
-            return;
+        const bool built_in = entries[0] > 0;
+        if (built_in) {
+            transformed.dim(3).set_extent(entries[0]);
+            transformed.dim(4).set_extent(entries[1]);
         }
-        transformed.dim(3).set_extent(entries[0]);
-        transformed.dim(4).set_extent(entries[1]);
-        out.reorder({inner, ew, eh, channel, tw, th}).unroll(ew).unroll(eh);
+        schedule_winograd_input(*this, transformed, natural_vector_size(type), built_in);
     }
 
   private:
@@ -116,7 +110,6 @@ class WinogradInputGenerator : public Generator<WinogradInputGenerator> {
         return axis;
     }
 
-    Var channel{"channel"}, tw{"tw"}, th{"th"}, ew{"ew"}, eh{"eh"};
     std::array<int, 2> entries = {0, 0}; // that are built in, along w and h
 };
 

@@ -4,11 +4,13 @@
 
 #include <functional>
 
+#include "surroundings/winograd_output.h"
+
 namespace convtranspose {
 
 using namespace Halide;
 
-class WinogradOutputGenerator : public Generator<WinogradOutputGenerator> {
+class WinogradOutputGenerator : public Generator<WinogradOutputGenerator>, private WinogradOutput {
   public:
     GeneratorParam<Type> type{"type", Float(32)};
     GeneratorParam<int> count_w{"count_w", 2}; // 0: there is no such axis
@@ -28,25 +30,12 @@ class WinogradOutputGenerator : public Generator<WinogradOutputGenerator> {
         });
     }
 
-    // y may be of one output alone, at the end of an axis.
     void schedule() {
         for (int d = 0; d < 5; d++) {
             products.dim(d).set_min(0);
             y.dim(d).set_min(0);
         }
-        const int lanes = natural_vector_size(type);
-        const int outputs_w = count_w > 0 ? 2 : 1;
-        Func out = y;
-        Var inner("inner");
-        Stage whole = out.specialize(y.dim(1).extent() == outputs_w && y.dim(3).extent() == 2);
-        whole.split(channel, channel, inner, lanes, TailStrategy::ShiftInwards)
-            .vectorize(inner)
-            .reorder({inner, bw, bh, channel, tw, th})
-            .unroll(bw)
-            .unroll(bh);
-        out.split(channel, channel, inner, lanes, TailStrategy::ShiftInwards)
-            .vectorize(inner)
-            .reorder({inner, bw, bh, channel, tw, th});
+        schedule_winograd_output(*this, y, natural_vector_size(type), count_w > 0 ? 2 : 1);
     }
 
   private:
@@ -58,8 +47,6 @@ class WinogradOutputGenerator : public Generator<WinogradOutputGenerator> {
         default: return select(b == 0, m(0) + m(1) + m(2), m(1) - m(2) - m(3));
         }
     }
-
-    Var channel{"channel"}, bw{"bw"}, bh{"bh"}, tw{"tw"}, th{"th"};
 };
 
 } // namespace convtranspose

@@ -43,6 +43,13 @@ struct InputNames {
 // In the order in which they run.
 using LoweringPasses = std::vector<std::unique_ptr<Halide::Internal::IRMutator>>;
 
+// Adds passes to a pipeline, which deletes them.
+inline void add_passes(LoweringPasses passes, Halide::Pipeline pipeline) {
+    for (auto &pass : passes) {
+        pipeline.add_custom_lowering_pass(pass.release());
+    }
+}
+
 // A way to schedule the algorithm, and the choices of the algorithm that it asks for.
 struct ScheduleFamily {
     const char *name;

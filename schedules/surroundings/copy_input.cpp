@@ -1,0 +1,102 @@
+#include "surroundings/copy_input.h"
+
+#include <algorithm>
+
+namespace convtranspose {
+
+using namespace Halide;
+
+namespace {
+
+constexpr int kRun = 32; // positions
+
+// The loops that copies are split into.
+struct Parts {
+    Var wi{"wi"}, ci{"ci"}, beside{"beside"}, below{"below"}, near{"near"};
+};
+
+void by_loads(const CopyInput &c, Stage p, int lanes) {
+    const Var wi = Parts().wi;
+    p.split(c.w, c.w, wi, lanes, TailStrategy::GuardWithIf).reorder({wi, c.c0, c.c1, c.w, c.h, c.d, c.g, c.n});
+    p.vectorize(wi);
+}
+
+void by_stores(const CopyInput &c, Stage p, int lanes) {
+    const Var ci = Parts().ci;
+    p.split(c.c1, c.c1, ci, lanes, TailStrategy::GuardWithIf).reorder({ci, c.c0, c.w, c.c1, c.h, c.d, c.g, c.n});
+    p.vectorize(ci);
+}
+
+// The schedule for whole blocks. The last block of channels may hold fewer, and keeps the loops as they are.
+Stage whole_block(Func p, int block) {
+    const Internal::Dimension channels = p.output_buffer().dim(0);
+    return p.specialize(channels.extent() == block && channels.min() == 0);
+}
+
+// Squares are loaded by rows, transposed by shuffles of registers, and written by rows. As many as make a cache line of x come one
+// after another, then some along w, then all channels of those, so that positions of x are read as streams. Channels of the copy
+// a multiple of 4 KiB apart share a set of the first-level cache, which loses a line before the next square has written its other
+// half: there squares that share lines of the copy come first, then those that share lines of x, then all along w.
+// Measurements: docs/measurements/2026-11-26-schedules.md.
+void tile(const CopyInput &c, Func p, const Type &type, const Target &target) {
+    const int extent = std::min(kCopyTile, std::min(target.natural_vector_size<uint8_t>(), 32) / type.bytes());
+    const int squares = 64 / (extent * type.bytes());
+    const Parts parts;
+    const auto in_squares = [&](Stage s) {
+        return s.split(c.w, c.w, parts.wi, extent, TailStrategy::ShiftInwards)
+            .split(c.c1, c.c1, parts.ci, extent, TailStrategy::ShiftInwards)
+            .vectorize(parts.wi)
+            .unroll(parts.ci);
+    };
+    in_squares(p.specialize(p.output_buffer().dim(4).stride() % (4096 / type.bytes()) == 0))
+        .split(c.w, c.w, parts.beside, squares, TailStrategy::GuardWithIf)
+        .split(c.c1, c.c1, parts.below, squares, TailStrategy::GuardWithIf)
+        .reorder({parts.wi, parts.ci, parts.beside, parts.below, c.w, c.c1, c.h, c.d, c.c0, c.g, c.n});
+    in_squares(p)
+        .split(c.c1, c.c1, parts.beside, squares, TailStrategy::GuardWithIf)
+        .split(c.w, c.w, parts.near, kRun / extent, TailStrategy::GuardWithIf)
+        .reorder({parts.wi, parts.ci, parts.beside, parts.near, c.c1, c.w, c.h, c.d, c.c0, c.g, c.n});
+    Func element = c.element;
+    element.compute_at(p, parts.beside).reorder(c.c1, c.w).vectorize(c.c1).unroll(c.w);
+}
+
+} // namespace
+
+void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &shape, const Target &target) {
+    const int block = shape.block, lanes = target.natural_vector_size(shape.type);
+    Func p = copy;
+    switch (shape.order) {
+    case CopyOrder::kPlanar:
+        p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n});
+        if (block == 1) {
+            p.vectorize(c.w, lanes, TailStrategy::GuardWithIf);
+        } else {
+            whole_block(p, block).vectorize(c.w, lanes / block, TailStrategy::GuardWithIf).unroll(c.c0);
+        }
+        break;
+    case CopyOrder::kChannels:
+        p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n}).vectorize(c.c0, lanes, TailStrategy::GuardWithIf);
+        break;
+    case CopyOrder::kTransposed:
+        if (block == 1) {
+            // A vector of 16 lanes is put together from single loads faster than taken apart into single stores, unless most lanes
+            // stay empty; one of 8 is not.
+            if (target.has_feature(Target::AVX512)) {
+                by_loads(c, p.specialize(p.output_buffer().dim(1).extent() >= 8), lanes);
+            }
+            by_stores(c, p, lanes);
+        } else {
+            // Positions by sixteens: a cache line of x is still near when its next block is due.
+            const Var wi = Parts().wi;
+            p.split(c.w, c.w, wi, 16, TailStrategy::GuardWithIf).reorder({c.c0, wi, c.c1, c.w, c.h, c.d, c.g, c.n});
+            whole_block(p, block).vectorize(c.c0).unroll(wi, 4);
+        }
+        break;
+    case CopyOrder::kTiles: tile(c, p, shape.type, target); break;
+    case CopyOrder::kToChannels:
+        p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n}).vectorize(c.c0, 4, TailStrategy::GuardWithIf);
+        break;
+    }
+}
+
+} // namespace convtranspose
