@@ -17,14 +17,10 @@ namespace convtranspose {
 
 AlgorithmList algorithms() {
     static constexpr Algorithm kAll[] = {
-        {"batch_as_width", false, BatchAsWidth::propose},
-        {"col2im", false, Col2im::propose},
-        {"depth_to_space", false, DepthToSpace::propose},
-        {"direct", false, Direct::propose},
-        {"layout_transpose", false, LayoutTranspose::propose},
-        {"output_parts", false, OutputParts::propose},
-        {"phases_as_channels", false, PhasesAsChannels::propose},
-        {"winograd", true, Winograd::propose},
+        {"batch_as_width", false, BatchAsWidth::propose},         {"col2im", false, Col2im::propose},
+        {"depth_to_space", false, DepthToSpace::propose},         {"direct", false, Direct::propose},
+        {"layout_transpose", false, LayoutTranspose::propose},    {"output_parts", false, OutputParts::propose},
+        {"phases_as_channels", false, PhasesAsChannels::propose}, {"winograd", true, Winograd::propose},
     };
     return {kAll, std::size(kAll)};
 }

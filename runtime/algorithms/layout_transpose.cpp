@@ -118,7 +118,8 @@ void LayoutTranspose::plan_strips() {
     std::int64_t positions = 1; // positions of x for each one of the axis
     for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
     if (bytes <= kStripBytes) {
-        const std::int64_t wanted = std::max(kStripBytes / bytes, ceil_div(kLeastPositions, positions * axis.in));
+        const std::int64_t of_image = std::max<std::int64_t>(positions * axis.in, 1); // x may be empty
+        const std::int64_t wanted = std::max(kStripBytes / bytes, ceil_div(kLeastPositions, of_image));
         images_ = divisor_from(geometry_.batch, std::min(wanted, images_));
         return;
     }

@@ -234,7 +234,8 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPl
     } else if (p->record_ && p->record_->variant == algorithm_->name) {
         why = {ChoiceReason::kByRecord, to_string(*p->record_), ""};
     } else if (p->record_ && algorithm_of(p->record_->variant) != algorithm_) {
-        why.note = concat("a tuning record names ", p->record_->variant, ", for which weights are packed in another order");
+        why.note =
+            concat("a tuning record names ", p->record_->variant, ", for which weights are packed in another order");
     }
     p->reason_ = p->chosen_->reason(why);
     *plan = std::move(p);

@@ -1,4 +1,5 @@
 // `convtranspose explain`.
+#include <regex>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -166,8 +167,9 @@ TEST(Explain, ListsTheNearestCandidatesAndWhatOthersAreRefusedFor) {
     // Each refusal tells of how many kernels it is.
     std::size_t named = 0;
     for (std::size_t at = shown.find("\n  no: "); (at = shown.find("f32_", at)) != std::string::npos; at++) named++;
-    for (std::size_t at = shown.find("\n  no: "); (at = shown.find(" and ", at)) != std::string::npos; at++) {
-        named += std::stoul(shown.substr(at + 5));
+    const std::regex more("  no: .* and (\\d+) more\n");
+    for (std::sregex_iterator at(shown.begin(), shown.end(), more), end; at != end; ++at) {
+        named += std::stoul(at->str(1));
     }
     EXPECT_EQ(named, kernels) << nearest << whole;
     EXPECT_EQ(lines_with(shown, "  no: "), lines_with(list, "  no: "));
