@@ -106,16 +106,16 @@ Status check_run_quantization(const convt_quantization *quantization, const Prob
 
 // Checks that tensors in device memory, and streams, are only given to plans on a device.
 Status check_memory(const ProblemPlan &plan, const convt_arguments &arguments) {
-    const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
-    for (const auto &[name, t] : {std::pair("x", x), {"w", w}, {"b", b}, {"residual", residual}, {"y", y}}) {
+    const convt_arguments &a = arguments;
+    for (const auto &[name, t] : {std::pair("x", a.x), {"w", a.w}, {"b", a.b}, {"residual", a.residual}, {"y", a.y}}) {
         if (!t || raw(t->memory) == CONVT_HOST_MEMORY) continue;
         if (raw(t->memory) != CONVT_DEVICE_MEMORY) {
             return invalid(name, " has memory = ", raw(t->memory), ", which is not a convt_memory");
         }
         if (!plan.is_on_device()) return invalid(name, " is in device memory, the plan is for the CPU");
-        if (t == w || t == b) return invalid("weights that come with a run must be in host memory");
+        if (t == a.w || t == a.b) return invalid("weights that come with a run must be in host memory");
     }
-    if (stream && !plan.is_on_device()) return invalid("stream is given, but the plan is for the CPU");
+    if (a.stream && !plan.is_on_device()) return invalid("stream is given, but the plan is for the CPU");
     return Status();
 }
 
@@ -145,23 +145,21 @@ const IsasBuiltIn &isas_built_in() {
     });
 }
 
-Status device_of(const convt_options *options, std::optional<DeviceRequest> *request) {
-    if (!options || !options->device.name || std::strcmp(options->device.name, "cpu") == 0) return Status();
-    const convt_device &d = options->device;
+Status device_of(const convt_options &options, std::optional<DeviceRequest> *request) {
+    const convt_device &d = *options.device;
+    if (!d.name || std::strcmp(d.name, "cpu") == 0) return Status();
     if (d.index < 0) return invalid("device.index = ", d.index, " must not be negative");
     const DeviceTable *const table = find_device_table(d.name);
     if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", d.name, "\" is not built in"));
-    if (options->variant && !names_something(*table, options->variant)) {
-        return Status(CONVT_UNSUPPORTED, concat("variant \"", options->variant, "\" is not built in for ", d.name));
+    if (options.variant && !names_something(*table, options.variant)) {
+        return Status(CONVT_UNSUPPORTED, concat("variant \"", options.variant, "\" is not built in for ", d.name));
     }
-    *request = {table, d.index, d.context, options->variant ? options->variant : "",
-                options->tuning ? &options->tuning->records : nullptr};
+    *request = {table, d.index, d.context, options.variant ? options.variant : "",
+                options.tuning ? &options.tuning->records : nullptr};
     return Status();
 }
 
-Status settings_of(const convt_options *options, PlanSettings *settings) {
-    const convt_options defaults{};
-    const convt_options &o = options ? *options : defaults;
+Status settings_of(const convt_options &o, PlanSettings *settings) {
     if (o.threads < 0) return invalid("threads = ", o.threads, " must not be negative");
     if (o.threads > 4096) return invalid("threads = ", o.threads, " must be at most 4096");
     if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
@@ -254,7 +252,7 @@ Problem copy_of(const convt_problem &p) {
     if (p.w_dtype) c.w_dtype = p.w_dtype;
     if (p.y_dtype) c.y_dtype = p.y_dtype;
     c.layout = p.layout;
-    const convt_attributes &a = p.attributes;
+    const convt_attributes &a = *p.attributes;
     if (a.auto_pad) c.attributes.auto_pad = a.auto_pad;
     c.attributes.dilations = ints(a.dilations);
     c.attributes.group = a.group;
@@ -266,7 +264,8 @@ Problem copy_of(const convt_problem &p) {
     c.x_shape = ints(p.x_shape).value_or(Shape());
     c.w_shape = ints(p.w_shape).value_or(Shape());
     c.b_shape = ints(p.b_shape);
-    c.post_ops = p.post_ops;
+    const convt_post_ops &after = *p.post_ops;
+    c.post_ops = {after.adds_residual, after.activation, after.alpha, after.beta};
     return c;
 }
 
@@ -293,7 +292,8 @@ Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geom
 
 Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_arguments &arguments, RunTensors *t,
                   QuantizationValues *values) {
-    const auto &[x, w, b, residual, y, quantization, workspace, stream] = arguments;
+    const convt_tensor *const x = arguments.x, *const w = arguments.w, *const b = arguments.b,
+                              *const residual = arguments.residual, *const y = arguments.y;
     if (!x || !y) return invalid("plan, x and y must not be null");
     Status status = check_memory(plan, arguments);
     if (status) status = check_tensor("x", *x, g.dtype, g.x_shape, false, &t->x_strides);
@@ -312,9 +312,9 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
     } else if (w || b) {
         return invalid(w ? "w" : "b", " is given, but the plan has constant weights");
     }
-    if (status) status = check_run_quantization(quantization, plan, g, t, values);
+    if (status) status = check_run_quantization(arguments.quantization, plan, g, t, values);
     if (!status) return status;
-    if (reinterpret_cast<std::uintptr_t>(workspace) % kAlignment != 0) {
+    if (reinterpret_cast<std::uintptr_t>(arguments.workspace) % kAlignment != 0) {
         return invalid("workspace is not aligned to ", kAlignment, " bytes");
     }
     t->x = x->data;
@@ -325,7 +325,7 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
     t->x_memory = x->memory;
     t->y_memory = y->memory;
     if (residual) t->residual_memory = residual->memory;
-    t->stream = stream;
+    t->stream = arguments.stream;
     return Status();
 }
 

@@ -26,10 +26,10 @@ struct IsasBuiltIn {
 };
 const IsasBuiltIn &isas_built_in();
 
-// Reads the options for a plan on a device. *request stays empty if they are for the CPU.
-Status device_of(const convt_options *options, std::optional<DeviceRequest> *request);
+// Reads the options (as KnownOptions has them) for a plan on a device. *request stays empty if they are for the CPU.
+Status device_of(const convt_options &options, std::optional<DeviceRequest> *request);
 // Reads the options for a plan on the CPU.
-Status settings_of(const convt_options *options, PlanSettings *settings);
+Status settings_of(const convt_options &options, PlanSettings *settings);
 
 // Checks a tensor handed to a run or a plan against what was planned. dense: it must have no gaps. On success *strides receives
 // its strides.

@@ -10,7 +10,9 @@
 
 #include "api/arguments.h"
 #include "api/guard.h"
+#include "api/known_structs.h"
 #include "base/once.h"
+#include "base/parallel.h"
 #include "base/shape.h"
 #include "base/threads.h"
 #include "cpu/cpu.h"
@@ -43,12 +45,30 @@ const std::vector<const char *> &variant_names() {
     });
 }
 
-Status run_plan(const convt_plan *plan, const convt_arguments &arguments) {
+Status run_plan(const convt_plan *plan, const convt_arguments &given) {
     if (!plan) return invalid("plan, x and y must not be null");
+    KnownArguments known;
+    if (Status status = known.read(given); !status) return status;
+    const convt_arguments &arguments = known.arguments;
     RunTensors tensors;
     QuantizationValues values;
     Status status = tensors_of(*plan->plan, plan->geometry, arguments, &tensors, &values);
-    return status ? plan->plan->run(tensors, arguments.workspace) : status;
+    if (!status) return status;
+    const RunHook hook(arguments.parallel_for, arguments.parallel_user);
+    return plan->plan->run(tensors, arguments.workspace);
+}
+
+// The arguments of the functions that take some of them one by one.
+convt_arguments arguments_of(const convt_tensor *x, const convt_tensor *w, const convt_tensor *b, const convt_tensor *y,
+                             void *workspace) {
+    convt_arguments arguments{};
+    arguments.struct_size = sizeof arguments;
+    arguments.x = x;
+    arguments.w = w;
+    arguments.b = b;
+    arguments.y = y;
+    arguments.workspace = workspace;
+    return arguments;
 }
 
 // Returns the i-th kind of device whose component is linked, or null past the last.
@@ -62,6 +82,8 @@ const char *device_kind(std::size_t i) {
 } // namespace
 
 extern "C" {
+
+const char *convt_version(void) { return CONVT_VERSION; }
 
 const char *convt_last_error(void) { return last_error(); }
 
@@ -96,8 +118,10 @@ size_t convt_dtype_size(convt_dtype dtype) {
 convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank) {
     return guarded([&]() -> Status {
         if (!problem || !rank || (!y_shape && capacity)) return invalid("problem, y_shape and rank must not be null");
+        KnownProblem known;
         Geometry g;
-        Status status = resolve(*problem, &g);
+        Status status = known.read(*problem);
+        if (status) status = resolve(known.problem, &g);
         if (!status) return status;
         *rank = g.y_shape.size();
         if (y_shape) std::copy_n(g.y_shape.begin(), std::min(capacity, g.y_shape.size()), y_shape);
@@ -111,24 +135,31 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         if (!problem || !plan) return invalid("problem and plan must not be null");
         auto made = std::make_unique<convt_plan>();
         Geometry &g = made->geometry;
-        Status status = resolve_for_plan(*problem, &g);
+        KnownProblem known;
+        KnownOptions how;
+        convt_tensor own_w{}, own_b{};
+        Status status = known.read(*problem);
+        if (status) status = how.read(options);
+        if (status) status = read_optional("w", &w, &own_w);
+        if (status) status = read_optional("b", &b, &own_b);
+        if (status) status = resolve_for_plan(known.problem, &g);
         if (!status) return status;
         std::optional<DeviceRequest> device;
-        const Status device_status = device_of(options, &device);
-        const bool falls_back = options && options->device.falls_back;
+        const Status device_status = device_of(how.options, &device);
+        const bool falls_back = how.device.falls_back != 0;
         if (!device_status && (!falls_back || device_status.code() == CONVT_INVALID_ARGUMENT)) return device_status;
-        convt_options on_cpu = options ? *options : convt_options{};
-        if (on_cpu.device.name && std::strcmp(on_cpu.device.name, "cpu") != 0)
+        convt_options on_cpu = how.options;
+        if (how.device.name && std::strcmp(how.device.name, "cpu") != 0)
             on_cpu.variant = nullptr; // it names a device's kernel
         PlanSettings settings;
-        status = settings_of(&on_cpu, &settings);
+        status = settings_of(on_cpu, &settings);
         QuantizationValues values;
-        const QuantizationValues *const quantization = given(problem->quantization) ? &values : nullptr;
-        if (status && quantization) status = read_quantization(problem->quantization, g, &values);
+        const QuantizationValues *const quantization = known.problem.quantization ? &values : nullptr;
+        if (status && quantization) status = read_quantization(known.quantization, g, &values);
         LayerWeights weights;
         if (status) status = weights_for_plan(w, b, g, quantization != nullptr, &weights);
         if (!status) return status;
-        made->problem = copy_of(*problem);
+        made->problem = copy_of(known.problem);
         made->macs = count_macs(g);
         if (device) {
             status = DevicePlan::create(g, *device, settings.allocator, quantization, weights, &made->plan);
@@ -163,7 +194,7 @@ void convt_plan_destroy(convt_plan *plan) { delete plan; }
 
 convt_status convt_plan_run(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w, const convt_tensor *b,
                             const convt_tensor *y, void *workspace) {
-    return guarded([&] { return run_plan(plan, {x, w, b, nullptr, y, nullptr, workspace, nullptr}); });
+    return guarded([&] { return run_plan(plan, arguments_of(x, w, b, y, workspace)); });
 }
 
 convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor *x, const convt_tensor *w,
@@ -171,7 +202,9 @@ convt_status convt_plan_run_quantized(const convt_plan *plan, const convt_tensor
                                       const convt_quantization *quantization, void *workspace) {
     return guarded([&]() -> Status {
         if (!quantization) return invalid("quantization must not be null");
-        return run_plan(plan, {x, w, b, nullptr, y, quantization, workspace, nullptr});
+        convt_arguments arguments = arguments_of(x, w, b, y, workspace);
+        arguments.quantization = quantization;
+        return run_plan(plan, arguments);
     });
 }
 

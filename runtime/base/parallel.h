@@ -48,6 +48,19 @@ struct Parallel {
     void run(std::size_t count, convt_task task, void *context) const;
 };
 
+// While it lives, this thread's tasks are run by a hook of their own, not by that of the Parallel. hook: null for none.
+class RunHook {
+  public:
+    RunHook(convt_parallel_for hook, void *user);
+    ~RunHook();
+    RunHook(const RunHook &) = delete;
+    RunHook &operator=(const RunHook &) = delete;
+
+  private:
+    const convt_parallel_for hook_before_;
+    void *const user_before_;
+};
+
 } // namespace convtranspose
 
 #endif // CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_

@@ -32,7 +32,7 @@ void merge(PostOpsBox *box) {
 } // namespace
 
 Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops) {
-    const convt_post_ops &p = geometry.post_ops;
+    const PostOps &p = geometry.post_ops;
     *post_ops = PostOpsCall();
     if (!has_post_ops(p)) return Status();
     constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -18,7 +18,7 @@ struct PostOpsCall {
     convt_dtype dtype = CONVT_F32; // type of y
 };
 
-inline bool has_post_ops(const convt_post_ops &p) { return p.adds_residual || p.activation != CONVT_NO_ACTIVATION; }
+inline bool has_post_ops(const PostOps &p) { return p.adds_residual || p.activation != CONVT_NO_ACTIVATION; }
 
 // Returns CONVT_UNSUPPORTED if no kernel for the post-ops is built in for the ISA.
 Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops);

@@ -1,6 +1,6 @@
 // Tuning records name the variant that was measured to be the fastest for a problem on a CPU. A line is a JSON object:
 //
-//     {"package": "0.1.0", "kernels": "1f0c...", "cpu": "AMD EPYC ...", "isa": "avx512", "threads": 1,
+//     {"package": "0.2.0", "kernels": "1f0c...", "cpu": "AMD EPYC ...", "isa": "avx512", "threads": 1,
 //      "problem": "f32 nchw n1 g1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
 //      "variant": "oc_vectorized_f32_planar_s2_2x8", "ms": 0.273}
 //

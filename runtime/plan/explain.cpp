@@ -86,7 +86,7 @@ void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
          << (facts->fits_int8 ? "fit" : "do not fit") << " in 8 bits less their zero points\n";
 }
 
-void explain_post_ops(const convt_post_ops &p, std::ostringstream *out) {
+void explain_post_ops(const PostOps &p, std::ostringstream *out) {
     if (!has_post_ops(p)) return;
     *out << "then" << (p.adds_residual ? " + residual" : "");
     switch (p.activation) {

@@ -215,7 +215,7 @@ Status resolve_types(const convt_problem &problem, Geometry *geometry) {
             if (dtype == x) continue;
             return invalid(name, " = ", dtype, " must be that of x, ", convt_dtype_name(problem.dtype));
         }
-        if (problem.quantization.w_scale) {
+        if (problem.quantization) {
             return invalid("quantization is given, but x is ", convt_dtype_name(problem.dtype));
         }
     }
@@ -249,7 +249,7 @@ Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     const std::size_t channel_axis = dimension_order(problem.layout, x.size()).channel;
     geometry->batch = x[0];
     geometry->in_channels = x[channel_axis];
-    geometry->group = problem.attributes.group;
+    geometry->group = problem.attributes->group;
     if (geometry->group <= 0) return invalid("group = ", geometry->group, " must be positive");
     if (geometry->in_channels % geometry->group != 0) {
         return invalid("x_shape[", channel_axis, "] = ", geometry->in_channels,
@@ -349,7 +349,7 @@ Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
         return invalid("post_ops are given, but y is ", convt_dtype_name(geometry->y_dtype),
                        ": an 8-bit y is clamped by its y_range");
     }
-    geometry->post_ops = p;
+    geometry->post_ops = {p.adds_residual, p.activation, p.alpha, p.beta};
     return Status();
 }
 
@@ -389,7 +389,7 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
 Status resolve(const convt_problem &problem, Geometry *geometry) {
     Geometry resolved;
     if (Status status = resolve_channels(problem, &resolved); !status) return status;
-    if (Status status = resolve_axes(problem.attributes, &resolved); !status) return status;
+    if (Status status = resolve_axes(*problem.attributes, &resolved); !status) return status;
 
     Shape &y = resolved.y_shape;
     y.push_back(resolved.batch);
@@ -397,7 +397,7 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
     y.insert(resolved.layout == CONVT_CHANNELS_FIRST ? y.begin() + 1 : y.end(), resolved.out_channels);
     if (Status status = check_bytes("y", y, resolved.y_dtype); !status) return status;
 
-    if (Status status = resolve_post_ops(problem.post_ops, &resolved); !status) return status;
+    if (Status status = resolve_post_ops(*problem.post_ops, &resolved); !status) return status;
     *geometry = std::move(resolved);
     return Status();
 }

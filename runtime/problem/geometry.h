@@ -71,7 +71,7 @@ struct Geometry {
     std::int64_t in_channels = 0;  // C, may be 0
     std::int64_t out_channels = 0; // M, may be 0
     std::int64_t group = 1;
-    convt_post_ops post_ops = {};
+    PostOps post_ops;
     std::vector<AxisGeometry> axes;  // spatial, outermost first
     Shape x_shape, w_shape, y_shape; // as the problem lays them out
     Shape given_x_shape;             // x with the axes that with_dimensions() left out; empty: it left out none

@@ -26,8 +26,6 @@ struct QuantizationValues {
     }
 };
 
-inline bool given(const convt_quantization &q) { return q.w_scale != nullptr; }
-
 // Reads and checks the quantization; if a check fails, *values is unchanged.
 Status read_quantization(const convt_quantization &quantization, const Geometry &geometry, QuantizationValues *values);
 

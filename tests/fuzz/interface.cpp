@@ -292,6 +292,7 @@ void run(const Plan &plan, const Problem &problem, const Inputs &inputs, const T
     const convt_tensor x_c = detail::view(x_view), w_c = detail::view(w_view), r_c = detail::view(r_view),
                        b_c = detail::view(b_view), y_c = detail::view(y_view);
     convt_arguments arguments{};
+    arguments.struct_size = sizeof arguments;
     arguments.x = &x_c;
     arguments.y = &y_c;
     if (way.weights_with_run) arguments.w = &w_c;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes a few inputs for each fuzzing target, of which libFuzzer makes others: make_corpus.py FOLDER KERNELS
+"""Writes a few inputs for each fuzzing target, of which libFuzzer makes others: make_corpus.py FOLDER VERSION KERNELS
 
-KERNELS is the version of the kernels that records are of."""
+VERSION and KERNELS are those of the library and of its kernels, which records are of."""
 import io
 import json
 import pathlib
@@ -19,8 +19,8 @@ LINES = [
     "f64 nchw i3x4x5 k1x2x3 d9223372036854775807x1x1 v99999999999",
 ]
 
-def records(kernels):
-    record = {"package": "0.1.0", "kernels": kernels, "cpu": "*", "isa": "avx2", "threads": 0, "problem": LAYER,
+def records(version, kernels):
+    record = {"package": version, "kernels": kernels, "cpu": "*", "isa": "avx2", "threads": 0, "problem": LAYER,
               "variant": "reference_f32", "ms": 0.273}
     yield json.dumps(record) + "\n"
     for key, value in (("variant", "col2im"), ("isa", "avx512"), ("threads", 2), ("ms", 1e308), ("kernels", "others")):
@@ -71,13 +71,13 @@ def models():
     yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.ms.internal.nhwc", 1)])
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] in ("-h", "--help"):
+    if len(sys.argv) != 4 or sys.argv[1] in ("-h", "--help"):
         sys.exit(__doc__)
     corpora = {
         "interface": [bytes(range(0, 256, step)) * 2 for step in (1, 3, 7)],
         "input_shape": [b"x=1x3x224x224", b"a=b=0", b"x=1\nx=2x9223372036854775807"],
         "line": [line.encode() for line in LINES],
-        "tuning": [text.encode() for text in records(sys.argv[2])],
+        "tuning": [text.encode() for text in records(sys.argv[2], sys.argv[3])],
         "tensor": list(tensors()),
         "onnx": [model.SerializeToString() for model in models()],
     }

@@ -33,7 +33,7 @@ add_test(NAME fuzz.build
                  "-DCONVTRANSPOSE_ONNX_INCLUDES=${includes_of_onnx}"
                  ${runtime_and_kernels})
 add_test(NAME fuzz.corpus
-         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/make_corpus.py ${fuzz_dir}/corpus ${version})
+         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_LIST_DIR}/make_corpus.py ${fuzz_dir}/corpus ${PROJECT_VERSION} ${version})
 set_tests_properties(fuzz.build fuzz.corpus PROPERTIES LABELS fuzz TIMEOUT 1200 FIXTURES_SETUP fuzz_targets)
 foreach(name input_shape interface line onnx tensor tuning)
     # Findings are kept in artifacts/; running the target with such a file repeats one.

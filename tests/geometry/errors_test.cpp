@@ -333,10 +333,11 @@ TEST(ErrorCases, UnknownEnumerators) {
     const Problem problem = test::parse_problem(kValid);
     const int unknown = 1000;
     Geometry geometry;
-    convt_problem c = detail::view(problem);
+    const detail::ProblemView valid(problem);
+    convt_problem c = valid;
     std::memcpy(&c.layout, &unknown, sizeof unknown);
     EXPECT_EQ(resolve(c, &geometry).message(), "layout = 1000 is neither channels first nor channels last");
-    c = detail::view(problem);
+    c = valid;
     std::memcpy(&c.dtype, &unknown, sizeof unknown);
     EXPECT_EQ(resolve(c, &geometry).message(), "dtype = 1000 is not one of f16, bf16, f32, f64, u8, s8");
 }
@@ -344,10 +345,11 @@ TEST(ErrorCases, UnknownEnumerators) {
 TEST(ErrorCases, MissingShapes) {
     const Problem problem = test::parse_problem(kValid);
     Geometry geometry;
-    convt_problem c = detail::view(problem);
+    const detail::ProblemView valid(problem);
+    convt_problem c = valid;
     c.x_shape = {nullptr, 4};
     EXPECT_EQ(resolve(c, &geometry).message(), "x_shape is missing");
-    c = detail::view(problem);
+    c = valid;
     c.w_shape = {nullptr, 4};
     EXPECT_EQ(resolve(c, &geometry).message(), "w_shape is missing");
     EXPECT_EQ(resolve(c, &geometry).code(), CONVT_INVALID_ARGUMENT);

@@ -62,7 +62,7 @@ class Cycle {
     Cycle(const std::string &line, int threads, bool run_time_weights)
         : problem_(parsed(line)), inputs_(draw(problem_, 1)),
           y_(problem_.y_dtype.value_or(problem_.dtype), geometry_of(problem_).y_shape), other_(problem_.x_shape),
-          c_problem_(detail::view(problem_)), run_time_weights_(run_time_weights) {
+          c_problem_(problem_), run_time_weights_(run_time_weights) {
         options_.threads = threads;
         other_[0]++;
     }
@@ -70,7 +70,8 @@ class Cycle {
     // Creates, asks, reshapes, runs and destroys.
     convt_status operator()() {
         const auto view = [](const Tensor &t) {
-            return convt_tensor{const_cast<void *>(t.data()),
+            return convt_tensor{sizeof(convt_tensor),
+                                const_cast<void *>(t.data()),
                                 t.dtype(),
                                 t.shape().data(),
                                 nullptr,
@@ -82,8 +83,9 @@ class Cycle {
         const convt_tensor *const given_b = inputs_.b ? &b : nullptr,
                                   *const w_of_plan = run_time_weights_ ? nullptr : &w,
                                   *const b_of_plan = run_time_weights_ ? nullptr : given_b;
+        const detail::OptionsView c_options(options_);
         convt_plan *plan = nullptr, *reshaped = nullptr;
-        convt_status status = convt_plan_create(&c_problem_, w_of_plan, b_of_plan, &options_, &plan);
+        convt_status status = convt_plan_create(&c_problem_, w_of_plan, b_of_plan, &c_options, &plan);
         if (status == CONVT_OK) {
             ask(plan);
             status = convt_plan_reshape(plan, {other_.data(), other_.size()}, &reshaped);
@@ -129,7 +131,7 @@ class Cycle {
     Inputs inputs_;
     Tensor y_;
     Shape other_;
-    convt_problem c_problem_;
+    detail::ProblemView c_problem_;
     Options options_{};
     bool run_time_weights_ = false, vain_ = false;
     std::size_t answers_ = 0;

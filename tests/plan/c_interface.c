@@ -15,13 +15,18 @@ const char *run_by_hand(float *y, size_t count) {
     convt_status status;
 
     convt_problem problem;
+    convt_attributes attributes;
     memset(&problem, 0, sizeof problem);
+    memset(&attributes, 0, sizeof attributes);
+    problem.struct_size = sizeof problem;
     problem.opset = 22;
     problem.dtype = CONVT_F32;
     problem.layout = CONVT_CHANNELS_FIRST;
-    problem.attributes.group = 1;
-    problem.attributes.strides.data = strides;
-    problem.attributes.strides.size = 1;
+    problem.attributes = &attributes;
+    attributes.struct_size = sizeof attributes;
+    attributes.group = 1;
+    attributes.strides.data = strides;
+    attributes.strides.size = 1;
     problem.x_shape.data = x_shape;
     problem.x_shape.size = 3;
     problem.w_shape.data = w_shape;
@@ -32,10 +37,10 @@ const char *run_by_hand(float *y, size_t count) {
     if (convt_infer_shape(&problem, y_shape, 3, &rank) != CONVT_OK) return convt_last_error();
     if (rank != 3 || y_shape[0] != 1 || y_shape[1] != 1 || y_shape[2] != (int64_t)count) return "y_shape is wrong";
 
-    const convt_tensor x = {(void *)x_data, CONVT_F32, x_shape, NULL, 3, CONVT_HOST_MEMORY};
-    const convt_tensor w = {(void *)w_data, CONVT_F32, w_shape, NULL, 3, CONVT_HOST_MEMORY};
-    const convt_tensor b = {(void *)b_data, CONVT_F32, b_shape, NULL, 1, CONVT_HOST_MEMORY};
-    const convt_tensor y_tensor = {y, CONVT_F32, y_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor x = {sizeof(convt_tensor), (void *)x_data, CONVT_F32, x_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor w = {sizeof(convt_tensor), (void *)w_data, CONVT_F32, w_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor b = {sizeof(convt_tensor), (void *)b_data, CONVT_F32, b_shape, NULL, 1, CONVT_HOST_MEMORY};
+    const convt_tensor y_tensor = {sizeof(convt_tensor), y, CONVT_F32, y_shape, NULL, 3, CONVT_HOST_MEMORY};
     if (convt_plan_create(&problem, &w, &b, NULL, &plan) != CONVT_OK) return convt_last_error();
     status = convt_plan_run(plan, &x, NULL, NULL, &y_tensor, NULL);
     convt_plan_destroy(plan);
@@ -62,15 +67,15 @@ const char *rejects_unknown_enumerators(void) {
 
     convt_problem problem;
     memset(&problem, 0, sizeof problem);
+    problem.struct_size = sizeof problem;
     problem.opset = 22;
     problem.dtype = CONVT_F32;
-    problem.attributes.group = 1;
     problem.x_shape.data = x_shape;
     problem.w_shape.data = w_shape;
     problem.x_shape.size = problem.w_shape.size = 3;
-    const convt_tensor x = {x_data, CONVT_F32, x_shape, NULL, 3, CONVT_HOST_MEMORY};
-    const convt_tensor w = {w_data, CONVT_F32, w_shape, NULL, 3, CONVT_HOST_MEMORY};
-    const convt_tensor y = {y_data, CONVT_F32, y_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor x = {sizeof(convt_tensor), x_data, CONVT_F32, x_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor w = {sizeof(convt_tensor), w_data, CONVT_F32, w_shape, NULL, 3, CONVT_HOST_MEMORY};
+    const convt_tensor y = {sizeof(convt_tensor), y_data, CONVT_F32, y_shape, NULL, 3, CONVT_HOST_MEMORY};
 
     convt_problem of_problem = problem;
     memcpy(&of_problem.dtype, &unknown, sizeof unknown);
@@ -79,7 +84,11 @@ const char *rejects_unknown_enumerators(void) {
     memcpy(&of_problem.layout, &unknown, sizeof unknown);
     if (!refused(convt_plan_create(&of_problem, &w, NULL, NULL, &plan), "layout = 1000")) return "layout";
     of_problem = problem;
-    memcpy(&of_problem.post_ops.activation, &unknown, sizeof unknown);
+    convt_post_ops post_ops;
+    memset(&post_ops, 0, sizeof post_ops);
+    post_ops.struct_size = sizeof post_ops;
+    memcpy(&post_ops.activation, &unknown, sizeof unknown);
+    of_problem.post_ops = &post_ops;
     if (!refused(convt_plan_create(&of_problem, &w, NULL, NULL, &plan), "post_ops.activation = 1000"))
         return "activation";
     convt_tensor of_tensor = w;
@@ -113,17 +122,21 @@ int explains_no_output_channels(void) {
     convt_plan *plan = NULL;
     convt_problem problem;
     memset(&problem, 0, sizeof problem);
+    problem.struct_size = sizeof problem;
     problem.opset = 22;
     problem.dtype = CONVT_U8;
-    problem.attributes.group = 1;
     problem.x_shape.data = x_shape;
     problem.w_shape.data = w_shape;
     problem.x_shape.size = problem.w_shape.size = 4;
-    problem.quantization.x_scale = problem.quantization.y_scale = 1;
-    problem.quantization.w_scale = &scale;           /* lists of none: */
-    problem.quantization.w_zero_point = &zero_point; /* one for each of 0 output channels */
+    convt_quantization quantization;
+    memset(&quantization, 0, sizeof quantization);
+    quantization.struct_size = sizeof quantization;
+    quantization.x_scale = quantization.y_scale = 1;
+    quantization.w_scale = &scale;           /* lists of none: */
+    quantization.w_zero_point = &zero_point; /* one for each of 0 output channels */
+    problem.quantization = &quantization;
 
-    const convt_tensor w = {NULL, CONVT_U8, w_shape, NULL, 4, CONVT_HOST_MEMORY};
+    const convt_tensor w = {sizeof(convt_tensor), NULL, CONVT_U8, w_shape, NULL, 4, CONVT_HOST_MEMORY};
     if (convt_plan_create(&problem, &w, NULL, NULL, &plan) != CONVT_OK) return 0;
     const int explained = strstr(convt_plan_explain(plan), "w_scale none (0 output channels)") != NULL;
     convt_plan_destroy(plan);

@@ -91,11 +91,12 @@ TEST_P(CreateErrors, NameTheValue) {
     CountingAllocator allocator;
     a.options = allocator.options();
     GetParam().edit(&a);
-    const convt_problem problem = detail::view(a.problem);
+    const detail::ProblemView problem(a.problem);
+    const detail::OptionsView options(a.options);
     const convt_tensor w = detail::view(a.w_view), b = detail::view(a.b_view);
     convt_plan *plan = nullptr;
     const convt_status code =
-        convt_plan_create(&problem, a.has_w ? &w : nullptr, a.has_b ? &b : nullptr, &a.options, &plan);
+        convt_plan_create(&problem, a.has_w ? &w : nullptr, a.has_b ? &b : nullptr, &options, &plan);
     EXPECT_EQ(code, GetParam().code);
     EXPECT_EQ(plan, nullptr);
     const std::string message = convt_last_error();
@@ -110,17 +111,18 @@ INSTANTIATE_TEST_SUITE_P(Plan, CreateErrors, testing::ValuesIn(kCases),
 
 TEST(CreateErrorCases, StartFromArgumentsThatAreRight) {
     const Arguments a;
-    const convt_problem problem = detail::view(a.problem);
+    const detail::ProblemView problem(a.problem);
+    const detail::OptionsView options(a.options);
     const convt_tensor w = detail::view(a.w_view), b = detail::view(a.b_view);
     convt_plan *plan = nullptr;
-    EXPECT_EQ(convt_plan_create(&problem, &w, &b, &a.options, &plan), CONVT_OK) << convt_last_error();
+    EXPECT_EQ(convt_plan_create(&problem, &w, &b, &options, &plan), CONVT_OK) << convt_last_error();
     EXPECT_NE(plan, nullptr);
     convt_plan_destroy(plan);
 }
 
 TEST(CreateErrorCases, NullPointers) {
     const Arguments a;
-    const convt_problem problem = detail::view(a.problem);
+    const detail::ProblemView problem(a.problem);
     const convt_tensor w = detail::view(a.w_view), b = detail::view(a.b_view);
     convt_plan *plan = nullptr;
     EXPECT_EQ(convt_plan_create(nullptr, &w, &b, nullptr, &plan), CONVT_INVALID_ARGUMENT);
@@ -168,7 +170,7 @@ TEST(InferShape, EqualsThePlan) {
 
 TEST(InferShape, WritesNoMoreThanThereIsRoomFor) {
     const Problem problem = parse_problem(kProblem);
-    const convt_problem c = detail::view(problem);
+    const detail::ProblemView c(problem);
     std::vector<std::int64_t> y_shape(4, -1);
     std::size_t rank = 0;
     EXPECT_EQ(convt_infer_shape(&c, y_shape.data(), 2, &rank), CONVT_OK);

@@ -127,21 +127,23 @@ struct CallersThreads {
         Options options{};
         options.threads = threads;
         options.parallel_user = this;
-        options.parallel_for = [](void *user, std::size_t count, convt_task task, void *task_context) {
-            auto *self = static_cast<CallersThreads *>(user);
-            ++self->calls;
-            self->tasks += count;
-            std::thread odd([=] {
-                for (std::size_t i = count; i-- > 0;) {
-                    if (i % 2 == 1) task(task_context, i);
-                }
-            });
-            for (std::size_t i = count; i-- > 0;) {
-                if (i % 2 == 0) task(task_context, i);
-            }
-            odd.join();
-        };
+        options.parallel_for = parallel_for;
         return options;
+    }
+
+    static void parallel_for(void *user, std::size_t count, convt_task task, void *task_context) {
+        auto *self = static_cast<CallersThreads *>(user);
+        ++self->calls;
+        self->tasks += count;
+        std::thread odd([=] {
+            for (std::size_t i = count; i-- > 0;) {
+                if (i % 2 == 1) task(task_context, i);
+            }
+        });
+        for (std::size_t i = count; i-- > 0;) {
+            if (i % 2 == 0) task(task_context, i);
+        }
+        odd.join();
     }
 };
 
@@ -158,6 +160,34 @@ TEST_P(Threads, OfTheCallerGiveTheSameBits) {
         ASSERT_TRUE(status) << status.message();
         EXPECT_TRUE(y == expected);
     }
+}
+
+// A run's own hook takes the place of the plan's, for that run alone, whatever computes the layer.
+TEST_P(Threads, OfTheRunGiveTheSameBits) {
+    const Problem problem = parse_problem(GetParam());
+    const Inputs inputs = draw(problem, 2);
+    CallersThreads of_plan;
+    Plan plan;
+    ASSERT_TRUE(
+        Plan::create(problem, of_plan.options(3), inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan));
+    Tensor expected(problem.y_dtype.value_or(problem.dtype), plan.y_shape()), y = expected;
+    ASSERT_TRUE(plan.run(inputs.x.data(), expected.data()));
+    const int calls = of_plan.calls;
+
+    CallersThreads of_run;
+    Arguments arguments;
+    arguments.x = inputs.x.view();
+    arguments.y = y.view();
+    arguments.parallel_for = CallersThreads::parallel_for;
+    arguments.parallel_user = &of_run;
+    const Status status = plan.run(arguments);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_TRUE(y == expected);
+    EXPECT_EQ(of_plan.calls, calls);
+    EXPECT_EQ(of_run.calls, calls);
+    ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+    EXPECT_EQ(of_plan.calls, 2 * calls);
+    EXPECT_EQ(of_run.calls, calls);
 }
 
 TEST_P(Threads, ManyMayRunOnePlan) {

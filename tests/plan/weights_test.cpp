@@ -86,7 +86,7 @@ TEST(WeightStrides, DenseOnesAreAccepted) {
     ConstTensorView w = inputs.w.view(), b = inputs.b->view();
     w.strides = {12, 6, 2, 1};
     b.strides = {1};
-    const convt_problem c = detail::view(problem);
+    const detail::ProblemView c(problem);
     const convt_tensor cw = detail::view(w), cb = detail::view(b);
     convt_plan *plan = nullptr;
     EXPECT_EQ(convt_plan_create(&c, &cw, &cb, nullptr, &plan), CONVT_OK) << convt_last_error();

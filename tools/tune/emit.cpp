@@ -91,25 +91,26 @@ int main() {
         convt_problem problem = layer.problem;
         const bool quantized = problem.dtype == CONVT_U8 || problem.dtype == CONVT_S8;
         const float scale = 1;
-        if (quantized) problem.quantization = {scale, 0, &scale, 1, nullptr, 0, scale, 0, nullptr};
+        const convt_quantization quantization = {sizeof(convt_quantization), scale, 0, &scale, 1, nullptr, 0, scale, 0, nullptr};
+        if (quantized) problem.quantization = &quantization;
         const auto zeros = [](const convt_ints &shape) { // of at most 8 bytes each
             std::size_t count = 1;
             for (std::size_t d = 0; d < shape.size; d++) count *= static_cast<std::size_t>(shape.data[d]);
             return std::vector<double>(count);
         };
         std::vector<double> weights = zeros(problem.w_shape), biases = zeros(problem.b_shape), x = zeros(problem.x_shape);
-        const convt_tensor w = {weights.data(), problem.w_dtype, problem.w_shape.data, nullptr, problem.w_shape.size,
-                                CONVT_HOST_MEMORY};
-        const convt_tensor b = {biases.data(), quantized ? CONVT_S32 : problem.dtype, problem.b_shape.data, nullptr, 1,
-                                CONVT_HOST_MEMORY};
+        const convt_tensor w = {sizeof(convt_tensor), weights.data(), problem.w_dtype, problem.w_shape.data, nullptr,
+                                problem.w_shape.size, CONVT_HOST_MEMORY};
+        const convt_tensor b = {sizeof(convt_tensor), biases.data(), quantized ? CONVT_S32 : problem.dtype, problem.b_shape.data,
+                                nullptr, 1, CONVT_HOST_MEMORY};
         convt_plan *plan = nullptr;
         convt_status status = convt_plan_create(&problem, &w, problem.b_shape.data ? &b : nullptr, nullptr, &plan);
         if (status == CONVT_OK) {
             std::vector<double> y = zeros({convt_plan_y_shape(plan), convt_plan_rank(plan)});
-            const convt_tensor tx = {x.data(), problem.dtype, problem.x_shape.data, nullptr, problem.x_shape.size,
-                                     CONVT_HOST_MEMORY};
-            const convt_tensor ty = {y.data(), problem.y_dtype, convt_plan_y_shape(plan), nullptr, convt_plan_rank(plan),
-                                     CONVT_HOST_MEMORY};
+            const convt_tensor tx = {sizeof(convt_tensor), x.data(), problem.dtype, problem.x_shape.data, nullptr,
+                                     problem.x_shape.size, CONVT_HOST_MEMORY};
+            const convt_tensor ty = {sizeof(convt_tensor), y.data(), problem.y_dtype, convt_plan_y_shape(plan), nullptr,
+                                     convt_plan_rank(plan), CONVT_HOST_MEMORY};
             status = convt_plan_run(plan, &tx, nullptr, nullptr, &ty, nullptr);
         }
         if (status != CONVT_OK) {
@@ -328,13 +329,13 @@ class Emitter {
                               w = ints("w_shape", p.w_shape), b = ints("b_shape", p.b_shape);
             std::string names;
             for (const std::string &name : layer.names) names += (names.empty() ? "" : ", ") + name;
-            rows << "    {" << quoted(names) << ",\n     {22, " << dtype(p.dtype) << ", "
-                 << dtype(p.w_dtype.value_or(p.dtype)) << ", " << dtype(p.y_dtype.value_or(p.dtype))
-                 << ", {0, 0, 0, 0, 0, 0, 0, 0, 0}, "
-                 << (p.layout == CONVT_CHANNELS_LAST ? "CONVT_CHANNELS_LAST" : "CONVT_CHANNELS_FIRST")
-                 << ",\n      {0, " << dilations << ", " << a.group << ", {0, 0}, " << padding << ", {0, 0}, " << pads
-                 << ", " << strides << "},\n      " << x << ", " << w << ", " << b
-                 << ", {0, CONVT_NO_ACTIVATION, 0, 0}}},\n";
+            text << "static const convt_attributes " << prefix << "attributes = {sizeof(convt_attributes), 0, "
+                 << dilations << ", " << a.group << ", {0, 0}, " << padding << ", {0, 0}, " << pads << ", " << strides
+                 << "};\n";
+            rows << "    {" << quoted(names) << ",\n     {sizeof(convt_problem), 22, " << dtype(p.dtype) << ", "
+                 << dtype(p.w_dtype.value_or(p.dtype)) << ", " << dtype(p.y_dtype.value_or(p.dtype)) << ", "
+                 << (p.layout == CONVT_CHANNELS_LAST ? "CONVT_CHANNELS_LAST" : "CONVT_CHANNELS_FIRST") << ",\n      "
+                 << x << ", " << w << ", " << b << ", &" << prefix << "attributes, 0, 0}},\n";
         }
         text << "\nenum { " << name_ << "_layer_count = " << layers_.size() << " };\nstatic const " << name_
              << "_layer " << name_ << "_layers[] = {\n"

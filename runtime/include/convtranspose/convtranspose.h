@@ -12,6 +12,9 @@
  * **Errors.** Every function that can fail returns a convt_status. convt_last_error() then says, for the calling thread, which
  * value broke which rule. A call that fails validation writes nothing to an output, and no input ends the process.
  *
+ * **Structs.** A struct that you fill begins with `struct_size`, its sizeof in your program. All else that is zero counts as not
+ * given. Later versions only append fields, so that a program runs with every library of the same soname: docs/abi.md.
+ *
  * **Layouts.** Channels first: x is (N, C, D1..Dn) and y is (N, M, O1..On). Channels last: x is (N, D1..Dn, C) and y is
  * (N, O1..On, M). In both, weights are (C, M/group, K1..Kn) and the bias is (M). Sizes are in elements unless bytes are named.
  *
@@ -36,8 +39,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The version of this header. */
-#define CONVT_VERSION "0.1.0"
+/** The version of this header; convt_version() is that of the library. */
+#define CONVT_VERSION "0.2.0"
 
 /* CONVT_SHARED says that the library is a shared one; its CMake package and pkg-config file define it. */
 #ifndef CONVT_SHARED
@@ -89,9 +92,10 @@ typedef struct convt_ints {
     size_t size;         /**< How many there are. */
 } convt_ints;
 
-/** The attributes of an ONNX ConvTranspose node, by their ONNX names. Zero-initialise, then set `group` (its ONNX default is 1,
- * and 0 is rejected) and what the node has. Lists have one element per spatial axis unless another size is named. */
+/** The attributes of an ONNX ConvTranspose node, by their ONNX names. Zero-initialise, then set `struct_size`, `group` (its ONNX
+ * default is 1, and 0 is rejected) and what the node has. Lists have one element per spatial axis unless another size is named. */
 typedef struct convt_attributes {
+    size_t struct_size; /**< sizeof(convt_attributes). */
     /** "NOTSET", "SAME_UPPER", "SAME_LOWER" or "VALID"; null: not given, which is NOTSET. */
     const char *auto_pad;
     convt_ints dilations;      /**< Distances between kernel elements, at least 1. */
@@ -106,6 +110,7 @@ typedef struct convt_attributes {
 /** How integers stand for reals: real = (integer - zero_point) * scale. Scales are positive and finite. A zero point is a value
  * of its tensor's type. */
 typedef struct convt_quantization {
+    size_t struct_size;          /**< sizeof(convt_quantization). */
     float x_scale;               /**< Scale of x. */
     int32_t x_zero_point;        /**< Zero point of x. */
     const float *w_scale;        /**< Scales of w: one, or one for each of the M output channels. */
@@ -134,26 +139,28 @@ typedef enum convt_activation {
  * are exact to 4 units in the last place of that type, and sigmoid may be 0 below twice its least normal number. A NaN
  * stays a NaN. Only a float y may have post-ops; an 8-bit y is clamped by its quantization's y_range. */
 typedef struct convt_post_ops {
+    size_t struct_size;          /**< sizeof(convt_post_ops). */
     int adds_residual;           /**< Nonzero: a tensor of y's type and shape, which comes with each run, is added. */
     convt_activation activation; /**< The function that is applied last. */
     float alpha;                 /**< The slope of leaky relu, or the lower bound of clip. */
     float beta;                  /**< The upper bound of clip. */
 } convt_post_ops;
 
-/** What is computed: the node, its types and its shapes. Zero-initialise, then set what applies. */
+/** What is computed: the node, its types and its shapes. Zero-initialise, then set `struct_size` and what applies. */
 typedef struct convt_problem {
-    int opset;           /**< Version of the operator: 1, 11 or 22. Any opset of a model will do. */
-    convt_dtype dtype;   /**< Type of x; of w, b and y too if it is a float. */
-    convt_dtype w_dtype; /**< 0: the type of x. Another type only if x is u8 or s8. */
-    convt_dtype y_dtype; /**< Likewise; f32 is allowed too then. */
-    /** For x of u8 or s8 only. All zero: it comes with each run, as w and b then do. */
-    convt_quantization quantization;
-    convt_layout layout;         /**< Of x, y and the residual. */
-    convt_attributes attributes; /**< The attributes of the node. */
-    convt_ints x_shape;          /**< Shape of x, in `layout` order; at least (N, C, D1) or (N, D1, C). */
-    convt_ints w_shape;          /**< Shape of w: (C, M/group, K1..Kn). */
-    convt_ints b_shape;          /**< Shape of b: (M). Absent: there is no bias. */
-    convt_post_ops post_ops;     /**< All zero: none. */
+    size_t struct_size;                 /**< sizeof(convt_problem). */
+    int opset;                          /**< Version of the operator: 1, 11 or 22. Any opset of a model will do. */
+    convt_dtype dtype;                  /**< Type of x; of w, b and y too if it is a float. */
+    convt_dtype w_dtype;                /**< 0: the type of x. Another type only if x is u8 or s8. */
+    convt_dtype y_dtype;                /**< Likewise; f32 is allowed too then. */
+    convt_layout layout;                /**< Of x, y and the residual. */
+    convt_ints x_shape;                 /**< Shape of x, in `layout` order; at least (N, C, D1) or (N, D1, C). */
+    convt_ints w_shape;                 /**< Shape of w: (C, M/group, K1..Kn). */
+    convt_ints b_shape;                 /**< Shape of b: (M). Absent: there is no bias. */
+    const convt_attributes *attributes; /**< The attributes of the node. Null: it has none, and group is 1. */
+    /** For x of u8 or s8 only. Null: it comes with each run, as w and b then do. */
+    const convt_quantization *quantization;
+    const convt_post_ops *post_ops; /**< Null: none. */
 } convt_problem;
 
 /** Where the data of a tensor is. */
@@ -174,6 +181,7 @@ typedef enum convt_memory {
  * If the layout is channels first and the last axis is a single position that is cut out of a wider tensor, the first run
  * of such a view makes a second plan, with its own kernel, workspace and packed weights. */
 typedef struct convt_tensor {
+    size_t struct_size;     /**< sizeof(convt_tensor). */
     void *data;             /**< The first element. x, w and b are only read. */
     convt_dtype dtype;      /**< Type of the elements. */
     const int64_t *shape;   /**< `rank` extents. */
@@ -203,14 +211,15 @@ typedef void *(*convt_allocate)(void *user, size_t size, size_t alignment);
 /** Takes back what convt_allocate returned. */
 typedef void (*convt_deallocate)(void *user, void *pointer);
 
-/** What a plan runs on. All zero: the CPU. The component of the library with the device's name must be linked.
+/** What a plan runs on. The component of the library with the device's name must be linked.
  *
  * A plan for a device keeps its weights there. Tensors in host memory are copied for the caller, and y is there when the run
  * returns. If x, y and the residual are all on the device, a run only puts its work into the stream and returns: nothing waits,
  * and nothing is allocated but at the first run on that stream. Devices compute up to three spatial axes. */
 typedef struct convt_device {
-    const char *name; /**< "cuda" or "opencl"; null or "cpu": the CPU. */
-    int index;        /**< Number of the device, from 0. */
+    size_t struct_size; /**< sizeof(convt_device). */
+    const char *name;   /**< "cuda" or "opencl"; null or "cpu": the CPU. */
+    int index;          /**< Number of the device, from 0. */
     /** A CUcontext or a cl_context, which must outlive the plan. Null: the device's primary context, which is that of the CUDA
      * runtime and of PyTorch; for OpenCL, a context that the library makes. */
     void *context;
@@ -219,7 +228,7 @@ typedef struct convt_device {
     int falls_back;
 } convt_device;
 
-/** How to plan and run. Zero-initialise for the defaults.
+/** How to plan and run. Zero-initialise and set `struct_size` for the defaults.
  *
  * The strings and the device are only read during the call. The hooks must outlive the plan and its reshapes.
  *
@@ -233,6 +242,7 @@ typedef struct convt_device {
  * The process may end while plans run. A shared library that holds this code stays in memory once it has started threads, and
  * may be closed (dlclose) and opened again. */
 typedef struct convt_options {
+    size_t struct_size;              /**< sizeof(convt_options). */
     int threads;                     /**< At most 4096; 0: one. y has the same bits for any number. */
     convt_parallel_for parallel_for; /**< Null: the library's own threads. */
     void *parallel_user;             /**< Passed to parallel_for. */
@@ -254,12 +264,14 @@ typedef struct convt_options {
      * that is estimated to be. They must outlive the plan and its reshapes. Null: the records of the file that the environment
      * variable CONVTRANSPOSE_TUNING names, which is read once; convt_plan_explain() says if it could not be used. */
     const struct convt_tuning *tuning;
-    convt_device device; /**< What the plan runs on. */
+    const convt_device *device; /**< What the plan runs on. Null: the CPU. */
 } convt_options;
 
 /** A layer that is ready to run. */
 typedef struct convt_plan convt_plan;
 
+/** The version of the library, such as "0.2.0", which may be later than that of the header. */
+CONVT_API const char *convt_version(void);
 /** The message of the calling thread's last failed call: which value broke which rule. Never null. */
 CONVT_API const char *convt_last_error(void);
 /** The name of a status, such as "overflow". */
@@ -319,8 +331,9 @@ CONVT_API convt_status convt_plan_run_quantized(const convt_plan *plan, const co
                                                 const convt_tensor *b, const convt_tensor *y,
                                                 const convt_quantization *quantization, void *workspace);
 
-/** Everything that a run can take. Zero-initialise, then set what applies. */
+/** Everything that a run can take. Zero-initialise, then set `struct_size` and what applies. */
 typedef struct convt_arguments {
+    size_t struct_size;    /**< sizeof(convt_arguments). */
     const convt_tensor *x; /**< The input. */
     const convt_tensor *w; /**< As for convt_plan_run(). */
     const convt_tensor *b; /**< As for convt_plan_run(). */
@@ -332,9 +345,13 @@ typedef struct convt_arguments {
     /** For plans for a device: a CUstream (cudaStream_t), or a cl_command_queue (in order), of the plan's context. Null: the
      * default stream; for OpenCL, a queue of the library's own. */
     void *stream;
+    /** Threads of this run alone, for plans for the CPU; the work is still divided for as many as were planned. Null: those of the
+     * plan. It is not called by plans of one thread. */
+    convt_parallel_for parallel_for;
+    void *parallel_user; /**< Passed to parallel_for. */
 } convt_arguments;
 
-/** Computes y as convt_plan_run() does, with a residual, or in a stream of a device. */
+/** Computes y as convt_plan_run() does, with a residual, on threads of this run, or in a stream of a device. */
 CONVT_API convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *arguments);
 
 /** @name What was planned

@@ -80,7 +80,12 @@ struct Quantization {
 };
 
 /// What follows the convolution; see convt_post_ops.
-using PostOps = convt_post_ops;
+struct PostOps {
+    int adds_residual = 0;                             ///< Nonzero: a residual, which comes with each run, is added.
+    convt_activation activation = CONVT_NO_ACTIVATION; ///< The function that is applied last.
+    float alpha = 0;                                   ///< The slope of leaky relu, or the lower bound of clip.
+    float beta = 0;                                    ///< The upper bound of clip.
+};
 
 /// A layer: the node, its types and its shapes. An x of type u8 or s8 makes it quantized.
 struct Problem {
@@ -131,19 +136,42 @@ struct ConstTensorView {
         : data(t.data), dtype(t.dtype), shape(t.shape), strides(t.strides), memory(t.memory) {}
 };
 
+/// What a plan runs on; see convt_device.
+struct Device {
+    const char *name = nullptr; ///< "cuda" or "opencl"; null or "cpu": the CPU.
+    int index = 0;              ///< Number of the device, from 0.
+    void *context = nullptr;    ///< A CUcontext or a cl_context; null: the primary one, or one of the library's own.
+    int falls_back = 0;         ///< Nonzero: the plan is made for the CPU if it cannot be made for the device.
+};
+
 /// How to plan and run; see convt_options.
-using Options = convt_options;
+struct Options {
+    int threads = 0;                           ///< 0: one.
+    convt_parallel_for parallel_for = nullptr; ///< Null: the library's own threads.
+    void *parallel_user = nullptr;             ///< Passed to parallel_for.
+    convt_allocate allocate = nullptr;         ///< Null, as deallocate then is: the C library's.
+    convt_deallocate deallocate = nullptr;     ///< Takes back what allocate gave.
+    void *allocate_user = nullptr;             ///< Passed to both.
+    const char *variant = nullptr;             ///< The name of what is to compute; null: that is chosen.
+    const char *isa = nullptr;                 ///< The name of the ISA; null: the best that this CPU runs.
+    int sums_in_f16 = 0;                       ///< Nonzero: f16 layers may be summed in f16.
+    int winograd = 0;                          ///< Nonzero: Winograd's algorithm is allowed.
+    const convt_tuning *tuning = nullptr;      ///< Null: those of the file that CONVTRANSPOSE_TUNING names.
+    Device device;                             ///< What the plan runs on.
+};
 
 /// Everything that a run can take; see convt_arguments.
 struct Arguments {
-    ConstTensorView x;                        ///< The input.
-    std::optional<ConstTensorView> w;         ///< Weights, if they come with each run.
-    std::optional<ConstTensorView> b;         ///< Bias, likewise.
-    std::optional<ConstTensorView> residual;  ///< The residual, if the problem adds one.
-    TensorView y;                             ///< The output.
-    std::optional<Quantization> quantization; ///< Absent: as planned.
-    void *workspace = nullptr;                ///< Plan::workspace_bytes() bytes aligned to 64; null: the plan's own.
-    void *stream = nullptr;                   ///< For plans for a device.
+    ConstTensorView x;                         ///< The input.
+    std::optional<ConstTensorView> w;          ///< Weights, if they come with each run.
+    std::optional<ConstTensorView> b;          ///< Bias, likewise.
+    std::optional<ConstTensorView> residual;   ///< The residual, if the problem adds one.
+    TensorView y;                              ///< The output.
+    std::optional<Quantization> quantization;  ///< Absent: as planned.
+    void *workspace = nullptr;                 ///< Plan::workspace_bytes() bytes aligned to 64; null: the plan's own.
+    void *stream = nullptr;                    ///< For plans for a device.
+    convt_parallel_for parallel_for = nullptr; ///< Threads of this run alone; null: those of the plan.
+    void *parallel_user = nullptr;             ///< Passed to parallel_for.
 };
 
 namespace detail {
@@ -155,38 +183,92 @@ inline convt_ints view(const Shape &v) {
 
 inline convt_ints view(const Ints &v) { return v ? view(*v) : convt_ints{nullptr, 0}; }
 
-inline convt_quantization view(const Quantization &q) {
-    return {q.x_scale,        q.x_zero_point,        q.w_scale.data(),
-            q.w_scale.size(), q.w_zero_point.data(), q.w_zero_point.size(),
-            q.y_scale,        q.y_zero_point,        q.y_range ? q.y_range->data() : nullptr};
-}
-
-inline convt_problem view(const Problem &p) {
-    const Attributes &a = p.attributes;
-    convt_problem c{};
-    c.opset = p.opset;
-    c.dtype = p.dtype;
-    c.w_dtype = p.w_dtype.value_or(p.dtype);
-    c.y_dtype = p.y_dtype.value_or(p.dtype);
-    if (p.quantization) c.quantization = view(*p.quantization);
-    c.layout = p.layout;
-    c.attributes.auto_pad = a.auto_pad ? a.auto_pad->c_str() : nullptr;
-    c.attributes.dilations = view(a.dilations);
-    c.attributes.group = a.group;
-    c.attributes.kernel_shape = view(a.kernel_shape);
-    c.attributes.output_padding = view(a.output_padding);
-    c.attributes.output_shape = view(a.output_shape);
-    c.attributes.pads = view(a.pads);
-    c.attributes.strides = view(a.strides);
-    c.x_shape = view(p.x_shape);
-    c.w_shape = view(p.w_shape);
-    c.b_shape = view(p.b_shape);
-    c.post_ops = p.post_ops;
+inline convt_attributes view(const Attributes &a) {
+    convt_attributes c{};
+    c.struct_size = sizeof c;
+    c.auto_pad = a.auto_pad ? a.auto_pad->c_str() : nullptr;
+    c.dilations = view(a.dilations);
+    c.group = a.group;
+    c.kernel_shape = view(a.kernel_shape);
+    c.output_padding = view(a.output_padding);
+    c.output_shape = view(a.output_shape);
+    c.pads = view(a.pads);
+    c.strides = view(a.strides);
     return c;
 }
 
+inline convt_quantization view(const Quantization &q) {
+    return {sizeof(convt_quantization),
+            q.x_scale,
+            q.x_zero_point,
+            q.w_scale.data(),
+            q.w_scale.size(),
+            q.w_zero_point.data(),
+            q.w_zero_point.size(),
+            q.y_scale,
+            q.y_zero_point,
+            q.y_range ? q.y_range->data() : nullptr};
+}
+
+// A problem of the C interface, with the structs that it refers to: valid where it is, and as long as the Problem is.
+struct ProblemView : convt_problem {
+    explicit ProblemView(const Problem &p)
+        : convt_problem{},
+          own_attributes(view(p.attributes)), own_post_ops{sizeof(convt_post_ops), p.post_ops.adds_residual,
+                                                           p.post_ops.activation, p.post_ops.alpha, p.post_ops.beta} {
+        struct_size = sizeof(convt_problem);
+        opset = p.opset;
+        dtype = p.dtype;
+        w_dtype = p.w_dtype.value_or(p.dtype);
+        y_dtype = p.y_dtype.value_or(p.dtype);
+        layout = p.layout;
+        x_shape = view(p.x_shape);
+        w_shape = view(p.w_shape);
+        b_shape = view(p.b_shape);
+        attributes = &own_attributes;
+        if (p.quantization) quantization = &(own_quantization = view(*p.quantization));
+        post_ops = &own_post_ops;
+    }
+    ProblemView(const ProblemView &) = delete;
+    ProblemView &operator=(const ProblemView &) = delete;
+
+    convt_attributes own_attributes;
+    convt_quantization own_quantization{};
+    convt_post_ops own_post_ops;
+};
+
+inline ProblemView view(const Problem &p) { return ProblemView(p); }
+
+// Options of the C interface, with the device that they refer to, likewise.
+struct OptionsView : convt_options {
+    explicit OptionsView(const Options &o)
+        : convt_options{sizeof(convt_options),
+                        o.threads,
+                        o.parallel_for,
+                        o.parallel_user,
+                        o.allocate,
+                        o.deallocate,
+                        o.allocate_user,
+                        o.variant,
+                        o.isa,
+                        o.sums_in_f16,
+                        o.winograd,
+                        o.tuning,
+                        &own_device},
+          own_device{sizeof(convt_device), o.device.name, o.device.index, o.device.context, o.device.falls_back} {}
+    OptionsView(const OptionsView &) = delete;
+    OptionsView &operator=(const OptionsView &) = delete;
+
+    convt_device own_device;
+};
+
+inline convt_tensor view(const void *data, convt_dtype dtype, const std::int64_t *shape, std::size_t rank) {
+    return {sizeof(convt_tensor), const_cast<void *>(data), dtype, shape, nullptr, rank, CONVT_HOST_MEMORY};
+}
+
 inline convt_tensor view(const ConstTensorView &t) {
-    return {const_cast<void *>(t.data),
+    return {sizeof(convt_tensor),
+            const_cast<void *>(t.data),
             t.dtype,
             t.shape.data(),
             t.strides.empty() ? nullptr : t.strides.data(),
@@ -195,14 +277,15 @@ inline convt_tensor view(const ConstTensorView &t) {
 }
 
 inline convt_tensor view(const TensorView &t) {
-    return {t.data, t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(), t.shape.size(), t.memory};
+    return {sizeof(convt_tensor), t.data,  t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(),
+            t.shape.size(),       t.memory};
 }
 
 } // namespace detail
 
 /// Computes the shape of y from attributes and shapes alone.
 inline Status infer_shape(const Problem &problem, Shape *y_shape) {
-    const convt_problem c = detail::view(problem);
+    const detail::ProblemView c(problem);
     Shape shape(problem.x_shape.size());
     std::size_t rank = 0;
     const convt_status code = convt_infer_shape(&c, shape.data(), shape.size(), &rank);
@@ -225,12 +308,13 @@ class Plan {
     /// @param plan     Gets the plan.
     static Status create(const Problem &problem, const Options &options, const void *weights, const void *bias,
                          Plan *plan) {
-        const convt_problem c = detail::view(problem);
+        const detail::ProblemView c(problem);
+        const detail::OptionsView how(options);
         const ConstTensorView w(weights, problem.w_dtype.value_or(problem.dtype), problem.w_shape);
         const ConstTensorView b(bias, bias_dtype(problem), problem.b_shape.value_or(Shape()));
         const convt_tensor cw = detail::view(w), cb = detail::view(b);
         convt_plan *made = nullptr;
-        const convt_status code = convt_plan_create(&c, weights ? &cw : nullptr, bias ? &cb : nullptr, &options, &made);
+        const convt_status code = convt_plan_create(&c, weights ? &cw : nullptr, bias ? &cb : nullptr, &how, &made);
         if (code == CONVT_OK) *plan = Plan(made, problem.dtype, problem.y_dtype.value_or(problem.dtype));
         return Status::from(code);
     }
@@ -244,23 +328,20 @@ class Plan {
     }
 
     /// Computes a dense y from a dense x.
-    Status run(const void *x, void *y) const {
-        const std::size_t rank = convt_plan_rank(plan_.get());
-        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank,
-                                 CONVT_HOST_MEMORY};
-        const convt_tensor cy = {y, y_dtype_, convt_plan_y_shape(plan_.get()), nullptr, rank, CONVT_HOST_MEMORY};
-        return Status::from(convt_plan_run(plan_.get(), &cx, nullptr, nullptr, &cy, nullptr));
-    }
+    Status run(const void *x, void *y) const { return run(x, nullptr, y); }
 
-    /// Computes a dense y from a dense x and a dense residual of y's type and shape.
+    /// Computes a dense y from a dense x and, if it is not null, a dense residual of y's type and shape.
     Status run(const void *x, const void *residual, void *y) const {
         const std::size_t rank = convt_plan_rank(plan_.get());
         const std::int64_t *const y_shape = convt_plan_y_shape(plan_.get());
-        const convt_tensor cx = {const_cast<void *>(x), x_dtype_, convt_plan_x_shape(plan_.get()), nullptr, rank,
-                                 CONVT_HOST_MEMORY};
-        const convt_tensor cr = {const_cast<void *>(residual), y_dtype_, y_shape, nullptr, rank, CONVT_HOST_MEMORY};
-        const convt_tensor cy = {y, y_dtype_, y_shape, nullptr, rank, CONVT_HOST_MEMORY};
-        const convt_arguments arguments = {&cx, nullptr, nullptr, &cr, &cy, nullptr, nullptr, nullptr};
+        const convt_tensor cx = detail::view(x, x_dtype_, convt_plan_x_shape(plan_.get()), rank),
+                           cr = detail::view(residual, y_dtype_, y_shape, rank),
+                           cy = detail::view(y, y_dtype_, y_shape, rank);
+        convt_arguments arguments{};
+        arguments.struct_size = sizeof arguments;
+        arguments.x = &cx;
+        arguments.residual = residual ? &cr : nullptr;
+        arguments.y = &cy;
         return Status::from(convt_plan_run_with(plan_.get(), &arguments));
     }
 
@@ -268,19 +349,19 @@ class Plan {
     Status run(const Arguments &a) const {
         const convt_tensor x = detail::view(a.x), y = detail::view(a.y);
         convt_tensor w{}, b{}, residual{};
-        if (a.w) w = detail::view(*a.w);
-        if (a.b) b = detail::view(*a.b);
-        if (a.residual) residual = detail::view(*a.residual);
         convt_quantization q{};
-        if (a.quantization) q = detail::view(*a.quantization);
-        const convt_arguments arguments = {&x,
-                                           a.w ? &w : nullptr,
-                                           a.b ? &b : nullptr,
-                                           a.residual ? &residual : nullptr,
-                                           &y,
-                                           a.quantization ? &q : nullptr,
-                                           a.workspace,
-                                           a.stream};
+        convt_arguments arguments{};
+        arguments.struct_size = sizeof arguments;
+        arguments.x = &x;
+        if (a.w) arguments.w = &(w = detail::view(*a.w));
+        if (a.b) arguments.b = &(b = detail::view(*a.b));
+        if (a.residual) arguments.residual = &(residual = detail::view(*a.residual));
+        arguments.y = &y;
+        if (a.quantization) arguments.quantization = &(q = detail::view(*a.quantization));
+        arguments.workspace = a.workspace;
+        arguments.stream = a.stream;
+        arguments.parallel_for = a.parallel_for;
+        arguments.parallel_user = a.parallel_user;
         return Status::from(convt_plan_run_with(plan_.get(), &arguments));
     }
 

@@ -6,17 +6,14 @@ int main(void) {
     static const int64_t x_shape[] = {1, 1, 1, 2}, w_shape[] = {1, 1, 1, 2}, y_shape[] = {1, 1, 1, 4},
                          strides[] = {1, 2};
     static float x[] = {1, 2}, w[] = {1, 10}, y[4];
-    convt_problem problem = {0};
-    problem.opset = 22;
-    problem.dtype = CONVT_F32;
-    problem.attributes.group = 1;
-    problem.attributes.strides = (convt_ints){strides, 2};
+    const convt_attributes attributes = {.struct_size = sizeof attributes, .group = 1, .strides = {strides, 2}};
+    convt_problem problem = {.struct_size = sizeof problem, .opset = 22, .dtype = CONVT_F32, .attributes = &attributes};
     problem.x_shape = (convt_ints){x_shape, 4};
     problem.w_shape = (convt_ints){w_shape, 4};
 
-    const convt_tensor x_tensor = {x, CONVT_F32, x_shape, NULL, 4, CONVT_HOST_MEMORY},
-                       w_tensor = {w, CONVT_F32, w_shape, NULL, 4, CONVT_HOST_MEMORY},
-                       y_tensor = {y, CONVT_F32, y_shape, NULL, 4, CONVT_HOST_MEMORY};
+    const convt_tensor x_tensor = {sizeof(convt_tensor), x, CONVT_F32, x_shape, NULL, 4, CONVT_HOST_MEMORY},
+                       w_tensor = {sizeof(convt_tensor), w, CONVT_F32, w_shape, NULL, 4, CONVT_HOST_MEMORY},
+                       y_tensor = {sizeof(convt_tensor), y, CONVT_F32, y_shape, NULL, 4, CONVT_HOST_MEMORY};
     convt_plan *plan = NULL;
     convt_status status = convt_plan_create(&problem, &w_tensor, NULL, NULL, &plan);
     if (status == CONVT_OK) status = convt_plan_run(plan, &x_tensor, NULL, NULL, &y_tensor, NULL);

@@ -30,26 +30,27 @@ static const char *run_once(void) {
     LOOK_UP(plan_run);
     LOOK_UP(plan_destroy);
 
+    const convt_attributes attributes = {.struct_size = sizeof attributes, .group = kChannels, .strides = {strides, 2}};
     convt_problem problem;
     memset(&problem, 0, sizeof problem);
+    problem.struct_size = sizeof problem;
     problem.opset = 22;
     problem.dtype = CONVT_F32;
-    problem.attributes.group = kChannels;
-    problem.attributes.strides.data = strides;
-    problem.attributes.strides.size = 2;
+    problem.attributes = &attributes;
     problem.x_shape.data = x_shape;
     problem.w_shape.data = w_shape;
     problem.x_shape.size = problem.w_shape.size = 4;
     convt_options options;
     memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
     options.threads = kThreads;
     for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = 1;
     for (size_t i = 0; i < sizeof w / sizeof *w; i++) w[i] = 2;
     memset(y, 0, sizeof y);
 
-    const convt_tensor tx = {x, CONVT_F32, x_shape, NULL, 4, CONVT_HOST_MEMORY},
-                       tw = {w, CONVT_F32, w_shape, NULL, 4, CONVT_HOST_MEMORY},
-                       ty = {y, CONVT_F32, y_shape, NULL, 4, CONVT_HOST_MEMORY};
+    const convt_tensor tx = {sizeof(convt_tensor), x, CONVT_F32, x_shape, NULL, 4, CONVT_HOST_MEMORY},
+                       tw = {sizeof(convt_tensor), w, CONVT_F32, w_shape, NULL, 4, CONVT_HOST_MEMORY},
+                       ty = {sizeof(convt_tensor), y, CONVT_F32, y_shape, NULL, 4, CONVT_HOST_MEMORY};
     convt_plan *plan = NULL;
     if (plan_create(&problem, &tw, NULL, &options, &plan) != CONVT_OK) return "no plan";
     const convt_status status = plan_run(plan, &tx, NULL, NULL, &ty, NULL);

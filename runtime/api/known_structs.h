@@ -1,0 +1,78 @@
+// The caller's structs, as far as this version of the library knows them. A program that was built with an older header fills
+// shorter structs, whose missing fields count as zero; one that was built with a newer header fills longer ones, which are
+// accepted if the fields that are not known here are zero.
+#ifndef CONVTRANSPOSE_RUNTIME_API_KNOWN_STRUCTS_H_
+#define CONVTRANSPOSE_RUNTIME_API_KNOWN_STRUCTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/error.h"
+#include "convtranspose/convtranspose.h"
+
+namespace convtranspose {
+
+// The size that a struct had in the first version with this soname. Fields that are appended later do not change it: the struct
+// then gets a specialization with the old size. They begin behind that size, not in the padding that it may end with.
+template<typename Struct>
+constexpr std::size_t kLeastSize = sizeof(Struct);
+
+// Larger sizes are mistakes, such as memory that nobody wrote.
+constexpr std::size_t kGreatestSize = 4096;
+
+// Copies the known fields of a struct of the caller to *own. name: what messages call it.
+template<typename Struct>
+Status read_struct(const char *name, const Struct &given, Struct *own) {
+    const std::size_t size = given.struct_size;
+    if (size < kLeastSize<Struct> || size > kGreatestSize) {
+        return invalid(name, " has struct_size = ", size, ", must be its sizeof, ", sizeof(Struct), " in version ",
+                       CONVT_VERSION);
+    }
+    const auto *const bytes = reinterpret_cast<const unsigned char *>(&given);
+    if (size > sizeof(Struct) && std::any_of(bytes + sizeof(Struct), bytes + size, [](unsigned char c) { return c; })) {
+        return Status(CONVT_UNSUPPORTED, concat(name, " has struct_size = ", size, " and sets fields that version ",
+                                                CONVT_VERSION, " of the library does not know: use a later one"));
+    }
+    *own = Struct{};
+    std::memcpy(own, &given, std::min(size, sizeof(Struct)));
+    return Status();
+}
+
+// The same for a struct that may be absent: *place, which refers to the caller's, is made to refer to *own.
+template<typename Struct>
+Status read_optional(const char *name, const Struct **place, Struct *own) {
+    if (!*place) return Status();
+    Status status = read_struct(name, **place, own);
+    *place = own;
+    return status;
+}
+
+// The members are copies that problem, options and arguments refer to, so these structs stay where they are.
+struct KnownProblem {
+    Status read(const convt_problem &given);
+
+    convt_problem problem{};
+    convt_attributes attributes{};
+    convt_quantization quantization{};
+    convt_post_ops post_ops{};
+};
+
+struct KnownOptions {
+    Status read(const convt_options *given); // null: the defaults
+
+    convt_options options{};
+    convt_device device{};
+};
+
+struct KnownArguments {
+    Status read(const convt_arguments &given);
+
+    convt_arguments arguments{};
+    convt_tensor x{}, w{}, b{}, residual{}, y{};
+    convt_quantization quantization{};
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_RUNTIME_API_KNOWN_STRUCTS_H_
