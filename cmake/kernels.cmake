@@ -30,7 +30,8 @@ execute_process(
 if(failed)
     message(FATAL_ERROR "kernels/generate.py: ${said}")
 endif()
-file(GLOB kernel_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.py ${PROJECT_SOURCE_DIR}/kernels/*.in)
+file(GLOB kernel_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*.py ${PROJECT_SOURCE_DIR}/kernels/*.in
+     ${PROJECT_SOURCE_DIR}/kernels/*.json)
 file(GLOB tuned_kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/schedules/tuned/*.json)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_scripts} ${tuned_kernels})
 

@@ -4,6 +4,7 @@
 
 #include <Halide.h>
 
+#include "kernel_contract/device_types.h"
 #include "numerics.h"
 
 namespace convtranspose {
@@ -48,15 +49,16 @@ inline Halide::Expr to_f16(const Halide::Expr &value) {
 
 } // namespace gpu_types
 
-// Elements of a tensor in memory. Halide 21 fails to convert bf16 on GPUs, and OpenCL has f16 only as an extension, which
-// PoCL lacks: those are kept as their bits.
+// Elements of a tensor in memory, which may be kept as their bits (kernel_contract/device_types.h).
 struct Storage {
     Halide::Type type;
     bool as_bits = false;
 
     Storage() = default;
     Storage(const Halide::Type &t, const Halide::Target &target)
-        : type(t), as_bits(t.is_bfloat() || (t == Halide::Float(16) && target.has_feature(Halide::Target::OpenCL))) {}
+        : type(t), as_bits(t.is_bfloat() ||
+                           (t == Halide::Float(16) &&
+                            keeps_f16_as_bits(target.has_feature(Halide::Target::OpenCL) ? "opencl" : "cuda"))) {}
 
     Halide::Type stored() const { return as_bits ? Halide::UInt(16) : type; }
     Halide::Expr load(const Halide::Expr &e) const {

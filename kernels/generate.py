@@ -157,9 +157,10 @@ def generate(options: argparse.Namespace) -> None:
         cmake.append(cmake_list(f"kernel_objects_{component}", files))
         objects += files
     commands = [command(kernel, build.emits(kernel)) for kernel in kernels]
+    costs = json.loads((Path(__file__).parent / "device_costs.json").read_text(encoding="utf-8"))
     for device in devices:
         own = device_kernels(device, build.os)
-        write(options.output / f"{device}_kernels.cpp", source.device_table(device, own))
+        write(options.output / f"{device}_kernels.cpp", source.device_table(device, own, costs))
         cmake.append(cmake_list(f"kernel_objects_{device}", [f"{device}/{kernel.name}{suffix}" for kernel in own]))
         cmake.append(f"set(runtime_target_{device} x86-64-{build.os}-{table.DEVICES[device]})\n")
         emits = "object,device_code" if device == "cuda" else "object"  # PTX, for tests/gpu

@@ -244,9 +244,12 @@ class Tiled:
         p_parameters, tile_p, p_threads = _side("p", self.p)
         integers = self.dtype == "u8"
         block = 4 if self.dots else 1
+        threads, vector = oc_threads * p_threads, int(self.oc.split("x")[0])
+        if self.family == "tiled" and (self.chunk * tile_oc % (vector * threads) or self.chunk * tile_p % threads):
+            raise TableError(f"a chunk of {self.tile} cannot be staged by {threads} threads alike: it needs more channels")
         flags = {"integers": integers, "channels_last": self.channels_last}
         row = {"device_family": self.family, **flags, "x": self.dtype, "y": y, "tile_oc": tile_oc, "tile_p": tile_p,
-               "chunk": self.chunk * block, "block": block, "threads": oc_threads * p_threads}
+               "chunk": self.chunk * block, "block": block, "threads": threads}
         parameters = [f"family={self.family}", *(f"{key}={str(flag).lower()}" for key, flag in flags.items()),
                       f"x_type={HALIDE_TYPES[self.dtype]}", f"y_type={HALIDE_TYPES[y]}", f"chunk={self.chunk}", f"block={block}"]
         yield _device_kernel(f"{self.family}_{self.dtype}_{self.tile}", "gpu_by_phase",

@@ -95,7 +95,9 @@ ARRAYS = [
 ]
 
 DEVICE_ROW = ('    {"@name@", @device_family@, @integers@, @channels_last@, @x@, @y@, @tile_oc@, @tile_p@, @chunk@, @block@, '
-              "@threads@, @function@_argv},\n")
+              "@threads@, {@costs@}, @function@_argv},\n")
+VARIANT_COSTS = ("step_cycles", "step_latency", "block_latency", "resident_blocks")
+DEVICE_COSTS = ("launch_cycles", "bytes_per_cycle", "strided")
 
 
 def fill(template: str, values: dict) -> str:
@@ -150,10 +152,20 @@ def kernel_table(component: str, kernels: list[Kernel], records: list[str]) -> s
                         "entries": entries})
 
 
-def device_table(device: str, kernels: list[Kernel]) -> str:
+def device_table(device: str, kernels: list[Kernel], costs: dict) -> str:
+    """The source file of a device's table. costs: kernels/device_costs.json."""
     declarations = "".join(fill("int @function@_argv(void **);\n", {"function": kernel.function}) for kernel in kernels)
-    rows = "".join(fill(DEVICE_ROW, {**kernel.row, "function": kernel.function}) for kernel in kernels)
-    return fill(DEVICE_TABLE, {"device": device, "declarations": declarations, "rows": rows})
+    rows = ""
+    for kernel in kernels:
+        if kernel.row["device_family"] == "combine":
+            own = [0] * len(VARIANT_COSTS)
+        elif kernel.name in costs["kernels"]:
+            own = [costs["kernels"][kernel.name][key] for key in VARIANT_COSTS]
+        else:
+            raise TableError(f"kernels/device_costs.json has no costs of {kernel.name}: bench/gpu/README.md says how to get some")
+        rows += fill(DEVICE_ROW, {**kernel.row, "function": kernel.function, "costs": own})
+    return fill(DEVICE_TABLE, {"device": device, "declarations": declarations, "rows": rows,
+                               "costs": [costs[key] for key in DEVICE_COSTS]})
 
 
 def templates() -> dict:

@@ -102,17 +102,15 @@ std::vector<double> times_on_device(const Plan &plan, Arguments arguments, Devic
     return times;
 }
 
-Measurement measure(const Layer &layer, const BenchOptions &options) {
-    Problem problem = layer.problem;
-    problem.post_ops = options.post_ops;
-    RandomLayer layer_data(problem);
-    problem = layer_data.problem;
-    const Tensor &w = layer_data.w, &b = layer_data.b, &x = layer_data.x;
+// Measures what `candidate` names, or, if that is empty, what the plan chooses. session: null on the CPU.
+Measurement measure(RandomLayer *layer_data, const BenchOptions &options, const std::string &candidate,
+                    DeviceSession *session) {
+    const Problem &problem = layer_data->problem;
+    const Tensor &w = layer_data->w, &b = layer_data->b, &x = layer_data->x;
 
     Measurement m;
-    const std::unique_ptr<DeviceSession> session =
-        options.plan.on_device() ? DeviceSession::open(options.plan.device) : nullptr;
     Options plan_options = options.plan.view();
+    if (!candidate.empty()) plan_options.variant = candidate.c_str();
     if (session) plan_options.device.context = session->context();
     Plan plan;
     const double plan_begin = now();
@@ -127,10 +125,10 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     arguments.workspace = workspace.data();
     Tensor residual;
     if (problem.post_ops.adds_residual) {
-        residual = layer_data.like(y);
+        residual = layer_data->like(y);
         arguments.residual = residual.view();
     }
-    const std::vector<double> times = session ? times_on_device(plan, arguments, session.get(), options.min_time, &y)
+    const std::vector<double> times = session ? times_on_device(plan, arguments, session, options.min_time, &y)
                                               : times_on_cpu(plan, arguments, options.min_time, y);
     m.peak_gflops = session ? session->fma_peak_gflops(problem.dtype)
                             : peak_gflops(plan.isa(), problem.dtype, options.plan.threads);
@@ -138,13 +136,12 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     m.median = times[times.size() / 2];
     m.runs = times.size();
 
-    m.node = layer.node.label;
     m.dtype = problem.dtype;
     m.layout = problem.layout;
     m.x_shape = plan.x_shape();
     m.w_shape = problem.w_shape;
     m.y_shape = plan.y_shape();
-    m.variant = plan.variant();
+    m.variant = candidate.empty() ? plan.variant() : candidate;
     m.isa = plan.isa();
     m.device = session ? convt_device_description(options.plan.device.c_str(), 0) : "cpu";
     m.threads = options.plan.threads;
@@ -152,6 +149,23 @@ Measurement measure(const Layer &layer, const BenchOptions &options) {
     m.packed_bytes = plan.packed_bytes();
     m.macs = plan.macs();
     return m;
+}
+
+// Returns the names of what is to be measured. An empty name leaves the choice to the plan.
+std::vector<std::string> candidates_of(const RandomLayer &layer_data, const BenchOptions &options,
+                                       DeviceSession *session) {
+    if (options.candidates == 0) return {""};
+    Options plan_options = options.plan.view();
+    if (session) plan_options.device.context = session->context();
+    const Problem &problem = layer_data.problem;
+    Plan plan;
+    throw_unless(Plan::create(problem, plan_options, layer_data.w.data.data(),
+                              problem.b_shape ? layer_data.b.data.data() : nullptr, &plan));
+    std::vector<std::string> names;
+    const std::size_t count =
+        std::min(convt_plan_candidate_count(plan.get()), static_cast<std::size_t>(options.candidates));
+    for (std::size_t i = 0; i < count; i++) names.emplace_back(convt_plan_candidate(plan.get(), i));
+    return names;
 }
 
 void print_json(const std::vector<Measurement> &measurements) {
@@ -215,6 +229,7 @@ int bench_command(const BenchOptions &options) {
     const std::vector<Job> jobs = jobs_from(options.paths);
     const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
     std::vector<Measurement> measurements;
+    std::unique_ptr<DeviceSession> session; // opened for the first layer; kernels stay loaded in its context
     int failed = 0;
     Progress progress(jobs.size(), true); // the table comes at the end
     const auto report = [&](const char *kind, const Job &job, const std::string &message) {
@@ -236,10 +251,22 @@ int bench_command(const BenchOptions &options) {
                     if (!layer.node.floats_because.empty()) {
                         report("note", job, layer.node.label + " is a float layer: " + layer.node.floats_because);
                     }
-                    Measurement m = measure(layer, options);
-                    m.file = job.path.string();
-                    m.name = job.name;
-                    measurements.push_back(m);
+                    Problem problem = layer.problem;
+                    problem.post_ops = options.post_ops;
+                    RandomLayer layer_data(problem);
+                    if (options.plan.on_device() && !session) session = DeviceSession::open(options.plan.device);
+                    for (const std::string &candidate : candidates_of(layer_data, options, session.get())) {
+                        try {
+                            Measurement m = measure(&layer_data, options, candidate, session.get());
+                            m.file = job.path.string();
+                            m.name = job.name;
+                            m.node = layer.node.label;
+                            measurements.push_back(m);
+                        } catch (const std::exception &e) {
+                            if (candidate.empty()) throw;
+                            report("note", job, layer.node.label + " by " + candidate + ": " + e.what());
+                        }
+                    }
                 } catch (const UnknownShape &e) {
                     report("note", job, model.label(i) + " skipped: " + e.what());
                 } catch (const std::exception &e) {

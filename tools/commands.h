@@ -53,6 +53,7 @@ struct BenchOptions {
     double min_time = 0.5;              // seconds per node
     PostOps post_ops = {};              // added to every node
     bool json = false;
+    int candidates = 0;                    // so many of the cheapest by estimate are timed; 0: the chosen one
     std::vector<std::string> input_shapes; // NAME=1x3x224x224
     PlanOptions plan;
 };

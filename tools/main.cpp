@@ -174,6 +174,10 @@ CLI::App *add_bench(CLI::App *app, BenchOptions *options) {
         ->check(CLI::Range(0.0, 3600.0))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print a JSON array instead of a table");
+    command
+        ->add_option("--candidates", options->candidates,
+                     "Measure so many of the candidates, by rising estimated cost, instead of the one that is chosen")
+        ->check(CLI::Range(1, 1000000));
     add_input_shapes(command, &options->input_shapes);
     add_layout(command, &options->layout);
     add_post_ops(command, &options->post_ops);

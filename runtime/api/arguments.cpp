@@ -30,9 +30,11 @@ bool names_something(const std::string &name) {
     return found;
 }
 
+// The name of a variant may be followed by the number of parts of its sums (gpu/device_choice.h).
 bool names_something(const DeviceTable &table, const std::string &name) {
+    const std::string variant = name.substr(0, name.find(':'));
     return std::any_of(table.variants, table.variants + table.variant_count,
-                       [&](const DeviceVariant &v) { return name == v.name; });
+                       [&](const DeviceVariant &v) { return variant == v.name; });
 }
 
 // Kernels index a tensor with 32 bits, gaps between its elements included.

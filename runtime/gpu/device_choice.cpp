@@ -4,16 +4,16 @@
 #include <cmath>
 
 #include "base/division.h"
+#include "base/error.h"
 #include "kernels/post_ops.h"
 
 namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 65535;           // limit of the second and third axis of a grid
-constexpr std::int64_t kMostPositions = 2147480000;   // so that adding a tile does not overflow
-constexpr double kFmaPerCycle = 128;                  // per multiprocessor, f32
-constexpr double kLaunch = 5000, kBytesPerCycle = 16; // cycles per launch; bytes from memory per multiprocessor
+constexpr std::int64_t kMostBlocks = 65535;         // limit of the second and third axis of a grid
+constexpr int kMostParts = 32;                      // that sums are split into
+constexpr std::int64_t kMostPositions = 2147480000; // so that adding a tile does not overflow
 
 std::int64_t axis_product(const std::array<AxisPlan, 3> &axes, std::int64_t (*f)(const AxisPlan &)) {
     return f(axes[0]) * f(axes[1]) * f(axes[2]);
@@ -66,47 +66,99 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestio
     return {};
 }
 
-// Returns the share of the FMA peak that a family reaches if there is enough work.
-double efficiency(const DeviceVariant &v) {
-    if (v.family == DeviceFamily::kSmallOc) return 0.3;
-    const double sums = static_cast<double>(v.tile_oc) * v.tile_p / v.threads;
-    return (sums >= 64 ? 0.7 : 0.5) * (v.block > 1 ? 2 : v.x_dtype == CONVT_F64 || v.integers ? 0.5 : 1);
-}
-
-double cost_by_phase(const DeviceVariant &v, const DeviceQuestion &q, int splits) {
+// Returns what a kernel has to do, with sums over input channels in so many parts.
+DeviceWork work_of(const DeviceVariant &v, const DeviceQuestion &q, int parts) {
     const Geometry &g = *q.geometry;
     const std::array<AxisPlan, 3> &axes = *q.axes;
-    const double p_tiles = std::ceil(
-        static_cast<double>(g.batch * axis_product(axes, [](const AxisPlan &a) { return a.q_extent(); })) / v.tile_p);
-    const double tiles = static_cast<double>(g.group * ceil_div(g.out_channels_per_group(), v.tile_oc));
-    const double phases = static_cast<double>(axis_product(axes, [](const AxisPlan &a) { return a.phases; }));
-    const double chunks = static_cast<double>(ceil_div(ceil_div(g.in_channels_per_group(), v.chunk), splits));
-    const double blocks_each = std::ceil(p_tiles * tiles * phases * splits / q.multiprocessors);
-    const double block = terms_per_output(axes) * chunks * v.chunk * v.tile_oc * v.tile_p / kFmaPerCycle;
-    // A multiprocessor with few threads waits for memory.
-    const double busy = std::min(1.0, 0.4 + blocks_each * v.threads / 512 * 0.6);
-    const double neighbours = v.along_channels == (g.layout == CONVT_CHANNELS_LAST) ? 1 : 1.5;
-    double cost = blocks_each * block / (efficiency(v) * busy) * neighbours + blocks_each * 1500;
-    if (splits > 1) {
-        const double bytes = static_cast<double>(g.batch * g.out_channels) *
-                             static_cast<double>(axis_product(axes, [](const AxisPlan &a) { return a.geometry.out; })) *
-                             static_cast<double>(convt_dtype_size(sum_dtype(g.dtype))) * (2 * splits + 1);
-        cost += kLaunch + bytes / (kBytesPerCycle * q.multiprocessors);
+    const auto per_axis = [&](std::int64_t (*f)(const AxisPlan &)) {
+        return static_cast<double>(axis_product(axes, f));
+    };
+    const auto tiles = [](double n, int tile) { return std::ceil(n / tile); };
+    const double images = static_cast<double>(g.batch), oc = static_cast<double>(g.out_channels),
+                 ic = static_cast<double>(g.in_channels_per_group()), groups = static_cast<double>(g.group);
+    const double outputs = images * per_axis([](const AxisPlan &a) { return a.geometry.out; });
+    const double taps = per_axis([](const AxisPlan &a) { return static_cast<std::int64_t>(a.elements.size()); });
+    const double x_bytes = images * groups * ic * per_axis([](const AxisPlan &a) { return a.geometry.in; }) *
+                           static_cast<double>(convt_dtype_size(g.dtype)),
+                 w_bytes = taps * ic * oc * static_cast<double>(bytes_of_weight(v)),
+                 y_bytes = outputs * oc * static_cast<double>(convt_dtype_size(v.y_dtype));
+    DeviceWork work;
+    work.bytes = x_bytes + w_bytes + y_bytes * parts;
+    if (v.family == DeviceFamily::kEach) {
+        work.blocks = tiles(oc, v.tile_oc) * tiles(outputs, v.tile_p);
+        work.steps = terms_per_output(axes) * ic;
+    } else {
+        const double positions = images * per_axis([](const AxisPlan &a) { return a.q_extent(); });
+        const double phases = per_axis([](const AxisPlan &a) { return a.phases; });
+        work.blocks = tiles(positions, v.tile_p) * groups * tiles(oc / groups, v.tile_oc) * phases * parts;
+        work.steps = terms_per_output(axes) * std::ceil(std::ceil(ic / v.chunk) / parts);
     }
-    return cost;
+    // Parts and y are read and written once more, by the kernel that adds parts up.
+    if (parts > 1) work.combined_bytes = outputs * oc * static_cast<double>(convt_dtype_size(v.y_dtype)) * (parts + 1);
+    const bool neighbours = v.family == DeviceFamily::kEach ? v.along_channels == g.y_channels_last()
+                                                            : v.along_channels == (g.layout == CONVT_CHANNELS_LAST);
+    work.strided = !neighbours;
+    return work;
 }
 
-double cost_each(const DeviceVariant &v, const DeviceQuestion &q) {
+// Returns the cycles that a kernel takes: those of a multiprocessor that is full, those that the last block to start waits for, or
+// those that memory takes, whichever are most.
+double cycles_of(const DeviceTable &table, const DeviceVariant &v, const DeviceWork &work, int multiprocessors) {
+    const DeviceCosts &costs = table.costs;
+    const double blocks = std::ceil(work.blocks / multiprocessors),
+                 rounds = std::ceil(blocks / v.costs.resident_blocks);
+    const double strided = work.strided ? costs.strided : 1, bandwidth = costs.bytes_per_cycle * multiprocessors;
+    const double full = blocks * work.steps * v.costs.step_cycles * strided;
+    const double waiting = rounds * (v.costs.block_latency + work.steps * v.costs.step_latency);
+    const double combined = work.combined_bytes > 0 ? costs.launch_cycles + work.combined_bytes / bandwidth : 0;
+    return costs.launch_cycles + std::max({full, waiting, work.bytes / bandwidth}) + combined;
+}
+
+// Appends the choices by which a variant that supports the problem can compute it.
+void append_choices(const DeviceTable &table, const DeviceVariant &v, const DeviceQuestion &q,
+                    std::vector<DeviceChoice> *list) {
     const Geometry &g = *q.geometry;
-    const double outputs = static_cast<double>(g.batch * g.out_channels) *
-                           static_cast<double>(axis_product(*q.axes, [](const AxisPlan &a) { return a.geometry.out; }));
-    const double terms = terms_per_output(*q.axes) * static_cast<double>(g.in_channels_per_group());
-    // Neighbouring threads should write neighbouring elements.
-    const bool neighbours = v.along_channels == g.y_channels_last();
-    return outputs * (40 + terms * (neighbours ? 12 : 40)) / (kFmaPerCycle * q.multiprocessors);
+    const convt_dtype y = as_table(g.y_dtype), sum = sum_dtype(g.dtype);
+    const bool each = v.family == DeviceFamily::kEach;
+    DeviceChoice whole;
+    whole.name = v.name;
+    whole.variant = &v;
+    const auto estimate = [&](DeviceChoice *choice) {
+        choice->work = work_of(v, q, choice->splits);
+        choice->cost = cycles_of(table, v, choice->work, q.multiprocessors);
+    };
+    estimate(&whole);
+    if (v.y_dtype != y) whole.unsupported = {"writes another type"};
+    if (has_post_ops(g.post_ops)) {
+        whole.combine = find_combine(table, y, y);
+        if (!whole.combine) whole.unsupported = {"nothing that does the post-ops is built in"};
+    }
+    const std::size_t before = list->size();
+    if (!whole.unsupported.text) list->push_back(whole);
+    // If sums are split, their parts are stored and then added up by another kernel.
+    const DeviceVariant *const adds_up = find_combine(table, sum, y);
+    if (!each && !v.integers && v.y_dtype == sum && adds_up) {
+        const std::int64_t chunks = ceil_div(g.in_channels_per_group(), v.chunk);
+        const std::int64_t y_elements =
+            g.batch * g.out_channels * axis_product(*q.axes, [](const AxisPlan &a) { return a.geometry.out; });
+        for (int parts = 2; parts <= kMostParts && chunks >= 2 * parts && y_elements <= INT32_MAX / parts; parts *= 2) {
+            DeviceChoice choice;
+            choice.name = concat(v.name, ":", parts);
+            choice.variant = &v;
+            choice.combine = adds_up;
+            choice.splits = parts;
+            estimate(&choice);
+            list->push_back(choice);
+        }
+    }
+    if (list->size() == before) list->push_back(whole);
 }
 
 } // namespace
+
+std::size_t bytes_of_weight(const DeviceVariant &v) {
+    return v.block > 1 ? 1 : v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype));
+}
 
 bool packs_groups(const DeviceVariant &v, const Geometry &g) {
     return v.family == DeviceFamily::kEach && v.along_channels && g.in_channels_per_group() == 1 &&
@@ -114,39 +166,19 @@ bool packs_groups(const DeviceVariant &v, const Geometry &g) {
 }
 
 std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQuestion &q) {
-    const Geometry &g = *q.geometry;
-    const convt_dtype y = as_table(g.y_dtype), sum = sum_dtype(g.dtype);
-    const bool post_ops = has_post_ops(g.post_ops);
     std::vector<DeviceChoice> list;
     for (std::size_t i = 0; i < table.variant_count; i++) {
         const DeviceVariant &v = table.variants[i];
-        DeviceChoice choice;
-        choice.variant = &v;
-        choice.unsupported = unsupported_reason(v, q);
-        if (!choice.unsupported.text) {
-            const bool each = v.family == DeviceFamily::kEach;
-            choice.cost = each ? cost_each(v, q) : cost_by_phase(v, q, 1);
-            if (v.y_dtype != y) choice.unsupported = {"writes another type"};
-            if (post_ops) {
-                choice.combine = find_combine(table, y, y);
-                if (!choice.combine) choice.unsupported = {"nothing that does the post-ops is built in"};
-            }
-            // If sums are split, their parts are stored and then added up by another kernel.
-            const DeviceVariant *const adds_up = find_combine(table, sum, y);
-            const std::int64_t chunks = each ? 1 : ceil_div(g.in_channels_per_group(), v.chunk);
-            const std::int64_t y_elements = [&] {
-                std::int64_t n = g.batch * g.out_channels;
-                for (const AxisPlan &a : *q.axes) n *= a.geometry.out;
-                return n;
-            }();
-            for (int splits = 2; splits <= 32 && !each && !v.integers && v.y_dtype == sum && adds_up; splits *= 2) {
-                if (chunks < 2 * splits || y_elements > INT32_MAX / splits) break;
-                const double cost = cost_by_phase(v, q, splits);
-                if (!choice.unsupported.text && cost >= choice.cost) continue;
-                choice = {&v, adds_up, splits, {}, cost};
-            }
+        const UnsupportedReason unsupported = unsupported_reason(v, q);
+        if (unsupported.text) {
+            DeviceChoice choice;
+            choice.name = v.name;
+            choice.variant = &v;
+            choice.unsupported = unsupported;
+            list.push_back(choice);
+        } else {
+            append_choices(table, v, q, &list);
         }
-        list.push_back(choice);
     }
     return list;
 }

@@ -13,11 +13,22 @@
 
 namespace convtranspose {
 
+// The work of a kernel, from which its time is estimated.
+struct DeviceWork {
+    double blocks = 0;         // of threads
+    double steps = 0;          // of a block: chunks of channels times kernel elements, on average over the phases
+    double bytes = 0;          // of x, w and y
+    double combined_bytes = 0; // that the kernel moves which adds up parts
+    bool strided = false;      // neighbouring threads read or write elements that are apart
+};
+
 struct DeviceChoice {
+    std::string name; // the variant's; ":P" follows if sums over input channels are computed in P parts
     const DeviceVariant *variant = nullptr;
     const DeviceVariant *combine = nullptr; // adds up parts and does post-ops; null: not needed
     int splits = 1;
     UnsupportedReason unsupported;
+    DeviceWork work;
     double cost = 0; // in cycles, estimated
 };
 
@@ -34,8 +45,12 @@ struct DeviceQuestion {
     bool dense_groups = false; // likewise: true if groups are side by side
 };
 
-// Returns a choice for each variant, in table order.
+// Returns the choices for each variant, in table order: one for each number of parts that its sums may be computed in, or one that
+// says why it is unsupported.
 std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQuestion &question);
+
+// Returns the bytes of a packed weight.
+std::size_t bytes_of_weight(const DeviceVariant &variant);
 
 // Returns true if the variant's weights are packed with groups side by side, which takes one input and one output channel per
 // group.

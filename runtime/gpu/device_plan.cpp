@@ -14,10 +14,6 @@ namespace convtranspose {
 
 namespace {
 
-std::size_t w_size(const DeviceVariant &v) {
-    return v.block > 1 ? 1 : v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype));
-}
-
 const char *family_rule(DeviceFamily family) {
     switch (family) {
     case DeviceFamily::kTiled: return "tiles of x and w in shared memory";
@@ -59,14 +55,16 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     std::string unsupported, note;
     const DeviceChoice *const recorded = request_.variant.empty() ? tuned(choices, &note) : nullptr;
     for (const DeviceChoice &c : choices) {
-        if (!request_.variant.empty() && request_.variant != c.variant->name) continue;
+        if (!request_.variant.empty() && request_.variant != c.name && request_.variant != c.variant->name) {
+            continue;
+        }
         if (c.unsupported.text) {
             // If nothing can compute the problem, the message quotes a kernel for this type.
             const bool of_type =
                 c.variant->family != DeviceFamily::kCombine &&
                 (c.variant->integers ? problem_.geometry.quantized() : c.variant->x_dtype == problem_.geometry.dtype);
             if (!of_type && request_.variant.empty()) continue;
-            unsupported = concat("variant ", c.variant->name, " cannot run this problem: ", to_string(c.unsupported));
+            unsupported = concat("variant ", c.name, " cannot run this problem: ", to_string(c.unsupported));
         } else if (!best || c.cost < best->cost) {
             best = &c;
         }
@@ -76,7 +74,9 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
             unsupported = concat("no kernel for ", request_.table->kind, " can compute this problem",
                                  unsupported.empty() ? "" : "; the last one: ", unsupported);
         } else if (unsupported.empty()) {
-            unsupported = concat("variant ", request_.variant, " is not built for ", request_.table->kind);
+            unsupported = concat("variant ", request_.variant,
+                                 " cannot run this problem: in so many parts, sums have too few input "
+                                 "channels or y has too many elements");
         }
         return Status(CONVT_UNSUPPORTED, unsupported);
     }
@@ -88,7 +88,9 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     std::sort(sorted.begin(), sorted.end(), [](auto *a, auto *b) { return a->cost < b->cost; });
     able_.clear();
     if (kernel == &kernel_) kernels_ = {best->variant->name};
-    for (const DeviceChoice *c : sorted) able_.push_back(c->variant->name);
+    able_names_.clear();
+    for (const DeviceChoice *c : sorted) able_names_.push_back(c->name);
+    for (const std::string &name : able_names_) able_.push_back(name.c_str());
 
     const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *best->variant;
@@ -116,7 +118,7 @@ const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, 
                                                             device_->backend().name(device_->get()), note);
     if (!record) return nullptr;
     for (const DeviceChoice &c : choices) {
-        if (record->variant != c.variant->name) continue;
+        if (record->variant != c.name) continue;
         if (!c.unsupported.text) {
             *note = to_string(*record);
             return &c;
@@ -225,7 +227,7 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     view.c = strides[0];
     view.m = strides[1];
     for (std::size_t a = 0; a < g.axes.size(); a++) view.k[a] = strides[strides.size() - 1 - a];
-    const std::uint64_t size = w_size(*kernel.choice.variant);
+    const std::uint64_t size = bytes_of_weight(*kernel.choice.variant);
     const std::uint64_t w_bytes = round_up(static_cast<std::uint64_t>(layout.weights()) * size),
                         bias_bytes = static_cast<std::uint64_t>(layout.biases()) * size;
     Status status = host_block(w_bytes + bias_bytes, upload.host);
@@ -360,8 +362,8 @@ void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::st
                           g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group,
                           "\nx ", to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape),
                           "\ndevice ", request_.table->kind, ": ", backend->name(device_->get()), ", ",
-                          backend->multiprocessors(device_->get()), " multiprocessors\nvariant ", chosen.variant->name,
-                          ": ", family_rule(chosen.variant->family));
+                          backend->multiprocessors(device_->get()), " multiprocessors\nvariant ", chosen.name, ": ",
+                          family_rule(chosen.variant->family));
     if (chosen.splits > 1) explanation_ += concat("; sums over input channels in ", chosen.splits, " parts");
     if (chosen.combine) explanation_ += concat("; then ", chosen.combine->name);
     if (!note.empty()) explanation_ += "\n" + note;
@@ -370,12 +372,18 @@ void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::st
         char line[128];
         if (c.variant->family == DeviceFamily::kCombine) continue;
         if (c.unsupported.text) {
-            std::snprintf(line, sizeof line, "    %-32s no: ", c.variant->name);
+            std::snprintf(line, sizeof line, "    %-32s no: ", c.name.c_str());
             explanation_ += line + to_string(c.unsupported) + "\n";
         } else {
-            std::snprintf(line, sizeof line, "  %c %-32s %.3g\n", c.variant == chosen.variant ? '*' : ' ',
-                          c.variant->name, c.cost);
+            std::snprintf(line, sizeof line, "  %c %-32s %.3g: %.0f blocks of %.4g steps, %.3g bytes",
+                          c.name == chosen.name ? '*' : ' ', c.name.c_str(), c.cost, c.work.blocks, c.work.steps,
+                          c.work.bytes);
             explanation_ += line;
+            if (c.work.combined_bytes > 0) {
+                std::snprintf(line, sizeof line, " and %.3g", c.work.combined_bytes);
+                explanation_ += line;
+            }
+            explanation_ += c.work.strided ? ", strided\n" : "\n";
         }
     }
 }

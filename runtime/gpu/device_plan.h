@@ -45,7 +45,7 @@ class DevicePlan : public ProblemPlan {
     int threads() const override { return 1; }
     bool is_on_device() const override { return true; }
     const char *isa() const override { return device_->table().kind; }
-    const char *variant() const override { return kernel_.choice.variant->name; }
+    const char *variant() const override { return kernel_.choice.name.c_str(); }
     const char *algorithm() const override { return "direct"; }
     const std::vector<const char *> &able() const override { return able_; } // sorted by estimate
     const std::vector<const char *> &kernels() const override { return kernels_; }
@@ -124,6 +124,7 @@ class DevicePlan : public ProblemPlan {
     void add_weights(const Kernel &kernel, const Operands &operands, halide_type_t type,
                      KernelArguments *arguments) const;
     void add_taps(const Kernel &kernel, KernelArguments *arguments) const;
+    halide_type_t type_on_device(convt_dtype dtype) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
     void explain(const std::vector<DeviceChoice> &choices, const std::string &note);
 
@@ -138,7 +139,8 @@ class DevicePlan : public ProblemPlan {
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
     std::vector<char> bias_; // (M) of constant weights of quantized layers, as a run may bring its own scales
-    std::vector<const char *> able_, kernels_; // names; kernels_ has one
+    std::vector<std::string> able_names_;
+    std::vector<const char *> able_, kernels_; // kernels_ has one
     std::string explanation_, key_;
 
     mutable Mutex mutex_;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "gpu/device_plan.h"
+#include "kernel_contract/device_types.h"
 #include "kernels/halide_buffer.h"
 
 namespace convtranspose {
@@ -46,11 +47,12 @@ void copy_rows(const Shape &shape, std::size_t size, const char *from, const Str
     }
 }
 
-halide_type_t type_on_device(convt_dtype dtype) {
-    return dtype == CONVT_BF16 || dtype == CONVT_F16 ? halide_type_t(halide_type_uint, 16) : type_of(dtype);
-}
-
 } // namespace
+
+halide_type_t DevicePlan::type_on_device(convt_dtype dtype) const {
+    const bool as_bits = dtype == CONVT_BF16 || (dtype == CONVT_F16 && keeps_f16_as_bits(device_->table().kind));
+    return as_bits ? halide_type_t(halide_type_uint, 16) : type_of(dtype);
+}
 
 Status DevicePlan::call(DeviceFunction function, KernelArguments *arguments, void *stream) const {
     DeviceError error;

@@ -17,6 +17,20 @@ namespace convtranspose {
 // This is the _argv function of a kernel. It takes pointers to a user context and then to each argument.
 using DeviceFunction = int (*)(void **arguments);
 
+// These numbers were fitted to measured times (kernels/device_costs.json). Cycles are those of a multiprocessor.
+struct VariantCosts {
+    double step_cycles;   // of a step of a block while the multiprocessor is full
+    double step_latency;  // of a step of a block that is alone
+    double block_latency; // of all else that a block does
+    int resident_blocks;  // that a multiprocessor runs at once
+};
+
+struct DeviceCosts {
+    double launch_cycles;   // of a kernel, whatever it does
+    double bytes_per_cycle; // from memory, for each multiprocessor
+    double strided;         // times as long, if neighbouring threads read or write elements that are apart
+};
+
 struct DeviceVariant {
     const char *name; // family_dtype_tile
     DeviceFamily family;
@@ -27,6 +41,7 @@ struct DeviceVariant {
     int chunk;                    // a number of input channels
     int block;                    // input channels multiplied together: 1, or 4 of integers with s8 w
     int threads;
+    VariantCosts costs;
     DeviceFunction run;
 };
 
@@ -68,6 +83,7 @@ struct DeviceTable {
     const char *kind; // "cuda"
     const DeviceVariant *variants;
     std::size_t variant_count;
+    DeviceCosts costs;
     const DeviceBackend *backend; // null: the component is not linked
 };
 

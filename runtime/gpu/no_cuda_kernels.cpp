@@ -3,6 +3,6 @@
 
 namespace convtranspose {
 
-const DeviceTable convt_cuda_kernels = {"cuda", nullptr, 0, nullptr};
+const DeviceTable convt_cuda_kernels = {"cuda", nullptr, 0, {}, nullptr};
 
 } // namespace convtranspose

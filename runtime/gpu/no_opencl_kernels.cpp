@@ -3,6 +3,6 @@
 
 namespace convtranspose {
 
-const DeviceTable convt_opencl_kernels = {"opencl", nullptr, 0, nullptr};
+const DeviceTable convt_opencl_kernels = {"opencl", nullptr, 0, {}, nullptr};
 
 } // namespace convtranspose

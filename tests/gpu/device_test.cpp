@@ -75,7 +75,8 @@ TEST_P(DeviceVariants, Agree) {
                 continue;
             }
             ASSERT_TRUE(status) << status.message();
-            ASSERT_EQ(plan.variant(), v.name);
+            const std::string chosen = plan.variant();
+            ASSERT_EQ(chosen.substr(0, chosen.find(':')), v.name); // with its sums in any number of parts
             ASSERT_EQ(plan.device(), GetParam().kind);
             Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape()), again = y;
             status = plan.run(inputs.x.data(), y.data());

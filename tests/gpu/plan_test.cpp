@@ -73,6 +73,42 @@ TEST_P(DevicePlans, SumInParts) {
     }
 }
 
+// The number of parts may be named, and each that is a candidate computes the same.
+TEST_P(DevicePlans, SumInAsManyPartsAsNamed) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem("f32 nchw n1 ic129 oc9 i2x2 k2x2 s2x2 bias");
+    const Inputs inputs = draw(problem, 4);
+    Plan chosen;
+    ASSERT_TRUE(Plan::create(problem, on_device(GetParam()), inputs.w.data(), inputs.b->data(), &chosen));
+    int in_parts = 0;
+    for (std::size_t i = 0; i < convt_plan_candidate_count(chosen.get()); ++i) {
+        const std::string name = convt_plan_candidate(chosen.get(), i);
+        SCOPED_TRACE(name);
+        Options options = on_device(GetParam());
+        options.variant = name.c_str();
+        Plan plan;
+        Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &plan);
+        ASSERT_TRUE(status) << status.message();
+        const std::size_t colon = name.find(':');
+        const bool has_parts = plan.explain().find(" parts; then combine") != std::string::npos;
+        ASSERT_EQ(plan.variant(), name);
+        ASSERT_EQ(has_parts, colon != std::string::npos) << plan.explain();
+        in_parts += has_parts;
+        Tensor y(problem.dtype, plan.y_shape());
+        status = plan.run(inputs.x.data(), y.data());
+        ASSERT_TRUE(status) << status.message();
+        EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
+    }
+    EXPECT_GT(in_parts, 3);
+    for (const char *name : {"tiled_f32_64x64:3", "tiled_f32_64x64:32", "tiled_f32_64x64:"}) {
+        Options options = on_device(GetParam());
+        options.variant = name;
+        const Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &chosen);
+        EXPECT_EQ(status.code(), CONVT_UNSUPPORTED) << name;
+        EXPECT_NE(status.message().find("so many parts"), std::string::npos) << status.message();
+    }
+}
+
 // Against the CPU's: the convolution of integers is exact in both, so that only the activation differs, by units in the last place.
 TEST_P(DevicePlans, PostOpsAreTheCpus) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
@@ -211,7 +247,7 @@ TEST_P(DevicePlans, RefuseQuantizedLayersThatTheyCannotCompute) {
     EXPECT_TRUE(agrees(y, device_reference(deep, large)));
 }
 
-// Four products at a time where weights allow it; reshaped, and with another zero point of x, which the biases hold.
+// Four products at a time; reshaped, and with another zero point of x, which the biases hold.
 TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
     for (const convt_dtype dtype : {CONVT_U8, CONVT_S8}) {
@@ -226,12 +262,13 @@ TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
         q.y_zero_point = 3;
         problem.quantization = q;
         const Inputs inputs = draw(problem, 17);
+        Options options = on_device(GetParam());
+        options.variant = "tiled_u8_dots_64x64"; // whatever pays on this device
         Plan plan, reshaped;
-        Status status =
-            Plan::create(problem, on_device(GetParam()), inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+        Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
         ASSERT_TRUE(status) << status.message();
         SCOPED_TRACE(plan.explain());
-        EXPECT_NE(plan.variant().find("dots"), std::string::npos);
+        EXPECT_EQ(plan.variant(), options.variant);
         Tensor y(dtype, plan.y_shape());
         ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
         EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
@@ -243,7 +280,7 @@ TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
         others.b = inputs.b;
         status = plan.reshape(problem.x_shape, &reshaped);
         ASSERT_TRUE(status) << status.message();
-        EXPECT_NE(reshaped.variant().find("dots"), std::string::npos);
+        EXPECT_EQ(reshaped.variant(), options.variant);
         Tensor again(dtype, reshaped.y_shape());
         Arguments arguments;
         arguments.x = others.x.view();
