@@ -343,8 +343,8 @@ ARCHITECTURES = [
                   "int16s_of_32": ""}, OF_16),
 ]
 
-# Kernels for devices, CUDA and OpenCL alike. A thread keeps 64 sums. Layers that fill the device take 256 threads, others 64;
-# layers of few channels take narrow tiles of them.
+# Kernels for devices, CUDA and OpenCL alike. A thread keeps 64 sums if the layer fills the device, and down to 4 if it does not:
+# more blocks of fewer threads then wait for memory at once. Layers of few channels take narrow tiles of them.
 DEVICES = {"cuda": "cuda-cuda_capability_70", "opencl": "opencl"}  # and Halide's features of them
 DEVICE_F64 = {"opencl": "-cl_doubles"}  # the feature of f64, which not every device has
 DEVICE_FAMILIES = {"tiled": "kTiled", "small_oc": "kSmallOc", "each": "kEach", "combine": "kCombine"}
@@ -360,6 +360,9 @@ DEVICE_LINES = [
     Tiled("small_oc", "bf16", "4x512", oc="4x1x1", p="1x128x4", chunk=4),
     Tiled("tiled", "f32", "32x64", oc="4x4x2", p="4x16x1"),
     Tiled("tiled", "f32", "channels_64x32", oc="4x8x2", p="4x8x1", channels_last=True),
+    Tiled("tiled", "f32", "128x64", oc="4x16x2", p="4x8x2"),
+    Tiled("tiled", "f32", "32x32", oc="4x8x1", p="4x8x1", chunk=16),
+    Tiled("small_oc", "f32", "4x128", oc="4x1x1", p="1x128x1", chunk=4),
     # Sums in parts are f32.
     Tiled("tiled", "f16", "parts_64x64", oc="4x8x2", p="4x8x2", y="f32"),
     Tiled("tiled", "bf16", "parts_64x64", oc="4x8x2", p="4x8x2", y="f32"),

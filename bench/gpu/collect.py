@@ -46,7 +46,7 @@ def work_of(text):
     """What `explain --all` says of each candidate of each layer: {(layer, candidate): work}; and the device."""
     work, device, layer = {}, {}, None
     for line in text.splitlines():
-        if heading := re.match(r"^(\S+): \S+: ", line):
+        if heading := re.match(r"^(?:\S+: )?\w*ConvTranspose '(\S+)': ", line):
             layer = heading.group(1)
         if found := DEVICE.match(line):
             device = {"device": found.group(1), "multiprocessors": int(found.group(2))}

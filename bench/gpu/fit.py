@@ -30,7 +30,7 @@ def read(files):
     for file in files:
         results = json.loads(file.read_text())
         device = results["device"]
-        peak = max(row["peak_gflops"] for row in results["rows"] if row["dtype"] == "f32") * 1e9
+        peak = max(row["peak_gflops"] for row in results["rows"] if row["dtype"] != "f64") * 1e9
         clock = peak / (2 * CORES * results["multiprocessors"])
         for row in results["rows"]:
             rows.append({**row, "cycles": row["ms"] * 1e-3 * clock, "multiprocessors": results["multiprocessors"],
@@ -99,9 +99,11 @@ def main():
     arguments = parser.parse_args()
     rows, device = read(arguments.times)
     costs = json.loads(COSTS.read_text())
-    missing = sorted(set(costs["kernels"]) - {row["kernel"] for row in rows})
-    if missing:
-        sys.exit(f"no times of {', '.join(missing)}")
+    timed = {row["kernel"] for row in rows}
+    if unknown := sorted(timed - set(costs["kernels"])):
+        sys.exit(f"{COSTS} has no first guess of {', '.join(unknown)}")
+    if kept := sorted(set(costs["kernels"]) - timed):
+        print(f"no times of {', '.join(kept)}: their costs stay")
     seen, held_out = [row for row in rows if not is_held_out(row)], [row for row in rows if is_held_out(row)]
     model = Model(rows, costs)
     report("before, held out", model, model.start, held_out)
@@ -117,6 +119,7 @@ def main():
     about = {"device": device, "date": datetime.date.today().isoformat(), "fitted_to": f"{len(rows)} times, by bench/gpu/fit.py"}
     head = {**about, **dict(zip(DEVICE, values))}
     lines = [f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items()]
+    kernels = {**costs["kernels"], **kernels}
     table = ",\n".join(f"  {json.dumps(kernel)}: {json.dumps(kernels[kernel])}" for kernel in costs["kernels"])
     COSTS.write_text("{\n" + "".join(lines) + ' "kernels": {\n' + table + "\n }\n}\n")
 

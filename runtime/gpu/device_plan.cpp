@@ -54,10 +54,11 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     const DeviceChoice *best = nullptr;
     std::string unsupported, note;
     const DeviceChoice *const recorded = request_.variant.empty() ? tuned(choices, &note) : nullptr;
+    // A name is that of one choice. That of a kernel that has none of its own stands for all numbers of parts.
+    const bool is_choice =
+        std::any_of(choices.begin(), choices.end(), [&](const DeviceChoice &c) { return c.name == request_.variant; });
     for (const DeviceChoice &c : choices) {
-        if (!request_.variant.empty() && request_.variant != c.name && request_.variant != c.variant->name) {
-            continue;
-        }
+        if (!request_.variant.empty() && request_.variant != (is_choice ? c.name : c.variant->name)) continue;
         if (c.unsupported.text) {
             // If nothing can compute the problem, the message quotes a kernel for this type.
             const bool of_type =

@@ -57,7 +57,7 @@ TEST_P(DevicePlans, SumInParts) {
         const Inputs inputs = draw(problem, 3);
         Options options = on_device(GetParam());
         // The variant that does it, whatever the device has.
-        const std::string variant = problem.dtype == CONVT_F32   ? "tiled_f32_64x64"
+        const std::string variant = problem.dtype == CONVT_F32   ? "tiled_f32_64x64:8"
                                     : problem.dtype == CONVT_F16 ? "tiled_f16_parts_64x64"
                                                                  : "tiled_bf16_parts_64x64";
         options.variant = variant.c_str();
