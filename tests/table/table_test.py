@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from kernels import generate, source, table  # noqa: E402
-from kernels.lines import Variants  # noqa: E402
+from kernels.lines import Tiled, Variants  # noqa: E402
 from kernels.model import TableError  # noqa: E402
 from kernels.taps import parse_taps  # noqa: E402
 
@@ -251,14 +251,23 @@ class Files(Generated):
 
     def test_device_kernels(self):
         folder = self.generate("--devices", "opencl;cuda")
+        costs = json.loads((ROOT / "kernels" / "device_costs.json").read_text())
+        own = ", ".join(str(costs["kernels"]["tiled_u8_dots_64x64"][key])
+                        for key in ("step_cycles", "step_latency", "block_latency", "resident_blocks"))
         row = ('{"tiled_u8_dots_64x64", DeviceFamily::kTiled, true, false, CONVT_U8, CONVT_U8, 64, 64, 32, 4, 64, '
-               "convt_tiled_u8_dots_64x64_cuda_argv},")
-        self.assertIn(row, (folder / "cuda_kernels.cpp").read_text())
+               f"{{{own}}}, convt_tiled_u8_dots_64x64_cuda_argv}},")
+        text = (folder / "cuda_kernels.cpp").read_text()
+        self.assertIn(row, text)
+        self.assertIn(f"{{{costs['launch_cycles']}, {costs['bytes_per_cycle']}, {costs['strided']}}}", text)
         commands = self.commands()
         self.assertEqual(commands["cuda", "combine_f32_f16"][:3], ["gpu", "gpu_combine", "object,device_code"])
         self.assertTrue(commands["cuda", "combine_f32_f16"][3].endswith("-strict_float"))
         self.assertIn("-cl_doubles-", commands["opencl", "each_f64_planar"][3])
         self.assertEqual(json.loads((folder / "kernels" / "blocks.json").read_text())["tiled_f32_32x64"], [16, 4])
+
+    def test_device_kernels_must_be_staged_by_all_threads_alike(self):
+        with self.assertRaisesRegex(TableError, "a chunk of 16x64 cannot be staged by 64 threads"):
+            list(Tiled("tiled", "f32", "16x64", oc="4x4x1", p="4x16x1").kernels())
 
 
 class Tuned(Generated):
