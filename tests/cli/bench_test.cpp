@@ -1,4 +1,5 @@
 // `convtranspose bench`: that it measures what it says, not how fast that is.
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,20 @@ TEST_F(Bench, FusesWhatItIsTold) {
     }
     const Outcome outcome = convtranspose({"bench", "--activation", "softmax", file("layer.onnx")});
     EXPECT_EQ(outcome.status, 2) << outcome;
+}
+
+TEST_F(Bench, MeasuresCandidates) {
+    write(file("layer.onnx"), model());
+    const Outcome outcome =
+        convtranspose({"bench", "--json", "--min-time", "0", "--candidates", "4", file("layer.onnx")});
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    std::set<std::string> names;
+    for (const nlohmann::json &row : nlohmann::json::parse(outcome.out)) {
+        EXPECT_GT(row.at("best_ms").get<double>(), 0);
+        names.insert(row.at("variant").get<std::string>());
+    }
+    EXPECT_EQ(names.size(), 4u) << outcome;
+    EXPECT_EQ(convtranspose({"bench", "--candidates", "0", file("layer.onnx")}).status, 2);
 }
 
 TEST_F(Bench, PrintsATable) {
