@@ -1,6 +1,7 @@
 // Structs of programs that were built with another header: shorter ones, longer ones, and ones that nobody filled.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -10,13 +11,19 @@
 namespace convtranspose::test {
 namespace {
 
-// A struct as a later version may have it.
+// A struct as a later version may have it, with a byte more.
 template<typename Struct>
-struct Longer {
-    Struct known;
-    std::int64_t later = 0;
+class Longer {
+  public:
+    explicit Longer(Struct known) {
+        known.struct_size = sizeof bytes_;
+        std::memcpy(bytes_, &known, sizeof known);
+    }
+    const Struct *get() const { return reinterpret_cast<const Struct *>(bytes_); }
+    void set_later() { bytes_[sizeof(Struct)] = 1; }
 
-    explicit Longer(const Struct &from) : known(from) { known.struct_size = sizeof(Longer); }
+  private:
+    alignas(Struct) unsigned char bytes_[sizeof(Struct) + 1] = {};
 };
 
 // A layer with all the structs that there are: 8-bit, with an f32 y, to which a residual is added.
@@ -78,10 +85,10 @@ void expect_rules(Call *call, const std::string &name, const Struct **place) {
                                           std::to_string(sizeof(Struct)) + " in version " CONVT_VERSION);
     }
     Longer<Struct> longer(*filled);
-    *place = &longer.known;
+    *place = longer.get();
     EXPECT_EQ(call->status(), CONVT_OK) << convt_last_error();
     EXPECT_EQ(call->y_data[3], 0);
-    longer.later = 1;
+    longer.set_later();
     EXPECT_EQ(call->status(), CONVT_UNSUPPORTED);
     EXPECT_NE(std::string(convt_last_error()).find(name + " has struct_size"), std::string::npos) << convt_last_error();
     EXPECT_NE(std::string(convt_last_error()).find("does not know"), std::string::npos) << convt_last_error();
