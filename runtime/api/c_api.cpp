@@ -145,7 +145,7 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         if (status) status = resolve_for_plan(known.problem, &g);
         if (!status) return status;
         std::optional<DeviceRequest> device;
-        const Status device_status = device_of(how.options, &device);
+        Status device_status = device_of(how.options, &device);
         const bool falls_back = how.device.falls_back != 0;
         if (!device_status && (!falls_back || device_status.code() == CONVT_INVALID_ARGUMENT)) return device_status;
         convt_options on_cpu = how.options;

@@ -141,7 +141,7 @@ void append_choices(const DeviceTable &table, const DeviceVariant &v, const Devi
         const std::int64_t chunks = ceil_div(g.in_channels_per_group(), v.chunk);
         const std::int64_t y_elements =
             g.batch * g.out_channels * axis_product(*q.axes, [](const AxisPlan &a) { return a.geometry.out; });
-        for (int parts = 2; parts <= kMostParts && chunks >= 2 * parts && y_elements <= INT32_MAX / parts; parts *= 2) {
+        for (int parts = 2; parts <= kMostParts && chunks / 2 >= parts && y_elements <= INT32_MAX / parts; parts *= 2) {
             DeviceChoice choice;
             choice.name = concat(v.name, ":", parts);
             choice.variant = &v;

@@ -26,6 +26,9 @@ struct AlgorithmEstimate {
 
 class LayerPlan : public SubPlan {
   public:
+    LayerPlan(const LayerPlan &) = delete;
+    LayerPlan &operator=(const LayerPlan &) = delete;
+
     // w: null if the weights arrive with each run. b: null if there is no bias or it arrives with each run. quantization: null
     // if it arrives with each run, or if the layer is not quantized; it is required where w is given for a quantized layer.
     static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
@@ -57,8 +60,6 @@ class LayerPlan : public SubPlan {
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
-    LayerPlan(const LayerPlan &) = delete;
-    LayerPlan &operator=(const LayerPlan &) = delete;
 
     AlgorithmProblem problem(bool constant_weights) const;
     struct Proposal;

@@ -15,7 +15,7 @@ namespace convtranspose::test {
 // Kinds whose kernels are built in.
 inline std::vector<std::string> device_kinds() {
     std::vector<std::string> kinds;
-    for (std::size_t i = 0; i < convt_device_kind_count(); ++i) kinds.push_back(convt_device_kind_name(i));
+    for (std::size_t i = 0; i < convt_device_kind_count(); ++i) kinds.emplace_back(convt_device_kind_name(i));
     return kinds;
 }
 

@@ -124,8 +124,9 @@ TEST_F(Tune, ResumeRefusesWhatIsStale) {
     write_text(file("out/tuning.jsonl"), text);
     const Outcome outcome = tune({"--resume", kLayer});
     EXPECT_EQ(outcome.status, 1) << outcome;
-    EXPECT_NE(outcome.err.find("tuning.jsonl, line 1: it is stale, of version 0.1.0 and kernels 0123456789ab"),
-              std::string::npos)
+    EXPECT_NE(
+        outcome.err.find("tuning.jsonl, line 1: it is stale, of version " CONVT_VERSION " and kernels 0123456789ab"),
+        std::string::npos)
         << outcome;
     EXPECT_EQ(read_text(file("out/tuning.jsonl")), text); // which is still there
 }
