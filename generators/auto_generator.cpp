@@ -84,7 +84,7 @@ class AutoGenerator : public Generator<AutoGenerator> {
         }
         set_estimates(this, call);
         w.dim(0).set_bounds(0, 1);
-        w.dim(5).set_stride(1); // one channel a tile: see Core::call for how the reference reads packed weights
+        w.dim(5).set_stride(1); // one channel a tile, as for the reference
         y.dim(0).set_stride(Expr());
         for (int a = 0; a < 3; a++) {
             y.dim(2 + 2 * a).set_bounds(0, call.phases[a]);

@@ -102,19 +102,27 @@ std::vector<double> times_on_device(const Plan &plan, Arguments arguments, Devic
     return times;
 }
 
-// Measures what `candidate` names, or, if that is empty, what the plan chooses. session: null on the CPU.
-Measurement measure(RandomLayer *layer_data, const BenchOptions &options, const std::string &candidate,
-                    DeviceSession *session) {
-    const Problem &problem = layer_data->problem;
-    const Tensor &w = layer_data->w, &b = layer_data->b, &x = layer_data->x;
-
-    Measurement m;
+// Plans by what `candidate` names, or, if that is empty, by choice. session: null on the CPU.
+Plan plan_of(const RandomLayer &layer, const BenchOptions &options, const std::string &candidate,
+             DeviceSession *session) {
     Options plan_options = options.plan.view();
     if (!candidate.empty()) plan_options.variant = candidate.c_str();
     if (session) plan_options.device.context = session->context();
+    const void *const b = layer.problem.b_shape ? layer.b.data.data() : nullptr;
     Plan plan;
+    throw_unless(Plan::create(layer.problem, plan_options, layer.w.data.data(), b, &plan));
+    return plan;
+}
+
+// Measures what plan_of() plans.
+Measurement measure(RandomLayer *layer_data, const BenchOptions &options, const std::string &candidate,
+                    DeviceSession *session) {
+    const Problem &problem = layer_data->problem;
+    const Tensor &x = layer_data->x;
+
+    Measurement m;
     const double plan_begin = now();
-    throw_unless(Plan::create(problem, plan_options, w.data.data(), problem.b_shape ? b.data.data() : nullptr, &plan));
+    const Plan plan = plan_of(*layer_data, options, candidate, session);
     m.plan = now() - plan_begin;
 
     Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
@@ -155,12 +163,7 @@ Measurement measure(RandomLayer *layer_data, const BenchOptions &options, const 
 std::vector<std::string> candidates_of(const RandomLayer &layer_data, const BenchOptions &options,
                                        DeviceSession *session) {
     if (options.candidates == 0) return {""};
-    Options plan_options = options.plan.view();
-    if (session) plan_options.device.context = session->context();
-    const Problem &problem = layer_data.problem;
-    Plan plan;
-    throw_unless(Plan::create(problem, plan_options, layer_data.w.data.data(),
-                              problem.b_shape ? layer_data.b.data.data() : nullptr, &plan));
+    const Plan plan = plan_of(layer_data, options, "", session);
     std::vector<std::string> names;
     const std::size_t count =
         std::min(convt_plan_candidate_count(plan.get()), static_cast<std::size_t>(options.candidates));

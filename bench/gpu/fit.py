@@ -14,13 +14,18 @@ import pathlib
 import sys
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
+
 import numpy as np
 from scipy.optimize import least_squares
 
+from kernels.source import DEVICE_COSTS as DEVICE
+from kernels.source import VARIANT_COSTS
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 COSTS = ROOT / "kernels" / "device_costs.json"
-DEVICE = ("launch_cycles", "bytes_per_cycle", "strided")
-KERNEL = ("step_cycles", "step_latency", "block_latency")
+RESIDENT = "resident_blocks"  # which registers and shared memory decide, so it is not fitted
+KERNEL = [key for key in VARIANT_COSTS if key != RESIDENT]
 CORES = 128  # of a multiprocessor, each of which multiplies and adds once a cycle
 
 
@@ -50,7 +55,7 @@ class Model:
         self.kernels = sorted({row["kernel"] for row in rows})
         self.index = {kernel: i for i, kernel in enumerate(self.kernels)}
         known = costs["kernels"]
-        self.resident = {kernel: known[kernel]["resident_blocks"] for kernel in self.kernels}
+        self.resident = {kernel: known[kernel][RESIDENT] for kernel in self.kernels}
         self.start = np.log([*(costs[key] for key in DEVICE),
                              *(known[kernel][key] for kernel in self.kernels for key in KERNEL)])
 
@@ -114,7 +119,7 @@ def main():
     report("all, fitted to all", model, parameters, rows)
 
     values = [float(f"{value:.4g}") for value in np.exp(parameters)]
-    kernels = {kernel: {**dict(zip(KERNEL, values[3 + 3 * i:])), "resident_blocks": model.resident[kernel]}
+    kernels = {kernel: {**dict(zip(KERNEL, values[3 + 3 * i:])), RESIDENT: model.resident[kernel]}
                for i, kernel in enumerate(model.kernels)}
     about = {"device": device, "date": datetime.date.today().isoformat(), "fitted_to": f"{len(rows)} times, by bench/gpu/fit.py"}
     head = {**about, **dict(zip(DEVICE, values))}

@@ -21,7 +21,8 @@ constexpr std::size_t kLeastSize = sizeof(Struct);
 // Larger sizes are mistakes, such as memory that nobody wrote.
 constexpr std::size_t kGreatestSize = 4096;
 
-// Copies the known fields of a struct of the caller to *own. name: what messages call it.
+// Copies the known fields of a struct of the caller to *own, which holds the values of fields that the caller does not have. name:
+// what messages call it.
 template<typename Struct>
 Status read_struct(const char *name, const Struct &given, Struct *own) {
     const std::size_t size = given.struct_size;
@@ -34,7 +35,6 @@ Status read_struct(const char *name, const Struct &given, Struct *own) {
         return Status(CONVT_UNSUPPORTED, concat(name, " has struct_size = ", size, " and sets fields that version ",
                                                 CONVT_VERSION, " of the library does not know: use a later one"));
     }
-    *own = Struct{};
     std::memcpy(own, &given, std::min(size, sizeof(Struct)));
     return Status();
 }

@@ -262,23 +262,20 @@ struct OptionsView : convt_options {
     convt_device own_device;
 };
 
-inline convt_tensor view(const void *data, convt_dtype dtype, const std::int64_t *shape, std::size_t rank) {
-    return {sizeof(convt_tensor), const_cast<void *>(data), dtype, shape, nullptr, rank, CONVT_HOST_MEMORY};
+// strides: null if the tensor is dense.
+inline convt_tensor tensor(const void *data, convt_dtype dtype, const std::int64_t *shape, std::size_t rank,
+                           const std::int64_t *strides = nullptr, convt_memory memory = CONVT_HOST_MEMORY) {
+    return {sizeof(convt_tensor), const_cast<void *>(data), dtype, shape, strides, rank, memory};
 }
 
 inline convt_tensor view(const ConstTensorView &t) {
-    return {sizeof(convt_tensor),
-            const_cast<void *>(t.data),
-            t.dtype,
-            t.shape.data(),
-            t.strides.empty() ? nullptr : t.strides.data(),
-            t.shape.size(),
-            t.memory};
+    return tensor(t.data, t.dtype, t.shape.data(), t.shape.size(), t.strides.empty() ? nullptr : t.strides.data(),
+                  t.memory);
 }
 
 inline convt_tensor view(const TensorView &t) {
-    return {sizeof(convt_tensor), t.data,  t.dtype, t.shape.data(), t.strides.empty() ? nullptr : t.strides.data(),
-            t.shape.size(),       t.memory};
+    return tensor(t.data, t.dtype, t.shape.data(), t.shape.size(), t.strides.empty() ? nullptr : t.strides.data(),
+                  t.memory);
 }
 
 } // namespace detail
@@ -334,9 +331,9 @@ class Plan {
     Status run(const void *x, const void *residual, void *y) const {
         const std::size_t rank = convt_plan_rank(plan_.get());
         const std::int64_t *const y_shape = convt_plan_y_shape(plan_.get());
-        const convt_tensor cx = detail::view(x, x_dtype_, convt_plan_x_shape(plan_.get()), rank),
-                           cr = detail::view(residual, y_dtype_, y_shape, rank),
-                           cy = detail::view(y, y_dtype_, y_shape, rank);
+        const convt_tensor cx = detail::tensor(x, x_dtype_, convt_plan_x_shape(plan_.get()), rank),
+                           cr = detail::tensor(residual, y_dtype_, y_shape, rank),
+                           cy = detail::tensor(y, y_dtype_, y_shape, rank);
         convt_arguments arguments{};
         arguments.struct_size = sizeof arguments;
         arguments.x = &cx;
