@@ -8,7 +8,7 @@ help_if_asked "$@"
 cd "$root"
 
 need_packages \
-    ca-certificates g++ python3 python3-venv \
+    ca-certificates g++ python3 python3-dev python3-venv \
     libprotobuf-dev protobuf-compiler nlohmann-json3-dev libcli11-dev \
     libgtest-dev pkgconf
 

@@ -1,0 +1,103 @@
+"""A backend of ONNX (onnx.backend.base.Backend) for models whose nodes are all ConvTranspose. It needs the package onnx.
+
+    model = convtranspose.onnx_backend.prepare(onnx.load("upsample.onnx"))
+    (y,) = model.run([x])
+
+For models with other nodes there is convtranspose.onnxruntime. Source: https://onnx.ai/onnx/api/backend.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep, namedtupledict
+
+from ._functions import conv_transpose
+
+_OPERATOR = "ConvTranspose"
+
+
+def _opset_of(model: onnx.ModelProto) -> int:
+    return next(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx"))
+
+
+def _value(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _unsupported(node: onnx.NodeProto) -> str | None:
+    """Returns why a node is not for this backend, or None."""
+    if node.op_type == _OPERATOR and node.domain in ("", "ai.onnx"):
+        return None
+    return f"node '{node.name}' is a {node.domain + '.' if node.domain else ''}{node.op_type}; this backend runs {_OPERATOR} alone"
+
+
+class ConvTransposeRep(BackendRep):  # type: ignore[misc]
+    """A model that is ready to run."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._graph = model.graph
+        self._opset = _opset_of(model)
+        self._constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        self._inputs = [value.name for value in model.graph.input if value.name not in self._constants]
+
+    def run(self, inputs: Sequence[Any] | Mapping[str, Any], **_: Any) -> tuple[Any, ...]:
+        """Computes the model's outputs.
+
+        Args:
+            inputs: Arrays, by name or in the order of the graph's inputs that are no initializers.
+
+        Raises:
+            ValueError: An input is missing, or does not fit its node; the message names it.
+        """
+        named = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(self._inputs, inputs))
+        if missing := [name for name in self._inputs if name not in named]:
+            raise ValueError(f"the inputs {', '.join(missing)} are missing")
+        values = {**self._constants, **named}
+        for node in self._graph.node:
+            attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
+            arguments = [np.asarray(values[name]) if name else None for name in node.input]
+            values[node.output[0]] = conv_transpose(*arguments, opset=self._opset, **attributes)
+        outputs = [value.name for value in self._graph.output]
+        return tuple(namedtupledict("Outputs", outputs)(*(values[name] for name in outputs)))
+
+
+class ConvTransposeBackend(Backend):  # type: ignore[misc]
+    """The backend; the functions of this module are its methods."""
+
+    @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> bool:
+        """Returns whether the model's nodes are all ConvTranspose."""
+        return cls.supports_device(device) and not any(map(_unsupported, model.graph.node))
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **_: Any) -> ConvTransposeRep:
+        """Checks a model and makes it ready to run.
+
+        Raises:
+            NotImplementedError: A node is not a ConvTranspose, or the device is not "CPU".
+            onnx.checker.ValidationError: The model breaks a rule of ONNX.
+        """
+        if not cls.supports_device(device):
+            raise NotImplementedError(f"there is no device '{device}'; the backend runs on 'CPU'")
+        for node in model.graph.node:
+            if why := _unsupported(node):
+                raise NotImplementedError(why)
+        onnx.checker.check_model(model)
+        return ConvTransposeRep(model)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Returns whether the backend runs on a device: on "CPU" it does."""
+        return device.partition(":")[0] == "CPU"
+
+
+is_compatible = ConvTransposeBackend.is_compatible
+prepare = ConvTransposeBackend.prepare
+run_model = ConvTransposeBackend.run_model
+run_node = ConvTransposeBackend.run_node
+supports_device = ConvTransposeBackend.supports_device

@@ -1,0 +1,181 @@
+#include "array.h"
+#include "errors.h"
+
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <string>
+
+namespace nb = nanobind;
+
+namespace convtranspose::python {
+
+namespace {
+
+struct Type {
+    convt_dtype dtype;
+    const char *numpy;
+    char format; // of the buffer protocol; 0: it has none
+    nb::dlpack::dtype_code code;
+};
+
+constexpr Type kTypes[] = {
+    {CONVT_F16, "float16", 'e', nb::dlpack::dtype_code::Float}, {CONVT_BF16, "bfloat16", 0, nb::dlpack::dtype_code::Bfloat},
+    {CONVT_F32, "float32", 'f', nb::dlpack::dtype_code::Float}, {CONVT_F64, "float64", 'd', nb::dlpack::dtype_code::Float},
+    {CONVT_U8, "uint8", 'B', nb::dlpack::dtype_code::UInt},     {CONVT_S8, "int8", 'b', nb::dlpack::dtype_code::Int},
+    {CONVT_S32, "int32", 'i', nb::dlpack::dtype_code::Int},
+};
+
+[[noreturn]] void wrong_type(const char *name, const std::string &found) {
+    type_error(std::string(name) + " holds " + found +
+               "; the types are float16, bfloat16, float32, float64, uint8, int8 and, for a bias, int32");
+}
+
+// The character of a format that says "native": of those, numpy writes none, '@' or '='.
+convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t element) {
+    const std::string whole = format ? format : "B";
+    const std::string letter = !whole.empty() && (whole[0] == '@' || whole[0] == '=' || whole[0] == '<') ? whole.substr(1) : whole;
+    if (letter == "l" && element == 4) return CONVT_S32;
+    for (const Type &type : kTypes)
+        if (type.format != 0 && letter == std::string(1, type.format)) return type.dtype;
+    wrong_type(name, "elements of the format '" + whole + "'");
+}
+
+std::string name_of_type(nb::handle object) { return nb::cast<std::string>(nb::handle(object.type()).attr("__name__")); }
+
+bool is_bfloat16(nb::handle object) {
+    const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+    const nb::object name = nb::getattr(dtype, "name", nb::none());
+    return nb::isinstance<nb::str>(name) && nb::cast<std::string>(name) == "bfloat16";
+}
+
+} // namespace
+
+const char *numpy_name(convt_dtype dtype) {
+    for (const Type &type : kTypes)
+        if (type.dtype == dtype) return type.numpy;
+    return "";
+}
+
+convt_dtype dtype_of_name(const std::string &name) {
+    for (const Type &type : kTypes)
+        if (name == type.numpy || name == convt_dtype_name(type.dtype)) return type.dtype;
+    value_error("there is no type '" + name + "'; the types are float16, bfloat16, float32, float64, uint8, int8 and int32");
+}
+
+Array::Array(nb::handle object, const char *name, Use use) {
+    if (!take_buffer(object, name, use) && !take_dlpack(object, name, use))
+        type_error(std::string(name) + " is a " + name_of_type(object) +
+                   ", not an array: it has neither the buffer protocol nor __dlpack__");
+    tensor_.struct_size = sizeof tensor_;
+    tensor_.shape = extents_.data();
+}
+
+bool Array::take_buffer(nb::handle object, const char *name, Use use) {
+    if (!PyObject_CheckBuffer(object.ptr())) return false;
+    const int flags = use == Use::output ? PyBUF_RECORDS : PyBUF_RECORDS_RO;
+    Py_buffer &view = buffer_.view;
+    if (PyObject_GetBuffer(object.ptr(), &view, flags) == 0) {
+        tensor_.dtype = dtype_of_format(name, view.format, view.itemsize);
+    } else {
+        // numpy's buffers have no format for ml_dtypes.bfloat16: such an array is looked at as integers.
+        nb::python_error failed;
+        if (!is_bfloat16(object)) throw failed;
+        const nb::object integers = object.attr("view")("uint16");
+        if (PyObject_GetBuffer(integers.ptr(), &view, flags) != 0) throw nb::python_error();
+        tensor_.dtype = CONVT_BF16;
+    }
+    tensor_.data = view.buf;
+    tensor_.rank = static_cast<std::size_t>(view.ndim);
+    extents_.reserve(2 * tensor_.rank);
+    extents_.assign(view.shape, view.shape + view.ndim);
+    const std::vector<std::int64_t> strides(view.strides, view.strides + view.ndim);
+    set_strides(strides.data(), static_cast<std::size_t>(view.itemsize), use);
+    return true;
+}
+
+bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
+    if (!nb::hasattr(object, "__dlpack__")) return false;
+    // The stream that reads it; the array's library makes that one wait for what writes it.
+    const nb::object stream = nb::module_::import_("convtranspose._frameworks").attr("stream_of")(object);
+    nb::object capsule = stream.is_none() ? object.attr("__dlpack__")() : object.attr("__dlpack__")(nb::arg("stream") = stream);
+    dlpack_ = nb::cast<nb::ndarray<nb::ro>>(capsule);
+    const auto &array = dlpack_;
+    const nb::dlpack::dtype found = array.dtype();
+    for (const Type &type : kTypes)
+        if (found.lanes == 1 && found.code == static_cast<std::uint8_t>(type.code) &&
+            found.bits == 8 * convt_dtype_size(type.dtype))
+            tensor_.dtype = type.dtype;
+    if (tensor_.dtype == 0) wrong_type(name, "elements of DLPack's type " + std::to_string(found.code) + " with " + std::to_string(found.bits) + " bits");
+    const int device = array.device_type();
+    if (device == nb::device::cuda::value || device == nb::device::cuda_managed::value) {
+        tensor_.memory = CONVT_DEVICE_MEMORY;
+        if (!stream.is_none()) stream_ = reinterpret_cast<void *>(nb::cast<std::uintptr_t>(stream));
+    } else if (device != nb::device::cpu::value && device != nb::device::cuda_host::value) {
+        type_error(std::string(name) + " is on a device of DLPack's number " + std::to_string(device) +
+                   "; arrays may be in host memory or in that of CUDA");
+    }
+    tensor_.data = const_cast<void *>(static_cast<const void *>(array.data()));
+    tensor_.rank = array.ndim();
+    extents_.reserve(2 * tensor_.rank);
+    std::vector<std::int64_t> strides;
+    for (std::size_t i = 0; i < array.ndim(); ++i) {
+        extents_.push_back(static_cast<std::int64_t>(array.shape(i)));
+        strides.push_back(array.stride(i) * static_cast<std::int64_t>(array.itemsize()));
+    }
+    set_strides(strides.data(), array.itemsize(), use);
+    return true;
+}
+
+// Sets strides where they are not those of a dense tensor; axes of one position have any.
+void Array::set_strides(const std::int64_t *strides_in_bytes, std::size_t element, Use use) {
+    const std::size_t rank = tensor_.rank;
+    const auto size = static_cast<std::int64_t>(element);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(tensor_.data) % element == 0;
+    bool is_dense = aligned, taken = aligned;
+    std::vector<std::int64_t> strides(rank);
+    std::int64_t dense = 1;
+    for (std::size_t i = rank; i-- > 0;) {
+        const std::int64_t extent = extents_[i];
+        strides[i] = extent > 1 ? strides_in_bytes[i] / size : dense;
+        is_dense = is_dense && strides[i] == dense && (extent <= 1 || strides_in_bytes[i] % size == 0);
+        taken = taken && (extent <= 1 || (strides_in_bytes[i] > 0 && strides_in_bytes[i] % size == 0));
+        if (__builtin_mul_overflow(dense, extent > 0 ? extent : 1, &dense)) dense = INT64_MAX;
+    }
+    for (std::size_t i = 0; i < rank; ++i)
+        if (extents_[i] == 0) return; // nothing is read or written
+    if (is_dense) return;
+    taken = taken && rank > 0 && strides[rank - 1] == 1;
+    if (use == Use::output && !aligned) value_error("out is not aligned to its elements");
+    const bool may_copy = use != Use::output && !on_device();
+    if (may_copy && (!taken || use == Use::dense))
+        return copy(std::vector<std::int64_t>(strides_in_bytes, strides_in_bytes + rank), element);
+    extents_.insert(extents_.end(), strides.begin(), strides.end());
+    tensor_.strides = extents_.data() + rank;
+}
+
+void Array::copy(const std::vector<std::int64_t> &strides_in_bytes, std::size_t element) {
+    const std::size_t rank = tensor_.rank;
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < rank; ++i)
+        if (__builtin_mul_overflow(count, extents_[i], &count)) count = INT64_MAX;
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element), &bytes)) throw std::bad_alloc();
+    copied_.reset(new std::byte[static_cast<std::size_t>(bytes)]);
+    const auto *from = static_cast<const std::byte *>(tensor_.data);
+    std::byte *to = copied_.get();
+    std::vector<std::int64_t> position(rank);
+    for (std::int64_t n = 0; n < count; ++n) {
+        std::memcpy(to, from, element);
+        to += element;
+        for (std::size_t i = rank; i-- > 0;) {
+            from += strides_in_bytes[i];
+            if (++position[i] < extents_[i]) break;
+            from -= strides_in_bytes[i] * extents_[i];
+            position[i] = 0;
+        }
+    }
+    tensor_.data = copied_.get();
+}
+
+} // namespace convtranspose::python

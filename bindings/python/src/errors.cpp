@@ -1,0 +1,36 @@
+#include "errors.h"
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace convtranspose::python {
+
+namespace {
+
+[[noreturn]] void raise(PyObject *type, const std::string &message) {
+    PyErr_SetString(type, message.c_str());
+    throw nb::python_error();
+}
+
+PyObject *exception_of(convt_status code) {
+    switch (code) {
+    case CONVT_INVALID_ARGUMENT:
+    case CONVT_OVERFLOW: return PyExc_ValueError;
+    case CONVT_UNSUPPORTED: return PyExc_NotImplementedError;
+    case CONVT_OUT_OF_MEMORY: return PyExc_MemoryError;
+    default: return PyExc_RuntimeError;
+    }
+}
+
+} // namespace
+
+void check(const Status &status) {
+    if (!status) raise(exception_of(status.code()), status.message());
+}
+
+void type_error(const std::string &message) { raise(PyExc_TypeError, message); }
+
+void value_error(const std::string &message) { raise(PyExc_ValueError, message); }
+
+} // namespace convtranspose::python

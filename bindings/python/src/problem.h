@@ -1,0 +1,53 @@
+// What Python's arguments say of a layer, as a Problem and Options of the library.
+#pragma once
+
+#include <convtranspose/convtranspose.hpp>
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace convtranspose::python {
+
+/// The integers of a sequence, or none for None. A single integer stands for `count` equal ones.
+/// Raises TypeError for anything else.
+Ints ints(nanobind::handle object, const char *name, std::size_t count);
+
+/// One real: a number, or an array of one element. Raises TypeError for anything else.
+float real(nanobind::handle object, const char *name);
+
+/// Reals: a number, or an array or a sequence of them. Raises TypeError for anything else.
+std::vector<float> reals(nanobind::handle object, const char *name);
+
+/// One integer: a number, or an array of one element. Raises TypeError for anything else.
+std::int32_t integer(nanobind::handle object, const char *name);
+
+/// Integers: a number, or an array or a sequence of them. Raises TypeError for anything else.
+std::vector<std::int32_t> integers(nanobind::handle object, const char *name);
+
+/// The attributes of the node, each None or as ONNX has it; see convt_attributes.
+struct AttributeArguments {
+    nanobind::object strides, pads, dilations, output_padding, output_shape, auto_pad, kernel_shape;
+    std::int64_t group = 1;
+};
+
+/// Reads attributes. `axes` is the number of spatial axes.
+Attributes attributes(const AttributeArguments &arguments, std::size_t axes);
+
+/// Scales and zero points, each None or as QLinearConvTranspose has it; see convt_quantization.
+struct QuantizationArguments {
+    nanobind::object x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point, y_range;
+};
+
+/// Reads scales and zero points: none if all are None. Scales that are missing then are an error if they are needed, which the
+/// scale of y is not if `y_is_float`.
+std::optional<Quantization> quantization(const QuantizationArguments &arguments, bool y_is_float);
+
+/// Reads "relu", "sigmoid" or "tanh", or ("leaky_relu", slope) or ("clip", least, greatest), or None.
+PostOps post_ops(nanobind::handle activation, bool adds_residual);
+
+/// Reads "nchw" or "nhwc", which stand for any number of axes, or "channels_first" or "channels_last".
+convt_layout layout(const std::string &name);
+
+} // namespace convtranspose::python

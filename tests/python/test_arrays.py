@@ -1,0 +1,179 @@
+"""What arrays come in and go out: views, copies, types, and arrays of other libraries."""
+
+import array
+import unittest
+
+import cases
+import ml_dtypes
+import numpy as np
+
+import convtranspose as ct
+
+RNG = np.random.default_rng(3)
+
+
+def small(shape, dtype=np.float32):
+    return RNG.integers(-3, 4, shape).astype(dtype)
+
+
+class OnlyDlpack:
+    """An array of a library that is not numpy: it has nothing but DLPack."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __dlpack__(self, **arguments):
+        return self.values.__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return self.values.__dlpack_device__()
+
+
+class Views(unittest.TestCase):
+    def setUp(self):
+        self.w = small((2, 3, 4, 4))
+        self.plan = ct.Plan(self.w, x_shape=(1, 2, 4, 5), strides=2, pads=1)
+        self.x = small((1, 2, 4, 5))
+        self.y = cases.definition(self.x, self.w, strides=[2, 2], pads=[1, 1, 1, 1])
+
+    def test_a_crop_is_read_and_written_where_it_is(self):
+        large = np.full((1, 4, 9, 9), np.nan, np.float32)
+        x = large[:, 1:3, 2:6, 3:8]
+        x[...] = self.x
+        around = np.full((1, 5, 12, 16), 99, np.float32)
+        out = around[:, 1:4, 2:10, 4:14]
+        self.assertIs(self.plan(x, out=out), out)
+        np.testing.assert_array_equal(out, self.y)
+        out[...] = 99
+        self.assertTrue((around == 99).all())
+
+    def test_views_that_the_library_does_not_take_are_copied(self):
+        for name, view in (("reversed", self.x[..., ::-1].copy()[..., ::-1]), ("transposed", np.asfortranarray(self.x)),
+                           ("every other", np.repeat(self.x, 2, axis=-1)[..., ::2])):
+            with self.subTest(name):
+                np.testing.assert_array_equal(self.plan(view), self.y)
+        broadcast = np.broadcast_to(self.x[:, :1], self.x.shape)
+        np.testing.assert_array_equal(self.plan(broadcast), self.plan(np.ascontiguousarray(broadcast)))
+        unaligned = np.frombuffer(b"." + self.x.tobytes(), np.uint8)[1:].view(np.float32).reshape(self.x.shape)
+        self.assertFalse(unaligned.flags.aligned)
+        np.testing.assert_array_equal(self.plan(unaligned), self.y)
+
+    def test_weights_of_any_strides(self):
+        for w in (np.asfortranarray(self.w), self.w[::-1].copy()[::-1], np.repeat(self.w, 2, axis=1)[:, ::2]):
+            np.testing.assert_array_equal(ct.conv_transpose(self.x, w, strides=2, pads=1), self.y)
+            np.testing.assert_array_equal(ct.Plan(w, x_shape=self.x.shape, strides=2, pads=1)(self.x), self.y)
+
+    def test_weights_are_not_referred_to_after_planning(self):
+        w = self.w.copy()
+        plan = ct.Plan(w, x_shape=self.x.shape, strides=2, pads=1)
+        w[...] = np.nan
+        np.testing.assert_array_equal(plan(self.x), self.y)
+
+    def test_out_that_cannot_be_written_where_it_is(self):
+        base = np.zeros(self.y.shape, np.float32)
+        frozen = base.copy()
+        frozen.flags.writeable = False
+        for out in (base[..., ::-1], np.broadcast_to(base[:, :1], base.shape), frozen, np.asfortranarray(base)):
+            with self.assertRaises((ValueError, BufferError)):
+                self.plan(self.x, out=out)
+        unaligned = np.zeros(4 * base.size + 1, np.uint8)[1:].view(np.float32).reshape(base.shape)
+        with self.assertRaisesRegex(ValueError, "aligned"):
+            self.plan(self.x, out=unaligned)
+        self.assertFalse(base.any())
+
+    def test_no_positions(self):
+        with self.assertRaises(ValueError):
+            ct.conv_transpose(small((1, 2, 1)), small((2, 3, 1)), pads=1)
+        y = ct.conv_transpose(small((0, 2, 4, 5)), self.w, strides=2, pads=1)
+        self.assertEqual(y.shape, (0, 3, 8, 10))
+
+
+class Others(unittest.TestCase):
+    def setUp(self):
+        self.x, self.w = small((1, 2, 6)), small((2, 3, 3))
+        self.y = cases.definition(self.x, self.w)
+
+    def test_dlpack(self):
+        np.testing.assert_array_equal(ct.conv_transpose(OnlyDlpack(self.x), OnlyDlpack(self.w)), self.y)
+        out = np.zeros(self.y.shape, np.float32)
+        wrapped = OnlyDlpack(out)
+        self.assertIs(ct.conv_transpose(OnlyDlpack(self.x), self.w, out=wrapped), wrapped)
+        np.testing.assert_array_equal(out, self.y)
+        view = np.repeat(self.x, 2, axis=-1)[..., ::2]
+        np.testing.assert_array_equal(ct.conv_transpose(OnlyDlpack(view), self.w), self.y)
+
+    def test_buffers(self):
+        flat = array.array("f", self.x.ravel().tolist())
+        x = memoryview(flat).cast("B").cast("f", self.x.shape)
+        y = ct.conv_transpose(x, self.w)
+        self.assertIsInstance(y, np.ndarray)
+        np.testing.assert_array_equal(y, self.y)
+
+    def test_bfloat16(self):
+        x, w = self.x.astype(ml_dtypes.bfloat16), self.w.astype(ml_dtypes.bfloat16)
+        out = np.zeros(self.y.shape, ml_dtypes.bfloat16)
+        self.assertIs(ct.Plan(w, x_shape=x.shape)(x, out=out), out)
+        np.testing.assert_array_equal(out.astype(np.float64), self.y)
+        np.testing.assert_array_equal(ct.Plan(w, x_shape=x.shape)(np.repeat(x, 2, axis=-1)[..., ::2]).astype(float), self.y)
+
+    def test_torch(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("torch is not installed")
+        x, w = torch.from_numpy(self.x), torch.from_numpy(self.w)
+        y = ct.conv_transpose(x, w)
+        self.assertIsInstance(y, torch.Tensor)
+        np.testing.assert_array_equal(y.numpy(), self.y)
+        y = ct.conv_transpose(x.to(torch.bfloat16), w.to(torch.bfloat16))
+        self.assertEqual(y.dtype, torch.bfloat16)
+        np.testing.assert_array_equal(y.to(torch.float64).numpy(), self.y)
+        with self.assertRaisesRegex((RuntimeError, BufferError, ValueError), "grad"):
+            ct.conv_transpose(x.requires_grad_(), w)
+
+    def test_jax(self):
+        try:
+            import jax.numpy as jnp
+        except ImportError:
+            self.skipTest("jax is not installed")
+        y = ct.conv_transpose(jnp.asarray(self.x), jnp.asarray(self.w))
+        self.assertIsInstance(y, jnp.ndarray)
+        np.testing.assert_array_equal(np.asarray(y), self.y)
+
+
+class WrongArrays(unittest.TestCase):
+    def setUp(self):
+        self.x, self.w = small((1, 2, 6)), small((2, 3, 3))
+
+    def test_not_an_array(self):
+        for wrong in ([1.0, 2.0], None, 3, "x", object()):
+            with self.subTest(wrong=wrong), self.assertRaises(TypeError) as caught:
+                ct.conv_transpose(wrong, self.w)
+            self.assertRegex(str(caught.exception), "^x is a .*, not an array")
+
+    def test_types(self):
+        for dtype in (np.int32, np.int64, np.complex64, np.bool_, ">f4", np.longdouble):
+            with self.subTest(dtype=dtype), self.assertRaises((TypeError, ValueError)):
+                ct.conv_transpose(self.x.astype(dtype), self.w.astype(dtype))
+        with self.assertRaisesRegex(TypeError, "^x holds elements of the format '>f'"):
+            ct.conv_transpose(self.x.astype(">f4"), self.w)
+        with self.assertRaisesRegex(ValueError, "^w holds float64 and x float32"):
+            ct.conv_transpose(self.x, self.w.astype(np.float64))
+        with self.assertRaisesRegex(ValueError, "^b holds float64"):
+            ct.Plan(self.w, np.zeros(3), x_shape=self.x.shape)
+        with self.assertRaises((TypeError, ValueError)):
+            ct.conv_transpose(np.array([["a"]], object), self.w)
+
+    def test_shapes(self):
+        plan = ct.Plan(self.w, x_shape=self.x.shape)
+        for x in (self.x[0], self.x[..., :5], self.x[:, :1], self.x.reshape(1, 2, 6, 1)):
+            with self.subTest(shape=x.shape), self.assertRaisesRegex(ValueError, "x"):
+                plan(x)
+        with self.assertRaises(ValueError):
+            plan(self.x, out=np.zeros((1, 3, 9), np.float32))
+        with self.assertRaises(ValueError):
+            plan(self.x, out=np.zeros((1, 3, 8), np.float64))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,153 @@
+"""conv_transpose() and qlinear_conv_transpose() against the definition."""
+
+import unittest
+
+import cases
+import ml_dtypes
+import numpy as np
+
+import convtranspose as ct
+
+RNG = np.random.default_rng(7)
+
+
+def small(shape, dtype=np.float32):
+    """Integers, whose sums every type here holds exactly."""
+    return RNG.integers(-3, 4, shape).astype(dtype)
+
+
+class Floats(unittest.TestCase):
+    def test_types_and_layouts(self):
+        for dtype in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64):
+            for layout in ("nchw", "nhwc"):
+                with self.subTest(dtype=np.dtype(dtype).name, layout=layout):
+                    x, w, b = small((2, 3, 5, 4), dtype), small((3, 2, 3, 3), dtype), small(2, dtype)
+                    wanted = cases.definition(x, w, b, strides=[2, 1], pads=[1, 0, 1, 2])
+                    given = x if layout == "nchw" else cases.to_last(x)
+                    y = ct.conv_transpose(given, w, b, strides=[2, 1], pads=[1, 0, 1, 2], layout=layout)
+                    self.assertEqual(y.dtype, np.dtype(dtype))
+                    np.testing.assert_array_equal(y.astype(np.float64), wanted if layout == "nchw" else cases.to_last(wanted))
+
+    def test_attributes_as_onnx_has_them(self):
+        x, w = small((1, 4, 6, 7)), small((4, 1, 3, 2))
+        for attributes in ({"group": 2, "dilations": [2, 3]}, {"strides": [3, 2], "output_padding": [2, 1]},
+                           {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
+                           {"strides": [3, 3], "output_shape": [17, 20]}, {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1]}):
+            with self.subTest(**attributes):
+                np.testing.assert_array_equal(ct.conv_transpose(x, w, **attributes), cases.definition(x, w, **attributes))
+
+    def test_one_integer_stands_for_all_axes(self):
+        x, w = small((1, 2, 4, 5)), small((2, 3, 4, 4))
+        wanted = cases.definition(x, w, strides=[2, 2], pads=[1, 1, 1, 1], dilations=[1, 1], output_padding=[1, 1])
+        np.testing.assert_array_equal(ct.conv_transpose(x, w, strides=2, pads=1, dilations=1, output_padding=1), wanted)
+        np.testing.assert_array_equal(ct.conv_transpose(x, w, strides=np.array([2, 2]), pads=(1, 1, 1, 1),
+                                                        output_padding=np.int64(1)), wanted)
+
+    def test_any_number_of_axes(self):
+        for axes in (1, 2, 3, 4):
+            with self.subTest(axes=axes):
+                x, w = small((1, 2, *[3] * axes)), small((2, 2, *[2] * axes))
+                np.testing.assert_array_equal(ct.conv_transpose(x, w, strides=2), cases.definition(x, w, strides=[2] * axes))
+
+    def test_what_follows(self):
+        x, w = small((1, 2, 4, 4)), small((2, 3, 3, 3))
+        r = small((1, 3, 6, 6))
+        plain = cases.definition(x, w)
+        np.testing.assert_array_equal(ct.conv_transpose(x, w, activation="relu"), np.maximum(plain, 0))
+        np.testing.assert_array_equal(ct.conv_transpose(x, w, activation=("leaky_relu", 0.5)), np.where(plain < 0, plain / 2, plain))
+        np.testing.assert_array_equal(ct.conv_transpose(x, w, activation=("clip", -2, 5)), np.clip(plain, -2, 5))
+        np.testing.assert_array_equal(ct.conv_transpose(x, w, residual=r, activation="relu"), np.maximum(plain + r, 0))
+        np.testing.assert_allclose(ct.conv_transpose(x, w, activation="tanh"), np.tanh(plain), rtol=1e-6)
+        np.testing.assert_allclose(ct.conv_transpose(x, w, activation="sigmoid"), 1 / (1 + np.exp(-plain)), rtol=1e-6)
+
+    def test_a_layer_is_remembered_with_other_weights(self):
+        for _ in range(3):
+            x, w, b = small((1, 3, 8, 8)), small((3, 4, 4, 4)), small(4)
+            np.testing.assert_array_equal(ct.conv_transpose(x, w, b, strides=2, pads=1),
+                                          cases.definition(x, w, b, strides=[2, 2], pads=[1, 1, 1, 1]))
+
+
+class Quantized(unittest.TestCase):
+    def test_u8_and_s8(self):
+        x = RNG.integers(0, 256, (1, 3, 4, 5)).astype(np.uint8)
+        w = RNG.integers(-128, 128, (3, 2, 3, 3)).astype(np.int8)
+        b = RNG.integers(-999, 999, 2).astype(np.int32)
+        case = {"dtype": "u8", "x_shape": list(x.shape), "w_shape": list(w.shape), "bias": True, "attrs": {"strides": [2, 2]},
+                "quant": {"w": "s8", "y": "u8", "x_scale": 0.02, "x_zero_point": 120, "w_scale": [0.01, 0.03],
+                          "w_zero_point": [0, 0], "y_scale": 0.5, "y_zero_point": 128}}
+        q = case["quant"]
+        wanted = cases.expected.quantized(case, x.astype(np.int64), w.astype(np.int64), b.astype(np.int64), cases.expected.geometry(case))
+        scales = (np.float32(0.02), np.uint8(120)), (np.array(q["w_scale"], np.float32), np.zeros(2, np.int8)), (0.5, 128)
+        y = ct.qlinear_conv_transpose(cases.to_last(x), *scales[0], w, *scales[1], *scales[2], b, strides=[2, 2])
+        np.testing.assert_array_equal(y, cases.to_last(wanted))
+        y = ct.qlinear_conv_transpose(x, *scales[0], w, *scales[1], *scales[2], b, strides=[2, 2], layout="nchw")
+        np.testing.assert_array_equal(y, wanted)
+        plan = ct.Plan(w, b, x_shape=x.shape, x_dtype="uint8", strides=2, **{name: q[name] for name in q if "_" in name})
+        np.testing.assert_array_equal(plan(x), wanted)
+
+    def test_float_y(self):
+        x = RNG.integers(0, 256, (1, 3, 4, 5)).astype(np.uint8)
+        w = RNG.integers(-128, 128, (3, 2, 3, 3)).astype(np.int8)
+        sums = cases.definition(x.astype(np.float64) - 7, w)
+        y = ct.qlinear_conv_transpose(x, 0.5, 7, w, 0.25, 0, None, None, layout="nchw", y_dtype="float32")
+        self.assertEqual(y.dtype, np.float32)
+        np.testing.assert_array_equal(y, (sums * 0.125).astype(np.float32))
+
+    def test_range(self):
+        x, w = np.full((1, 1, 1, 3), 100, np.uint8), np.array([[[[1, 2]]]], np.int8)
+        y = ct.qlinear_conv_transpose(x, 1, 0, w, 1, 0, 2, 10, layout="nchw", y_range=(0, 120))
+        np.testing.assert_array_equal(y, [[[[60, 70, 70, 70]]]])
+
+
+class Conformance(unittest.TestCase):
+    """The cases that the C++ tests run, by the function and by a plan, in both layouts."""
+
+    def check(self, case):
+        refused = "expect" in case
+        inputs = None if refused else cases.expected.inputs_of(case)
+        if refused:
+            return self.check_refused(case)
+        wanted = cases.expected.compute(case)
+        quant = case.get("quant")
+        types = (case["dtype"], quant["w"], None) if quant else (case["dtype"],) * 3
+        x, w, b = (None if array is None else array.astype(cases.DTYPES.get(dtype, np.int32)) for array, dtype in zip(inputs, types))
+        attributes = case.get("attrs", {})
+        opset = case.get("opset", 22)
+        for layout in ("nchw", "nhwc"):
+            given = x if layout == "nchw" else cases.to_last(x)
+            right = wanted if layout == "nchw" else cases.to_last(wanted)
+            if quant:
+                scales = [quant[n] for n in ("x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point")]
+                y_dtype = np.dtype(cases.DTYPES[quant["y"]]).name
+                y = ct.qlinear_conv_transpose(given, *scales[:2], w, *scales[2:], b, layout=layout, y_dtype=y_dtype, **attributes)
+                names = ("x_scale", "x_zero_point", "w_scale", "w_zero_point", "y_scale", "y_zero_point")
+                planned = ct.Plan(w, b, x_shape=given.shape, x_dtype=given.dtype, y_dtype=y_dtype, layout=layout,
+                                  **dict(zip(names, scales)), **attributes)(given)
+            else:
+                y = ct.conv_transpose(given, w, b, layout=layout, opset=opset, **attributes)
+                planned = ct.Plan(w, b, x_shape=given.shape, layout=layout, opset=opset, **attributes)(given)
+            np.testing.assert_array_equal(y, right)
+            np.testing.assert_array_equal(planned, right)
+
+    def check_refused(self, case):
+        if "drop_input" in case or "quant" in case:
+            return  # a node of a model, which the importer refuses
+        try:
+            x = np.zeros(case["x_shape"], cases.DTYPES[case["dtype"]])
+            w = np.zeros(case["w_shape"], cases.DTYPES[case.get("w_dtype", case["dtype"])])
+        except (KeyError, ValueError, MemoryError):
+            return  # no array is like that
+        b = np.zeros(cases.expected.bias_shape(case), x.dtype) if case.get("bias") else None
+        with self.assertRaises((ValueError, TypeError)) as caught:
+            ct.conv_transpose(x, w, b, opset=case.get("opset", 22), **case.get("attrs", {}))
+        self.assertTrue(str(caught.exception))
+
+    def test_cases(self):
+        for name in ("cases.json", "reports.json", "huge.json"):
+            for case in cases.read(name):
+                with self.subTest(file=name, case=case["name"]):
+                    self.check(case)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+"""ONNX's own tests of ConvTranspose, by the package's backend."""
+
+import unittest
+import warnings
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+warnings.filterwarnings("ignore")  # of ONNX's makers of test data, about other operators
+
+from onnx.backend.test.runner import Runner  # noqa: E402
+
+from convtranspose import onnx_backend  # noqa: E402
+
+runner = Runner(onnx_backend, __name__)
+SUITES = runner.test_cases
+for suite in SUITES.values():
+    for name in dir(suite):
+        if name.startswith("test_") and not ("convtranspose" in name.lower() and name.endswith("_cpu")):
+            delattr(suite, name)  # a test of another operator
+globals().update(SUITES)
+
+
+def model_of(*nodes, opset=22):
+    graph = helper.make_graph(list(nodes), "graph", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 2, 4))],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ("n", "m", "o"))],
+                              [onnx.numpy_helper.from_array(np.ones((2, 2, 3), np.float32), "w")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+class Models(unittest.TestCase):
+    def test_how_many_of_onnxs_tests_ran(self):
+        names = [name for suite in SUITES.values() for name in dir(suite) if name.startswith("test_")]
+        self.assertGreaterEqual(len(names), 14, names)
+
+    def test_a_chain(self):
+        nodes = [helper.make_node("ConvTranspose", ["x", "w"], ["t"], strides=[2]), helper.make_node("ConvTranspose", ["t", "w"], ["y"])]
+        (y,) = onnx_backend.prepare(model_of(*nodes)).run({"x": np.ones((1, 2, 4), np.float32)})
+        self.assertEqual(y.shape, (1, 2, 11))
+        self.assertEqual(y.sum(), 8 * (2 * 3) * (2 * 3))  # each x meets each w
+
+    def test_other_models(self):
+        other = model_of(helper.make_node("Relu", ["x"], ["y"], name="act"))
+        self.assertFalse(onnx_backend.is_compatible(other))
+        with self.assertRaisesRegex(NotImplementedError, "node 'act' is a Relu"):
+            onnx_backend.prepare(other)
+        right = model_of(helper.make_node("ConvTranspose", ["x", "w"], ["y"]))
+        with self.assertRaisesRegex(NotImplementedError, "TPU"):
+            onnx_backend.prepare(right, "TPU")
+        with self.assertRaisesRegex(ValueError, "inputs x are missing"):
+            onnx_backend.prepare(right).run([])
+
+
+if __name__ == "__main__":
+    unittest.main()
