@@ -12,7 +12,8 @@ scripts/build.sh release
 rm -rf build/wheel
 # The cache of build/ is that of the tests too.
 PATH=$venv/bin:$PATH logged wheel "pip wheel" "$venv/bin/python" -m pip wheel . --no-deps --no-build-isolation \
-    --wheel-dir build/wheel/raw -C build-dir=build -C cmake.define.CONVTRANSPOSE_BUILD_TESTS=ON
+    --wheel-dir build/wheel/raw --config-settings=build-dir=build \
+    --config-settings=cmake.define.CONVTRANSPOSE_BUILD_TESTS=ON
 PATH=$venv/bin:$PATH logged auditwheel "auditwheel repair" "$venv/bin/auditwheel" repair --wheel-dir build/wheel build/wheel/raw/*.whl
 for wheel in build/wheel/*.whl; do
     say "$wheel, $(($(stat -c %s "$wheel") / 1000000)) MB"

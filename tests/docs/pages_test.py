@@ -8,6 +8,7 @@ Blocks of code are fenced and name their language:
     sh      run, in a scratch folder that holds model.onnx, open.onnx and x.npy and links to the source tree
     cpp     compiled; a block without main() is a fragment of a function, whose parameters are in FRAGMENT
     c       compiled, linked and run
+    python  run, all of a page as one program, in the same folder, if the Python package was built
     cmake   configured and built against the installed package, with the first program of README.md as app.cpp, which is run
 
 A comment `<!-- not run: REASON -->` before a block of sh says why it is not run. What it names is checked all the same: scripts,
@@ -77,9 +78,10 @@ class Checks:
         self.options = options
         self.root, self.build, self.work = options.source, options.build, options.work
         self.failures, self.counts, self.helps = [], {"run": 0, "compiled": 0, "not run": 0}, {}
+        self.package = options.build / "bindings" / "python"
         path = [self.build / "bin", pathlib.Path(sys.executable).parent, os.environ["PATH"]]
         self.environment = {**os.environ, "PATH": os.pathsep.join(map(str, path)),
-                            "PKG_CONFIG_LIBDIR": str(options.prefix / "lib" / "pkgconfig")}
+                            "PYTHONPATH": str(self.package), "PKG_CONFIG_LIBDIR": str(options.prefix / "lib" / "pkgconfig")}
 
     def fail(self, where, message):
         self.failures.append(f"{where}: {message}")
@@ -162,6 +164,12 @@ class Checks:
                 words = shlex.split(line, comments=True)
                 if wrong := self.names(words):
                     self.fail(where, f"{wrong}: {line.strip()}")
+
+    def python(self, page):
+        blocks = [text for _, language, text, reason in page.blocks if language == "python" and reason is None]
+        if blocks and self.package.exists():
+            done = self.call(page.name, [sys.executable, "-B", "-c", "\n".join(blocks)], cwd=self.work / "scratch")
+            self.counts["run"] += len(blocks) * done
 
     def fragments(self, page):
         texts = [(number, text) for number, language, text, _ in page.blocks if language == "cpp" and "int main(" not in text]
@@ -254,6 +262,7 @@ def main():
     for page in pages:
         checks.links(page)
         checks.shell(page)
+        checks.python(page)
         checks.fragments(page)
     checks.programs(pages)
     checks.lists()

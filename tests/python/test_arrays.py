@@ -4,10 +4,9 @@ import array
 import unittest
 
 import cases
+import convtranspose as ct
 import ml_dtypes
 import numpy as np
-
-import convtranspose as ct
 
 RNG = np.random.default_rng(3)
 

@@ -9,9 +9,8 @@ from onnx import TensorProto, helper
 
 warnings.filterwarnings("ignore")  # of ONNX's makers of test data, about other operators
 
-from onnx.backend.test.runner import Runner  # noqa: E402
-
 from convtranspose import onnx_backend  # noqa: E402
+from onnx.backend.test.runner import Runner  # noqa: E402
 
 runner = Runner(onnx_backend, __name__)
 SUITES = runner.test_cases
@@ -35,7 +34,8 @@ class Models(unittest.TestCase):
         self.assertGreaterEqual(len(names), 14, names)
 
     def test_a_chain(self):
-        nodes = [helper.make_node("ConvTranspose", ["x", "w"], ["t"], strides=[2]), helper.make_node("ConvTranspose", ["t", "w"], ["y"])]
+        nodes = [helper.make_node("ConvTranspose", ["x", "w"], ["t"], strides=[2]),
+                 helper.make_node("ConvTranspose", ["t", "w"], ["y"])]
         (y,) = onnx_backend.prepare(model_of(*nodes)).run({"x": np.ones((1, 2, 4), np.float32)})
         self.assertEqual(y.shape, (1, 2, 11))
         self.assertEqual(y.sum(), 8 * (2 * 3) * (2 * 3))  # each x meets each w

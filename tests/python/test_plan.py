@@ -10,9 +10,8 @@ import textwrap
 import unittest
 
 import cases
-import numpy as np
-
 import convtranspose as ct
+import numpy as np
 
 RNG = np.random.default_rng(5)
 
@@ -90,7 +89,7 @@ class Plans(unittest.TestCase):
         shape = (1, 8, 5, 5)
         for error, words, arguments in ((ValueError, "strides.*0", {"strides": [0, 1]}),
                                         (ValueError, "3", {"strides": [1, 2, 3]}),
-                                        (TypeError, "strides must be an integer or a sequence of integers, not str", {"strides": "2"}),
+                                        (TypeError, "strides must be an integer or a sequence .*, not str", {"strides": "2"}),
                                         (TypeError, "pads must be .* not float", {"pads": [1.5] * 4}),
                                         (ValueError, "more than 64 bits", {"dilations": 2**64}),
                                         (ValueError, "FULL", {"auto_pad": "FULL"}), (TypeError, "auto_pad", {"auto_pad": 1}),
@@ -98,7 +97,8 @@ class Plans(unittest.TestCase):
                                         (ValueError, "activation is 'gelu'", {"activation": "gelu"}),
                                         (ValueError, "leaky_relu", {"activation": "leaky_relu"}),
                                         (TypeError, "activation must be", {"activation": 3}),
-                                        (NotImplementedError, "sse9", {"isa": "sse9"}), (NotImplementedError, "fastest", {"variant": "fastest"}),
+                                        (NotImplementedError, "sse9", {"isa": "sse9"}),
+                                        (NotImplementedError, "fastest", {"variant": "fastest"}),
                                         (ValueError, "device is 'cuda:x'", {"device": "cuda:x"}),
                                         (NotImplementedError, "tpu", {"device": "tpu"}), (ValueError, "5000", {"threads": 5000}),
                                         (TypeError, "threads", {"threads": "two"}), (ValueError, "group.*3", {"group": 3}),

@@ -24,7 +24,8 @@ class Types(unittest.TestCase):
     def test_a_wrong_program_is_seen(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "wrong.py"
-            program.write_text("import convtranspose\nconvtranspose.conv_transpose(1, 2, stride=2)\nx: int = convtranspose.version()\n")
+            program.write_text("import convtranspose\nconvtranspose.conv_transpose(1, 2, stride=2)\n"
+                               "x: int = convtranspose.version()\n")
             done = run("-m", "mypy", "--strict", str(program))
         self.assertIn('"stride"', done.stdout)
         self.assertIn("Incompatible types in assignment", done.stdout)

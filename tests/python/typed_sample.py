@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import convtranspose
 import numpy as np
 import numpy.typing as npt
-
-import convtranspose
 
 
 def upsample(x: npt.NDArray[np.float32], w: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -20,9 +20,12 @@ struct Type {
 };
 
 constexpr Type kTypes[] = {
-    {CONVT_F16, "float16", 'e', nb::dlpack::dtype_code::Float}, {CONVT_BF16, "bfloat16", 0, nb::dlpack::dtype_code::Bfloat},
-    {CONVT_F32, "float32", 'f', nb::dlpack::dtype_code::Float}, {CONVT_F64, "float64", 'd', nb::dlpack::dtype_code::Float},
-    {CONVT_U8, "uint8", 'B', nb::dlpack::dtype_code::UInt},     {CONVT_S8, "int8", 'b', nb::dlpack::dtype_code::Int},
+    {CONVT_F16, "float16", 'e', nb::dlpack::dtype_code::Float},
+    {CONVT_BF16, "bfloat16", 0, nb::dlpack::dtype_code::Bfloat},
+    {CONVT_F32, "float32", 'f', nb::dlpack::dtype_code::Float},
+    {CONVT_F64, "float64", 'd', nb::dlpack::dtype_code::Float},
+    {CONVT_U8, "uint8", 'B', nb::dlpack::dtype_code::UInt},
+    {CONVT_S8, "int8", 'b', nb::dlpack::dtype_code::Int},
     {CONVT_S32, "int32", 'i', nb::dlpack::dtype_code::Int},
 };
 
@@ -34,14 +37,17 @@ constexpr Type kTypes[] = {
 // The character of a format that says "native": of those, numpy writes none, '@' or '='.
 convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t element) {
     const std::string whole = format ? format : "B";
-    const std::string letter = !whole.empty() && (whole[0] == '@' || whole[0] == '=' || whole[0] == '<') ? whole.substr(1) : whole;
+    const std::string letter =
+        !whole.empty() && (whole[0] == '@' || whole[0] == '=' || whole[0] == '<') ? whole.substr(1) : whole;
     if (letter == "l" && element == 4) return CONVT_S32;
     for (const Type &type : kTypes)
         if (type.format != 0 && letter == std::string(1, type.format)) return type.dtype;
     wrong_type(name, "elements of the format '" + whole + "'");
 }
 
-std::string name_of_type(nb::handle object) { return nb::cast<std::string>(nb::handle(object.type()).attr("__name__")); }
+std::string name_of_type(nb::handle object) {
+    return nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
+}
 
 bool is_bfloat16(nb::handle object) {
     const nb::object dtype = nb::getattr(object, "dtype", nb::none());
@@ -60,7 +66,8 @@ const char *numpy_name(convt_dtype dtype) {
 convt_dtype dtype_of_name(const std::string &name) {
     for (const Type &type : kTypes)
         if (name == type.numpy || name == convt_dtype_name(type.dtype)) return type.dtype;
-    value_error("there is no type '" + name + "'; the types are float16, bfloat16, float32, float64, uint8, int8 and int32");
+    value_error("there is no type '" + name +
+                "'; the types are float16, bfloat16, float32, float64, uint8, int8 and int32");
 }
 
 Array::Array(nb::handle object, const char *name, Use use) {
@@ -98,7 +105,8 @@ bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
     if (!nb::hasattr(object, "__dlpack__")) return false;
     // The stream that reads it; the array's library makes that one wait for what writes it.
     const nb::object stream = nb::module_::import_("convtranspose._frameworks").attr("stream_of")(object);
-    nb::object capsule = stream.is_none() ? object.attr("__dlpack__")() : object.attr("__dlpack__")(nb::arg("stream") = stream);
+    nb::object capsule =
+        stream.is_none() ? object.attr("__dlpack__")() : object.attr("__dlpack__")(nb::arg("stream") = stream);
     dlpack_ = nb::cast<nb::ndarray<nb::ro>>(capsule);
     const auto &array = dlpack_;
     const nb::dlpack::dtype found = array.dtype();
@@ -106,7 +114,9 @@ bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
         if (found.lanes == 1 && found.code == static_cast<std::uint8_t>(type.code) &&
             found.bits == 8 * convt_dtype_size(type.dtype))
             tensor_.dtype = type.dtype;
-    if (tensor_.dtype == 0) wrong_type(name, "elements of DLPack's type " + std::to_string(found.code) + " with " + std::to_string(found.bits) + " bits");
+    if (tensor_.dtype == 0)
+        wrong_type(name, "elements of DLPack's type " + std::to_string(found.code) + " with " +
+                             std::to_string(found.bits) + " bits");
     const int device = array.device_type();
     if (device == nb::device::cuda::value || device == nb::device::cuda_managed::value) {
         tensor_.memory = CONVT_DEVICE_MEMORY;

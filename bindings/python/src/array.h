@@ -59,7 +59,7 @@ class Array {
         }
         Py_buffer view{};
     };
-    // What keeps the memory: one of these.
+    // One of these keeps the memory.
     Buffer buffer_;
     nanobind::ndarray<nanobind::ro> dlpack_;
     std::unique_ptr<std::byte[]> copied_;

@@ -1,4 +1,4 @@
-// What Python's help() says of the extension module, and what its stubs are made of.
+// Docstrings of the extension module, which its stubs are made of too.
 #pragma once
 
 namespace convtranspose::python::docstrings {
@@ -56,14 +56,16 @@ Raises:
     TypeError: An argument is of the wrong kind.
     MemoryError: Memory ran out.)";
 
-constexpr char kPlanReshape[] = R"(Makes a plan for another shape of x, with the same rank and channels, which shares the packed weights.
+constexpr char kPlanReshape[] =
+    R"(Makes a plan for another shape of x, with the same rank and channels, which shares the packed weights.
 
 Raises:
     ValueError: The shape does not fit the layer.)";
 
 constexpr char kPlanExplain[] = R"(Returns geometry, taps, candidates, choice and reason, as text for a person.)";
 
-constexpr char kPlanCandidates[] = R"(Returns the names of all that can compute the layer on this CPU, by rising estimated cost.)";
+constexpr char kPlanCandidates[] =
+    R"(Returns the names of all that can compute the layer on this CPU, by rising estimated cost.)";
 
 constexpr char kPlanXShape[] = R"(Shape of x, in the layout's order.)";
 
@@ -91,16 +93,19 @@ constexpr char kPlanWorkspaceBytes[] = R"(Bytes of memory that a call needs besi
 
 constexpr char kPlanPackedBytes[] = R"(Bytes of packed weights and bias.)";
 
-constexpr char kInferShape[] = R"(Returns the shape of y from attributes and shapes alone; arguments and errors are those of conv_transpose().)";
+constexpr char kInferShape[] =
+    R"(Returns the shape of y from attributes and shapes alone; arguments and errors are those of conv_transpose().)";
 
 constexpr char kVersion[] = R"(Returns the version of the library, such as "0.2.0".)";
 
 constexpr char kCpuName[] = R"(Returns the name of this CPU, as tuning records have it.)";
 
-constexpr char kIsas[] = R"(Returns the names of the instruction sets that are built in and that this CPU runs, best first.)";
+constexpr char kIsas[] =
+    R"(Returns the names of the instruction sets that are built in and that this CPU runs, best first.)";
 
 constexpr char kVariants[] = R"(Returns the names of the kernels that are built in.)";
 
-constexpr char kDevices[] = R"(Returns the names of the devices whose kernels are built in and that are there, such as "cuda:0".)";
+constexpr char kDevices[] =
+    R"(Returns the names of the devices whose kernels are built in and that are there, such as "cuda:0".)";
 
 } // namespace convtranspose::python::docstrings

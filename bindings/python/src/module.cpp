@@ -42,7 +42,7 @@ Names names(std::size_t count, const char *(*name)(std::size_t)) {
 }
 
 Extents infer_shape_of(nb::handle x_shape, nb::handle w_shape, const AttributeArguments &given, int opset,
-                         const std::string &layout_name) {
+                       const std::string &layout_name) {
     Problem p;
     p.x_shape = ints(x_shape, "x_shape", 1).value_or(Shape());
     p.w_shape = ints(w_shape, "w_shape", 1).value_or(Shape());
@@ -57,7 +57,8 @@ Extents infer_shape_of(nb::handle x_shape, nb::handle w_shape, const AttributeAr
 Names candidates(const PythonPlan &p) {
     const convt_plan *const plan = p.plan().get();
     nb::list list;
-    for (std::size_t i = 0, n = convt_plan_candidate_count(plan); i < n; ++i) list.append(nb::str(convt_plan_candidate(plan, i)));
+    for (std::size_t i = 0, n = convt_plan_candidate_count(plan); i < n; ++i)
+        list.append(nb::str(convt_plan_candidate(plan, i)));
     return Names(nb::tuple(list));
 }
 
@@ -68,7 +69,8 @@ std::string repr(const PythonPlan &p) {
 }
 
 nb::object refuse_to_pickle(const PythonPlan &, nb::handle) {
-    type_error("a Plan cannot be pickled: it holds weights packed for this machine's kernels. Pickle w, b and the arguments, and "
+    type_error("a Plan cannot be pickled: it holds weights packed for this machine's kernels. Pickle w, b and the "
+               "arguments, and "
                "make the plan where it is to run");
 }
 
@@ -86,8 +88,9 @@ void define_plan(nb::module_ &m) {
                nb::object device) {
                 PlanArguments a;
                 a.x_shape = std::move(x_shape);
-                a.attributes = {std::move(strides),      std::move(pads),     std::move(dilations),    std::move(output_padding),
-                                std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), group};
+                a.attributes = {
+                    std::move(strides),      std::move(pads),     std::move(dilations),    std::move(output_padding),
+                    std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), group};
                 a.opset = opset;
                 a.layout = std::move(layout);
                 a.x_dtype = std::move(x_dtype);
@@ -95,12 +98,14 @@ void define_plan(nb::module_ &m) {
                 a.w_shape = std::move(w_shape);
                 a.w_dtype = std::move(w_dtype);
                 a.bias = bias;
-                a.quantization = {std::move(x_scale), std::move(x_zero_point), std::move(w_scale), std::move(w_zero_point),
-                                  std::move(y_scale), std::move(y_zero_point), std::move(y_range)};
+                a.quantization = {std::move(x_scale),      std::move(x_zero_point), std::move(w_scale),
+                                  std::move(w_zero_point), std::move(y_scale),      std::move(y_zero_point),
+                                  std::move(y_range)};
                 a.activation = std::move(activation);
                 a.residual = residual;
-                const nb::object count =
-                    threads.is_none() ? nb::module_::import_("convtranspose._frameworks").attr("usable_cpus")() : threads;
+                const nb::object count = threads.is_none()
+                                             ? nb::module_::import_("convtranspose._frameworks").attr("usable_cpus")()
+                                             : threads;
                 a.threads = integer(count, "threads");
                 a.winograd = winograd;
                 a.sums_in_f16 = sums_in_f16;
@@ -110,51 +115,70 @@ void define_plan(nb::module_ &m) {
                 a.device = std::move(device);
                 new (self) PythonPlan(w, b, a);
             },
-            "w"_a.none(), "b"_a = nb::none(), nb::kw_only(), "x_shape"_a, "strides"_a = nb::none(), "pads"_a = nb::none(),
-            "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(), "output_shape"_a = nb::none(),
-            "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22, "layout"_a = "nchw",
-            "x_dtype"_a = nb::none(), "y_dtype"_a = nb::none(), "w_shape"_a = nb::none(), "w_dtype"_a = nb::none(),
-            "bias"_a = false, "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(), "w_scale"_a = nb::none(),
-            "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(), "y_zero_point"_a = nb::none(), "y_range"_a = nb::none(),
-            "activation"_a = nb::none(), "residual"_a = false, "threads"_a = nb::none(), "winograd"_a = false,
-            "sums_in_f16"_a = false, "variant"_a = nb::none(), "isa"_a = nb::none(), "tuning"_a.none() = nb::none(),
-            "device"_a = nb::none(), docstrings::kPlanInit)
+            "w"_a.none(), "b"_a = nb::none(), nb::kw_only(), "x_shape"_a, "strides"_a = nb::none(),
+            "pads"_a = nb::none(), "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(),
+            "output_shape"_a = nb::none(), "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22,
+            "layout"_a = "nchw", "x_dtype"_a = nb::none(), "y_dtype"_a = nb::none(), "w_shape"_a = nb::none(),
+            "w_dtype"_a = nb::none(), "bias"_a = false, "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(),
+            "w_scale"_a = nb::none(), "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(),
+            "y_zero_point"_a = nb::none(), "y_range"_a = nb::none(), "activation"_a = nb::none(), "residual"_a = false,
+            "threads"_a = nb::none(), "winograd"_a = false, "sums_in_f16"_a = false, "variant"_a = nb::none(),
+            "isa"_a = nb::none(), "tuning"_a.none() = nb::none(), "device"_a = nb::none(), docstrings::kPlanInit)
         .def(
             "__call__",
             [](const PythonPlan &self, nb::handle x, nb::object out, nb::object residual, nb::object w, nb::object b,
-               nb::object x_scale, nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point, nb::object y_scale,
-               nb::object y_zero_point, nb::object y_range) -> nb::any {
-                return nb::borrow<nb::any>(self.run({x,
-                                 std::move(out),
-                                 std::move(residual),
-                                 std::move(w),
-                                 std::move(b),
-                                 {std::move(x_scale), std::move(x_zero_point), std::move(w_scale), std::move(w_zero_point),
-                                  std::move(y_scale), std::move(y_zero_point), std::move(y_range)}}));
+               nb::object x_scale, nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point,
+               nb::object y_scale, nb::object y_zero_point, nb::object y_range) -> nb::any {
+                return nb::borrow<nb::any>(
+                    self.run({x,
+                              std::move(out),
+                              std::move(residual),
+                              std::move(w),
+                              std::move(b),
+                              {std::move(x_scale), std::move(x_zero_point), std::move(w_scale), std::move(w_zero_point),
+                               std::move(y_scale), std::move(y_zero_point), std::move(y_range)}}));
             },
-            "x"_a.none(), nb::kw_only(), "out"_a = nb::none(), "residual"_a = nb::none(), "w"_a = nb::none(), "b"_a = nb::none(),
-            "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(), "w_scale"_a = nb::none(), "w_zero_point"_a = nb::none(),
-            "y_scale"_a = nb::none(), "y_zero_point"_a = nb::none(), "y_range"_a = nb::none(), docstrings::kPlanCall)
+            "x"_a.none(), nb::kw_only(), "out"_a = nb::none(), "residual"_a = nb::none(), "w"_a = nb::none(),
+            "b"_a = nb::none(), "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(), "w_scale"_a = nb::none(),
+            "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(), "y_zero_point"_a = nb::none(),
+            "y_range"_a = nb::none(), docstrings::kPlanCall)
         .def("reshape", &PythonPlan::reshape, "x_shape"_a.none(), docstrings::kPlanReshape)
-        .def("explain", [](const PythonPlan &p) { return p.plan().explain(); }, docstrings::kPlanExplain)
+        .def(
+            "explain", [](const PythonPlan &p) { return p.plan().explain(); }, docstrings::kPlanExplain)
         .def("candidates", &candidates, docstrings::kPlanCandidates)
-        .def_prop_ro("x_shape", [](const PythonPlan &p) { return shape_tuple(p.plan().x_shape()); }, docstrings::kPlanXShape)
-        .def_prop_ro("y_shape", [](const PythonPlan &p) { return shape_tuple(p.plan().y_shape()); }, docstrings::kPlanYShape)
-        .def_prop_ro("x_dtype", [](const PythonPlan &p) { return numpy_name(p.x_dtype()); }, docstrings::kPlanXDtype)
-        .def_prop_ro("y_dtype", [](const PythonPlan &p) { return numpy_name(p.y_dtype()); }, docstrings::kPlanYDtype)
-        .def_prop_ro("problem", [](const PythonPlan &p) { return convt_plan_problem(p.plan().get()); }, docstrings::kPlanProblem)
-        .def_prop_ro("algorithm", [](const PythonPlan &p) { return p.plan().algorithm(); }, docstrings::kPlanAlgorithm)
-        .def_prop_ro("variant", [](const PythonPlan &p) { return p.plan().variant(); }, docstrings::kPlanVariant)
-        .def_prop_ro("isa", [](const PythonPlan &p) { return p.plan().isa(); }, docstrings::kPlanIsa)
-        .def_prop_ro("device", [](const PythonPlan &p) { return p.plan().device(); }, docstrings::kPlanDevice)
-        .def_prop_ro("threads", [](const PythonPlan &p) { return p.plan().threads(); }, docstrings::kPlanThreads)
-        .def_prop_ro("macs", [](const PythonPlan &p) { return p.plan().macs(); }, docstrings::kPlanMacs)
-        .def_prop_ro("workspace_bytes", [](const PythonPlan &p) { return p.plan().workspace_bytes(); }, docstrings::kPlanWorkspaceBytes)
-        .def_prop_ro("packed_bytes", [](const PythonPlan &p) { return p.plan().packed_bytes(); }, docstrings::kPlanPackedBytes)
+        .def_prop_ro(
+            "x_shape", [](const PythonPlan &p) { return shape_tuple(p.plan().x_shape()); }, docstrings::kPlanXShape)
+        .def_prop_ro(
+            "y_shape", [](const PythonPlan &p) { return shape_tuple(p.plan().y_shape()); }, docstrings::kPlanYShape)
+        .def_prop_ro(
+            "x_dtype", [](const PythonPlan &p) { return numpy_name(p.x_dtype()); }, docstrings::kPlanXDtype)
+        .def_prop_ro(
+            "y_dtype", [](const PythonPlan &p) { return numpy_name(p.y_dtype()); }, docstrings::kPlanYDtype)
+        .def_prop_ro(
+            "problem", [](const PythonPlan &p) { return convt_plan_problem(p.plan().get()); }, docstrings::kPlanProblem)
+        .def_prop_ro(
+            "algorithm", [](const PythonPlan &p) { return p.plan().algorithm(); }, docstrings::kPlanAlgorithm)
+        .def_prop_ro(
+            "variant", [](const PythonPlan &p) { return p.plan().variant(); }, docstrings::kPlanVariant)
+        .def_prop_ro(
+            "isa", [](const PythonPlan &p) { return p.plan().isa(); }, docstrings::kPlanIsa)
+        .def_prop_ro(
+            "device", [](const PythonPlan &p) { return p.plan().device(); }, docstrings::kPlanDevice)
+        .def_prop_ro(
+            "threads", [](const PythonPlan &p) { return p.plan().threads(); }, docstrings::kPlanThreads)
+        .def_prop_ro(
+            "macs", [](const PythonPlan &p) { return p.plan().macs(); }, docstrings::kPlanMacs)
+        .def_prop_ro(
+            "workspace_bytes", [](const PythonPlan &p) { return p.plan().workspace_bytes(); },
+            docstrings::kPlanWorkspaceBytes)
+        .def_prop_ro(
+            "packed_bytes", [](const PythonPlan &p) { return p.plan().packed_bytes(); }, docstrings::kPlanPackedBytes)
         .def("__repr__", &repr)
         .def("__copy__", [](nb::object self) { return self; })
-        .def("__deepcopy__", [](nb::object self, nb::handle) { return self; }, "memo"_a)
-        .def("__reduce_ex__", &refuse_to_pickle, "protocol"_a, nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex, /) -> typing.NoReturn"));
+        .def(
+            "__deepcopy__", [](nb::object self, nb::handle) { return self; }, "memo"_a)
+        .def("__reduce_ex__", &refuse_to_pickle, "protocol"_a,
+             nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex, /) -> typing.NoReturn"));
 }
 
 } // namespace
@@ -178,24 +202,35 @@ NB_MODULE(_native, m) {
                                    std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), group},
                                   opset, layout_name);
         },
-        "x_shape"_a, "w_shape"_a, nb::kw_only(), "strides"_a = nb::none(), "pads"_a = nb::none(), "dilations"_a = nb::none(),
-        "group"_a = 1, "output_padding"_a = nb::none(), "output_shape"_a = nb::none(), "auto_pad"_a = nb::none(),
-        "kernel_shape"_a = nb::none(), "opset"_a = 22, "layout"_a = "nchw", docstrings::kInferShape);
-    m.def("version", [] { return convt_version(); }, docstrings::kVersion);
-    m.def("cpu_name", [] { return convt_cpu_name(); }, docstrings::kCpuName);
-    m.def("isas", []() -> Names {
-        nb::list list;
-        for (std::size_t i = 0; i < convt_isa_count(); ++i)
-            if (convt_isa_supported(i) != 0) list.append(nb::str(convt_isa_name(i)));
-        return Names(nb::tuple(list));
-    }, docstrings::kIsas);
-    m.def("variants", [] { return names(convt_variant_count(), &convt_variant_name); }, docstrings::kVariants);
-    m.def("devices", []() -> Names {
-        nb::list list;
-        for (std::size_t i = 0; i < convt_device_kind_count(); ++i) {
-            const std::string kind = convt_device_kind_name(i);
-            for (std::size_t k = 0; k < convt_device_count(kind.c_str()); ++k) list.append(nb::str((kind + ":" + std::to_string(k)).c_str()));
-        }
-        return Names(nb::tuple(list));
-    }, docstrings::kDevices);
+        "x_shape"_a, "w_shape"_a, nb::kw_only(), "strides"_a = nb::none(), "pads"_a = nb::none(),
+        "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(), "output_shape"_a = nb::none(),
+        "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22, "layout"_a = "nchw",
+        docstrings::kInferShape);
+    m.def(
+        "version", [] { return convt_version(); }, docstrings::kVersion);
+    m.def(
+        "cpu_name", [] { return convt_cpu_name(); }, docstrings::kCpuName);
+    m.def(
+        "isas",
+        []() -> Names {
+            nb::list list;
+            for (std::size_t i = 0; i < convt_isa_count(); ++i)
+                if (convt_isa_supported(i) != 0) list.append(nb::str(convt_isa_name(i)));
+            return Names(nb::tuple(list));
+        },
+        docstrings::kIsas);
+    m.def(
+        "variants", [] { return names(convt_variant_count(), &convt_variant_name); }, docstrings::kVariants);
+    m.def(
+        "devices",
+        []() -> Names {
+            nb::list list;
+            for (std::size_t i = 0; i < convt_device_kind_count(); ++i) {
+                const std::string kind = convt_device_kind_name(i);
+                for (std::size_t k = 0; k < convt_device_count(kind.c_str()); ++k)
+                    list.append(nb::str((kind + ":" + std::to_string(k)).c_str()));
+            }
+            return Names(nb::tuple(list));
+        },
+        docstrings::kDevices);
 }

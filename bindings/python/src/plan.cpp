@@ -16,8 +16,10 @@ namespace {
 
 // A type as a string or as numpy's dtype, which has a name.
 convt_dtype dtype_argument(nb::handle object, const char *name) {
-    const nb::object text = nb::isinstance<nb::str>(object) ? nb::borrow(object) : nb::getattr(object, "name", nb::none());
-    if (!nb::isinstance<nb::str>(text)) type_error(std::string(name) + " must be the name of a type, such as 'uint8', or a dtype");
+    const nb::object text =
+        nb::isinstance<nb::str>(object) ? nb::borrow(object) : nb::getattr(object, "name", nb::none());
+    if (!nb::isinstance<nb::str>(text))
+        type_error(std::string(name) + " must be the name of a type, such as 'uint8', or a dtype");
     return dtype_of_name(nb::cast<std::string>(text));
 }
 
@@ -43,7 +45,8 @@ DeviceName device_argument(nb::handle object) {
     if (colon == std::string::npos) return device;
     const std::string number = device.kind.substr(colon + 1);
     if (number.empty() || number.size() > 4 || number.find_first_not_of("0123456789") != std::string::npos)
-        value_error("device is '" + device.kind + "'; it must be a name such as 'cuda', or a name and a number such as 'cuda:1'");
+        value_error("device is '" + device.kind +
+                    "'; it must be a name such as 'cuda', or a name and a number such as 'cuda:1'");
     device.index = std::stoi(number);
     device.kind.resize(colon);
     return device;
@@ -60,7 +63,8 @@ Problem problem_of(const Array *w, const Array *b, const PlanArguments &argument
     p.x_shape = shape_argument(arguments.x_shape, "x_shape");
     p.w_shape = w != nullptr ? w->shape() : shape_argument(arguments.w_shape, "w_shape");
     if (b != nullptr) p.b_shape = b->shape();
-    if (w == nullptr && arguments.bias) p.b_shape = Shape(1, p.w_shape.size() > 1 ? p.w_shape[1] * arguments.attributes.group : 0);
+    if (w == nullptr && arguments.bias)
+        p.b_shape = Shape(1, p.w_shape.size() > 1 ? p.w_shape[1] * arguments.attributes.group : 0);
     if (!arguments.x_dtype.is_none()) {
         p.dtype = dtype_argument(arguments.x_dtype, "x_dtype");
     } else if (w != nullptr) {
@@ -83,7 +87,8 @@ Problem problem_of(const Array *w, const Array *b, const PlanArguments &argument
 // A type that is given with w must be w's.
 void check_dtypes(const Problem &p, const Array *w, const Array *b) {
     if (w != nullptr && p.w_dtype != w->tensor().dtype)
-        value_error("w_dtype is " + std::string(numpy_name(*p.w_dtype)) + ", but w holds " + numpy_name(w->tensor().dtype));
+        value_error("w_dtype is " + std::string(numpy_name(*p.w_dtype)) + ", but w holds " +
+                    numpy_name(w->tensor().dtype));
     if (b != nullptr && bias_dtype(p) != b->tensor().dtype)
         value_error("b holds " + std::string(numpy_name(b->tensor().dtype)) + "; the bias of this layer is " +
                     numpy_name(bias_dtype(p)));
@@ -117,8 +122,8 @@ PythonPlan::PythonPlan(nb::handle w, nb::handle b, const PlanArguments &argument
     Status status;
     {
         const Unlocked others_run;
-        status = Plan::create(problem, options, weights ? weights->tensor().data : nullptr, bias ? bias->tensor().data : nullptr,
-                              &plan_);
+        status = Plan::create(problem, options, weights ? weights->tensor().data : nullptr,
+                              bias ? bias->tensor().data : nullptr, &plan_);
     }
     check(status);
     x_dtype_ = problem.dtype;

@@ -12,7 +12,9 @@ namespace convtranspose::python {
 
 namespace {
 
-std::string name_of_type(nb::handle object) { return nb::cast<std::string>(nb::handle(object.type()).attr("__name__")); }
+std::string name_of_type(nb::handle object) {
+    return nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
+}
 
 // Raises what Python raised, but says of TypeErrors which argument it was.
 [[noreturn]] void wrong(nb::handle object, const char *name, const char *wanted) {
@@ -38,10 +40,12 @@ nb::list numbers(nb::handle object, const char *name, const char *wanted) {
         one.append(object);
         return one;
     }
-    if (nb::isinstance<nb::str>(object) || nb::isinstance<nb::bytes>(object) || object.is_none()) wrong(object, name, wanted);
+    if (nb::isinstance<nb::str>(object) || nb::isinstance<nb::bytes>(object) || object.is_none())
+        wrong(object, name, wanted);
     nb::object plain = nb::borrow(object);
     // numpy's arrays and scalars, and PyTorch's tensors.
-    if (nb::hasattr(object, "reshape") && nb::hasattr(object, "tolist")) plain = object.attr("reshape")(-1).attr("tolist")();
+    if (nb::hasattr(object, "reshape") && nb::hasattr(object, "tolist"))
+        plain = object.attr("reshape")(-1).attr("tolist")();
     if (PyFloat_Check(plain.ptr()) || PyLong_Check(plain.ptr())) return numbers(plain, name, wanted);
     const nb::object list = nb::steal(PySequence_List(plain.ptr()));
     if (!list.is_valid()) {
@@ -102,7 +106,8 @@ std::vector<float> reals(nb::handle object, const char *name) {
 
 std::vector<std::int32_t> integers(nb::handle object, const char *name) {
     std::vector<std::int32_t> values;
-    for (const nb::handle number : numbers(object, name, kIntegers)) values.push_back(to_integer(number, name, kIntegers));
+    for (const nb::handle number : numbers(object, name, kIntegers))
+        values.push_back(to_integer(number, name, kIntegers));
     return values;
 }
 
@@ -123,8 +128,9 @@ Attributes attributes(const AttributeArguments &arguments, std::size_t axes) {
 }
 
 std::optional<Quantization> quantization(const QuantizationArguments &arguments, bool y_is_float) {
-    const nb::object *const all[] = {&arguments.x_scale, &arguments.x_zero_point, &arguments.w_scale, &arguments.w_zero_point,
-                                     &arguments.y_scale, &arguments.y_zero_point, &arguments.y_range};
+    const nb::object *const all[] = {&arguments.x_scale,      &arguments.x_zero_point, &arguments.w_scale,
+                                     &arguments.w_zero_point, &arguments.y_scale,      &arguments.y_zero_point,
+                                     &arguments.y_range};
     bool any = false;
     for (const nb::object *object : all) any = any || !object->is_none();
     if (!any) return std::nullopt;
@@ -181,7 +187,8 @@ PostOps post_ops(nb::handle activation, bool adds_residual) {
         if (named.parameters > 1) ops.beta = parameters[1];
         return ops;
     }
-    value_error("activation is '" + given + "' with " + std::to_string(parameters.size()) + " parameters; it must be " + wanted);
+    value_error("activation is '" + given + "' with " + std::to_string(parameters.size()) + " parameters; it must be " +
+                wanted);
 }
 
 convt_layout layout(const std::string &name) {

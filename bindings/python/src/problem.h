@@ -1,4 +1,4 @@
-// What Python's arguments say of a layer, as a Problem and Options of the library.
+// A layer as Python's arguments describe it, as a Problem and Options of the library.
 #pragma once
 
 #include <convtranspose/convtranspose.hpp>
