@@ -19,7 +19,10 @@ namespace {
 
 class Factory : public EpFactory {
   public:
-    explicit Factory(const void *table) : api_(table) {
+    // In ONNX Runtime 1.23 all graphs of a model begin to count the names of what a provider takes at 0, and
+    // equal names are an error.
+    Factory(const void *table, const std::string &ort_version)
+        : api_(table), in_one_graph_(ort_version.rfind("1.23.", 0) == 0) {
         get_name = [](const EpFactory *) { return kProviderName; };
         get_vendor = [](const EpFactory *) { return "ConvTranspose"; };
         get_vendor_id = [](const EpFactory *) { return std::uint32_t{0}; }; // there is no PCI vendor
@@ -57,12 +60,15 @@ class Factory : public EpFactory {
 
     static OrtStatus *create(EpFactory *factory, const OrtHardwareDevice *const *, const OrtKeyValuePairs *const *,
                              std::size_t, const OrtSessionOptions *options, const OrtLogger *logger, Ep **ep) {
-        const Api &api = static_cast<Factory *>(factory)->api_;
+        const auto &self = *static_cast<Factory *>(factory);
         *ep = nullptr;
-        return guarded(api, [&] { *ep = new Provider(api, logger, settings_of(api, options)); });
+        return guarded(self.api_, [&] {
+            *ep = new Provider(self.api_, logger, settings_of(self.api_, options), self.in_one_graph_);
+        });
     }
 
     Api api_;
+    bool in_one_graph_;
 };
 
 } // namespace
@@ -87,7 +93,7 @@ CONVT_EXPORT OrtStatus *CreateEpFactories(const char *, const ApiBase *base, con
             return create_status(kNotImplemented, message.c_str());
         }
         if (capacity == 0) return create_status(kInvalidArgument, "there is no room for a factory");
-        factories[0] = new Factory(table);
+        factories[0] = new Factory(table, base->get_version());
         *count = 1;
         return nullptr;
     } catch (const std::exception &error) { return create_status(kFail, error.what()); }

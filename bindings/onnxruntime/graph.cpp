@@ -88,37 +88,37 @@ TensorRef tensor_of(const Api &api, const OrtValue *value) {
 
 std::string Value::name() const {
     const char *name = nullptr;
-    check(*api_, api_->GetValueInfoName(info_, &name));
+    check(api(), api().GetValueInfoName(info_, &name));
     return name ? name : "";
 }
 
 const OrtTensorTypeAndShapeInfo *Value::type() const {
     const OrtTypeInfo *type = nullptr;
     const OrtTensorTypeAndShapeInfo *tensor = nullptr;
-    check(*api_, api_->GetValueInfoTypeInfo(info_, &type));
-    if (type) check(*api_, api_->CastTypeInfoToTensorInfo(type, &tensor));
+    check(api(), api().GetValueInfoTypeInfo(info_, &type));
+    if (type) check(api(), api().CastTypeInfoToTensorInfo(type, &tensor));
     return tensor;
 }
 
 int Value::element_type() const {
     int element_type = 0;
     if (const OrtTensorTypeAndShapeInfo *const info = type()) {
-        check(*api_, api_->GetTensorElementType(info, &element_type));
+        check(api(), api().GetTensorElementType(info, &element_type));
     }
     return element_type;
 }
 
 Shape Value::shape() const {
     const OrtTensorTypeAndShapeInfo *const info = type();
-    return info ? extents_of(*api_, info) : Shape();
+    return info ? extents_of(api(), info) : Shape();
 }
 
 std::vector<std::string> Value::symbols() const {
     const OrtTensorTypeAndShapeInfo *const info = type();
     std::size_t rank = 0;
-    if (info) check(*api_, api_->GetDimensionsCount(info, &rank));
+    if (info) check(api(), api().GetDimensionsCount(info, &rank));
     std::vector<const char *> names(rank);
-    if (rank > 0) check(*api_, api_->GetSymbolicDimensions(info, names.data(), rank));
+    if (rank > 0) check(api(), api().GetSymbolicDimensions(info, names.data(), rank));
     std::vector<std::string> symbols;
     symbols.reserve(rank);
     for (const char *const name : names) symbols.emplace_back(name ? name : "");
@@ -127,52 +127,49 @@ std::vector<std::string> Value::symbols() const {
 
 bool Value::is_constant() const {
     bool is = false;
-    check(*api_, api_->ValueInfo_IsConstantInitializer(info_, &is));
+    check(api(), api().ValueInfo_IsConstantInitializer(info_, &is));
     return is;
 }
 
 TensorRef Value::constant() const {
     const OrtValue *value = nullptr;
-    check(*api_, api_->ValueInfo_GetInitializerValue(info_, &value));
+    check(api(), api().ValueInfo_GetInitializerValue(info_, &value));
     if (!value) throw Failure(kFail, "constant '" + name() + "' has no value");
-    return tensor_of(*api_, value);
+    return tensor_of(api(), value);
 }
 
 bool Value::is_graph_output() const {
     bool is = false;
-    check(*api_, api_->ValueInfo_IsGraphOutput(info_, &is));
+    check(api(), api().ValueInfo_IsGraphOutput(info_, &is));
     return is;
 }
 
+const Api &Value::api() const { return graph_->api(); }
+
 std::optional<Node> Value::producer() const {
-    const OrtNode *node = nullptr;
-    std::size_t output = 0;
-    check(*api_, api_->ValueInfo_GetValueProducer(info_, &node, &output));
-    if (!node) return std::nullopt;
-    return Node(api_, node);
+    const auto found = graph_->producers_.find(name());
+    if (found == graph_->producers_.end()) return std::nullopt;
+    return Node(graph_, found->second);
 }
 
 std::optional<Node> Value::only_reader() const {
-    std::size_t count = 0;
-    check(*api_, api_->ValueInfo_GetValueNumConsumers(info_, &count));
-    if (count != 1 || is_graph_output()) return std::nullopt;
-    const OrtNode *node = nullptr;
-    std::int64_t input = 0;
-    check(*api_, api_->ValueInfo_GetValueConsumers(info_, &node, &input, 1));
-    // A node that reads it in a subgraph of its own has no number for the input.
-    if (!node || input < 0) return std::nullopt;
-    return Node(api_, node);
+    const auto found = graph_->readers_.find(name());
+    if (found == graph_->readers_.end() || found->second.count != 1 || !found->second.first) return std::nullopt;
+    if (is_graph_output()) return std::nullopt;
+    return Node(graph_, found->second.first);
 }
+
+const Api &Node::api() const { return graph_->api(); }
 
 std::size_t Node::id() const {
     std::size_t id = 0;
-    check(*api_, api_->Node_GetId(node_, &id));
+    check(api(), api().Node_GetId(node_, &id));
     return id;
 }
 
 std::string Node::text(OrtStatus *(*Api::*get)(const OrtNode *, const char **)) const {
     const char *text = nullptr;
-    check(*api_, (api_->*get)(node_, &text));
+    check(api(), (api().*get)(node_, &text));
     return text ? text : "";
 }
 
@@ -193,30 +190,27 @@ bool Node::is_op(const char *domain, const char *type) const {
 
 int Node::since_version() const {
     int version = 0;
-    check(*api_, api_->Node_GetSinceVersion(node_, &version));
+    check(api(), api().Node_GetSinceVersion(node_, &version));
     return version;
 }
 
-std::vector<Value> Node::inputs() const {
-    std::size_t count = 0;
-    check(*api_, api_->Node_GetNumInputs(node_, &count));
-    std::vector<const OrtValueInfo *> infos(count);
-    if (count > 0) check(*api_, api_->Node_GetInputs(node_, infos.data(), count));
+std::vector<Value> Node::values(Count count, List list) const {
+    std::size_t size = 0;
+    check(api(), (api().*count)(node_, &size));
+    std::vector<const OrtValueInfo *> infos(size);
+    if (size > 0) check(api(), (api().*list)(node_, infos.data(), size));
     std::vector<Value> values;
-    values.reserve(count);
-    for (const OrtValueInfo *const info : infos) values.emplace_back(api_, info);
+    values.reserve(size);
+    for (const OrtValueInfo *const info : infos) values.emplace_back(graph_, info);
     return values;
 }
 
-std::vector<Value> Node::outputs() const {
-    std::size_t count = 0;
-    check(*api_, api_->Node_GetNumOutputs(node_, &count));
-    std::vector<const OrtValueInfo *> infos(count);
-    if (count > 0) check(*api_, api_->Node_GetOutputs(node_, infos.data(), count));
-    std::vector<Value> values;
-    values.reserve(count);
-    for (const OrtValueInfo *const info : infos) values.emplace_back(api_, info);
-    return values;
+std::vector<Value> Node::inputs() const { return values(&Api::Node_GetNumInputs, &Api::Node_GetInputs); }
+
+std::vector<Value> Node::outputs() const { return values(&Api::Node_GetNumOutputs, &Api::Node_GetOutputs); }
+
+std::vector<Value> Node::implicit_inputs() const {
+    return values(&Api::Node_GetNumImplicitInputs, &Api::Node_GetImplicitInputs);
 }
 
 Value Node::input(std::size_t i) const {
@@ -228,12 +222,12 @@ bool Node::is_free() const { return text(&Api::Node_GetEpName).empty(); }
 
 const OrtOpAttr *Node::attribute(const char *name) const {
     const OrtOpAttr *attribute = nullptr;
-    OrtStatus *const status = api_->Node_GetAttributeByName(node_, name, &attribute);
-    if (status && api_->GetErrorCode(status) == kNotFound) {
-        api_->ReleaseStatus(status);
+    OrtStatus *const status = api().Node_GetAttributeByName(node_, name, &attribute);
+    if (status && api().GetErrorCode(status) == kNotFound) {
+        api().ReleaseStatus(status);
         return nullptr;
     }
-    check(*api_, status);
+    check(api(), status);
     return attribute;
 }
 
@@ -242,7 +236,7 @@ std::optional<std::int64_t> Node::int_attribute(const char *name) const {
     if (!attr) return std::nullopt;
     std::int64_t value = 0;
     std::size_t size = 0;
-    check(*api_, api_->ReadOpAttr(attr, kInt, &value, sizeof value, &size));
+    check(api(), api().ReadOpAttr(attr, kInt, &value, sizeof value, &size));
     return value;
 }
 
@@ -251,7 +245,7 @@ std::optional<float> Node::float_attribute(const char *name) const {
     if (!attr) return std::nullopt;
     float value = 0;
     std::size_t size = 0;
-    check(*api_, api_->ReadOpAttr(attr, kFloat, &value, sizeof value, &size));
+    check(api(), api().ReadOpAttr(attr, kFloat, &value, sizeof value, &size));
     return value;
 }
 
@@ -259,10 +253,10 @@ std::optional<Shape> Node::ints_attribute(const char *name) const {
     const OrtOpAttr *const attr = attribute(name);
     if (!attr) return std::nullopt;
     std::size_t size = 0;
-    OrtStatus *const asked = api_->ReadOpAttr(attr, kInts, nullptr, 0, &size); // fails, and says how much is needed
-    if (asked) api_->ReleaseStatus(asked);
+    OrtStatus *const asked = api().ReadOpAttr(attr, kInts, nullptr, 0, &size); // fails, and says how much is needed
+    if (asked) api().ReleaseStatus(asked);
     Shape values(size / sizeof(std::int64_t));
-    if (!values.empty()) check(*api_, api_->ReadOpAttr(attr, kInts, values.data(), size, &size));
+    if (!values.empty()) check(api(), api().ReadOpAttr(attr, kInts, values.data(), size, &size));
     return values;
 }
 
@@ -270,22 +264,35 @@ std::optional<std::string> Node::string_attribute(const char *name) const {
     const OrtOpAttr *const attr = attribute(name);
     if (!attr) return std::nullopt;
     std::size_t size = 0;
-    OrtStatus *const asked = api_->ReadOpAttr(attr, kString, nullptr, 0, &size); // as for a list
-    if (asked) api_->ReleaseStatus(asked);
+    OrtStatus *const asked = api().ReadOpAttr(attr, kString, nullptr, 0, &size); // as for a list
+    if (asked) api().ReleaseStatus(asked);
     std::string text(size, '\0');
-    if (size > 0) check(*api_, api_->ReadOpAttr(attr, kString, text.data(), size, &size));
+    if (size > 0) check(api(), api().ReadOpAttr(attr, kString, text.data(), size, &size));
     return text.substr(0, text.find('\0')); // with or without the byte that ends it
 }
 
-std::vector<Node> nodes_of(const Api &api, const OrtGraph *graph) {
+Graph::Graph(const Api &api, const OrtGraph *graph) : api_(api) {
     std::size_t count = 0;
     check(api, api.Graph_GetNumNodes(graph, &count));
     std::vector<const OrtNode *> nodes(count);
     if (count > 0) check(api, api.Graph_GetNodes(graph, nodes.data(), count));
-    std::vector<Node> wrapped;
-    wrapped.reserve(count);
-    for (const OrtNode *const node : nodes) wrapped.emplace_back(&api, node);
-    return wrapped;
+    nodes_.reserve(count);
+    for (const OrtNode *const node : nodes) {
+        const Node &added = nodes_.emplace_back(this, node);
+        for (const Value &value : added.outputs()) {
+            if (value) producers_[value.name()] = node;
+        }
+        for (const Value &value : added.inputs()) {
+            if (!value) continue;
+            Readers &readers = readers_[value.name()];
+            if (readers.count++ == 0) readers.first = node;
+        }
+        for (const Value &value : added.implicit_inputs()) {
+            if (value) readers_[value.name()].count++;
+        }
+    }
 }
+
+Graph::Graph(const Api &api, const OrtNode *node) : api_(api), nodes_{Node(this, node)} {}
 
 } // namespace convtranspose::provider

@@ -1,9 +1,10 @@
-// The nodes and values of ONNX Runtime's graphs. Both are handles, valid as long as the graph that they come from.
+// The nodes and values of ONNX Runtime's graphs. Both are handles, valid as long as the Graph that they come from.
 #ifndef CONVTRANSPOSE_ONNXRUNTIME_GRAPH_H_
 #define CONVTRANSPOSE_ONNXRUNTIME_GRAPH_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 
 namespace convtranspose::provider {
 
+class Graph;
 class Node;
 
 // The library's type for an element type of ONNX, if it has one.
@@ -38,7 +40,7 @@ TensorRef tensor_of(const Api &api, const OrtValue *value);
 class Value {
   public:
     Value() = default;
-    Value(const Api *api, const OrtValueInfo *info) : api_(api), info_(info) {}
+    Value(const Graph *graph, const OrtValueInfo *info) : graph_(graph), info_(info) {}
 
     explicit operator bool() const { return info_ != nullptr; }
     std::string name() const;
@@ -60,13 +62,15 @@ class Value {
   private:
     const OrtTensorTypeAndShapeInfo *type() const;
 
-    const Api *api_ = nullptr;
+    const Api &api() const;
+
+    const Graph *graph_ = nullptr;
     const OrtValueInfo *info_ = nullptr;
 };
 
 class Node {
   public:
-    Node(const Api *api, const OrtNode *node) : api_(api), node_(node) {}
+    Node(const Graph *graph, const OrtNode *node) : graph_(graph), node_(node) {}
 
     const OrtNode *get() const { return node_; }
     std::size_t id() const;
@@ -90,14 +94,46 @@ class Node {
     std::optional<std::string> string_attribute(const char *name) const;
 
   private:
+    friend class Graph;
+    using Count = OrtStatus *(*Api::*)(const OrtNode *, std::size_t *);
+    using List = OrtStatus *(*Api::*)(const OrtNode *, const OrtValueInfo **, std::size_t);
+    std::vector<Value> values(Count count, List list) const;
+    // Values of the graph that subgraphs of the node read.
+    std::vector<Value> implicit_inputs() const;
     std::string text(OrtStatus *(*Api::*get)(const OrtNode *, const char **)) const;
     const OrtOpAttr *attribute(const char *name) const;
 
-    const Api *api_;
+    const Api &api() const;
+
+    const Graph *graph_;
     const OrtNode *node_;
 };
 
-std::vector<Node> nodes_of(const Api &api, const OrtGraph *graph);
+// A graph, or the part of one that is compiled. It keeps its own account of who computes and who reads a value: ONNX Runtime
+// 1.23 ends the process when it is asked for a node outside of such a part.
+class Graph {
+  public:
+    Graph(const Api &api, const OrtGraph *graph);
+    // A node that stands alone, such as the one that replaces others.
+    Graph(const Api &api, const OrtNode *node);
+    Graph(const Graph &) = delete;
+    Graph &operator=(const Graph &) = delete;
+
+    const Api &api() const { return api_; }
+    const std::vector<Node> &nodes() const { return nodes_; }
+
+  private:
+    friend class Value;
+    struct Readers {
+        std::size_t count = 0;
+        const OrtNode *first = nullptr; // null: a subgraph of a node reads it
+    };
+
+    const Api &api_;
+    std::vector<Node> nodes_;
+    std::map<std::string, const OrtNode *> producers_;
+    std::map<std::string, Readers> readers_;
+};
 
 } // namespace convtranspose::provider
 

@@ -1,7 +1,6 @@
 #include "provider.h"
 
 #include <algorithm>
-#include <set>
 
 #include "compiled.h"
 #include "failure.h"
@@ -9,9 +8,9 @@
 
 namespace convtranspose::provider {
 
-Provider::Provider(const Api &api, const OrtLogger *logger, Settings settings)
+Provider::Provider(const Api &api, const OrtLogger *logger, Settings settings, bool in_one_graph)
     : api_(api), logger_(logger), settings_(std::make_shared<Settings>(std::move(settings))),
-      threads_(std::make_shared<ThreadCount>(settings_->threads)) {
+      threads_(std::make_shared<ThreadCount>(settings_->threads)), in_one_graph_(in_one_graph) {
     get_name = name;
     get_capability = choose;
     compile = compile_all;
@@ -19,8 +18,8 @@ Provider::Provider(const Api &api, const OrtLogger *logger, Settings settings)
 }
 
 OrtStatus *Provider::choose(Ep *ep, const OrtGraph *graph, OrtEpGraphSupportInfo *support) {
-    const auto &provider = *static_cast<Provider *>(ep);
-    return guarded(provider.api_, [&] { provider.choose_nodes(graph, support); });
+    auto &provider = *static_cast<Provider *>(ep);
+    return guarded(provider.api_, [&] { provider.choose_nodes(Graph(provider.api_, graph), support); });
 }
 
 OrtStatus *Provider::compile_all(Ep *ep, const OrtGraph **graphs, const OrtNode **fused_nodes, std::size_t count,
@@ -29,7 +28,8 @@ OrtStatus *Provider::compile_all(Ep *ep, const OrtGraph **graphs, const OrtNode 
     std::size_t made = 0;
     OrtStatus *const status = guarded(provider.api_, [&] {
         for (; made < count; made++) {
-            infos[made] = provider.compile_one(graphs[made], Node(&provider.api_, fused_nodes[made])).release();
+            const Graph nodes(provider.api_, graphs[made]), fused(provider.api_, fused_nodes[made]);
+            infos[made] = provider.compile_one(nodes, fused.nodes().front()).release();
         }
     });
     if (status) { // ONNX Runtime releases none of them then
@@ -76,36 +76,46 @@ void Provider::try_to_plan(const Layer &layer) const {
     check(Plan::create(problem, options, nullptr, nullptr, &plan), layer.label);
 }
 
-void Provider::choose_nodes(const OrtGraph *graph, OrtEpGraphSupportInfo *support) const {
+void Provider::take(const Node &node, const IsFree &is_free, OrtEpGraphSupportInfo *support,
+                    std::set<std::size_t> *taken) {
+    if (has_taken_ && in_one_graph_) {
+        throw Failure(kNotImplemented, node.label() + ": ONNX Runtime 1.23 fails if a provider takes nodes of more than one "
+                                                      "graph, such as branches and loops; later versions do not");
+    }
+    const Layer layer = layer_of(node, settings_->fuse, is_free);
+    try_to_plan(layer);
+    std::vector<const OrtNode *> nodes;
+    nodes.reserve(layer.nodes.size());
+    for (const Node &one : layer.nodes) nodes.push_back(one.get());
+    NodeFusionOptions options;
+    options.drop_constant_initializers = true; // they are copied or packed
+    check(api_, api_.EpGraphSupportInfo_AddNodesToFuse(support, nodes.data(), nodes.size(), &options));
+    for (const Node &one : layer.nodes) taken->insert(one.id());
+    if (!settings_->explain) return;
+    std::string text = "takes " + layer.description();
+    for (const std::string &note : layer.notes) text += "\n    " + note;
+    explain(text);
+}
+
+void Provider::choose_nodes(const Graph &graph, OrtEpGraphSupportInfo *support) {
     std::set<std::size_t> taken;
     const IsFree is_free = [&](const Node &node) { return node.is_free() && taken.count(node.id()) == 0; };
-    for (const Node &node : nodes_of(api_, graph)) {
+    for (const Node &node : graph.nodes()) {
         if (!is_transposed_convolution(node) || !is_free(node)) continue;
         try {
-            const Layer layer = layer_of(node, settings_->fuse, is_free);
-            try_to_plan(layer);
-            std::vector<const OrtNode *> nodes;
-            nodes.reserve(layer.nodes.size());
-            for (const Node &one : layer.nodes) nodes.push_back(one.get());
-            NodeFusionOptions options;
-            options.drop_constant_initializers = true; // they are copied or packed
-            check(api_, api_.EpGraphSupportInfo_AddNodesToFuse(support, nodes.data(), nodes.size(), &options));
-            for (const Node &one : layer.nodes) taken.insert(one.id());
-            if (!settings_->explain) continue;
-            std::string text = "takes " + layer.description();
-            for (const std::string &note : layer.notes) text += "\n    " + note;
-            explain(text);
+            take(node, is_free, support, &taken);
         } catch (const Failure &failure) {
             const std::string text = "leaves it to the next provider: " + std::string(failure.what());
             if (settings_->explain) explain(text);
             warn(std::string(kProviderName) + " " + text);
         }
     }
+    if (!taken.empty()) has_taken_ = true;
 }
 
-std::unique_ptr<NodeComputeInfo> Provider::compile_one(const OrtGraph *graph, const Node &fused_node) const {
+std::unique_ptr<NodeComputeInfo> Provider::compile_one(const Graph &graph, const Node &fused_node) const {
     const IsFree all = [](const Node &) { return true; };
-    for (const Node &node : nodes_of(api_, graph)) {
+    for (const Node &node : graph.nodes()) {
         if (!is_transposed_convolution(node)) continue;
         const Layer layer = layer_of(node, settings_->fuse, all);
         return std::make_unique<CompiledLayer>(api_, layer, fused_node, settings_, threads_);

@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_ONNXRUNTIME_PROVIDER_H_
 
 #include <memory>
+#include <set>
 
 #include "layer.h"
 #include "ort_api.h"
@@ -13,7 +14,8 @@ namespace convtranspose::provider {
 
 class Provider : public Ep {
   public:
-    Provider(const Api &api, const OrtLogger *logger, Settings settings);
+    // in_one_graph: nodes are taken in one graph of the model alone, be it a branch or a loop.
+    Provider(const Api &api, const OrtLogger *logger, Settings settings, bool in_one_graph);
 
   private:
     static const char *name(const Ep *) { return kProviderName; }
@@ -22,8 +24,10 @@ class Provider : public Ep {
                                   NodeComputeInfo **infos, OrtNode **context_nodes);
     static void release(Ep *ep, NodeComputeInfo **infos, std::size_t count);
 
-    void choose_nodes(const OrtGraph *graph, OrtEpGraphSupportInfo *support) const;
-    std::unique_ptr<NodeComputeInfo> compile_one(const OrtGraph *graph, const Node &fused_node) const;
+    void choose_nodes(const Graph &graph, OrtEpGraphSupportInfo *support);
+    // Takes a node with its neighbours, and adds their numbers to `taken`. Throws Failure if it cannot be taken.
+    void take(const Node &node, const IsFree &is_free, OrtEpGraphSupportInfo *support, std::set<std::size_t> *taken);
+    std::unique_ptr<NodeComputeInfo> compile_one(const Graph &graph, const Node &fused_node) const;
     // Plans the layer without its weights, as far as its shapes are known, and throws Failure if the library refuses it.
     void try_to_plan(const Layer &layer) const;
     // Tells the user that a node is left to the next provider because something is wrong with it.
@@ -33,6 +37,8 @@ class Provider : public Ep {
     const OrtLogger *logger_;
     std::shared_ptr<const Settings> settings_;
     std::shared_ptr<ThreadCount> threads_;
+    bool in_one_graph_;
+    bool has_taken_ = false; // in an earlier graph
 };
 
 } // namespace convtranspose::provider
