@@ -64,7 +64,7 @@ class Options(TestCase):
             import numpy as np, options_test
             proto = options_test.up()
             session = options_test.ours(proto, threads=1, isa="x86_64", winograd=1, explain=1)
-            bad = options_test.up(strides=[2, 2], pads=[1, 1, 1, 1], auto_pad="SAME_UPPER")
+            bad = options_test.up(output_padding=[2, 0])
             options_test.ours(bad, explain=True)
         """
         status, text = in_a_process(code)
@@ -76,11 +76,11 @@ class Options(TestCase):
     def test_a_wrong_node_is_logged(self):
         code = """if True:
             import onnxruntime as ort, options_test, convtranspose.onnxruntime as ct
-            ct.session(options_test.up(pads=[1, 1, 1, 1], auto_pad="SAME_UPPER"), ort.SessionOptions())
+            ct.session(options_test.up(output_padding=[2, 0]), ort.SessionOptions())
         """
         status, text = in_a_process(code)
         self.assertEqual(status, 0, text)
-        self.assertRegex(text, "W:onnxruntime:.*leaves it to the next provider: ConvTranspose 'up': .*pads")
+        self.assertRegex(text, "W:onnxruntime:.*leaves it to the next provider: ConvTranspose 'up': .*output_padding")
 
     def test_a_failing_run_says_why(self):
         """A kernel_shape that contradicts weights which the model does not know beforehand."""
