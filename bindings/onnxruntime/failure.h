@@ -34,9 +34,9 @@ inline void check(const Api &api, OrtStatus *status) {
 inline void check(const Status &status, const std::string &what) {
     if (status) return;
     const convt_status code = status.code();
-    throw Failure(code == CONVT_INVALID_ARGUMENT || code == CONVT_OVERFLOW ? kInvalidArgument
-                  : code == CONVT_UNSUPPORTED                              ? kNotImplemented
-                                                                           : kRuntimeException,
+    throw Failure(code == CONVT_INVALID_ARGUMENT                        ? kInvalidArgument
+                  : code == CONVT_UNSUPPORTED || code == CONVT_OVERFLOW ? kNotImplemented
+                                                                        : kRuntimeException,
                   what + ": " + status.message());
 }
 

@@ -83,7 +83,13 @@ void Provider::take(const Node &node, const IsFree &is_free, OrtEpGraphSupportIn
                                                       "graph, such as branches and loops; later versions do not");
     }
     const Layer layer = layer_of(node, settings_->fuse, is_free);
-    try_to_plan(layer);
+    try {
+        try_to_plan(layer);
+    } catch (const Failure &failure) {
+        // A node that breaks a rule is taken too, so that compiling it fails with our message. Other providers have none for
+        // some, or end the process.
+        if (failure.code() != kInvalidArgument) throw;
+    }
     std::vector<const OrtNode *> nodes;
     nodes.reserve(layer.nodes.size());
     for (const Node &one : layer.nodes) nodes.push_back(one.get());
@@ -118,6 +124,7 @@ std::unique_ptr<NodeComputeInfo> Provider::compile_one(const Graph &graph, const
     for (const Node &node : graph.nodes()) {
         if (!is_transposed_convolution(node)) continue;
         const Layer layer = layer_of(node, settings_->fuse, all);
+        try_to_plan(layer);
         return std::make_unique<CompiledLayer>(api_, layer, fused_node, settings_, threads_);
     }
     throw Failure(kFail, "the graph of " + fused_node.label() + " has no transposed convolution");

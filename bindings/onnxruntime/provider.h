@@ -30,7 +30,7 @@ class Provider : public Ep {
     std::unique_ptr<NodeComputeInfo> compile_one(const Graph &graph, const Node &fused_node) const;
     // Plans the layer without its weights, as far as its shapes are known, and throws Failure if the library refuses it.
     void try_to_plan(const Layer &layer) const;
-    // Tells the user that a node is left to the next provider because something is wrong with it.
+    // Tells the user that a node is left to the next provider.
     void warn(const std::string &message) const;
 
     const Api &api_;

@@ -64,7 +64,7 @@ class Options(TestCase):
             import numpy as np, options_test
             proto = options_test.up()
             session = options_test.ours(proto, threads=1, isa="x86_64", winograd=1, explain=1)
-            bad = options_test.up(output_padding=[2, 0])
+            bad = options_test.up((1, 8, 70000, 70000))
             options_test.ours(bad, explain=True)
         """
         status, text = in_a_process(code)
@@ -73,14 +73,20 @@ class Options(TestCase):
         self.assertIn("threads 1; isa x86_64", text)
         self.assertIn("leaves it to the next provider: ConvTranspose 'up': ", text)
 
-    def test_a_wrong_node_is_logged(self):
+    def test_what_is_left_is_logged(self):
         code = """if True:
             import onnxruntime as ort, options_test, convtranspose.onnxruntime as ct
-            ct.session(options_test.up(output_padding=[2, 0]), ort.SessionOptions())
+            ct.session(options_test.up((1, 8, 70000, 70000)), ort.SessionOptions())
         """
         status, text = in_a_process(code)
         self.assertEqual(status, 0, text)
-        self.assertRegex(text, "W:onnxruntime:.*leaves it to the next provider: ConvTranspose 'up': .*output_padding")
+        self.assertRegex(text, "W:onnxruntime:.*leaves it to the next provider: ConvTranspose 'up': .*elements")
+
+    def test_a_wrong_node_fails(self):
+        for attributes in ({"output_padding": [2, 0]}, {"group": 0}):
+            with self.assertRaises(Exception) as caught:
+                ours(up(**attributes))
+            self.assertRegex(str(caught.exception), f"ConvTranspose 'up': .*{next(iter(attributes))}")
 
     def test_a_failing_run_says_why(self):
         """A kernel_shape that contradicts weights which the model does not know beforehand."""
