@@ -88,15 +88,17 @@ CONVT_EXPORT OrtStatus *CreateEpFactories(const char *, const ApiBase *base, con
         reinterpret_cast<CreateStatus>(static_cast<const Unused *>(table ? table : base->get_api(1))[0]);
     try {
         if (!table) {
-            const std::string message = std::string(kProviderName) + " needs ONNX Runtime 1.23.1 or later; this is " +
-                                        base->get_version();
+            const std::string message =
+                std::string(kProviderName) + " needs ONNX Runtime 1.23.1 or later; this is " + base->get_version();
             return create_status(kNotImplemented, message.c_str());
         }
         if (capacity == 0) return create_status(kInvalidArgument, "there is no room for a factory");
         factories[0] = new Factory(table, base->get_version());
         *count = 1;
         return nullptr;
-    } catch (const std::exception &error) { return create_status(kFail, error.what()); }
+    } catch (const std::exception &error) {
+        return create_status(kFail, error.what());
+    }
 }
 
 // Called when it is unregistered, once no session is left.

@@ -52,7 +52,9 @@ OrtStatus *guarded(const Api &api, const Body &body) noexcept {
         return api.CreateStatus(kFail, "out of memory");
     } catch (const std::exception &error) {
         return api.CreateStatus(kFail, error.what());
-    } catch (...) { return api.CreateStatus(kFail, "an unknown exception"); }
+    } catch (...) {
+        return api.CreateStatus(kFail, "an unknown exception");
+    }
 }
 
 } // namespace convtranspose::provider

@@ -1,4 +1,4 @@
-// What follows a layer with a float output: batch normalization, the addition of a residual, an activation.
+// Nodes that follow a layer with a float output: batch normalization, the addition of a residual, an activation.
 #include <cmath>
 #include <limits>
 
@@ -11,9 +11,7 @@ namespace {
 constexpr int kClipWithInputs = 11, kBatchNormOfInference = 7; // versions of the operators
 
 // True if a float holds the number, so that a layer of f64 may take it as a parameter.
-bool fits_float(double value) {
-    return std::isinf(value) || static_cast<double>(static_cast<float>(value)) == value;
-}
+bool fits_float(double value) { return std::isinf(value) || static_cast<double>(static_cast<float>(value)) == value; }
 
 bool set(PostOps *ops, convt_activation activation, double alpha = 0, double beta = 0) {
     if (!fits_float(alpha) || !fits_float(beta)) return false;
@@ -86,7 +84,8 @@ bool can_fold(const Node &node, const Layer &layer) {
     if (dtype != CONVT_F32 && dtype != CONVT_F64) return false;
     if (!layer.w_is_constant() || !layer.b_is_constant() || layer.channels() < 0) return false;
     if (node.since_version() < kBatchNormOfInference || node.outputs().size() != 1) return false;
-    if (node.int_attribute("training_mode").value_or(0) != 0 || node.int_attribute("spatial").value_or(1) != 1) return false;
+    if (node.int_attribute("training_mode").value_or(0) != 0 || node.int_attribute("spatial").value_or(1) != 1)
+        return false;
     const double epsilon = static_cast<double>(node.float_attribute("epsilon").value_or(1e-5f));
     for (const std::size_t i : {1, 2, 3, 4}) {
         const Value parameter = node.input(i);

@@ -30,17 +30,16 @@ void read_floats(const Node &node, bool fuse, const IsFree &is_free, Layer *laye
     layer->nodes = {node};
     const std::optional<convt_dtype> dtype = dtype_of(layer->x.element_type());
     if (!dtype || *dtype == CONVT_U8 || *dtype == CONVT_S8 || *dtype == CONVT_S32) {
-        throw Failure(kNotImplemented,
-                      layer->label + ": X has ONNX type " + std::to_string(layer->x.element_type()) +
-                          "; this provider takes FLOAT16, BFLOAT16, FLOAT and DOUBLE");
+        throw Failure(kNotImplemented, layer->label + ": X has ONNX type " + std::to_string(layer->x.element_type()) +
+                                           "; this provider takes FLOAT16, BFLOAT16, FLOAT and DOUBLE");
     }
     layer->problem.dtype = *dtype;
     if (!fuse || *dtype != CONVT_F32) return;
     for (auto *const input : {&layer->w, &layer->b}) {
         if (!*input) continue;
         const std::optional<Dequantizer> by = dequantizer_of(*input, is_free);
-        const bool constant = by && by->x.is_constant() && by->scale.is_constant() &&
-                              (!by->zero_point || by->zero_point.is_constant());
+        const bool constant =
+            by && by->x.is_constant() && by->scale.is_constant() && (!by->zero_point || by->zero_point.is_constant());
         if (!constant || by->scale.element_type() != kElementFloat || by->scale.shape().size() > 1) continue;
         (input == &layer->w ? layer->w_dequantizer : layer->b_dequantizer) = by;
         layer->nodes.push_back(by->node);

@@ -29,7 +29,7 @@ struct Layer {
     std::optional<Dequantizer> w_dequantizer, b_dequantizer;
     // Its scale and shift become part of constant weights.
     std::optional<Node> batch_norm;
-    std::vector<Node> nodes; // all that are computed together
+    std::vector<Node> nodes;        // all that are computed together
     std::vector<std::string> notes; // nodes beside it that are not, and why
 
     // True for a layer of floats, whatever its output is.
@@ -59,7 +59,7 @@ std::optional<Dequantizer> dequantizer_of(const Value &value, const IsFree &is_f
 std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Layer *layer);
 // Reads a QLinearConvTranspose of ONNX Runtime's channels-last domain.
 void read_qlinear(const Node &node, Layer *layer);
-// Takes in what follows a layer with a float output: batch normalization, the addition of a residual, an activation.
+// Takes in the nodes that follow a layer with a float output: batch normalization, the addition of a residual, an activation.
 void fuse_followers(const IsFree &is_free, Layer *layer);
 // The range that a Relu or a Clip of constant bounds clamps to.
 std::optional<std::array<float, 2>> clamp_of(const Node &node);

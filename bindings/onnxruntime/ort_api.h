@@ -37,7 +37,14 @@ using PathChar = char;
 #endif
 
 // OrtErrorCode.
-enum ErrorCode { kFail = 1, kInvalidArgument = 2, kRuntimeException = 6, kNotImplemented = 9, kEpFail = 11, kNotFound = 14 };
+enum ErrorCode {
+    kFail = 1,
+    kInvalidArgument = 2,
+    kRuntimeException = 6,
+    kNotImplemented = 9,
+    kEpFail = 11,
+    kNotFound = 14
+};
 // OrtLoggingLevel.
 enum LoggingLevel { kLogWarning = 2 };
 // OrtHardwareDeviceType.
@@ -97,8 +104,9 @@ struct EpFactory {
     const char *(*get_vendor)(const EpFactory *) = nullptr;
     OrtStatus *(*get_supported_devices)(EpFactory *, const OrtHardwareDevice *const *devices, std::size_t count,
                                         OrtEpDevice **ep_devices, std::size_t capacity, std::size_t *made) = nullptr;
-    OrtStatus *(*create_ep)(EpFactory *, const OrtHardwareDevice *const *devices, const OrtKeyValuePairs *const *metadata,
-                            std::size_t count, const OrtSessionOptions *, const OrtLogger *, Ep **ep) = nullptr;
+    OrtStatus *(*create_ep)(EpFactory *, const OrtHardwareDevice *const *devices,
+                            const OrtKeyValuePairs *const *metadata, std::size_t count, const OrtSessionOptions *,
+                            const OrtLogger *, Ep **ep) = nullptr;
     void (*release_ep)(EpFactory *, Ep *) = nullptr;
     std::uint32_t (*get_vendor_id)(const EpFactory *) = nullptr;
     const char *(*get_version)(const EpFactory *) = nullptr;

@@ -7,7 +7,7 @@
 namespace convtranspose::provider {
 
 #define CONVT_SLOT(name, place, result, parameters) static_assert(offsetof(OrtApi, name) == (place) * sizeof(void *));
-#define CONVT_EP_SLOT(name, place, result, parameters) \
+#define CONVT_EP_SLOT(name, place, result, parameters)                                                                 \
     static_assert(offsetof(OrtEpApi, name) == (place) * sizeof(void *));
 #include "ort_slots.inc"
 
@@ -50,8 +50,7 @@ static_assert(offsetof(OrtEpFactory, CreateAllocator) == offsetof(EpFactory, cre
 static_assert(offsetof(OrtEpFactory, ReleaseAllocator) == offsetof(EpFactory, release_allocator));
 static_assert(offsetof(OrtEpFactory, CreateDataTransfer) == offsetof(EpFactory, create_data_transfer));
 static_assert(offsetof(OrtEpFactory, IsStreamAware) == offsetof(EpFactory, is_stream_aware));
-static_assert(offsetof(OrtEpFactory, CreateSyncStreamForDevice) ==
-              offsetof(EpFactory, create_sync_stream_for_device));
+static_assert(offsetof(OrtEpFactory, CreateSyncStreamForDevice) == offsetof(EpFactory, create_sync_stream_for_device));
 #if ORT_API_VERSION == 23
 static_assert(sizeof(OrtEp) == sizeof(Ep) && sizeof(OrtEpFactory) == sizeof(EpFactory));
 static_assert(sizeof(OrtNodeComputeInfo) == sizeof(NodeComputeInfo));

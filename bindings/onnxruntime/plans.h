@@ -17,7 +17,7 @@ namespace convtranspose::provider {
 struct PlannedLayer {
     std::string description;
     Problem problem;
-    Weights weights; // given back once they are packed
+    Weights weights;    // given back once they are packed
     bool packs = false; // all that the library would pack is constant
 };
 

@@ -51,7 +51,8 @@ void Provider::warn(const std::string &message) const {
     const PathChar *const file = "provider.cpp";
 #endif
     // A message that cannot be logged is no reason to fail.
-    OrtStatus *const status = api_.Logger_LogMessage(logger_, kLogWarning, message.c_str(), file, __LINE__, "choose_nodes");
+    OrtStatus *const status =
+        api_.Logger_LogMessage(logger_, kLogWarning, message.c_str(), file, __LINE__, "choose_nodes");
     if (status) api_.ReleaseStatus(status);
 }
 
@@ -79,8 +80,9 @@ void Provider::try_to_plan(const Layer &layer) const {
 void Provider::take(const Node &node, const IsFree &is_free, OrtEpGraphSupportInfo *support,
                     std::set<std::size_t> *taken) {
     if (has_taken_ && in_one_graph_) {
-        throw Failure(kNotImplemented, node.label() + ": ONNX Runtime 1.23 fails if a provider takes nodes of more than one "
-                                                      "graph, such as branches and loops; later versions do not");
+        throw Failure(kNotImplemented, node.label() +
+                                           ": ONNX Runtime 1.23 fails if a provider takes nodes of more than one "
+                                           "graph, such as branches and loops; later versions do not");
     }
     const Layer layer = layer_of(node, settings_->fuse, is_free);
     try {

@@ -211,8 +211,8 @@ void read_qlinear(const Node &node, Layer *layer) {
     layer->problem.layout = CONVT_CHANNELS_LAST;
     const int x = layer->x.element_type(), w = layer->w.element_type(), y = layer->y.element_type();
     if (!is_8_bit(x) || !is_8_bit(w) || !is_8_bit(y)) {
-        throw Failure(kNotImplemented, layer->label + ": x, w and y are " + type_name(x) + ", " + type_name(w) + " and " +
-                                           type_name(y) + ", must be u8 or s8");
+        throw Failure(kNotImplemented, layer->label + ": x, w and y are " + type_name(x) + ", " + type_name(w) +
+                                           " and " + type_name(y) + ", must be u8 or s8");
     }
     layer->problem.dtype = *dtype_of(x);
     layer->problem.w_dtype = dtype_of(w);

@@ -80,7 +80,8 @@ std::shared_ptr<const convt_tuning> read_tuning(const std::string &name, const s
     if (!file) refuse(name, value, std::string("a file of tuning records; opening it failed: ") + std::strerror(errno));
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     convt_tuning *tuning = nullptr;
-    check(Status::from(convt_tuning_read(text.data(), text.size(), &tuning)), "option " + name + ", file '" + value + "'");
+    check(Status::from(convt_tuning_read(text.data(), text.size(), &tuning)),
+          "option " + name + ", file '" + value + "'");
     return {tuning, [](const convt_tuning *t) { convt_tuning_destroy(const_cast<convt_tuning *>(t)); }};
 }
 
@@ -118,8 +119,8 @@ Settings settings_of(const Api &api, const OrtSessionOptions *options) {
         if (reader == readers.end()) {
             std::string names;
             for (const auto &[known, unused] : readers) names += (names.empty() ? "" : ", ") + known;
-            throw Failure(kInvalidArgument, std::string(kProviderName) + ": there is no option '" + name +
-                                                "', only " + names);
+            throw Failure(kInvalidArgument,
+                          std::string(kProviderName) + ": there is no option '" + name + "', only " + names);
         }
         reader->second(settings, name, value);
     }

@@ -13,11 +13,11 @@ namespace convtranspose::provider {
 constexpr const char *kProviderName = "ConvTransposeExecutionProvider";
 
 struct Settings {
-    int threads = 0;       // 0: as many as ONNX Runtime has, counted at the first run
-    bool winograd = false; // f32 and f64 layers may be computed by Winograd's algorithm
-    bool fuse = true;      // neighbours are computed with a layer
-    bool explain = false;  // layers and their plans are printed to the standard error output
-    std::string isa;       // empty: the best of this CPU
+    int threads = 0;                            // 0: as many as ONNX Runtime has, counted at the first run
+    bool winograd = false;                      // f32 and f64 layers may be computed by Winograd's algorithm
+    bool fuse = true;                           // neighbours are computed with a layer
+    bool explain = false;                       // layers and their plans are printed to the standard error output
+    std::string isa;                            // empty: the best of this CPU
     std::shared_ptr<const convt_tuning> tuning; // null: what the environment says
 };
 

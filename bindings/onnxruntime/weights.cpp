@@ -70,7 +70,8 @@ void fold(const Layer &layer, Weights *weights) {
         std::memcpy(weights->b.data() + m * sizeof bias, &bias, sizeof bias);
     }
     const std::size_t count = weights->w.size() / sizeof(T);
-    const std::size_t taps = count / (group_inputs * static_cast<std::size_t>(layer.problem.attributes.group) * per_group);
+    const std::size_t taps =
+        count / (group_inputs * static_cast<std::size_t>(layer.problem.attributes.group) * per_group);
     for (std::size_t i = 0; i < count; i++) {
         const std::size_t group = i / (taps * per_group) / group_inputs;
         T value;

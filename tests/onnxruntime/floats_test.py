@@ -108,7 +108,7 @@ class Floats(TestCase):
                 for i in list(range(first, 12)) + list(range(first)):
                     y = session.run(None, {"x": inputs[i]})[0]
                     np.testing.assert_allclose(y, wanted[i], rtol=0, atol=1e-4)
-            except Exception as error: # noqa: BLE001
+            except Exception as error:
                 failures.append(error)
 
         threads = [threading.Thread(target=work, args=(3 * i,)) for i in range(4)]

@@ -6,12 +6,11 @@ import threading
 import unittest
 from pathlib import Path
 
+import convtranspose.onnxruntime as ct
 import numpy as np
 from onnx import TensorProto
 from options_test import in_a_process, up
 from support import TestCase, model, node, ours, plain, setUpModule  # noqa: F401
-
-import convtranspose.onnxruntime as ct
 
 SESSIONS, WARM_UP, MOST_GROWTH = 1000, 200, 3 << 20
 
@@ -55,7 +54,7 @@ class Lifecycle(TestCase):
                 for session in sessions[::-1 if number % 2 else 1]:
                     np.testing.assert_allclose(session.run(None, x)[0], y, rtol=0, atol=1e-4)
                 kept.append(sessions[number % 4]) # others go with the thread
-            except Exception as error: # noqa: BLE001
+            except Exception as error:
                 failures.append(error)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]

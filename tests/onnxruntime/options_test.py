@@ -6,12 +6,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import convtranspose.onnxruntime as ct
 import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto
 from support import TestCase, model, node, ours, plain, session_options, setUpModule  # noqa: F401
-
-import convtranspose.onnxruntime as ct
 
 FLOAT = TensorProto.FLOAT
 KNOWN = "explain, fuse, isa, threads, tuning, winograd"
@@ -86,7 +85,8 @@ class Options(TestCase):
         for attributes in ({"output_padding": [2, 0]}, {"group": 0}):
             with self.assertRaises(Exception) as caught:
                 ours(up(**attributes))
-            self.assertRegex(str(caught.exception), f"ConvTranspose 'up': .*{next(iter(attributes))}")
+            # ONNX Runtime's own inference finds a wrong group from 1.32 on.
+            self.assertRegex(str(caught.exception), f"ConvTranspose( '|.*InferenceError).*{next(iter(attributes))}")
 
     def test_a_failing_run_says_why(self):
         """A kernel_shape that contradicts weights which the model does not know beforehand."""

@@ -7,12 +7,11 @@ import sys
 import tempfile
 import unittest
 
+import convtranspose.onnxruntime as ct
 import ml_dtypes
 import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
-
-import convtranspose.onnxruntime as ct
 
 SEED = int(os.environ.get("CONVTRANSPOSE_TEST_SEED", "20261127"))
 TYPES = {
@@ -25,7 +24,7 @@ TYPES = {
 }
 
 
-def setUpModule():  # noqa: N802
+def setUpModule():
     print(f"onnxruntime {ort.__version__}, seed {SEED}", file=sys.stderr)
 
 
