@@ -109,8 +109,8 @@ class Conformance(TestCase):
                     counts[right] += 1
                     if right is False:
                         print(f"  {case['name']}, {form}: refused by ONNX Runtime's own inference", file=sys.stderr)
-        print(f"{file}: {counts[True]} right, {counts[False]} refused by ONNX Runtime {ort.__version__} itself, {counts[None]} that "
-              "no chain can say", file=sys.stderr)
+        print(f"{file}: {counts[True]} right, {counts[False]} refused by ONNX Runtime {ort.__version__} itself, {counts[None]} "
+              "that no chain can say", file=sys.stderr)
         self.assertGreaterEqual(counts[True], at_least)
 
     def test_cases(self):
