@@ -6,9 +6,9 @@
 set -euo pipefail
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$folder/../.." && pwd)
-modules=${CONVTRANSPOSE_PYTHONPATH:-$root/build/bindings/onnxruntime/python}
+modules=${CONVTRANSPOSE_PYTHONPATH:-$root/build/bindings/python}
 if [[ ! -f $modules/convtranspose/onnxruntime.py ]]; then
-    echo "'$modules' has no convtranspose/: build with -D CONVTRANSPOSE_BUILD_ONNXRUNTIME=ON first" >&2
+    echo "'$modules' has no convtranspose/: build with -D CONVTRANSPOSE_BUILD_ONNXRUNTIME=ON -D CONVTRANSPOSE_BUILD_PYTHON=ON first" >&2
     exit 1
 fi
 versions=("$@")

@@ -39,7 +39,8 @@ def get_library_path() -> str:
     Raises FileNotFoundError if it does not lie beside this file.
     """
     suffix = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-    path = Path(__file__).resolve().parent / f"libconvtranspose_onnxruntime{suffix}"
+    # A link to this file counts as the file: in a build folder the package is made of links.
+    path = Path(__file__).absolute().parent / f"libconvtranspose_onnxruntime{suffix}"
     if not path.is_file():
         raise FileNotFoundError(f"'{path}' is missing: this package was built without the execution provider "
                                 "(CONVTRANSPOSE_BUILD_ONNXRUNTIME)")
