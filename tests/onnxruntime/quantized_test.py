@@ -1,0 +1,232 @@
+"""Layers of 8-bit integers: each result must be that of exact sums, and within one unit of what the CPU provider computes."""
+import sys
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+from onnx import TensorProto
+from support import TYPES, TestCase, left_to_others, model, node, nodes_run, ours, plain, setUpModule  # noqa: F401
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
+import expected
+
+X_SHAPE, W_SHAPE, CHANNELS = (2, 6, 5, 7), (6, 4, 3, 3), 4
+
+
+class Chain(TestCase):
+    def draw_layer(self, x_type, w_type, y_type, per_channel, bias, group=1):
+        """The tensors and the quantization of a layer: a conformance case, with its values."""
+        x, w = self.integers(X_SHAPE, TYPES[x_type][1]), self.integers(W_SHAPE, TYPES[w_type][1])
+        scales = CHANNELS if per_channel else 1
+        limits = {t: np.iinfo(TYPES[t][1]) for t in (x_type, w_type, y_type)}
+
+        def zero(t, size=None):
+            return self.rng.integers(limits[t].min, limits[t].max, size, endpoint=True)
+
+        case = {"dtype": x_type, "x_shape": list(X_SHAPE), "w_shape": list(W_SHAPE), "bias": bias,
+                "attrs": {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": group},
+                "quant": {"w": w_type, "y": y_type, "x_scale": 0.013, "x_zero_point": int(zero(x_type)),
+                          "w_scale": self.rng.uniform(0.001, 0.02, scales).astype(np.float32),
+                          "w_zero_point": zero(w_type, scales), "y_scale": 0.7, "y_zero_point": int(zero(y_type))}}
+        b = self.rng.integers(-9999, 9999, CHANNELS * group).astype(np.int32) if bias else None
+        case["b_shape"] = None if b is None else list(b.shape)
+        return case, x, w, b
+
+    def chain(self, case, w, b, between=(), quantizes=True, y="y"):
+        """The nodes and constants of DequantizeLinear -> ConvTranspose -> between -> QuantizeLinear."""
+        q = case["quant"]
+        per_channel = len(q["w_scale"]) > 1
+        w_scale = q["w_scale"] if per_channel else q["w_scale"][0]
+        w_zero = q["w_zero_point"].astype(w.dtype)
+        constants = {"w": w, "xs": np.float32(q["x_scale"]), "xz": TYPES[case["dtype"]][1](q["x_zero_point"]),
+                     "ws": w_scale, "wz": w_zero if per_channel else w_zero[0], "ys": np.float32(q["y_scale"]),
+                     "yz": TYPES[q["y"]][1](q["y_zero_point"])}
+        nodes = [node("DequantizeLinear", "x xs xz", "xf"),
+                 node("DequantizeLinear", "w ws wz", "wf", axis=1),
+                 node("ConvTranspose", "xf wf bf" if b is not None else "xf wf", "c", **case["attrs"])]
+        if b is not None:
+            groups = case["attrs"]["group"] if per_channel else 1
+            b_scale = np.float32(q["x_scale"]) * np.tile(q["w_scale"], groups)
+            constants |= {"b": b, "bs": b_scale if per_channel else b_scale[0]}
+            nodes.insert(0, node("DequantizeLinear", "b bs", "bf", axis=0))
+        last = "c"
+        for n in between:
+            nodes.append(n)
+            last = n.output[0]
+        if quantizes:
+            nodes.append(node("QuantizeLinear", f"{last} ys yz", y))
+        return nodes, constants
+
+    def exact(self, case, x, w, b):
+        wide = {**case, "quant": {**case["quant"]}}
+        if case["attrs"]["group"] > 1 and len(case["quant"]["w_scale"]) > 1:
+            for name in ("w_scale", "w_zero_point"):
+                wide["quant"][name] = np.tile(case["quant"][name], case["attrs"]["group"])
+        return expected.quantized(wide, x.astype(np.int64), w.astype(np.int64), None if b is None else b.astype(np.int64),
+                                  expected.geometry({**wide, "quant": {k: v.tolist() if isinstance(v, np.ndarray) else v
+                                                                       for k, v in wide["quant"].items()}}))
+
+    def inputs(self, case):
+        return {"x": (TYPES[case["dtype"]][0], case["x_shape"])}
+
+    def outputs(self, case):
+        return {"y": (TYPES[case["quant"]["y"]][0], None)}
+
+
+class Quantized(Chain):
+    def test_types(self):
+        for x_type in ("u8", "s8"):
+            for w_type in ("u8", "s8"):
+                for y_type in ("u8", "s8"):
+                    for per_channel, bias, group in [(False, False, 1), (True, True, 1), (False, True, 2), (True, True, 3)]:
+                        with self.subTest(x=x_type, w=w_type, y=y_type, per_channel=per_channel, bias=bias, group=group):
+                            case, x, w, b = self.draw_layer(x_type, w_type, y_type, per_channel, bias, group)
+                            proto = model(*self.graph(case, w, b))
+                            y, ran = nodes_run(proto, {"x": x})
+                            self.assertEqual(left_to_others(ran), [])
+                            np.testing.assert_array_equal(y[0], self.exact(case, x, w, b))
+                            off = y[0].astype(int) - plain(proto).run(None, {"x": x})[0]
+                            self.assertLessEqual(np.abs(off).max(), 1)
+
+    def graph(self, case, w, b, **options):
+        nodes, constants = self.chain(case, w, b, **options)
+        return nodes, self.inputs(case), self.outputs(case), constants
+
+    def test_no_level_of_optimization_matters(self):
+        case, x, w, b = self.draw_layer("u8", "s8", "u8", True, True)
+        proto = model(*self.graph(case, w, b))
+        for level in (ort.GraphOptimizationLevel.ORT_DISABLE_ALL, ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+                      ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+            with self.subTest(level=level):
+                y, ran = nodes_run(proto, {"x": x}, level)
+                self.assertEqual(left_to_others(ran), [])
+                np.testing.assert_array_equal(y[0], self.exact(case, x, w, b))
+
+    def test_relu_and_clip_in_between(self):
+        case, x, w, b = self.draw_layer("u8", "s8", "s8", True, True)
+        case["quant"]["y_zero_point"] = -20
+        y = self.exact(case, x, w, b)
+        high = int(np.rint(np.float32(30) / np.float32(0.7))) - 20
+        for op, low, top in [("Relu", -20, 127), ("Clip", -20, high)]:
+            with self.subTest(op=op):
+                between = [node(op, "c" if op == "Relu" else "c low high", "d")]
+                nodes, inputs, outputs, constants = self.graph(case, w, b, between=between)
+                proto = model(nodes, inputs, outputs, constants | {"low": np.float32(0), "high": np.float32(30)})
+                actual, ran = nodes_run(proto, {"x": x})
+                self.assertEqual(left_to_others(ran), [])
+                np.testing.assert_array_equal(actual[0], np.clip(y, low, top))
+
+    def test_weights_of_each_run(self):
+        case, x, w, _ = self.draw_layer("s8", "u8", "u8", False, False)
+        nodes, inputs, outputs, constants = self.graph(case, w, None)
+        del constants["w"]
+        proto = model(nodes, inputs | {"w": (TYPES["u8"][0], W_SHAPE)}, outputs, constants)
+        y, ran = nodes_run(proto, {"x": x, "w": w})
+        self.assertEqual(left_to_others(ran), [])
+        np.testing.assert_array_equal(y[0], self.exact(case, x, w, None))
+
+    def test_dynamic_shapes(self):
+        case, x, w, b = self.draw_layer("u8", "s8", "u8", True, True)
+        nodes, _, outputs, constants = self.graph(case, w, b)
+        session = ours(model(nodes, {"x": (TYPES["u8"][0], ["n", 6, "h", "w"])}, outputs, constants))
+        for shape in [(1, 6, 3, 4), (2, 6, 5, 7), (3, 6, 2, 9), (1, 6, 3, 4)]:
+            x = self.integers(shape, np.uint8)
+            case["x_shape"] = list(shape)
+            np.testing.assert_array_equal(session.run(None, {"x": x})[0], self.exact(case, x, w, b))
+
+    def test_float_output(self):
+        """Nothing quantizes y, or something that is not the layer's: y is f32, from exact sums."""
+        for tail in ("none", "float bias", "LeakyRelu", "Add", "two readers", "16 bits"):
+            with self.subTest(tail=tail):
+                case, x, w, b = self.draw_layer("u8", "s8", "u8", True, True)
+                nodes, constants = self.chain(case, w, b, quantizes=False)
+                inputs, feeds, outputs, left = self.inputs(case), {"x": x}, {"y": (TensorProto.FLOAT, None)}, []
+                if tail == "none":
+                    nodes[-1].output[0] = "y"
+                elif tail == "float bias":
+                    nodes = [n for n in nodes if n.output[0] != "bf"]
+                    nodes[-1].output[0] = "y"
+                    constants = constants | {"bf": self.draw(CHANNELS)}
+                elif tail == "LeakyRelu":
+                    nodes += [node("LeakyRelu", "c", "d", alpha=0.25), node("QuantizeLinear", "d ys yz", "y")]
+                    outputs, left = self.outputs(case), ["QuantizeLinear"]
+                elif tail == "Add":
+                    shape = [2, CHANNELS, 9, 13]
+                    inputs, feeds = inputs | {"r": (TensorProto.FLOAT, shape)}, feeds | {"r": self.draw(shape)}
+                    nodes += [node("Add", "c r", "d"), node("Relu", "d", "y")]
+                elif tail == "two readers":
+                    nodes += [node("QuantizeLinear", "c ys yz", "y"), node("Softmax", "c", "z")]
+                    outputs, left = self.outputs(case) | {"z": (TensorProto.FLOAT, None)}, ["QuantizeLinear", "Softmax"]
+                else:
+                    nodes += [node("QuantizeLinear", "c ys yz16", "y")]
+                    constants["yz16"] = np.uint16(1000)
+                    outputs, left = {"y": (TensorProto.UINT16, None)}, ["QuantizeLinear"]
+                proto = model(nodes, inputs, outputs, {n: v for n, v in constants.items()
+                                                       if any(n in m.input for m in nodes)}, 21)
+                y, ran = nodes_run(proto, feeds)
+                self.assertEqual(left_to_others(ran), left)
+                for actual, wanted in zip(y, plain(proto).run(None, feeds)):
+                    if actual.dtype.kind == "f":
+                        self.assert_close(actual, wanted, 1e-5)
+                    else:
+                        self.assertLessEqual(np.abs(actual.astype(int) - wanted).max(), 1)
+
+    def test_what_is_computed_in_floats(self):
+        """What breaks a rule of the chain is no layer of integers, and right all the same."""
+        for what in ("scales of x of each run", "axis 0", "float weights of each run"):
+            with self.subTest(what=what):
+                case, x, w, b = self.draw_layer("u8", "s8", "u8", False, False)
+                nodes, inputs, outputs, constants = self.graph(case, w, b)
+                feeds = {"x": x}
+                if what == "scales of x of each run":
+                    del constants["xs"]
+                    inputs, feeds = inputs | {"xs": (TensorProto.FLOAT, [])}, feeds | {"xs": np.array(0.02, np.float32)}
+                elif what == "axis 0":
+                    nodes[1].attribute[0].i = 0
+                    constants |= {"ws": self.rng.uniform(0.001, 0.02, 6).astype(np.float32), "wz": np.zeros(6, np.int8)}
+                else:
+                    del nodes[1], constants["w"], constants["ws"], constants["wz"]
+                    inputs, feeds = inputs | {"wf": (TensorProto.FLOAT, W_SHAPE)}, feeds | {"wf": self.draw(W_SHAPE)}
+                proto = model(nodes, inputs, outputs, constants)
+                y, ran = nodes_run(proto, feeds)
+                self.assertEqual(left_to_others(ran), ["DequantizeLinear", "QuantizeLinear"])
+                off = y[0].astype(int) - plain(proto).run(None, feeds)[0]
+                self.assertLessEqual(np.abs(off).max(), 1)
+
+    def test_another_reader_of_x(self):
+        """ONNX Runtime gives each reader a DequantizeLinear of its own."""
+        case, x, w, b = self.draw_layer("u8", "s8", "u8", False, True)
+        nodes, inputs, outputs, constants = self.graph(case, w, b)
+        proto = model([*nodes, node("Relu", "xf", "z")], inputs, outputs | {"z": (TensorProto.FLOAT, None)}, constants)
+        y, ran = nodes_run(proto, {"x": x})
+        self.assertEqual(left_to_others(ran), ["DequantizeLinear", "Relu"])
+        np.testing.assert_array_equal(y[0], self.exact(case, x, w, b))
+        np.testing.assert_array_equal(y[1], plain(proto).run(None, {"x": x})[1])
+
+    def test_weights_alone_are_quantized(self):
+        x, w = self.draw(X_SHAPE), self.integers(W_SHAPE, np.int8)
+        proto = model([node("DequantizeLinear", "w ws wz", "wf", axis=1), node("ConvTranspose", "x wf", "y", strides=[2, 2])],
+                      {"x": (TensorProto.FLOAT, X_SHAPE)}, {"y": (TensorProto.FLOAT, None)},
+                      {"w": w, "ws": self.rng.uniform(0.01, 0.1, CHANNELS).astype(np.float32),
+                       "wz": self.integers(CHANNELS, np.int8)})
+        y, ran = nodes_run(proto, {"x": x})
+        self.assertEqual(left_to_others(ran), [])
+        self.assert_close(y[0], plain(proto).run(None, {"x": x})[0], 1e-5)
+
+    def test_qlinear_of_channels_last(self):
+        case, x, w, b = self.draw_layer("u8", "u8", "u8", False, True)
+        q = case["quant"]
+        last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+        proto = model([node("QLinearConvTranspose", "x xs xz w ws wz ys yz b", "y", domain="com.ms.internal.nhwc",
+                            **case["attrs"])],
+                      {"x": (TYPES["u8"][0], last.shape)}, {"y": (TYPES["u8"][0], None)},
+                      {"xs": np.float32(q["x_scale"]), "xz": np.uint8(q["x_zero_point"]), "w": w, "ws": q["w_scale"][0],
+                       "wz": np.uint8(q["w_zero_point"][0]), "ys": np.float32(q["y_scale"]), "yz": np.uint8(q["y_zero_point"]),
+                       "b": b}, domains=["com.ms.internal.nhwc"])
+        y = ours(proto).run(None, {"x": last})[0]
+        np.testing.assert_array_equal(np.moveaxis(y, -1, 1), self.exact(case, x, w, b))
+
+
+if __name__ == "__main__":
+    unittest.main()
