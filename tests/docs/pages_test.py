@@ -241,7 +241,8 @@ def make_scratch(root, folder):
     for name, shape in {"model": [1, 16, 8, 8], "open": ["n", 16, "h", "w"]}.items():
         graph = helper.make_graph([node], name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
                                   [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [w])
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)]), folder / f"{name}.onnx")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10),
+                  folder / f"{name}.onnx")
     np.save(folder / "x.npy", random.standard_normal((1, 16, 8, 8), dtype=np.float32))
 
 

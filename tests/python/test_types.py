@@ -21,6 +21,10 @@ class Types(unittest.TestCase):
         done = run("-m", "mypy", "--strict", str(HERE / "typed_sample.py"))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_strict_package(self):
+        done = run("-m", "mypy", "--strict", "-p", "convtranspose")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_a_wrong_program_is_seen(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "wrong.py"
@@ -32,8 +36,9 @@ class Types(unittest.TestCase):
 
     def test_stubs(self):
         done = run("-m", "mypy.stubtest", "convtranspose", "--ignore-disjoint-bases", "--concise")
-        # The extension's functions and classes are of types of their own; stubtest knows those of Python alone.
-        foreign = ("is not a function", "metaclass differs", "convtranspose._functions._plan is")
+        # The extension's functions and classes are of types of their own; stubtest knows those of Python alone. The provider is
+        # no module.
+        foreign = ("is not a function", "metaclass differs", "convtranspose._functions._plan is", "libconvtranspose_onnxruntime")
         lines = done.stdout.splitlines() + done.stderr.splitlines()
         self.assertTrue(any("convtranspose._native.Plan" in line for line in lines), lines)
         self.assertEqual([line for line in lines if not any(words in line for words in foreign)], [])

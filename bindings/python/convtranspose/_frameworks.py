@@ -45,7 +45,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         import ml_dtypes
     except ImportError as error:
         raise TypeError("numpy has no bfloat16: install ml_dtypes, or give out") from error
-    return np.dtype(ml_dtypes.bfloat16)
+    bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return bfloat16
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: str) -> tuple[Any, Callable[[Any], Any] | None]:

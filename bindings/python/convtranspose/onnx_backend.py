@@ -21,7 +21,7 @@ _OPERATOR = "ConvTranspose"
 
 
 def _opset_of(model: onnx.ModelProto) -> int:
-    return next(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx"))
+    return int(next(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")))
 
 
 def _value(attribute: onnx.AttributeProto) -> Any:
@@ -36,7 +36,7 @@ def _unsupported(node: onnx.NodeProto) -> str | None:
     return f"node '{node.name}' is a {node.domain + '.' if node.domain else ''}{node.op_type}; this backend runs {_OPERATOR} alone"
 
 
-class ConvTransposeRep(BackendRep):  # type: ignore[misc]
+class ConvTransposeRep(BackendRep):
     """A model that is ready to run."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -66,7 +66,7 @@ class ConvTransposeRep(BackendRep):  # type: ignore[misc]
         return tuple(namedtupledict("Outputs", outputs)(*(values[name] for name in outputs)))
 
 
-class ConvTransposeBackend(Backend):  # type: ignore[misc]
+class ConvTransposeBackend(Backend):
     """The backend; the functions of this module are its methods."""
 
     @classmethod

@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import onnxruntime as _ort
+import onnxruntime as _ort  # type: ignore[import-untyped]
 
 __all__ = ["PROVIDER", "get_ep_name", "get_library_path", "register", "session"]
 

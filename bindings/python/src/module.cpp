@@ -28,11 +28,11 @@ Extents shape_tuple(const Shape &shape) {
 }
 
 // The type, shape and device of an array: ("float32", (1, 2, 3), None), with "cuda:0" for memory of a device.
-nb::tuple describe(nb::handle object, const char *name) {
+nb::typed<nb::tuple, nb::str, Extents, nb::any> describe(nb::handle object, const char *name) {
     const Array array(object, name, Use::input);
     nb::object device = nb::none();
     if (array.on_device()) device = nb::module_::import_("convtranspose._frameworks").attr("device_of")(object);
-    return nb::make_tuple(numpy_name(array.tensor().dtype), shape_tuple(array.shape()), device);
+    return {nb::make_tuple(numpy_name(array.tensor().dtype), shape_tuple(array.shape()), device)};
 }
 
 Names names(std::size_t count, const char *(*name)(std::size_t)) {
