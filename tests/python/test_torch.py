@@ -5,7 +5,8 @@ import unittest
 
 import convtranspose as ct
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+# PyTorch's samples need the package expecttest too.
+HAS_TORCH = all(importlib.util.find_spec(name) for name in ("torch", "expecttest"))
 
 
 def attributes(torch, x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -18,7 +19,7 @@ def attributes(torch, x, w, b=None, stride=1, padding=0, output_padding=0, group
         "dilations": dilation if isinstance(dilation, int) else list(dilation)}
 
 
-@unittest.skipUnless(HAS_TORCH, "torch is not installed")
+@unittest.skipUnless(HAS_TORCH, "torch or expecttest is not installed")
 class Samples(unittest.TestCase):
     def test_samples(self):
         import torch
