@@ -5,8 +5,8 @@
 
 The Python package with its execution provider must be importable. For each network: the time of a run of the whole, the part of it
 that transposed convolutions take, and how far outputs differ, as a part of the largest magnitude. The part is taken from ONNX
-Runtime's profile: with the provider, that of all nodes that it computes, what is fused included; without, that of ConvTranspose,
-and in 8 bits of the DequantizeLinear and QuantizeLinear around it. u8 is made by quantize_static, with random calibration.
+Runtime's profile: that of ConvTranspose, of the DequantizeLinear and QuantizeLinear around it, and of all that the provider computes,
+which includes what it has fused. u8 is made by quantize_static, with random calibration.
 """
 import argparse
 import json
@@ -15,13 +15,13 @@ import pathlib
 import tempfile
 import time
 
+import convtranspose.onnxruntime as ct
 import numpy as np
 import onnx
 import onnxruntime as ort
-from networks import NETWORKS
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-import convtranspose.onnxruntime as ct
+from networks import NETWORKS
 
 CALIBRATIONS = 2
 
@@ -65,19 +65,24 @@ def neighbours(proto):
     return {node.name for node in convs + around}
 
 
-def share(proto, threads, with_provider, feeds, runs, folder):
-    """Seconds of one run that transposed convolutions take: the least of several runs, each node by itself."""
-    session = session_of(proto, threads, with_provider, folder / "profile")
+def shares(proto, threads, feeds, runs, folder):
+    """Seconds of one run that transposed convolutions take, without and with the provider: for each node the least of several runs,
+    in turns."""
+    sessions = [session_of(proto, threads, with_provider, folder / f"profile{with_provider}") for with_provider in (False, True)]
     for _ in range(runs):
-        session.run(None, feeds)
-    least, names = {}, neighbours(proto)
-    for event in json.loads(pathlib.Path(session.end_profiling()).read_text(encoding="utf-8")):
-        if event.get("cat") != "Node" or not event["name"].endswith("_kernel_time"):
-            continue
-        node, provider = event["name"].removesuffix("_kernel_time"), event["args"]["provider"]
-        if provider == ct.PROVIDER or (not with_provider and (event["args"]["op_name"] == "ConvTranspose" or node in names)):
-            least[node] = min(least.get(node, math.inf), event["dur"] * 1e-6)
-    return sum(least.values())
+        for session in sessions:
+            session.run(None, feeds)
+    names, parts = neighbours(proto), []
+    for session in sessions:
+        least = {}
+        for event in json.loads(pathlib.Path(session.end_profiling()).read_text(encoding="utf-8")):
+            if event.get("cat") != "Node" or not event["name"].endswith("_kernel_time"):
+                continue
+            node = event["name"].removesuffix("_kernel_time")
+            if event["args"]["provider"] == ct.PROVIDER or event["args"]["op_name"] == "ConvTranspose" or node in names:
+                least[node] = min(least.get(node, math.inf), event["dur"] * 1e-6)
+        parts.append(sum(least.values()))
+    return parts
 
 
 def in_turns(sessions, feeds, seconds):
@@ -107,8 +112,8 @@ def measure(name, dtype, threads, seconds):
         plain, ours = (session.run(None, feeds)[0] for session in sessions)
         whole = in_turns(sessions, feeds, seconds)
         del sessions
-        runs = max(3, min(30, int(seconds / whole[0] / 2)))
-        parts = [share(proto, threads, with_provider, feeds, runs, folder) for with_provider in (False, True)]
+        runs = max(5, min(50, int(seconds / whole[0] / 2)))
+        parts = shares(proto, threads, feeds, runs, folder)
     return {"network": name, "dtype": dtype, "threads": threads, "plain_s": whole[0], "ours_s": whole[1],
             "plain_part_s": parts[0], "ours_part_s": parts[1], "difference": float(np.abs(ours - plain).max() / np.abs(plain).max())}
 
