@@ -1,5 +1,6 @@
 // Layers of 8-bit integers: DequantizeLinear -> ConvTranspose -> QuantizeLinear, by which ONNX says that a layer is to be computed
 // in integers, and ONNX Runtime's own operator.
+#include <algorithm>
 #include <cmath>
 
 #include "failure.h"
@@ -107,6 +108,23 @@ std::optional<std::string> check_bias(const Dequantizer &b, const Quantization &
     return std::nullopt;
 }
 
+// Says so if floats are faster. 8-bit kernels for few output channels are made for small strides, and for one of 8 along rows. With
+// other strides they leave most of each vector empty, which phases as channels avoid, but in floats only.
+std::optional<std::string> prefer_floats(const Attributes &attributes, const Shape &w_shape) {
+    constexpr std::int64_t kFewChannels = 8, kSmallStride = 4, kStrideOfRows = 8;
+    if (w_shape.size() < 3 || w_shape[1] < 0 || w_shape[1] >= kFewChannels) return std::nullopt;
+    if (!attributes.strides || w_shape[0] == attributes.group) return std::nullopt; // depthwise kernels take any stride
+    std::int64_t largest = 1, across = 1; // of all axes, and of all but the last
+    for (std::size_t d = 0; d < attributes.strides->size(); d++) {
+        const std::int64_t stride = (*attributes.strides)[d];
+        largest = std::max(largest, stride);
+        if (d + 1 < attributes.strides->size()) across = std::max(across, stride);
+    }
+    if (largest <= kSmallStride || (largest == kStrideOfRows && across == 1)) return std::nullopt;
+    return "with " + std::to_string(w_shape[1]) + " output channels in a group and a stride of " +
+           std::to_string(largest) + " floats are faster";
+}
+
 // The nodes from the convolution to the QuantizeLinear behind it.
 struct Output {
     std::vector<Node> nodes;
@@ -163,6 +181,7 @@ std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Lay
             return std::string(what) + (type == 0 ? "" : " is quantized to " + type_name(type)) + ", not to 8 bits";
         }
     }
+    if (auto why = prefer_floats(layer->problem.attributes, w->x.shape())) return why;
     Quantization q;
     if (auto why = read_scale(x->scale, x->zero_point, "X", &q.x_scale, &q.x_zero_point)) return why;
     if (auto why = read_weight_scales(*w, layer->problem.attributes.group, &q)) return why;

@@ -8,7 +8,8 @@ Blocks of code are fenced and name their language:
     sh      run, in a scratch folder that holds model.onnx, open.onnx and x.npy and links to the source tree
     cpp     compiled; a block without main() is a fragment of a function, whose parameters are in FRAGMENT
     c       compiled, linked and run
-    python  run, all of a page as one program, in the same folder, if the Python package was built
+    python  run, all of a page as one program, in the same folder, if the Python package was built, and, for a page that imports
+            convtranspose.onnxruntime, the execution provider
     cmake   configured and built against the installed package, with the first program of README.md as app.cpp, which is run
 
 A comment `<!-- not run: REASON -->` before a block of sh says why it is not run. What it names is checked all the same: scripts,
@@ -167,7 +168,10 @@ class Checks:
 
     def python(self, page):
         blocks = [text for _, language, text, reason in page.blocks if language == "python" and reason is None]
-        if blocks and self.package.exists():
+        needed = self.package
+        if any("convtranspose.onnxruntime" in text for text in blocks):
+            needed = self.package / "convtranspose" / "libconvtranspose_onnxruntime.so"
+        if blocks and needed.exists():
             done = self.call(page.name, [sys.executable, "-B", "-c", "\n".join(blocks)], cwd=self.work / "scratch")
             self.counts["run"] += len(blocks) * done
 

@@ -82,7 +82,7 @@ def model_of(case, form):
 class Conformance(TestCase):
     def right(self, case, form):
         """True if the provider computed the case, and exactly; False if ONNX Runtime refuses the model before it asks a provider;
-        None if there is no such model."""
+        None if there is no such model, or if it is computed in floats."""
         proto, x = model_of(case, form)
         if proto is None:
             return None
@@ -92,6 +92,9 @@ class Conformance(TestCase):
             # Rules of ONNX Runtime's own inference of types and shapes, not of this provider; docs/semantics.md lists them.
             self.assertRegex(str(error), "(Shape|Type)InferenceError")
             return False
+        if form == "chain" and left_to_others(ran) == ["DequantizeLinear", "QuantizeLinear"]:
+            self.assertGreater(max(case["attrs"]["strides"]), 4) # floats are faster, and not exact
+            return None
         self.assertEqual(left_to_others(ran), [])
         y = np.moveaxis(y[0], -1, 1) if form == "operator" else y[0]
         self.assertEqual(list(y.shape), case["y_shape"])
@@ -110,7 +113,7 @@ class Conformance(TestCase):
                     if right is False:
                         print(f"  {case['name']}, {form}: refused by ONNX Runtime's own inference", file=sys.stderr)
         print(f"{file}: {counts[True]} right, {counts[False]} refused by ONNX Runtime {ort.__version__} itself, {counts[None]} "
-              "that no chain can say", file=sys.stderr)
+              "that no chain can say or that are faster in floats", file=sys.stderr)
         self.assertGreaterEqual(counts[True], at_least)
 
     def test_cases(self):

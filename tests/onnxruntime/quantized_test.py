@@ -194,6 +194,21 @@ class Quantized(Chain):
                 off = y[0].astype(int) - plain(proto).run(None, feeds)[0]
                 self.assertLessEqual(np.abs(off).max(), 1)
 
+    def test_few_channels_and_a_large_stride(self):
+        """Layers that floats are faster for: right within one unit, and no ConvTranspose of theirs is left to other providers."""
+        for stride, left in [(4, []), (8, []), (5, ["DequantizeLinear", "QuantizeLinear"]),
+                             (16, ["DequantizeLinear", "QuantizeLinear"])]:
+            with self.subTest(stride=stride):
+                proto = model([node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "w ws", "wf"),
+                               node("ConvTranspose", "xf wf", "c", strides=[stride]), node("QuantizeLinear", "c ys yz", "y")],
+                              {"x": (TYPES["u8"][0], (1, 6, 9))}, {"y": (TYPES["u8"][0], None)},
+                              {"w": self.integers((6, 1, 20), np.int8), "ws": np.float32(0.01), "xs": np.float32(0.02),
+                               "xz": np.uint8(7), "ys": np.float32(0.3), "yz": np.uint8(128)})
+                feeds = {"x": self.integers((1, 6, 9), np.uint8)}
+                y, ran = nodes_run(proto, feeds)
+                self.assertEqual(left_to_others(ran), left)
+                self.assertLessEqual(np.abs(y[0].astype(int) - plain(proto).run(None, feeds)[0]).max(), 1)
+
     def test_another_reader_of_x(self):
         """ONNX Runtime gives each reader a DequantizeLinear of its own."""
         case, x, w, b = self.draw_layer("u8", "s8", "u8", False, True)

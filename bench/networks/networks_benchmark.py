@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Times whole networks in ONNX Runtime with and without the execution provider, in turns, and compares their outputs.
+
+    networks_benchmark.py [--threads N] [--types f32 u8] [--seconds S] [--json FILE] [NETWORK...]
+
+The Python package with its execution provider must be importable. For each network: the time of a run of the whole, the part of it
+that transposed convolutions take, and how far outputs differ, as a part of the largest magnitude. The part is taken from ONNX
+Runtime's profile: that of ConvTranspose, of the DequantizeLinear and QuantizeLinear around it, and of all that the provider computes,
+which includes what it has fused. u8 is made by quantize_static, with random calibration.
+"""
+import argparse
+import json
+import math
+import pathlib
+import tempfile
+import time
+
+import convtranspose.onnxruntime as ct
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+
+from networks import NETWORKS
+
+CALIBRATIONS = 2
+
+
+class Draws(CalibrationDataReader):
+    def __init__(self, shape):
+        random = np.random.default_rng(2)
+        self.values = iter([{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(CALIBRATIONS)])
+
+    def get_next(self):
+        return next(self.values, None)
+
+
+def quantized(proto, shape, folder):
+    source, target = folder / "float.onnx", folder / "quantized.onnx"
+    onnx.save(proto, source)
+    quantize_static(source, target, Draws(shape), quant_format=QuantFormat.QDQ, per_channel=True,
+                    activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+    return onnx.load(target)
+
+
+def session_of(proto, threads, with_provider, profile=None):
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    if profile:
+        options.enable_profiling, options.profile_file_prefix = True, str(profile)
+    if with_provider:
+        return ct.session(proto, options)
+    return ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def neighbours(proto):
+    """The names of the ConvTranspose nodes, and of the DequantizeLinear and QuantizeLinear that touch them."""
+    graph = proto.graph
+    convs = [node for node in graph.node if node.op_type == "ConvTranspose"]
+    read, written = {name for node in convs for name in node.input}, {name for node in convs for name in node.output}
+    around = [node for node in graph.node
+              if (node.op_type == "DequantizeLinear" and node.output[0] in read)
+              or (node.op_type == "QuantizeLinear" and node.input[0] in written)]
+    return {node.name for node in convs + around}
+
+
+def shares(proto, threads, feeds, runs, folder):
+    """Seconds of one run that transposed convolutions take, without and with the provider: for each node the least of several runs,
+    in turns."""
+    sessions = [session_of(proto, threads, with_provider, folder / f"profile{with_provider}") for with_provider in (False, True)]
+    for _ in range(runs):
+        for session in sessions:
+            session.run(None, feeds)
+    names, parts = neighbours(proto), []
+    for session in sessions:
+        least = {}
+        for event in json.loads(pathlib.Path(session.end_profiling()).read_text(encoding="utf-8")):
+            if event.get("cat") != "Node" or not event["name"].endswith("_kernel_time"):
+                continue
+            node = event["name"].removesuffix("_kernel_time")
+            if event["args"]["provider"] == ct.PROVIDER or event["args"]["op_name"] == "ConvTranspose" or node in names:
+                least[node] = min(least.get(node, math.inf), event["dur"] * 1e-6)
+        parts.append(sum(least.values()))
+    return parts
+
+
+def in_turns(sessions, feeds, seconds):
+    """The least time of a run of each session."""
+    least = [math.inf] * len(sessions)
+    for session in sessions:
+        session.run(None, feeds)
+    end, rounds = time.perf_counter() + seconds, 0
+    while time.perf_counter() < end or rounds < 3:
+        for i, session in enumerate(sessions):
+            start = time.perf_counter()
+            session.run(None, feeds)
+            least[i] = min(least[i], time.perf_counter() - start)
+        rounds += 1
+    return least
+
+
+def measure(name, dtype, threads, seconds):
+    proto = NETWORKS[name]()
+    shape = [dim.dim_value for dim in proto.graph.input[0].type.tensor_type.shape.dim]
+    feeds = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
+    with tempfile.TemporaryDirectory() as text:
+        folder = pathlib.Path(text)
+        if dtype == "u8":
+            proto = quantized(proto, shape, folder)
+        sessions = [session_of(proto, threads, with_provider) for with_provider in (False, True)]
+        plain, ours = (session.run(None, feeds)[0] for session in sessions)
+        whole = in_turns(sessions, feeds, seconds)
+        del sessions
+        runs = max(5, min(50, int(seconds / whole[0] / 2)))
+        parts = shares(proto, threads, feeds, runs, folder)
+    return {"network": name, "dtype": dtype, "threads": threads, "plain_s": whole[0], "ours_s": whole[1],
+            "plain_part_s": parts[0], "ours_part_s": parts[1], "difference": float(np.abs(ours - plain).max() / np.abs(plain).max())}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", choices=[[], *NETWORKS], metavar="NETWORK", help=", ".join(NETWORKS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--types", nargs="+", default=["f32", "u8"], choices=["f32", "u8"])
+    parser.add_argument("--seconds", type=float, default=2, help="for the two sessions of a network")
+    parser.add_argument("--json", type=pathlib.Path, help="writes the figures too")
+    options = parser.parse_args()
+    print(f"onnxruntime {ort.__version__}, {options.threads} threads; milliseconds without and with the provider")
+    print("| network | type | whole | | | transposed convolutions | | | difference |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    rows = []
+    for dtype in options.types:
+        for name in options.networks or NETWORKS:
+            row = measure(name, dtype, options.threads, options.seconds)
+            rows.append(row)
+            times = [row[key] * 1e3 for key in ("plain_s", "ours_s", "plain_part_s", "ours_part_s")]
+            print(f"| {name} | {dtype} | {times[0]:.2f} | {times[1]:.2f} | {times[0] / times[1]:.2f} | {times[2]:.2f} | "
+                  f"{times[3]:.2f} | {times[2] / times[3]:.2f} | {row['difference']:.1e} |", flush=True)
+        chosen = [row for row in rows if row["dtype"] == dtype]
+        for what, keys in (("whole", ("plain_s", "ours_s")), ("transposed convolutions", ("plain_part_s", "ours_part_s"))):
+            ratios = [row[keys[0]] / row[keys[1]] for row in chosen]
+            print(f"\n{dtype}, {what}: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} times as fast in the geometric "
+                  f"mean, {min(ratios):.2f} the least", flush=True)
+        print()
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()
