@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Shows what the library does, from a bare machine: sets up, builds, runs ONNX's own ConvTranspose tests, upsamples a
-# picture (into demo-output/), and compares values and speed with ONNX Runtime.
+# picture (into demo-output/), compares values and speed with ONNX Runtime, and runs networks in ONNX Runtime with and without
+# this library as its execution provider.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -25,6 +26,9 @@ find demo-output -name '*.png' | sort
 
 heading "Beside ONNX Runtime"
 "$venv/bin/python" scripts/demo/beside_onnxruntime.py
+
+heading "Networks in ONNX Runtime, without and with this library as its execution provider"
+PYTHONPATH=build/bindings/python "$venv/bin/python" -B bench/networks/networks_benchmark.py --seconds 1 dcgan simple_baseline
 
 heading "Done"
 say "$(elapsed) seconds in all; the pictures are in demo-output/"

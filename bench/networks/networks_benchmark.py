@@ -10,6 +10,7 @@ which includes what it has fused. u8 is made by quantize_static, with random cal
 """
 import argparse
 import json
+import logging
 import math
 import pathlib
 import tempfile
@@ -126,6 +127,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=2, help="for the two sessions of a network")
     parser.add_argument("--json", type=pathlib.Path, help="writes the figures too")
     options = parser.parse_args()
+    logging.disable(logging.WARNING)  # quantize_static advises on each constant
     print(f"onnxruntime {ort.__version__}, {options.threads} threads; milliseconds without and with the provider")
     print("| network | type | whole | | | transposed convolutions | | | difference |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
     rows = []
