@@ -35,8 +35,8 @@ class Samples(unittest.TestCase):
                     with self.subTest(op=op.name, dtype=dtype, x=tuple(x.shape), w=tuple(w.shape), **given):
                         y = ct.conv_transpose(x, w, b, **given)
                         self.assertIsInstance(y, torch.Tensor)
-                        exact = op.op(sample.input.double(), *(a.double() if isinstance(a, torch.Tensor) else a for a in sample.args),
-                                      **sample.kwargs)
+                        others = (a.double() if isinstance(a, torch.Tensor) else a for a in sample.args)
+                        exact = op.op(sample.input.double(), *others, **sample.kwargs)
                         # The least spacing near a value, twice: sums in float32 at least, rounded once.
                         close = 2 * torch.finfo(dtype).eps * (exact.abs() + w.double().abs().sum() * x.double().abs().max())
                         self.assertTrue(((y.reshape(exact.shape).double() - exact).abs() <= close).all())
