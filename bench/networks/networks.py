@@ -1,4 +1,4 @@
-"""Networks with transposed convolutions, as published, with seeded weights: NETWORKS maps a name to a function that makes its model.
+"""Networks with transposed convolutions, as published, with seeded weights. NETWORKS maps names to functions that make models.
 
 Weights are scaled so that values stay of order 1 through all layers. Batch normalization stands behind convolutions where the
 network has it, and is folded by whoever folds it.

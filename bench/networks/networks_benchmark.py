@@ -5,8 +5,8 @@
 
 The Python package with its execution provider must be importable. For each network: the time of a run of the whole, the part of it
 that transposed convolutions take, and how far outputs differ, as a part of the largest magnitude. The part is taken from ONNX
-Runtime's profile: that of ConvTranspose, of the DequantizeLinear and QuantizeLinear around it, and of all that the provider computes,
-which includes what it has fused. u8 is made by quantize_static, with random calibration.
+Runtime's profile: that of ConvTranspose, of the DequantizeLinear and QuantizeLinear around it, and of all that the provider
+computes, which includes what it has fused. u8 is made by quantize_static, with random calibration.
 """
 import argparse
 import json
@@ -48,6 +48,7 @@ def session_of(proto, threads, with_provider, profile=None):
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.force_spinning_stop", "1") # or threads of one session would disturb the other
     if profile:
         options.enable_profiling, options.profile_file_prefix = True, str(profile)
     if with_provider:
@@ -116,7 +117,8 @@ def measure(name, dtype, threads, seconds):
         runs = max(5, min(50, int(seconds / whole[0] / 2)))
         parts = shares(proto, threads, feeds, runs, folder)
     return {"network": name, "dtype": dtype, "threads": threads, "plain_s": whole[0], "ours_s": whole[1],
-            "plain_part_s": parts[0], "ours_part_s": parts[1], "difference": float(np.abs(ours - plain).max() / np.abs(plain).max())}
+            "plain_part_s": parts[0], "ours_part_s": parts[1],
+            "difference": float(np.abs(ours - plain).max() / np.abs(plain).max())}
 
 
 def main():
