@@ -48,6 +48,7 @@ def session_of(proto, threads, with_provider, profile=None):
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
+    options.add_session_config_entry("session.force_spinning_stop", "1") # or threads of one session would disturb the other
     if profile:
         options.enable_profiling, options.profile_file_prefix = True, str(profile)
     if with_provider:
