@@ -150,6 +150,14 @@ class WrongArrays(unittest.TestCase):
                 ct.conv_transpose(wrong, self.w)
             self.assertRegex(str(caught.exception), "^x is a .*, not an array")
 
+    def test_no_dlpack(self):
+        class Broken:
+            def __dlpack__(self):
+                return 3
+
+        with self.assertRaisesRegex(TypeError, "__dlpack__.* gives no array"):
+            ct.conv_transpose(Broken(), self.w)
+
     def test_types(self):
         for dtype in (np.int32, np.int64, np.complex64, np.bool_, ">f4", np.longdouble):
             with self.subTest(dtype=dtype), self.assertRaises((TypeError, ValueError)):

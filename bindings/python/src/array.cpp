@@ -107,7 +107,7 @@ bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
     const nb::object stream = nb::module_::import_("convtranspose._frameworks").attr("stream_of")(object);
     nb::object capsule =
         stream.is_none() ? object.attr("__dlpack__")() : object.attr("__dlpack__")(nb::arg("stream") = stream);
-    dlpack_ = nb::cast<nb::ndarray<nb::ro>>(capsule);
+    if (!nb::try_cast(capsule, dlpack_)) type_error(std::string(name) + ".__dlpack__() gives no array");
     const auto &array = dlpack_;
     const nb::dlpack::dtype found = array.dtype();
     for (const Type &type : kTypes)
@@ -121,6 +121,8 @@ bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
     if (device == nb::device::cuda::value || device == nb::device::cuda_managed::value) {
         tensor_.memory = CONVT_DEVICE_MEMORY;
         if (!stream.is_none()) stream_ = reinterpret_cast<void *>(nb::cast<std::uintptr_t>(stream));
+        if (use == Use::dense)
+            value_error(std::string(name) + " is in the memory of a device; weights and bias must be in the host's");
     } else if (device != nb::device::cpu::value && device != nb::device::cuda_host::value) {
         type_error(std::string(name) + " is on a device of DLPack's number " + std::to_string(device) +
                    "; arrays may be in host memory or in that of CUDA");
