@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times whole networks in ONNX Runtime with and without the execution provider, in turns, and compares their outputs.
 
-    networks_benchmark.py [--threads N] [--types f32 u8] [--seconds S] [--json FILE] [NETWORK...]
+    networks_benchmark.py [--threads N] [--types f32 u8] [--seconds S] [--json FILE] [--plot FILE] [NETWORK...]
+    networks_benchmark.py --layers bench/workloads/layers.json    each layer as a network of its own
 
 The Python package with its execution provider must be importable. For each network: the time of a run of the whole, the part of it
 that transposed convolutions take, and how far outputs differ, as a part of the largest magnitude. The part is taken from ONNX
@@ -9,10 +10,12 @@ Runtime's profile: that of ConvTranspose, of the DequantizeLinear and QuantizeLi
 computes, which includes what it has fused. u8 is made by quantize_static, with random calibration.
 """
 import argparse
+import functools
 import json
 import logging
 import math
 import pathlib
+import sys
 import tempfile
 import time
 
@@ -22,6 +25,10 @@ import onnx
 import onnxruntime as ort
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from layers import read_workload
+from make_models import make_model
 from networks import NETWORKS
 
 CALIBRATIONS = 2
@@ -42,6 +49,12 @@ def quantized(proto, shape, folder):
     quantize_static(source, target, Draws(shape), quant_format=QuantFormat.QDQ, per_channel=True,
                     activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
     return onnx.load(target)
+
+
+def layer_model(layer):
+    proto = make_model(layer, "f32")
+    proto.opset_import[0].version = 13  # the first with scales for each channel
+    return proto
 
 
 def session_of(proto, threads, with_provider, profile=None):
@@ -102,8 +115,8 @@ def in_turns(sessions, feeds, seconds):
     return least
 
 
-def measure(name, dtype, threads, seconds):
-    proto = NETWORKS[name]()
+def measure(name, make, dtype, threads, seconds):
+    proto = make()
     shape = [dim.dim_value for dim in proto.graph.input[0].type.tensor_type.shape.dim]
     feeds = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
     with tempfile.TemporaryDirectory() as text:
@@ -121,21 +134,50 @@ def measure(name, dtype, threads, seconds):
             "difference": float(np.abs(ours - plain).max() / np.abs(plain).max())}
 
 
+def plot(rows, file):
+    """Draws how many times as fast each network and its transposed convolutions are."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    types = sorted({row["dtype"] for row in rows})
+    figure, axes = plt.subplots(1, len(types), figsize=(4.5 * len(types), 3.2), squeeze=False)
+    for axis, dtype in zip(axes[0], types):
+        of_type = [row for row in rows if row["dtype"] == dtype]
+        for offset, (label, plain, ours) in ((0.2, ("transposed convolutions", "plain_part_s", "ours_part_s")),
+                                             (-0.2, ("whole network", "plain_s", "ours_s"))):
+            axis.barh([i + offset for i in range(len(of_type))], [row[plain] / row[ours] - 1 for row in of_type], 0.4, left=1,
+                      label=label)
+        axis.axvline(1, color="black", linewidth=0.8)
+        axis.set_yticks(range(len(of_type)), [row["network"] for row in of_type])
+        axis.set_title(f"{dtype}, {rows[0]['threads']} threads: times as fast as ONNX Runtime alone", fontsize=8)
+        axis.tick_params(labelsize=8)
+    axes[0][-1].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", choices=[[], *NETWORKS], metavar="NETWORK", help=", ".join(NETWORKS))
+    parser.add_argument("--layers", type=pathlib.Path, help="a workload, whose layers are timed instead of networks")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--types", nargs="+", default=["f32", "u8"], choices=["f32", "u8"])
     parser.add_argument("--seconds", type=float, default=2, help="for the two sessions of a network")
     parser.add_argument("--json", type=pathlib.Path, help="writes the figures too")
+    parser.add_argument("--plot", type=pathlib.Path, help="draws the figures into a file")
     options = parser.parse_args()
     logging.disable(logging.WARNING)  # quantize_static advises on each constant
     print(f"onnxruntime {ort.__version__}, {options.threads} threads; milliseconds without and with the provider")
     print("| network | type | whole | | | transposed convolutions | | | difference |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    if options.layers:
+        models = {layer["name"]: functools.partial(layer_model, layer) for layer in read_workload(options.layers)}
+    else:
+        models = {name: NETWORKS[name] for name in options.networks or NETWORKS}
     rows = []
     for dtype in options.types:
-        for name in options.networks or NETWORKS:
-            row = measure(name, dtype, options.threads, options.seconds)
+        for name, make in models.items():
+            row = measure(name, make, dtype, options.threads, options.seconds)
             rows.append(row)
             times = [row[key] * 1e3 for key in ("plain_s", "ours_s", "plain_part_s", "ours_part_s")]
             print(f"| {name} | {dtype} | {times[0]:.2f} | {times[1]:.2f} | {times[0] / times[1]:.2f} | {times[2]:.2f} | "
@@ -148,6 +190,8 @@ def main():
         print()
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="ascii")
+    if options.plot:
+        plot(rows, options.plot)
 
 
 if __name__ == "__main__":
