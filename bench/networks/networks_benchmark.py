@@ -6,10 +6,11 @@
 
 The Python package with its execution provider must be importable. For each network: the time of a run of the whole, the part of it
 that transposed convolutions take, and how far outputs differ, as a part of the largest magnitude. The part is taken from ONNX
-Runtime's profile: that of ConvTranspose, of the DequantizeLinear and QuantizeLinear around it, and of all that the provider
-computes, which includes what it has fused. u8 is made by quantize_static, with random calibration.
+Runtime's profile: that of ConvTranspose, of the nodes around it that the provider computes with it, and of all that the provider
+computes. u8 is made by quantize_static, with random calibration.
 """
 import argparse
+import collections
 import functools
 import json
 import logging
@@ -32,6 +33,7 @@ from make_models import make_model
 from networks import NETWORKS
 
 CALIBRATIONS = 2
+FOLLOWERS = ("BatchNormalization", "Add", "Relu", "LeakyRelu", "Clip", "Sigmoid", "Tanh", "QuantizeLinear")
 
 
 class Draws(CalibrationDataReader):
@@ -70,14 +72,21 @@ def session_of(proto, threads, with_provider, profile=None):
 
 
 def neighbours(proto):
-    """The names of the ConvTranspose nodes, and of the DequantizeLinear and QuantizeLinear that touch them."""
-    graph = proto.graph
-    convs = [node for node in graph.node if node.op_type == "ConvTranspose"]
+    """The names of the ConvTranspose nodes, and of those that the provider computes with them: DequantizeLinear before them, and what
+    follows and is read by nobody else."""
+    nodes = proto.graph.node
+    readers = collections.Counter(name for node in nodes for name in node.input)
+    convs = [node for node in nodes if node.op_type == "ConvTranspose"]
     read, written = {name for node in convs for name in node.input}, {name for node in convs for name in node.output}
-    around = [node for node in graph.node
-              if (node.op_type == "DequantizeLinear" and node.output[0] in read)
-              or (node.op_type == "QuantizeLinear" and node.input[0] in written)]
-    return {node.name for node in convs + around}
+    names = {node.name for node in convs}
+    for node in nodes:  # in the order of computation
+        if node.op_type == "DequantizeLinear" and node.output[0] in read:
+            names.add(node.name)
+        if node.op_type in FOLLOWERS and any(name in written and readers[name] == 1 for name in node.input):
+            names.add(node.name)
+            if node.op_type != "QuantizeLinear":
+                written.add(node.output[0])
+    return names
 
 
 def shares(proto, threads, feeds, runs, folder):
