@@ -72,8 +72,8 @@ def session_of(proto, threads, with_provider, profile=None):
 
 
 def neighbours(proto):
-    """The names of the ConvTranspose nodes, and of those that the provider computes with them: DequantizeLinear before them, and what
-    follows and is read by nobody else."""
+    """The names of the ConvTranspose nodes, and of those that the provider computes with them: DequantizeLinear before them, and
+    what follows and is read by nobody else."""
     nodes = proto.graph.node
     readers = collections.Counter(name for node in nodes for name in node.input)
     convs = [node for node in nodes if node.op_type == "ConvTranspose"]

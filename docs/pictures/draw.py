@@ -152,9 +152,10 @@ def rooms():
     p.line(670, 310, 670, 348, tip=True)
     kernels = 45 + [name for name, _, _ in ROOMS].index("kernels") * 41 + 17
     p.line(498, 400, 434, kernels - 4, tip=True)
-    p.box(500, 445, 340, 92, fill="white")
+    p.box(500, 445, 340, 107, fill="white")
     p.text(512, 467, "around it", 13, anchor="start", weight="bold")
-    for i, text in enumerate(["tools/    the command line: run, explain, bench, tune", "tests/    a folder for each ctest label",
+    for i, text in enumerate(["tools/    the command line: run, explain, bench, tune",
+                              "bindings/ Python, and the provider for ONNX Runtime", "tests/    a folder for each ctest label",
                               "bench/    layers of real networks, and peers", "scripts/  set-up, build, test, lint, demo"]):
         name, what = text.split(None, 1)
         p.text(512, 485 + 15 * i, name, 11, anchor="start", weight="bold")
