@@ -72,9 +72,10 @@ void CompiledLayer::compute_y(OrtKernelContext *context) {
     const PlannedLayer &layer = plans_.layer();
     const Problem &problem = layer.problem;
     const TensorRef x = input(context, x_);
-    // Without packed weights, what is constant of them is passed with each run too.
-    TensorRef w{0, problem.w_shape, layer.weights.w.data()};
-    TensorRef b{0, problem.b_shape.value_or(Shape()), layer.weights.b.data()};
+    // Without packed weights, what is constant of them is passed with each run too. Those that are packed may be given back by
+    // another thread meanwhile.
+    TensorRef w{0, problem.w_shape, layer.packs ? nullptr : layer.weights.w.data()};
+    TensorRef b{0, problem.b_shape.value_or(Shape()), layer.packs ? nullptr : layer.weights.b.data()};
     if (w_ != kNone) w = input(context, w_);
     if (b_ != kNone) b = input(context, b_);
 
