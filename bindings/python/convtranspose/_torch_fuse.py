@@ -165,8 +165,9 @@ class _Fusion:
         except Exception as error:  # whatever the model's own code raises when it is given no tensor
             children = dict(model.named_children())
             own = [name for name, child in children.items() if isinstance(child, _Module)]
+            why = (str(error).splitlines() or [type(error).__name__])[0]
             for name in own:
-                self.report.left[prefix + name] = f"torch.fx cannot trace what calls it: {str(error).splitlines()[:1]}"
+                self.report.left[prefix + name] = f"torch.fx cannot trace what calls it: {why}"
             for name, child in children.items():
                 self.run(child, f"{prefix}{name}.")
             return
@@ -175,7 +176,7 @@ class _Fusion:
                 self.fuse(model, graphs, name, layer, prefix)
 
     def fuse(self, model: Any, graphs: list[Any], name: str, layer: Any, prefix: str) -> None:
-        taken = []
+        taken: list[str] = []
         while True:
             why = self.step(model, graphs, name, layer, taken)
             if why is not None:
@@ -202,7 +203,7 @@ class _Fusion:
             return self.take_function(model, graphs, reader, layer, taken)
         module = model.get_submodule(reader.target)
         if type(module) is torch.nn.Identity:
-            return self.remove(model, graphs, found, module)
+            return self.remove(model, graphs, found)
         if self.places[id(module)] > 1:
             return f"{reader.target} has several places in the model"
         if _has_hooks(module):
@@ -223,7 +224,7 @@ class _Fusion:
             taken.append(type(module).__name__)
         parent, _, own = reader.target.rpartition(".")
         setattr(model.get_submodule(parent), own, torch.nn.Identity())
-        return self.remove(model, graphs, found, module)
+        return self.remove(model, graphs, found)
 
     def activate(self, layer: Any, activation: str, parameters: tuple[float, ...]) -> str | None:
         state = layer._convtranspose
@@ -244,19 +245,20 @@ class _Fusion:
         if problem := self.activate(layer, *activation):
             return problem
         taken.append(target)
-        return self.remove(model, graphs, [node], None)
+        return self.remove(model, graphs, [node])
 
-    def remove(self, model: Any, graphs: list[Any], nodes: list[Any], module: Any) -> None:
+    def remove(self, model: Any, graphs: list[Any], nodes: list[Any]) -> str | None:
         """Takes the reader out of the graphs, so that the next one shows."""
         for graph, node in zip(graphs, nodes):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
         if isinstance(model, torch.fx.GraphModule):
             model.recompile()
+        return None
 
 
 def fuse_(model: Any, **options: Any) -> Report:
-    """Replaces layers as replace_() does, and has each compute what comes behind it, in place, if nothing else reads what lies between.
+    """Replaces layers as replace_() does, and has each compute what comes behind it, if nothing else reads what lies between.
 
     Taken are BatchNorm in eval mode with running statistics, which becomes a part of weights of float32 and float64, and then one
     of ReLU, LeakyReLU, Tanh, Sigmoid, Hardtanh and ReLU6. Where these are modules, nn.Identity takes their place. Where they are

@@ -14,25 +14,26 @@ _OPTIONS = ("threads", "winograd", "sums_in_f16", "isa")
 
 
 def _probe() -> Any:
-    """Makes a function that says whether something beside autograd watches calls of operators: a mode, a transform, a tracer.
+    """Makes a function that says whether a mode or a tracer watches calls of operators.
 
-    None of this has a public interface. Where a version of PyTorch lacks one of them, all calls go by the operator.
+    Neither has a public interface. Where a version of PyTorch lacks one of them, all calls go by the operator.
     """
     try:
         modes, tracing = torch._C._len_torch_dispatch_stack, torch._C._get_tracing_state
-        transforms, forward_ad = torch._C._functorch.peek_interpreter_stack, torch.autograd.forward_ad
-        if modes() or transforms() is not None or forward_ad._current_level >= 0 or tracing() is not None:
-            pass  # imported inside one of them; what matters is that all can be asked
     except AttributeError:
         return lambda: True
-
-    def watched() -> bool:
-        return bool(modes() or transforms() is not None or tracing() is not None)
-
-    return watched
+    return lambda: modes() or tracing() is not None
 
 
 _watched = _probe()
+_transforms: Any = torch._C._functorch.peek_interpreter_stack
+
+
+def _by_aten(weight: Any) -> bool:
+    """Whether a call must be left to ATen: for a type of its own, and for derivatives that custom operators do not have."""
+    if weight.dtype not in TYPES or weight.layout is not torch.strided:
+        return True
+    return not torch.compiler.is_compiling() and (_transforms() is not None or torch.autograd.forward_ad._current_level >= 0)
 
 
 class _Constant:
@@ -112,7 +113,7 @@ class _Module:
         Source: torch.nn.ConvTranspose1d, 2d and 3d.
         """
         state, weight, bias = self._convtranspose, self.weight, self.bias
-        if weight.dtype not in TYPES or weight.layout is not torch.strided or torch.autograd.forward_ad._current_level >= 0:
+        if _by_aten(weight):
             return activate(super().forward(input, output_size), state.activation, state.parameters)  # type: ignore[misc]
         output_padding = self.output_padding
         if output_size is not None:
@@ -123,7 +124,9 @@ class _Module:
             y = _directly(state, input, weight, bias, geometry)
             if y is not None:
                 return y
-        return operator(input, weight, bias, *geometry, *state.arguments)
+        # Training changes weights at each step, and checks of gradients change them without counting.
+        constant = not (self.training and torch.is_grad_enabled())
+        return operator(input, weight, bias, *geometry, *state.arguments, constant)
 
     def extra_repr(self: Any) -> str:
         text = super().extra_repr()  # type: ignore[misc]

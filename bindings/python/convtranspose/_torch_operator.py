@@ -23,7 +23,7 @@ _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 _SCHEMA = (
     "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt groups, "
     "SymInt[] dilation, str? activation=None, float[] parameters=[], bool winograd=False, bool sums_in_f16=False, "
-    "str? isa=None, int threads=0) -> Tensor"
+    "str? isa=None, int threads=0, bool constant=False) -> Tensor"
 )
 
 
@@ -226,11 +226,11 @@ def activate(y: Any, activation: str | None, parameters: Any) -> Any:
 def _check_types(x: Any, w: Any, b: Any) -> None:
     for name, other in (("weight", w), ("bias", b)):
         if other is not None and (other.dtype != x.dtype or other.device != x.device):
-            raise RuntimeError(f"{name} holds {other.dtype} on {other.device} and input {x.dtype} on {x.device}; they must have one "
-                               "type and one device")
+            raise RuntimeError(f"{name} holds {other.dtype} on {other.device} and input {x.dtype} on {x.device}; they must have "
+                               "one type and one device")
     if x.dtype not in TYPES:
         raise RuntimeError(f"input holds {x.dtype}; the types are float16, bfloat16, float32 and float64")
-    if b is not None and (b.dim() != 1):
+    if b is not None and b.dim() != 1:
         raise RuntimeError(f"bias has {b.dim()} axes; it must have one")
 
 
@@ -247,7 +247,7 @@ def _with_batch(x: Any, w: Any) -> Any:
 
 def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any,
              activation: str | None = None, parameters: Any = (), winograd: bool = False, sums_in_f16: bool = False,
-             isa: str | None = None, threads: int = 0) -> Any:
+             isa: str | None = None, threads: int = 0, constant: bool = False) -> Any:
     _check_types(x, w, b)
     batched = _with_batch(x, w)
     geometry = (tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation))
@@ -256,13 +256,13 @@ def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: 
     device = _device_of(x)
     if device is None or 0 in shape or 0 in batched.shape or 0 in w.shape:
         # The layout is what the fake implementation says, whatever ATen chooses.
-        y, written = _empty(batched, shape, last)
+        y, _ = _empty(batched, shape, last)
         convolved = torch.ops.aten.convolution(batched, w, b, *geometry[:2], geometry[4], True, geometry[2], groups)
         y.copy_(activate(convolved, activation, parameters))
     else:
         options = (activation, tuple(parameters), winograd, sums_in_f16, isa, device)
         threads = threads or torch.get_num_threads()
-        packed = _packed_of(w, b, options)
+        packed = _packed_of(w, b, options) if constant else None
         if packed is not None:
             y = packed(batched, w, b, threads, geometry)
         else:
@@ -314,7 +314,7 @@ def _backward(ctx: Any, dy: Any) -> Any:
                                                      list(ctx.needs_input_grad[:3]))
     if dx is not None and batched is not x:
         dx = dx.squeeze(0)
-    return (dx, dw, db, *[None] * 11)
+    return (dx, dw, db, *[None] * 12)
 
 
 def _vmap(info: Any, in_dims: Any, x: Any, w: Any, b: Any, *rest: Any) -> Any:

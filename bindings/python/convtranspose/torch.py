@@ -50,6 +50,7 @@ def conv_transpose(
     sums_in_f16: bool = False,
     isa: str | None = None,
     threads: int | None = None,
+    constant: bool = False,
 ) -> Any:
     """Computes a transposed convolution of any number of spatial axes, with gradients.
 
@@ -60,6 +61,8 @@ def conv_transpose(
         stride, padding, output_padding, groups, dilation: As in torch.nn.functional.conv_transpose2d.
         activation: "relu", "sigmoid", "tanh", ("leaky_relu", slope), ("clip", least, greatest) or None.
         winograd, sums_in_f16, isa, threads: As in replace_().
+        constant: True allows packed weights to be kept for further calls with the same tensors. Changes that PyTorch counts are
+            noticed; those by `.data` or numpy are not.
 
     Returns:
         y: (N, M, O1..On), or (M, O1..On), of the input's type; in channels_last memory format if the input is.
@@ -75,4 +78,4 @@ def conv_transpose(
     name, *parameters = (activation,) if activation is None or isinstance(activation, str) else activation
     return _operator(input, weight, bias, _per_axis(stride, axes), _per_axis(padding, axes), _per_axis(output_padding, axes),
                      groups, _per_axis(dilation, axes), name, [float(value) for value in parameters], winograd, sums_in_f16, isa,
-                     threads or 0)
+                     threads or 0, constant)
