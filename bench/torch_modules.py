@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times PyTorch's modules and those of convtranspose.torch on a workload, in turns, and compares their results.
 
-    torch_modules.py [--threads 1 2] [--seconds S] [--rounds N] [--channels-last] [--compile] [--json FILE] [LAYER...]
+    torch_modules.py [--workload FILE] [--threads 1 2] [--seconds S] [--rounds N] [--channels-last] [--compile] [--json FILE] [LAYER...]
 
 torch and the Python package must be importable: build/torch-venv/bin/python, which scripts/test.sh --torch makes, with
 PYTHONPATH=build/bindings/python. The time of a layer is the least mean of a round; the ratio is that of PyTorch's over ours.
@@ -65,6 +65,15 @@ def measure(layer, options):
     return *times, difference
 
 
+@torch.inference_mode()
+def overhead():
+    """Prints what a call of a tiny layer costs, which is nearly all overhead."""
+    layer = {"c": 4, "m": 4, "spatial": [16], "k": [3], "s": 1, "p": 0, "op": 0, "d": 1, "g": 1}
+    pair, x = modules(layer), torch.rand(1, 4, 16)
+    times = [min(times) for times in zip(*[[1e6 * mean_seconds(module, x, 0.1) for module in pair] for _ in range(10)])]
+    print(f"a tiny layer: PyTorch {times[0]:.1f} us, ours {times[1]:.1f} us, {times[1] - times[0]:+.1f} us")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workload", type=pathlib.Path, default=HERE / "workloads" / "layers.json")
@@ -93,6 +102,7 @@ def main():
             print(f"{layer['name']:32} {1e3 * stock:10.4f} {1e3 * ours:10.4f} {stock / ours:7.2f}  {difference:.1e}", flush=True)
         least = min(ratios, key=ratios.get)
         mean = math.exp(math.fsum(map(math.log, ratios.values())) / len(ratios))
+        overhead()
         print(f"geometric mean {mean:.2f}, least {ratios[least]:.2f} ({least})")
     if options.json:
         options.json.write_text(json.dumps({"torch": torch.__version__, "results": results}, indent=1) + "\n")

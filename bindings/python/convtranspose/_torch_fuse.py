@@ -202,6 +202,12 @@ class _Fusion:
         if reader.op != "call_module":
             return self.take_function(model, graphs, reader, layer, taken)
         module = model.get_submodule(reader.target)
+        # A container that ends between the two may have hooks that see what lies between.
+        parts = name.split(".")
+        for depth in range(1, len(parts)):
+            container = ".".join(parts[:depth])
+            if not reader.target.startswith(f"{container}.") and _has_hooks(model.get_submodule(container)):
+                return f"{container} has hooks, which see its output"
         if type(module) is torch.nn.Identity:
             return self.remove(model, graphs, found)
         if self.places[id(module)] > 1:

@@ -8,7 +8,7 @@ from typing import Any
 import torch  # type: ignore[import-not-found, unused-ignore]
 
 from ._native import Plan
-from ._torch_operator import TYPES, Packed, activate, operator
+from ._torch_operator import TYPES, Differentiable, Packed, activate, operator
 
 _OPTIONS = ("threads", "winograd", "sums_in_f16", "isa")
 
@@ -120,12 +120,12 @@ class _Module:
             output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size,
                                                         len(self.kernel_size), self.dilation))
         geometry = (self.stride, self.padding, output_padding, self.groups, self.dilation)
-        if not torch.compiler.is_compiling() and type(input) in _TENSORS and not _watched():
-            y = _directly(state, input, weight, bias, geometry)
-            if y is not None:
-                return y
         # Training changes weights at each step, and checks of gradients change them without counting.
         constant = not (self.training and torch.is_grad_enabled())
+        if not torch.compiler.is_compiling() and type(input) in _TENSORS and not _watched():
+            y = _directly(state, input, weight, bias, geometry, constant)
+            if y is not None:
+                return y
         return operator(input, weight, bias, *geometry, *state.arguments, constant)
 
     def extra_repr(self: Any) -> str:
@@ -137,13 +137,15 @@ class _Module:
 _TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 
-def _directly(state: _State, x: Any, w: Any, b: Any, geometry: tuple[Any, ...]) -> Any:
+def _directly(state: _State, x: Any, w: Any, b: Any, geometry: tuple[Any, ...], constant: bool) -> Any:
     """Runs a plan without the operator, whose calls cost more than a small layer; None where the operator is needed."""
-    if torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad)):
-        return None
     if not (x.is_cpu and w.is_cpu) or x.is_neg() or x.numel() == 0:
         return None
     dtype = w.dtype
+    if torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad)):
+        if torch.is_autocast_enabled("cpu") or x.layout is not torch.strided:
+            return None
+        return Differentiable.apply(x, w, b, *geometry, *state.arguments, constant)
     if torch.is_autocast_enabled("cpu"):
         if x.dtype == torch.float64 or dtype == torch.float64:
             return None
@@ -152,8 +154,6 @@ def _directly(state: _State, x: Any, w: Any, b: Any, geometry: tuple[Any, ...]) 
     if x.dtype is not dtype or dtype not in TYPES or x.layout is not torch.strided:
         return None
     packed, threads = state.packed(w, b), state.threads or torch.get_num_threads()
-    if x.dim() == w.dim() - 1:
-        return packed(x.unsqueeze(0), w, b, threads, geometry).squeeze(0)
     return packed(x, w, b, threads, geometry)
 
 

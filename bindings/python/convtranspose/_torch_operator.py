@@ -28,7 +28,7 @@ _SCHEMA = (
 
 
 def is_channels_last(x: Any) -> bool:
-    """Whether x with a batch lies in memory as channels last, and in no other way."""
+    """Whether x, which has a batch, lies in memory as channels last, and in no other way."""
     memory_format = _FORMATS.get(x.dim())
     return memory_format is not None and not x.is_contiguous() and x.is_contiguous(memory_format=memory_format)
 
@@ -67,13 +67,11 @@ def activation_of(name: str | None, parameters: Any) -> Any:
     return (name, *parameters) if parameters else name
 
 
-def _empty(x: Any, shape: Any, last: bool) -> tuple[Any, Any]:
-    """Makes y, and the view of it that a plan writes to."""
-    if not last:
-        y = x.new_empty(shape)
-        return y, y
-    written = x.new_empty([shape[0], *shape[2:], shape[1]])
-    return written.movedim(-1, 1), written
+def _empty(x: Any, shape: Any, last: bool, batched: bool) -> Any:
+    """Makes y of a shape with a batch, without it if x had none. It is no view, so that it may be changed in place."""
+    if last:
+        return torch.empty(shape, dtype=x.dtype, device=x.device, memory_format=_FORMATS[len(shape)])
+    return x.new_empty(shape if batched else shape[1:])
 
 
 def _array(tensor: Any) -> Any:
@@ -83,11 +81,13 @@ def _array(tensor: Any) -> Any:
     return tensor.numpy() if tensor.is_cpu and tensor.dtype is not torch.bfloat16 else tensor
 
 
-def run(plan: Plan, shape: Any, x: Any, last: bool, **arrays: Any) -> Any:
-    """Runs a plan on x with a batch, and returns y of that shape."""
-    y, written = _empty(x, shape, last)
+def run(plan: Plan, shape: Any, x: Any, last: bool, batched: bool, **arrays: Any) -> Any:
+    """Runs a plan on x with a batch, and returns y of that shape, or without the batch if x had none."""
+    y = written = _empty(x, shape, last, batched)
+    if not batched:
+        written = y.unsqueeze(0)
     if last:
-        x = x.movedim(1, -1)
+        x, written = x.movedim(1, -1), y.movedim(1, -1)
     elif not x.is_contiguous() and (x.stride(-1) != 1 or min(x.stride()) <= 0):
         x = x.contiguous()  # plans would copy it too, one element at a time
     plan(_array(x), out=_array(written), **arrays)
@@ -126,13 +126,16 @@ class Packed:
         self._plans: dict[Any, tuple[Plan, list[int]]] = {}
 
     def __call__(self, x: Any, w: Any, b: Any, threads: int, geometry: tuple[Any, ...]) -> Any:
-        """Computes y for x with a batch, of the type that the weights are packed in."""
-        last = is_channels_last(x)
+        """Computes y for x of the type that the weights are packed in."""
+        batched = x.dim() == w.dim()
+        if not batched:
+            x = x.unsqueeze(0)
+        last = batched and is_channels_last(x)
         key = (x.shape, x.dtype, last, threads, geometry)
         found = self._plans.get(key)
         if found is None:
             found = self._make(key, w, b)
-        return run(found[0], found[1], x, last)
+        return run(found[0], found[1], x, last, batched)
 
     def _make(self, key: Any, w: Any, b: Any) -> tuple[Plan, list[int]]:
         x_shape, dtype, last, threads, geometry = key
@@ -252,23 +255,22 @@ def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: 
     batched = _with_batch(x, w)
     geometry = (tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation))
     shape = _checked_shape(batched, w, b, geometry)
-    last = is_channels_last(batched)
+    has_batch = batched is x
+    last = has_batch and is_channels_last(x)
     device = _device_of(x)
     if device is None or 0 in shape or 0 in batched.shape or 0 in w.shape:
         # The layout is what the fake implementation says, whatever ATen chooses.
-        y, _ = _empty(batched, shape, last)
+        y = _empty(x, shape, last, has_batch)
         convolved = torch.ops.aten.convolution(batched, w, b, *geometry[:2], geometry[4], True, geometry[2], groups)
-        y.copy_(activate(convolved, activation, parameters))
-    else:
-        options = (activation, tuple(parameters), winograd, sums_in_f16, isa, device)
-        threads = threads or torch.get_num_threads()
-        packed = _packed_of(w, b, options) if constant else None
-        if packed is not None:
-            y = packed(batched, w, b, threads, geometry)
-        else:
-            plan = _open_plan(batched.shape, w.shape, x.dtype, b is not None, last, threads, geometry, options)
-            y = run(plan, shape, batched, last, w=_array(w.contiguous()), b=None if b is None else _array(b.contiguous()))
-    return y if batched is x else y.squeeze(0)
+        y.copy_(activate(convolved if has_batch else convolved.squeeze(0), activation, parameters))
+        return y
+    options = (activation, tuple(parameters), winograd, sums_in_f16, isa, device)
+    threads = threads or torch.get_num_threads()
+    packed = _packed_of(w, b, options) if constant else None
+    if packed is not None:
+        return packed(x, w, b, threads, geometry)
+    plan = _open_plan(batched.shape, w.shape, x.dtype, b is not None, last, threads, geometry, options)
+    return run(plan, shape, batched, last, has_batch, w=_array(w.contiguous()), b=None if b is None else _array(b.contiguous()))
 
 
 def _fake(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any,
@@ -276,8 +278,7 @@ def _fake(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any
     _check_types(x, w, b)
     batched = _with_batch(x, w)
     shape = _checked_shape(batched, w, b, (stride, padding, output_padding, groups, dilation))
-    y, _written = _empty(batched, shape, is_channels_last(batched))
-    return y if batched is x else y.squeeze(0)
+    return _empty(x, shape, batched is x and is_channels_last(x), batched is x)
 
 
 def _keep_for_backward(ctx: Any, inputs: Any, output: Any) -> None:
@@ -315,6 +316,20 @@ def _backward(ctx: Any, dy: Any) -> Any:
     if dx is not None and batched is not x:
         dx = dx.squeeze(0)
     return (dx, dw, db, *[None] * 12)
+
+
+class Differentiable(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
+    """The operator for eager mode with gradients: apply() takes its arguments, all of them, and costs less than its dispatch."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Any) -> Any:
+        y = _compute(*inputs)
+        _keep_for_backward(ctx, inputs, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: Any) -> Any:
+        return _backward(ctx, dy)
 
 
 def _vmap(info: Any, in_dims: Any, x: Any, w: Any, b: Any, *rest: Any) -> Any:
