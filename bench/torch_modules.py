@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times PyTorch's modules and those of convtranspose.torch on a workload, in turns, and compares their results.
 
-    torch_modules.py [--workload FILE] [--threads 1 2] [--seconds S] [--rounds N] [--channels-last] [--compile] [--json FILE] [LAYER...]
+    torch_modules.py [--workload FILE] [--threads 1 2] [--seconds S] [--rounds N] [--channels-last] [--compile] [--json FILE]
+                     [LAYER...]
 
 torch and the Python package must be importable: build/torch-venv/bin/python, which scripts/test.sh --torch makes, with
 PYTHONPATH=build/bindings/python. The time of a layer is the least mean of a round; the ratio is that of PyTorch's over ours.
@@ -43,11 +44,10 @@ def mean_seconds(module, x, seconds):
     return elapsed / calls
 
 
-@torch.inference_mode()
 def measure(layer, options):
     """Seconds of a call of PyTorch's module and of ours, and how far their results differ, as a part of the largest magnitude."""
     torch.manual_seed(1)
-    pair = modules(layer)
+    pair = modules(layer)  # outside of inference mode, as models are made
     x = torch.rand(layer["n"], layer["c"], *layer["spatial"]) - 0.5
     if options.channels_last and x.dim() > 3:
         memory_format = torch.channels_last if x.dim() == 4 else torch.channels_last_3d
@@ -56,21 +56,22 @@ def measure(layer, options):
     if options.compile:
         torch._dynamo.reset()
         pair = [torch.compile(module, fullgraph=True) for module in pair]
-    ys = [[module(x) for _ in range(3)][-1] for module in pair]
-    difference = float((ys[0] - ys[1]).abs().max() / ys[0].abs().max())
-    times = [math.inf, math.inf]
-    for _ in range(options.rounds):
-        for index, module in enumerate(pair):
-            times[index] = min(times[index], mean_seconds(module, x, options.seconds / options.rounds))
+    with torch.inference_mode():
+        ys = [[module(x) for _ in range(3)][-1] for module in pair]
+        difference = float((ys[0] - ys[1]).abs().max() / ys[0].abs().max())
+        times = [math.inf, math.inf]
+        for _ in range(options.rounds):
+            for index, module in enumerate(pair):
+                times[index] = min(times[index], mean_seconds(module, x, options.seconds / options.rounds))
     return *times, difference
 
 
-@torch.inference_mode()
 def overhead():
     """Prints what a call of a tiny layer costs, which is nearly all overhead."""
     layer = {"c": 4, "m": 4, "spatial": [16], "k": [3], "s": 1, "p": 0, "op": 0, "d": 1, "g": 1}
     pair, x = modules(layer), torch.rand(1, 4, 16)
-    times = [min(times) for times in zip(*[[1e6 * mean_seconds(module, x, 0.1) for module in pair] for _ in range(10)])]
+    with torch.inference_mode():
+        times = [min(times) for times in zip(*[[1e6 * mean_seconds(module, x, 0.1) for module in pair] for _ in range(10)])]
     print(f"a tiny layer: PyTorch {times[0]:.1f} us, ours {times[1]:.1f} us, {times[1] - times[0]:+.1f} us")
 
 
