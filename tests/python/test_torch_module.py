@@ -336,6 +336,15 @@ class Modules(TorchTest):
         with self.assertRaisesRegex(RuntimeError, "parametrized"):
             pickle.dumps(parametrized)
 
+    def test_made_directly(self):
+        stock, made = layer(), ct.ConvTranspose2d(4, 6, 3)
+        made.load_state_dict(stock.state_dict())
+        self.assert_same(made, stock, draw())
+
+    def test_traced_by_fx(self):
+        stock, ours = both(nn.Sequential(layer(), nn.ReLU()))
+        self.assert_close(torch.fx.symbolic_trace(ours)(draw()).detach(), stock(draw()).detach())
+
     def test_hooks(self):
         _, ours = both(layer())
         seen = []

@@ -96,6 +96,10 @@ class _Module:
 
     _convtranspose: _State
 
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._convtranspose = _State({})
+
     def forward(self: Any, input: Any, output_size: Any = None) -> Any:
         """Computes y as the class of torch.nn does.
 
@@ -158,15 +162,15 @@ def _directly(state: _State, x: Any, w: Any, b: Any, geometry: tuple[Any, ...], 
 
 
 class ConvTranspose1d(_Module, torch.nn.ConvTranspose1d):  # type: ignore[misc, unused-ignore]
-    """torch.nn.ConvTranspose1d, computed by plans. replace_() makes them; arguments and errors are those of the base."""
+    """torch.nn.ConvTranspose1d, computed by plans. Arguments and errors are those of the base."""
 
 
 class ConvTranspose2d(_Module, torch.nn.ConvTranspose2d):  # type: ignore[misc, unused-ignore]
-    """torch.nn.ConvTranspose2d, computed by plans. replace_() makes them; arguments and errors are those of the base."""
+    """torch.nn.ConvTranspose2d, computed by plans. Arguments and errors are those of the base."""
 
 
 class ConvTranspose3d(_Module, torch.nn.ConvTranspose3d):  # type: ignore[misc, unused-ignore]
-    """torch.nn.ConvTranspose3d, computed by plans. replace_() makes them; arguments and errors are those of the base."""
+    """torch.nn.ConvTranspose3d, computed by plans. Arguments and errors are those of the base."""
 
 
 _OURS = {torch.nn.ConvTranspose1d: ConvTranspose1d, torch.nn.ConvTranspose2d: ConvTranspose2d,

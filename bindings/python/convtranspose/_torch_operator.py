@@ -141,15 +141,17 @@ class Packed:
         x_shape, dtype, last, threads, geometry = key
         shape = y_shape(x_shape, w.shape, *geometry)
         arguments = _arguments(x_shape, last, threads, geometry, self.options)
-        packed = next((plan for other, (plan, _) in list(self._plans.items()) if other[1:] == key[1:]), None)
+        plans = self._plans.copy()  # other threads may read and replace it
+        packed = next((plan for other, (plan, _) in plans.items() if other[1:] == key[1:]), None)
         if packed is not None:
             plan = packed.reshape(arguments["x_shape"])
         else:
             w, b = (t if t is None else t.detach().to("cpu", dtype).contiguous() for t in (w, b))
             plan = Plan(w, b, **arguments)
-        while len(self._plans) >= KEPT:
-            self._plans.pop(next(iter(self._plans)), None)
-        self._plans[key] = plan, shape
+        while len(plans) >= KEPT:
+            del plans[next(iter(plans))]
+        plans[key] = plan, shape
+        self._plans = plans
         return plan, shape
 
 
