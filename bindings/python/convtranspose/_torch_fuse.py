@@ -16,7 +16,7 @@ _NORMS = {1: torch.nn.BatchNorm1d, 2: torch.nn.BatchNorm2d, 3: torch.nn.BatchNor
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 # Functions and methods of tensors that are activations, by the operator's name and the arguments that they take.
-_FUNCTIONS = {
+_FUNCTIONS: dict[Any, Any] = {
     **dict.fromkeys((_F.relu, torch.relu, torch.relu_, "relu", "relu_"), ("relu", ())),
     **dict.fromkeys((_F.tanh, torch.tanh, "tanh", "tanh_"), ("tanh", ())),
     **dict.fromkeys((_F.sigmoid, torch.sigmoid, "sigmoid", "sigmoid_"), ("sigmoid", ())),

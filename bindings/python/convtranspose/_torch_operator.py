@@ -371,7 +371,7 @@ operator: Any = torch.library.custom_op("convtranspose::conv_transpose", _comput
 operator.register_fake(_fake)
 operator.register_autograd(_backward, setup_context=_keep_for_backward)
 operator.register_vmap(_vmap)
-_library = torch.library.Library("convtranspose", "FRAGMENT")
+_library: Any = torch.library.Library("convtranspose", "FRAGMENT")  # type: ignore[no-untyped-call, unused-ignore]
 for _device, _key in (("cpu", torch._C.DispatchKey.AutocastCPU), ("cuda", torch._C.DispatchKey.AutocastCUDA)):
     _library.impl("conv_transpose", _autocast(_device, _key), _key.name, with_keyset=False)
 operator = torch.ops.convtranspose.conv_transpose.default
