@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up, builds and runs the tests: on this machine (each ISA of x86 that its CPU runs, AMX in software, OpenCL by PoCL on the
 # CPU), and those of kernels, of some types, as 64-bit and 32-bit ARM under qemu and as WebAssembly in wasmtime:
-# scripts/test.sh [--all | --preset PRESET | --sanitize [thread] | --devices] [CTEST OPTION...]
+# scripts/test.sh [--all | --preset PRESET | --sanitize [thread] | --devices | --torch] [CTEST OPTION...]
 #   --all                   all types and all tests on each of those, what ptxas makes of kernels for CUDA, and programs for
 #                           Windows and macOS
 #   --preset release        only those on this machine;  --preset linux-aarch64, linux-armv7, wasm32-wasi: all types and all
@@ -9,6 +9,8 @@
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
 #   --sanitize thread       what may be done at once, with the thread sanitizer and the kernels of build/, which it builds first
 #   --devices               kernels for GPUs: OpenCL's by PoCL on this CPU, CUDA's by ptxas, and on a GPU where there is one
+#   --torch                 the PyTorch integration alone, with the build's package and the PyTorch of requirements-torch.txt, which
+#                           this downloads: several gigabytes. All other runs skip these tests where there is no PyTorch
 #   -L geometry             (as every other option) is passed on to ctest: only the tests with that label, on this machine
 #                           unless a preset is named
 # Tests of a CPU or a GPU that is not there are skipped, and ctest lists them. Those of what this script has set up must run.
@@ -43,6 +45,17 @@ case ${1:-} in
     devices='opencl;cuda'
     shift
     set -- -L 'opencl|cuda' "$@"
+    ;;
+--torch)
+    shift
+    (($# == 0)) || die "--torch takes no options of ctest"
+    scripts/setup.sh
+    scripts/build.sh release
+    make_environment build/torch-venv requirements-torch.txt
+    say "running the tests of the PyTorch integration"
+    cd tests/python
+    export PYTHONPATH=$root/build/bindings/python
+    exec "$root/build/torch-venv/bin/python" -B -W error::ResourceWarning -m unittest test_torch test_torch_module
     ;;
 --preset)
     presets=("${2:?--preset needs a name}")
