@@ -49,7 +49,8 @@ def quantized(proto, shape, folder):
     source, target = folder / "float.onnx", folder / "quantized.onnx"
     onnx.save(proto, source)
     # quantize_static expects as many scales as a group has channels.
-    groups = any(a.name == "group" and a.i > 1 for node in proto.graph.node if node.op_type == "ConvTranspose" for a in node.attribute)
+    convs = [node for node in proto.graph.node if node.op_type == "ConvTranspose"]
+    groups = any(attribute.name == "group" and attribute.i > 1 for node in convs for attribute in node.attribute)
     quantize_static(source, target, Draws(shape), quant_format=QuantFormat.QDQ, per_channel=not groups,
                     activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
     return onnx.load(target)
