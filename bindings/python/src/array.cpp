@@ -1,5 +1,6 @@
 #include "array.h"
 #include "errors.h"
+#include "unlocked.h"
 
 #include <nanobind/stl/string.h>
 
@@ -104,7 +105,7 @@ bool Array::take_buffer(nb::handle object, const char *name, Use use) {
 bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
     if (!nb::hasattr(object, "__dlpack__")) return false;
     // The stream that reads it; the array's library makes that one wait for what writes it.
-    const nb::object stream = nb::module_::import_("convtranspose._frameworks").attr("stream_of")(object);
+    const nb::object stream = call_framework("stream_of", object);
     nb::object capsule =
         stream.is_none() ? object.attr("__dlpack__")() : object.attr("__dlpack__")(nb::arg("stream") = stream);
     if (!nb::try_cast(capsule, dlpack_)) type_error(std::string(name) + ".__dlpack__() gives no array");

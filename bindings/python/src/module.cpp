@@ -3,6 +3,7 @@
 #include "docstrings.h"
 #include "errors.h"
 #include "plan.h"
+#include "unlocked.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -31,7 +32,7 @@ Extents shape_tuple(const Shape &shape) {
 nb::typed<nb::tuple, nb::str, Extents, nb::any> describe(nb::handle object, const char *name) {
     const Array array(object, name, Use::input);
     nb::object device = nb::none();
-    if (array.on_device()) device = nb::module_::import_("convtranspose._frameworks").attr("device_of")(object);
+    if (array.on_device()) device = call_framework("device_of", object);
     return {nb::make_tuple(numpy_name(array.tensor().dtype), shape_tuple(array.shape()), device)};
 }
 
@@ -103,9 +104,7 @@ void define_plan(nb::module_ &m) {
                                   std::move(y_range)};
                 a.activation = std::move(activation);
                 a.residual = residual;
-                const nb::object count = threads.is_none()
-                                             ? nb::module_::import_("convtranspose._frameworks").attr("usable_cpus")()
-                                             : threads;
+                const nb::object count = threads.is_none() ? call_framework("usable_cpus") : threads;
                 a.threads = integer(count, "threads");
                 a.winograd = winograd;
                 a.sums_in_f16 = sums_in_f16;

@@ -141,8 +141,8 @@ nb::object PythonPlan::run(const RunArguments &arguments) const {
     if (out.is_none()) {
         nb::list shape;
         for (const std::int64_t extent : plan_.y_shape()) shape.append(extent);
-        const auto made = nb::cast<nb::tuple>(nb::module_::import_("convtranspose._frameworks")
-                                                  .attr("empty")(arguments.x, nb::tuple(shape), numpy_name(y_dtype_)));
+        const auto made =
+            nb::cast<nb::tuple>(call_framework("empty", arguments.x, nb::tuple(shape), nb::str(numpy_name(y_dtype_))));
         out = made[0];
         finish = made[1];
     }

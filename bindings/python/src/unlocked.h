@@ -8,10 +8,29 @@
 
 namespace convtranspose::python {
 
-/// While it lives, other threads of Python run.
+/// Sleeps until the process ends.
 ///
-/// If the interpreter ends meanwhile, Python before 3.14 ends a thread that asks for the lock by unwinding its stack, which would
-/// call std::terminate in C++. Such a thread sleeps instead until the process ends, as it does in later versions.
+/// If the interpreter ends, Python before 3.14 ends a thread that asks for its lock by unwinding the stack, which would run
+/// destructors that use Python, or call std::terminate. Such a thread sleeps instead, as it does in later versions.
+[[noreturn]] inline void sleep_forever() {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+/// Calls a function of the module convtranspose._frameworks, and raises what it raises.
+template<typename... Arguments>
+nanobind::object call_framework(const char *function, const Arguments &...arguments) {
+    const nanobind::object callee = nanobind::module_::import_("convtranspose._frameworks").attr(function);
+    PyObject *result = nullptr;
+    try {
+        result = PyObject_CallFunctionObjArgs(callee.ptr(), arguments.ptr()..., nullptr); // itself it throws nothing
+    } catch (...) {
+        sleep_forever();
+    }
+    if (result == nullptr) throw nanobind::python_error();
+    return nanobind::steal(result);
+}
+
+/// While it lives, other threads of Python run.
 class Unlocked {
   public:
     Unlocked() : state_(PyEval_SaveThread()) {}
@@ -19,7 +38,7 @@ class Unlocked {
         try {
             PyEval_RestoreThread(state_);
         } catch (...) {
-            for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+            sleep_forever();
         }
     }
     Unlocked(const Unlocked &) = delete;
