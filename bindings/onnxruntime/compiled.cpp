@@ -1,7 +1,5 @@
 #include "compiled.h"
 
-#include <algorithm>
-
 #include "failure.h"
 
 namespace convtranspose::provider {
@@ -45,8 +43,7 @@ CompiledLayer::CompiledLayer(const Api &api, const Layer &layer, const Node &fus
     if (layer.residual) residual_ = index_of(layer.residual, inputs);
 
     const Problem &problem = plans_.layer().problem;
-    const auto is_known = [](const Shape &shape) { return std::find(shape.begin(), shape.end(), -1) == shape.end(); };
-    if (plans_.layer().packs && !problem.x_shape.empty() && is_known(problem.x_shape) && threads_->is_known()) {
+    if (plans_.layer().packs && is_known(problem.x_shape) && threads_->is_known()) {
         plans_.get(problem.x_shape, {}, {}, threads_->get({api_, nullptr}));
     }
 }

@@ -1,32 +1,21 @@
 #include "graph.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "failure.h"
+#include "runtime/base/half.h"
 
 namespace convtranspose::provider {
 
 namespace {
 
-template<typename T>
+// An element of type T, whose value is a Real.
+template<typename T, typename Real = T>
 double element(const void *data, std::size_t i) {
     T value;
     std::memcpy(&value, static_cast<const char *>(data) + i * sizeof value, sizeof value);
-    return static_cast<double>(value);
-}
-
-double from_bits(std::uint32_t bits) {
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return static_cast<double>(value);
-}
-
-double from_f16(std::uint16_t half) {
-    const std::uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31u, fraction = half & 1023u;
-    if (exponent == 31) return from_bits(sign | 0x7f800000u | fraction << 13);
-    if (exponent > 0) return from_bits(sign | (exponent + 112) << 23 | fraction << 13);
-    const double magnitude = static_cast<double>(fraction) / (1 << 24);
-    return sign ? -magnitude : magnitude;
+    return static_cast<double>(static_cast<Real>(value));
 }
 
 Shape extents_of(const Api &api, const OrtTensorTypeAndShapeInfo *info) {
@@ -52,6 +41,8 @@ std::optional<convt_dtype> dtype_of(int element_type) {
     }
 }
 
+bool is_known(const Shape &shape) { return !shape.empty() && std::find(shape.begin(), shape.end(), -1) == shape.end(); }
+
 std::size_t TensorRef::count() const {
     std::size_t count = 1;
     for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
@@ -64,9 +55,9 @@ double TensorRef::at(std::size_t i) const {
     case kElementUint8: return element<std::uint8_t>(data, i);
     case kElementInt8: return element<std::int8_t>(data, i);
     case kElementInt32: return element<std::int32_t>(data, i);
-    case kElementFloat16: return from_f16(static_cast<std::uint16_t>(element<std::uint16_t>(data, i)));
+    case kElementFloat16: return element<F16, float>(data, i);
     case kElementDouble: return element<double>(data, i);
-    case kElementBfloat16: return from_bits(static_cast<std::uint32_t>(element<std::uint16_t>(data, i)) << 16);
+    case kElementBfloat16: return element<Bf16, float>(data, i);
     default: throw Failure(kFail, "an element of ONNX type " + std::to_string(element_type) + " is asked for");
     }
 }
@@ -231,23 +222,19 @@ const OrtOpAttr *Node::attribute(const char *name) const {
     return attribute;
 }
 
-std::optional<std::int64_t> Node::int_attribute(const char *name) const {
+template<typename T>
+std::optional<T> Node::number(const char *name, AttributeType type) const {
     const OrtOpAttr *const attr = attribute(name);
     if (!attr) return std::nullopt;
-    std::int64_t value = 0;
+    T value = 0;
     std::size_t size = 0;
-    check(api(), api().ReadOpAttr(attr, kInt, &value, sizeof value, &size));
+    check(api(), api().ReadOpAttr(attr, type, &value, sizeof value, &size));
     return value;
 }
 
-std::optional<float> Node::float_attribute(const char *name) const {
-    const OrtOpAttr *const attr = attribute(name);
-    if (!attr) return std::nullopt;
-    float value = 0;
-    std::size_t size = 0;
-    check(api(), api().ReadOpAttr(attr, kFloat, &value, sizeof value, &size));
-    return value;
-}
+std::optional<std::int64_t> Node::int_attribute(const char *name) const { return number<std::int64_t>(name, kInt); }
+
+std::optional<float> Node::float_attribute(const char *name) const { return number<float>(name, kFloat); }
 
 std::optional<Shape> Node::ints_attribute(const char *name) const {
     const OrtOpAttr *const attr = attribute(name);

@@ -20,6 +20,9 @@ class Node;
 // The library's type for an element type of ONNX, if it has one.
 std::optional<convt_dtype> dtype_of(int element_type);
 
+// True if a shape is given, and none of its extents is -1.
+bool is_known(const Shape &shape);
+
 // A tensor in ONNX Runtime's memory.
 struct TensorRef {
     int element_type = 0;
@@ -102,6 +105,8 @@ class Node {
     std::vector<Value> implicit_inputs() const;
     std::string text(OrtStatus *(*Api::*get)(const OrtNode *, const char **)) const;
     const OrtOpAttr *attribute(const char *name) const;
+    template<typename T>
+    std::optional<T> number(const char *name, AttributeType type) const;
 
     const Api &api() const;
 

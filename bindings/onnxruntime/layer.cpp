@@ -38,9 +38,7 @@ void read_floats(const Node &node, bool fuse, const IsFree &is_free, Layer *laye
     for (auto *const input : {&layer->w, &layer->b}) {
         if (!*input) continue;
         const std::optional<Dequantizer> by = dequantizer_of(*input, is_free);
-        const bool constant =
-            by && by->x.is_constant() && by->scale.is_constant() && (!by->zero_point || by->zero_point.is_constant());
-        if (!constant || by->scale.element_type() != kElementFloat || by->scale.shape().size() > 1) continue;
+        if (!by || !by->makes_constant()) continue;
         (input == &layer->w ? layer->w_dequantizer : layer->b_dequantizer) = by;
         layer->nodes.push_back(by->node);
         *input = by->x;
@@ -48,6 +46,11 @@ void read_floats(const Node &node, bool fuse, const IsFree &is_free, Layer *laye
 }
 
 } // namespace
+
+bool Dequantizer::makes_constant() const {
+    return x.is_constant() && scale.is_constant() && (!zero_point || zero_point.is_constant()) &&
+           scale.element_type() == kElementFloat && scale.shape().size() <= 1;
+}
 
 std::int64_t Layer::channels() const {
     return problem.w_shape.size() > 1 && problem.w_shape[1] >= 0 ? problem.w_shape[1] * problem.attributes.group : -1;

@@ -17,6 +17,9 @@ namespace convtranspose::provider {
 struct Dequantizer {
     Node node;
     Value x, scale, zero_point;
+
+    // True if what it makes can be computed once: f32 of one axis of scales at most, all of it constant.
+    bool makes_constant() const;
 };
 
 // The layer as the model states it. Shapes in `problem` have -1 where an extent is unknown, and x_shape is empty if nothing is

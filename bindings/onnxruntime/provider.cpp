@@ -58,9 +58,6 @@ void Provider::warn(const std::string &message) const {
 
 void Provider::try_to_plan(const Layer &layer) const {
     Problem problem = layer.problem;
-    const auto is_known = [](const Shape &shape) {
-        return !shape.empty() && std::find(shape.begin(), shape.end(), -1) == shape.end();
-    };
     if (!is_known(problem.x_shape) || !is_known(problem.w_shape) || (problem.b_shape && !is_known(*problem.b_shape))) {
         // Types can be tried all the same.
         problem.attributes = {};

@@ -211,8 +211,7 @@ std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Lay
     layer->problem.y_dtype = CONVT_F32;
     layer->problem.quantization = q;
     layer->b = bias;
-    if (b && b->x.is_constant() && b->scale.is_constant() && (!b->zero_point || b->zero_point.is_constant()) &&
-        b->scale.element_type() == kElementFloat && b->scale.shape().size() <= 1) {
+    if (b && b->makes_constant()) {
         layer->b = b->x;
         layer->b_dequantizer = b;
         layer->nodes.push_back(b->node);

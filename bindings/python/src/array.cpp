@@ -35,7 +35,7 @@ constexpr Type kTypes[] = {
                "; the types are float16, bfloat16, float32, float64, uint8, int8 and, for a bias, int32");
 }
 
-// The character of a format that says "native": of those, numpy writes none, '@' or '='.
+// A format is a letter, behind a character for the order of bytes if there is one: '@', '=' and '<' are this machine's.
 convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t element) {
     const std::string whole = format ? format : "B";
     const std::string letter =
@@ -44,10 +44,6 @@ convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t ele
     for (const Type &type : kTypes)
         if (type.format != 0 && letter == std::string(1, type.format)) return type.dtype;
     wrong_type(name, "elements of the format '" + whole + "'");
-}
-
-std::string name_of_type(nb::handle object) {
-    return nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
 }
 
 bool is_bfloat16(nb::handle object) {
@@ -160,7 +156,7 @@ void Array::set_strides(const std::int64_t *strides_in_bytes, std::size_t elemen
     if (is_dense) return;
     taken = taken && rank > 0 && strides[rank - 1] == 1;
     if (use == Use::output && !aligned) value_error("out is not aligned to its elements");
-    const bool may_copy = use != Use::output && !on_device();
+    const bool may_copy = (use == Use::input || use == Use::dense) && !on_device();
     if (may_copy && (!taken || use == Use::dense))
         return copy(std::vector<std::int64_t>(strides_in_bytes, strides_in_bytes + rank), element);
     extents_.insert(extents_.end(), strides.begin(), strides.end());

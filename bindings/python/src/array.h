@@ -17,6 +17,7 @@ enum class Use {
     input,  ///< x and the residual are read, with strides where the library takes them.
     dense,  ///< Weights and bias are read, and must be dense.
     output, ///< y is written where it is.
+    named,  ///< It is only asked for its type, its shape and its place, and never copied.
 };
 
 /// A view of an object that has the buffer protocol, as numpy's arrays have, or `__dlpack__`. It keeps the object's memory.

@@ -1,6 +1,6 @@
 #include "errors.h"
 
-#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 namespace nb = nanobind;
 
@@ -27,6 +27,10 @@ PyObject *exception_of(convt_status code) {
 
 void check(const Status &status) {
     if (!status) raise(exception_of(status.code()), status.message());
+}
+
+std::string name_of_type(nb::handle object) {
+    return nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
 }
 
 void type_error(const std::string &message) { raise(PyExc_TypeError, message); }

@@ -30,7 +30,7 @@ Extents shape_tuple(const Shape &shape) {
 
 // The type, shape and device of an array: ("float32", (1, 2, 3), None), with "cuda:0" for memory of a device.
 nb::typed<nb::tuple, nb::str, Extents, nb::any> describe(nb::handle object, const char *name) {
-    const Array array(object, name, Use::input);
+    const Array array(object, name, Use::named);
     nb::object device = nb::none();
     if (array.on_device()) device = call_framework("device_of", object);
     return {nb::make_tuple(numpy_name(array.tensor().dtype), shape_tuple(array.shape()), device)};

@@ -12,11 +12,7 @@ namespace convtranspose::python {
 
 namespace {
 
-std::string name_of_type(nb::handle object) {
-    return nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
-}
-
-// Raises what Python raised, but says of TypeErrors which argument it was.
+// Raises a TypeError that names the argument, and says of what kind it must be and of what kind it is.
 [[noreturn]] void wrong(nb::handle object, const char *name, const char *wanted) {
     type_error(std::string(name) + " must be " + wanted + ", not " + name_of_type(object));
 }
