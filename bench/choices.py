@@ -26,9 +26,9 @@ BEHIND = 1.1
 ROUNDS = 3
 
 
-def candidates(tool, options, model):
+def candidates(tool, options, measuring, model):
     """(estimated cycles, name, whether it is the choice) of those that can compute the layer, as `explain` lists them."""
-    text = subprocess.run([tool, "explain", "--all", *options, model], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([tool, "explain", "--all", *options, *measuring, model], capture_output=True, text=True, check=True).stdout
     listed = text.split("candidates, by estimated cycles:", 1)[1].splitlines()
     found = [match for line in listed if (match := CANDIDATE.fullmatch(line))]
     return sorted((float(cycles), name, bool(chosen)) for chosen, name, cycles in (match.groups() for match in found))
@@ -44,7 +44,8 @@ def best_ms(tool, options, model, name, seconds):
 
 def compare(tool, options, model, arguments):
     """(name of the choice, its time, name of the best, its time)."""
-    all_of = candidates(tool, options, model)
+    measuring = [f"--measure={arguments.measure}"] if arguments.measure else []
+    all_of = candidates(tool, options, measuring, model)
     choice = next(name for _, name, chosen in all_of if chosen)
     close = [name for cycles, name, _ in all_of
              if cycles <= arguments.factor * all_of[0][0] and not name.startswith("reference")][:arguments.most]
@@ -67,6 +68,7 @@ def main():
     parser.add_argument("--layout", choices=["nchw", "nhwc"], default="nchw")
     parser.add_argument("--isa", help="default: the best that this CPU runs")
     parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--measure", type=int, metavar="MS", help="plans that measure for so long make the choice")
     parser.add_argument("--factor", type=float, default=4, help="of estimates that are tried, over the least (%(default)s)")
     parser.add_argument("--most", type=int, default=10, help="candidates of a layer (%(default)s)")
     parser.add_argument("--seconds", type=float, default=0.02, help="to time each for (%(default)s)")

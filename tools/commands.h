@@ -17,6 +17,7 @@ struct PlanOptions {
     std::string variant, isa; // empty: chosen by the plan
     std::string device;       // empty or "cpu": the CPU
     bool winograd = false;
+    int measuring_ms = 0; // 0: the plan chooses by estimate
 
     bool on_device() const { return !device.empty() && device != "cpu"; }
     Options view() const {
@@ -25,6 +26,8 @@ struct PlanOptions {
         options.variant = variant.empty() ? nullptr : variant.c_str();
         options.isa = isa.empty() ? nullptr : isa.c_str();
         options.winograd = winograd ? 1 : 0;
+        options.planning = measuring_ms ? CONVT_MEASURE : CONVT_ESTIMATE;
+        options.planning_ms = measuring_ms;
         options.device.name = device.empty() ? nullptr : device.c_str();
         return options;
     }

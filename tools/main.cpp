@@ -98,6 +98,14 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
                       "Allow Winograd's algorithm, faster and of other rounding errors, for f32 and f64");
 }
 
+void add_measure(CLI::App *command, PlanOptions *options) {
+    command
+        ->add_flag(
+            "--measure{50}", options->measuring_ms,
+            "Choose what is fastest by running candidates for 50 ms a layer, or --measure=MS; default: by estimate")
+        ->check(CLI::PositiveNumber);
+}
+
 CLI::Option *add_paths(CLI::App *command, std::vector<std::string> *paths, const char *description) {
     return command->add_option("PATH", *paths, description)->required();
 }
@@ -151,6 +159,7 @@ CLI::App *add_run(CLI::App *app, RunOptions *options) {
     command->add_flag("--verify", options->verify, "Compare results with output_0.pb");
     add_layout(command, &options->layout);
     add_plan_options(command, &options->plan);
+    add_measure(command, &options->plan);
     command->footer(kRunHelp);
     return command;
 }
@@ -163,6 +172,7 @@ CLI::App *add_explain(CLI::App *app, ExplainOptions *options) {
     add_input_shapes(command, &options->input_shapes);
     add_layout(command, &options->layout);
     add_plan_options(command, &options->plan);
+    add_measure(command, &options->plan);
     command->footer(kExplainHelp);
     return command;
 }
@@ -182,6 +192,7 @@ CLI::App *add_bench(CLI::App *app, BenchOptions *options) {
     add_layout(command, &options->layout);
     add_post_ops(command, &options->post_ops);
     add_plan_options(command, &options->plan);
+    add_measure(command, &options->plan);
     command->footer(kBenchHelp);
     return command;
 }

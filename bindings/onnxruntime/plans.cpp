@@ -37,6 +37,7 @@ std::shared_ptr<const Plan> Plans::make(const Shape &x_shape, const Shape &w_sha
     }
     Options options;
     options.threads = threads;
+    options.planning = settings_->measures ? CONVT_MEASURE : CONVT_ESTIMATE;
     options.winograd = settings_->winograd ? 1 : 0;
     options.isa = settings_->isa.empty() ? nullptr : settings_->isa.c_str();
     options.tuning = settings_->tuning.get();

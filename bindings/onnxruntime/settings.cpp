@@ -48,6 +48,11 @@ bool read_switch(const std::string &name, const std::string &value) {
     return value == "1";
 }
 
+bool read_planning(const std::string &name, const std::string &value) {
+    if (value != "estimate" && value != "measure") refuse(name, value, "estimate or measure");
+    return value == "measure";
+}
+
 // A number of at least 0, or -1 if the text is none.
 int number_of(const std::string &text) {
     if (text.empty() || text.size() > 6) return -1;
@@ -100,6 +105,7 @@ Settings settings_of(const Api &api, const OrtSessionOptions *options) {
         {"explain", [](Settings &s, const auto &name, const auto &value) { s.explain = read_switch(name, value); }},
         {"fuse", [](Settings &s, const auto &name, const auto &value) { s.fuse = read_switch(name, value); }},
         {"isa", [](Settings &s, const auto &name, const auto &value) { s.isa = read_isa(name, value); }},
+        {"planning", [](Settings &s, const auto &name, const auto &value) { s.measures = read_planning(name, value); }},
         {"threads", [](Settings &s, const auto &name, const auto &value) { s.threads = read_threads(name, value); }},
         {"tuning", [](Settings &s, const auto &name, const auto &value) { s.tuning = read_tuning(name, value); }},
         {"winograd", [](Settings &s, const auto &name, const auto &value) { s.winograd = read_switch(name, value); }},

@@ -14,6 +14,7 @@ constexpr const char *kProviderName = "ConvTransposeExecutionProvider";
 
 struct Settings {
     int threads = 0;                            // 0: as many as ONNX Runtime has, counted at the first run
+    bool measures = false;                      // plans run candidates, and take the fastest
     bool winograd = false;                      // f32 and f64 layers may be computed by Winograd's algorithm
     bool fuse = true;                           // neighbours are computed with a layer
     bool explain = false;                       // layers and their plans are printed to the standard error output

@@ -42,6 +42,7 @@ struct PlanSettings {
     bool may_change_rounding = false; // algorithms that round differently from the definition are allowed
     AlgorithmSet excluded = 0;
     const Tuning *tuning = nullptr; // null: see tuning_record()
+    int measuring_ms = 0;           // 0: the choice is made by estimates; else candidates are timed for so long
 };
 
 // Algorithms are compared for this layer. The objects that it refers to must outlive the AlgorithmPlans proposed for it.
@@ -85,7 +86,6 @@ class SubPlan {
     virtual ~SubPlan() = default;
 
     virtual const Geometry &geometry() const = 0;
-    virtual const PlanSettings &settings() const = 0;
     virtual const DirectPlan &direct() const = 0; // its own, or that of the first layer behind it
     virtual bool weights_at_run_time() const = 0;
     virtual std::size_t workspace_bytes() const = 0;
@@ -204,10 +204,12 @@ inline bool has_elements(const Geometry &geometry) {
     return volume(geometry.x_shape) > 0 && volume(geometry.y_shape) > 0;
 }
 
-// Returns settings for the layers that an algorithm computes a layer through. A variant that the caller named is not for them.
+// Returns settings for the layers that an algorithm computes a layer through. A variant that the caller named is not for them,
+// and only the whole layer is timed.
 inline PlanSettings for_layers(const PlanSettings &settings) {
     PlanSettings own = settings;
     own.variant.clear();
+    own.measuring_ms = 0;
     return own;
 }
 

@@ -90,7 +90,7 @@ const Candidate *Direct::tuned(std::string *note) const {
     for (const Candidate &c : candidates_) {
         if (record_->variant != c.variant->name) continue;
         if (!c.unsupported.text) {
-            *note = to_string(*record_);
+            *note = record_->reason;
             return &c;
         }
         *note = concat("a tuning record names ", record_->variant, ", which cannot: ", to_string(c.unsupported));
@@ -292,7 +292,7 @@ void Direct::for_each_kernel(const std::function<void(const char *)> &f) const {
 std::string Direct::summary() const { return family_rule(direct_.variant().family); }
 
 std::string Direct::reason(const ChoiceReason &why) const {
-    const std::string own = why.kind == ChoiceReason::kByName ? why.text : why_;
+    const std::string own = why.kind == ChoiceReason::kByEstimate ? why_ : why.text;
     return why.note.empty() ? own : concat(own, " (", why.note, ")");
 }
 

@@ -37,6 +37,8 @@ bool names_something(const DeviceTable &table, const std::string &name) {
                        [&](const DeviceVariant &v) { return variant == v.name; });
 }
 
+constexpr int kMeasuringMs = 50; // the default
+
 // Kernels index a tensor with 32 bits, gaps between its elements included.
 constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 
@@ -153,6 +155,9 @@ Status device_of(const convt_options &options, std::optional<DeviceRequest> *req
     if (d.index < 0) return invalid("device.index = ", d.index, " must not be negative");
     const DeviceTable *const table = find_device_table(d.name);
     if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", d.name, "\" is not built in"));
+    if (raw(options.planning) == CONVT_MEASURE) {
+        return Status(CONVT_UNSUPPORTED, "planning = CONVT_MEASURE is for plans for the CPU: tune the device instead");
+    }
     if (options.variant && !names_something(*table, options.variant)) {
         return Status(CONVT_UNSUPPORTED, concat("variant \"", options.variant, "\" is not built in for ", d.name));
     }
@@ -165,6 +170,10 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
     if (o.threads < 0) return invalid("threads = ", o.threads, " must not be negative");
     if (o.threads > 4096) return invalid("threads = ", o.threads, " must be at most 4096");
     if (!o.allocate != !o.deallocate) return invalid("allocate and deallocate must be given together");
+    if (raw(o.planning) != CONVT_ESTIMATE && raw(o.planning) != CONVT_MEASURE)
+        return invalid("planning = ", raw(o.planning), " is not a convt_planning");
+    if (o.planning_ms < 0) return invalid("planning_ms = ", o.planning_ms, " must not be negative");
+    if (raw(o.planning) == CONVT_MEASURE) settings->measuring_ms = o.planning_ms ? o.planning_ms : kMeasuringMs;
     settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
     settings->sums_in_f16 = o.sums_in_f16 != 0;
     settings->may_change_rounding = o.winograd != 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct convt_plan {
     convtranspose::Problem problem; // reshaping resolves it again
     double macs = 0;
     std::unique_ptr<convtranspose::ProblemPlan> plan;
+    mutable std::once_flag recorded;
+    mutable std::string record; // made when it is first asked for
 };
 
 namespace {
@@ -231,6 +234,14 @@ const char *convt_plan_device(const convt_plan *plan) {
 }
 const char *convt_plan_problem(const convt_plan *plan) {
     return plan ? guarded_or("", [&] { return plan->plan->key().c_str(); }) : "";
+}
+const char *convt_plan_record(const convt_plan *plan) {
+    return plan ? guarded_or("",
+                             [&] {
+                                 std::call_once(plan->recorded, [&] { plan->record = to_json(plan->plan->record()); });
+                                 return plan->record.c_str();
+                             })
+                : "";
 }
 size_t convt_plan_candidate_count(const convt_plan *plan) {
     return plan ? guarded_or(size_t{0}, [&] { return plan->plan->able().size(); }) : 0;

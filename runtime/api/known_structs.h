@@ -18,6 +18,9 @@ namespace convtranspose {
 template<typename Struct>
 constexpr std::size_t kLeastSize = sizeof(Struct);
 
+template<>
+inline constexpr std::size_t kLeastSize<convt_options> = offsetof(convt_options, planning);
+
 // Larger sizes are mistakes, such as memory that nobody wrote.
 constexpr std::size_t kGreatestSize = 4096;
 

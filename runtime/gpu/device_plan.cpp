@@ -121,7 +121,7 @@ const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, 
     for (const DeviceChoice &c : choices) {
         if (record->variant != c.name) continue;
         if (!c.unsupported.text) {
-            *note = to_string(*record);
+            *note = record->reason;
             return &c;
         }
         *note = concat("a tuning record names ", record->variant, ", which cannot: ", to_string(c.unsupported));
@@ -129,6 +129,15 @@ const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, 
     }
     *note = concat("a tuning record names ", record->variant, ", which is not built for ", request_.table->kind);
     return nullptr;
+}
+
+TuningRecord DevicePlan::record() const {
+    TuningRecord record;
+    record.cpu = device_->backend().name(device_->get());
+    record.isa = isa();
+    record.problem = key_;
+    record.variant = variant();
+    return record;
 }
 
 Status DevicePlan::upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const {

@@ -50,6 +50,7 @@ class DevicePlan : public ProblemPlan {
     const std::vector<const char *> &able() const override { return able_; } // sorted by estimate
     const std::vector<const char *> &kernels() const override { return kernels_; }
     const std::string &key() const override { return key_; }
+    TuningRecord record() const override;
     const std::string &explanation() const override { return explanation_; }
 
   private:

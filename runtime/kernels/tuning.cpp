@@ -1,6 +1,7 @@
 #include "kernels/tuning.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -99,6 +100,11 @@ class LineReader {
     std::string_view rest_;
 };
 
+bool read_count(const std::string &text, int *count) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *count);
+    return error == std::errc() && end == text.data() + text.size() && *count >= 0;
+}
+
 Status read_record(std::string_view line, TuningRecord *record) {
     std::map<std::string, std::string> members;
     if (!LineReader(line).read(&members)) return invalid("it is not a JSON object of strings and numbers");
@@ -112,23 +118,38 @@ Status read_record(std::string_view line, TuningRecord *record) {
     if (members["kernels"] != kernels_version()) {
         return invalid("it is of kernels ", members["kernels"], ", these are ", kernels_version(), ": tune again");
     }
-    const std::string &threads = members["threads"];
-    const auto [end, error] = std::from_chars(threads.data(), threads.data() + threads.size(), record->threads);
-    if (error != std::errc() || end != threads.data() + threads.size() || record->threads < 0) {
-        return invalid("threads = ", threads, " must be an integer, at least 1, or 0 for any");
+    if (!read_count(members["threads"], &record->threads)) {
+        return invalid("threads = ", members["threads"], " must be an integer, at least 1, or 0 for any");
+    }
+    if (members.count("on_threads") && !read_count(members["on_threads"], &record->on_threads)) {
+        return invalid("on_threads = ", members["on_threads"], " must be an integer, at least 1, or 0 for all");
     }
     record->cpu = members["cpu"];
     record->isa = members["isa"];
     record->problem = members["problem"];
     record->variant = members["variant"];
     record->ms = std::strtod(members["ms"].c_str(), nullptr);
+    record->reason = concat("measured to be the fastest, says a tuning record: ", record->ms, " ms");
     return Status();
 }
 
 } // namespace
 
-std::string to_string(const TuningRecord &record) {
-    return concat("measured to be the fastest, says a tuning record: ", record.ms, " ms");
+std::string to_json(const TuningRecord &record) {
+    const auto quoted = [](std::string_view text) {
+        std::string out = "\"";
+        for (const char c : text) {
+            if (c == '"' || c == '\\') out.push_back('\\');
+            out.push_back(c);
+        }
+        return out + "\"";
+    };
+    std::string line =
+        concat("{\"package\": \"" CONVT_VERSION "\", \"kernels\": ", quoted(kernels_version()),
+               ", \"cpu\": ", quoted(record.cpu), ", \"isa\": ", quoted(record.isa), ", \"threads\": ", record.threads);
+    if (record.on_threads) line += concat(", \"on_threads\": ", record.on_threads);
+    line += concat(", \"problem\": ", quoted(record.problem), ", \"variant\": ", quoted(record.variant));
+    return line + (record.ms > 0 ? concat(", \"ms\": ", record.ms, "}") : "}");
 }
 
 Status Tuning::read(std::string_view text, Tuning *tuning) {
@@ -216,6 +237,47 @@ const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry,
         if (const TuningRecord *const record = find(tuning_of_table(i, why))) return record;
     }
     return nullptr;
+}
+
+namespace {
+
+// A list that only grows, and is never released, because threads may still plan while the process ends. It has no lock, as Once
+// has none.
+struct Remembered {
+    std::string key;
+    std::shared_ptr<const TuningRecord> record;
+    const Remembered *next;
+};
+std::atomic<const Remembered *> last_remembered{nullptr};
+
+std::shared_ptr<const TuningRecord> find_remembered(const Remembered *from, const Remembered *until,
+                                                    const std::string &key) {
+    for (const Remembered *r = from; r != until; r = r->next) {
+        if (r->key == key) return r->record;
+    }
+    return nullptr;
+}
+
+} // namespace
+
+std::shared_ptr<const TuningRecord> remembered(const std::string &key) {
+    return find_remembered(last_remembered.load(std::memory_order_acquire), nullptr, key);
+}
+
+void remember(const std::string &key, std::shared_ptr<const TuningRecord> *record) {
+    auto made = std::make_unique<Remembered>(Remembered{key, *record, nullptr});
+    const Remembered *seen = nullptr; // all from here on are known not to have the key
+    for (;;) {
+        const Remembered *const last = last_remembered.load(std::memory_order_acquire);
+        if (auto other = find_remembered(last, seen, key)) {
+            *record = std::move(other);
+            return;
+        }
+        seen = made->next = last;
+        const Remembered *expected = last;
+        if (last_remembered.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) break;
+    }
+    made.release();
 }
 
 std::string tuning_key(const Geometry &g) {

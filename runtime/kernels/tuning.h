@@ -4,12 +4,14 @@
 //      "problem": "f32 nchw n1 g1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
 //      "variant": "oc_vectorized_f32_planar_s2_2x8", "ms": 0.273}
 //
-// For floats, the ISA is the one that ISAs for integers extend: avx512, not avx512_vnni. Other members are for people. A record
-// of another package or of other kernels is refused when it is read, as it was measured with other code. A record of another
-// CPU, ISA or number of threads is kept, but does not match. The CPU "*" matches any CPU, and 0 any number of threads.
+// For floats, the ISA is the one that ISAs for integers extend: avx512, not avx512_vnni. "on_threads" says that the layer is
+// faster on fewer threads than "threads", which are those that a plan may use. Other members are for people. A record of another
+// package or of other kernels is refused when it is read, as it was measured with other code. A record of another CPU, ISA or
+// number of threads is kept, but does not match. The CPU "*" matches any CPU, and 0 any number of threads.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +23,13 @@ namespace convtranspose {
 
 struct TuningRecord {
     std::string cpu, isa, problem, variant;
-    int threads = 1;
-    double ms = 0;
+    int threads = 1;    // those that a plan may use; 0: any number
+    int on_threads = 0; // those that it does use, if they are fewer; 0: all
+    double ms = 0;      // 0: not measured
+    std::string reason; // why what it names is used, for people
 };
 
-std::string to_string(const TuningRecord &record); // the reason to use what it names, for people
+std::string to_json(const TuningRecord &record); // one line, without its end
 
 class Tuning {
   public:
@@ -49,6 +53,10 @@ const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry
 // Does the same for a device: its name stands for the CPU, its kind ("cuda") for the ISA, and there is one thread.
 const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
                                          const char *name, std::string *why);
+
+// Records that plans measured are remembered as long as the process lives. The first one for a key stays; *record becomes that.
+void remember(const std::string &key, std::shared_ptr<const TuningRecord> *record);
+std::shared_ptr<const TuningRecord> remembered(const std::string &key); // null: there is none
 
 // Returns the text that names a problem in records. It holds everything that decides which variants can compute the problem,
 // and how fast. The command line takes such a text, too (tools/problem_line.h).

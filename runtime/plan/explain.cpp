@@ -210,8 +210,11 @@ std::string explain(const LayerPlan &plan) {
     out << "\npacked weights "
         << (plan.weights_at_run_time() ? "with each run, in the workspace"
                                        : bytes(static_cast<double>(plan.packed_bytes())))
-        << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads "
-        << plan.settings().parallel.threads << "; isa " << isa_name(plan.direct().variant().isa) << "\n";
+        << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads " << plan.threads()
+        << (plan.threads() < plan.settings().parallel.threads
+                ? concat(" of ", plan.settings().parallel.threads, " that are allowed")
+                : std::string())
+        << "; isa " << isa_name(plan.direct().variant().isa) << "\n";
 
     const Variant *chosen = &plan.direct().variant();
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"

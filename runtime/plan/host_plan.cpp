@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cpu/cpu.h"
+#include "plan/measured_plan.h"
 
 namespace convtranspose {
 
@@ -11,8 +12,9 @@ Status HostPlan::create(const Geometry &geometry, const PlanSettings &settings, 
                         const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan) {
     std::unique_ptr<HostPlan> own(new HostPlan(geometry));
     own->dimensions_ = without_unit_axes(geometry);
-    Status status =
-        LayerPlan::create(with_dimensions(geometry, own->dimensions_), settings, quantization, weights, &own->layer_);
+    const Geometry layer = with_dimensions(geometry, own->dimensions_);
+    Status status = settings.measuring_ms ? plan_by_measuring(layer, settings, quantization, weights, &own->layer_)
+                                          : LayerPlan::create(layer, settings, quantization, weights, &own->layer_);
     if (status && weights.w && own->dimensions_.size() < geometry.x_shape.size()) {
         auto kept = std::make_shared<KeptWeights>();
         status = copy_block(settings.allocator, weights.w, geometry.w_bytes(), "weights", &kept->w);
@@ -78,7 +80,8 @@ Status HostPlan::plan_with_gaps(const LayerPlan **made) const {
         std::vector<std::size_t> all(geometry_.x_shape.size());
         std::iota(all.begin(), all.end(), std::size_t{0});
         PlanSettings settings = layer_->settings();
-        settings.variant.clear(); // a kernel that was named may not support the layer
+        settings.variant.clear();  // a kernel that was named may not support the layer
+        settings.measuring_ms = 0; // a run does not measure
         const std::optional<QuantizationValues> &q = layer_->quantization();
         std::unique_ptr<LayerPlan> own;
         Status status =

@@ -34,6 +34,7 @@ class HostPlan : public ProblemPlan {
     const std::vector<const char *> &able() const override { return layer_->able(); }
     const std::vector<const char *> &kernels() const override { return layer_->kernels(); }
     const std::string &key() const override { return layer_->key(); }
+    TuningRecord record() const override { return layer_->record(); }
     const std::string &explanation() const override { return layer_->explanation(); }
 
   private:

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "cpu/cpu.h"
 
 namespace convtranspose {
 
@@ -22,6 +23,9 @@ const Algorithm *algorithm_of(const std::string &name) {
     const Algorithm *const algorithm = find_algorithm(name);
     return algorithm ? algorithm : find_algorithm("direct");
 }
+
+// With measuring, algorithms of estimates up to so many times the direct one's are considered.
+constexpr double kNearEstimates = 2;
 
 bool cannot(const Status &status) { return status.code() == CONVT_UNSUPPORTED || status.code() == CONVT_OVERFLOW; }
 
@@ -58,10 +62,26 @@ class LayerPlanner : public Planner {
 };
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(settings), workspaces_(settings.allocator) {
+    : geometry_(geometry), asked_(settings), settings_(settings), workspaces_(settings.allocator) {}
+
+std::string LayerPlan::measuring_key(bool constant_weights) const {
+    const PlanSettings &s = asked_;
+    return concat(tuning_key(geometry_), " ", isa_name(s.isa), " ", s.parallel.threads,
+                  constant_weights ? " constant" : "", s.may_change_rounding ? " winograd" : "",
+                  s.sums_in_f16 ? " sums in f16" : "");
+}
+
+// Finds the record to follow. A tuning record comes first, so that what is measured can be overruled and repeated.
+void LayerPlan::find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial) {
     if (!settings_.variant.empty()) return;
-    record_ = tuning_record(settings_.tuning, geometry, settings_.isa, settings_.parallel.threads, &record_note_);
+    record_ = tuning_record(settings_.tuning, geometry_, asked_.isa, asked_.parallel.threads, &record_note_);
+    if (!record_) {
+        measured_ = std::move(trial);
+        if (!measured_ && settings_.measuring_ms) measured_ = remembered(measuring_key(constant_weights));
+        record_ = measured_.get();
+    }
     if (!record_) return;
+    if (record_->on_threads) settings_.parallel.threads = std::min(asked_.parallel.threads, record_->on_threads);
     const Algorithm *const algorithm = find_algorithm(record_->variant);
     if (algorithm && algorithm->changes_rounding && !settings_.may_change_rounding) {
         record_note_ = concat("a tuning record names ", record_->variant, ", which options.winograd does not allow");
@@ -96,7 +116,9 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
     ask(direct);
     const bool one_is_named =
         find_algorithm(problem.settings.variant) || (problem.record && find_algorithm(problem.record->variant));
-    if (!proposals.empty() && !one_is_named) problem.limit = proposals.front().plan->cycles();
+    if (!proposals.empty() && !one_is_named) {
+        problem.limit = proposals.front().plan->cycles() * (problem.settings.measuring_ms ? kNearEstimates : 1);
+    }
     for (const Algorithm &algorithm : algorithms()) {
         if (&algorithm != &direct) ask(algorithm);
     }
@@ -121,6 +143,11 @@ void LayerPlan::sort(std::vector<Proposal> *proposals) {
               [&](const Proposal &a, const Proposal &b) { return rank(a) < rank(b); });
 }
 
+// Returns true if the plan, of the algorithm that record_ names or that has the kernel that it names, does what it says.
+bool LayerPlan::follows_record(const AlgorithmPlan &plan) const {
+    return find_algorithm(record_->variant) || plan.follows_record();
+}
+
 // Returns the algorithm that is asked for or recorded, or null. *why receives the reason, and why a record could not be
 // followed.
 const Algorithm *LayerPlan::wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const {
@@ -133,9 +160,8 @@ const Algorithm *LayerPlan::wanted(const std::vector<Proposal> &proposals, Choic
     const Algorithm *const recorded = algorithm_of(record_->variant);
     const auto found =
         std::find_if(proposals.begin(), proposals.end(), [&](const Proposal &p) { return p.algorithm == recorded; });
-    const bool is_proposed = found != proposals.end() && found->plan;
-    if (is_proposed && (find_algorithm(record_->variant) || found->plan->follows_record())) {
-        *why = {ChoiceReason::kByRecord, to_string(*record_), ""};
+    if (found != proposals.end() && found->plan && follows_record(*found->plan)) {
+        *why = {ChoiceReason::kByRecord, record_->reason, ""};
         return recorded;
     }
     // If the record names a kernel, the direct algorithm says why it is not used.
@@ -162,6 +188,9 @@ Status LayerPlan::choose(const LayerWeights &weights) {
                                       : Status(CONVT_UNSUPPORTED, to_string(proposal.unsupported));
         if (status) {
             algorithm_ = proposal.algorithm;
+            // Weights of infinities and NaNs may have made it take another kernel than the record's.
+            if (why.kind == ChoiceReason::kByRecord && !follows_record(*proposal.plan))
+                why = {ChoiceReason::kByEstimate, "least estimated cost", ""};
             break;
         }
         if (!cannot(status)) return status;
@@ -177,8 +206,32 @@ Status LayerPlan::choose(const LayerWeights &weights) {
     for (Proposal &proposal : proposals) {
         if (proposal.algorithm == algorithm_) chosen_ = std::move(proposal.plan);
     }
-    reason_ = chosen_->reason(why);
+    say(why);
     return Status();
+}
+
+void LayerPlan::say(const ChoiceReason &why) {
+    reason_ = chosen_->reason(why);
+    reason_kind_ = why.kind;
+}
+
+void LayerPlan::follow(std::shared_ptr<const TuningRecord> record) {
+    measured_ = std::move(record);
+    record_ = measured_.get();
+    say({ChoiceReason::kByRecord, record_->reason, ""});
+}
+
+TuningRecord LayerPlan::record() const {
+    TuningRecord record;
+    record.cpu = cpu_name();
+    record.isa = isa_name(geometry_.quantized() ? settings_.isa : isa_of_floats(settings_.isa));
+    record.problem = tuning_key(geometry_);
+    const bool is_direct = std::strcmp(algorithm(), "direct") == 0;
+    record.variant = is_direct ? direct().variant().name : algorithm();
+    record.threads = asked_.parallel.threads;
+    record.on_threads = threads() < record.threads ? threads() : 0;
+    if (reason_kind_ == ChoiceReason::kByRecord) record.ms = record_->ms;
+    return record;
 }
 
 // Keeps what was considered for estimates() and candidates().
@@ -204,8 +257,10 @@ Status LayerPlan::finish() {
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan) {
+                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan,
+                         std::shared_ptr<const TuningRecord> trial) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
+    p->find_record(weights.w != nullptr, std::move(trial));
     if (quantization) p->quantization_ = *quantization;
     Status status;
     if (weights.w && geometry.quantized()) {
@@ -220,7 +275,8 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
 }
 
 Status LayerPlan::reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const {
-    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings_));
+    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, asked_));
+    p->find_record(!weights_at_run_time(), nullptr);
     p->quantization_ = quantization_;
     p->facts_ = facts_;
     p->algorithm_ = algorithm_;
@@ -231,13 +287,13 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPl
     ChoiceReason why = {ChoiceReason::kByEstimate, "least estimated cost", p->record_note_};
     if (!settings_.variant.empty()) {
         why = {ChoiceReason::kByName, "asked for by name", ""};
-    } else if (p->record_ && p->record_->variant == algorithm_->name) {
-        why = {ChoiceReason::kByRecord, to_string(*p->record_), ""};
+    } else if (p->record_ && algorithm_of(p->record_->variant) == algorithm_ && p->follows_record(*p->chosen_)) {
+        why = {ChoiceReason::kByRecord, p->record_->reason, ""};
     } else if (p->record_ && algorithm_of(p->record_->variant) != algorithm_) {
         why.note =
             concat("a tuning record names ", p->record_->variant, ", for which weights are packed in another order");
     }
-    p->reason_ = p->chosen_->reason(why);
+    p->say(why);
     *plan = std::move(p);
     return status;
 }
@@ -250,7 +306,8 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<SubPlan> *pl
 }
 
 Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const {
-    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, settings_));
+    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, asked_));
+    p->find_record(true, nullptr);
     p->algorithm_ = algorithm_;
     p->reason_ = reason_;
     p->chosen_ = chosen_->again(p->problem(true));
@@ -259,7 +316,7 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
         status = p->chosen_->build(weights, LayerPlanner::instance());
         if (status) status = p->finish();
     } else {
-        status = create(geometry_, settings_, nullptr, weights, &p);
+        status = create(geometry_, asked_, nullptr, weights, &p);
     }
     if (status) *plan = std::move(p);
     return status;

@@ -31,8 +31,10 @@ class LayerPlan : public SubPlan {
 
     // w: null if the weights arrive with each run. b: null if there is no bias or it arrives with each run. quantization: null
     // if it arrives with each run, or if the layer is not quantized; it is required where w is given for a quantized layer.
+    // trial: the record to follow if there is no other; null: what is remembered, if settings allow measuring.
     static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan);
+                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan,
+                         std::shared_ptr<const TuningRecord> trial = nullptr);
     Status reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const;
 
     Status run(const RunTensors &tensors, void *workspace) const override;
@@ -40,7 +42,7 @@ class LayerPlan : public SubPlan {
     Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const override;
 
     const Geometry &geometry() const override { return geometry_; }
-    const PlanSettings &settings() const override { return settings_; }
+    const PlanSettings &settings() const { return asked_; }
     const DirectPlan &direct() const override { return chosen_->direct(); }
     bool weights_at_run_time() const override { return chosen_->weights_at_run_time(); }
     std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
@@ -49,6 +51,12 @@ class LayerPlan : public SubPlan {
     const std::vector<const char *> &kernels() const override; // names of all variants that a run may call
 
     const char *algorithm() const { return algorithm_->name; }
+    int threads() const { return settings_.parallel.threads; } // at most those of settings()
+    double cycles() const { return chosen_->cycles(); }        // as estimated, on one thread
+    bool is_by_estimate() const { return reason_kind_ == ChoiceReason::kByEstimate; }
+    void follow(std::shared_ptr<const TuningRecord> record); // record: of what this plan does, with a reason for it
+    TuningRecord record() const;                             // of what this plan does
+    std::string measuring_key(bool constant_weights) const;  // names the problem for remember()
     const std::optional<QuantizationValues> &quantization() const { return quantization_; }
     const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
@@ -61,6 +69,9 @@ class LayerPlan : public SubPlan {
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
 
+    void find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial);
+    bool follows_record(const AlgorithmPlan &plan) const;
+    void say(const ChoiceReason &why);
     AlgorithmProblem problem(bool constant_weights) const;
     struct Proposal;
     static std::vector<Proposal> consider(AlgorithmProblem problem);
@@ -75,14 +86,17 @@ class LayerPlan : public SubPlan {
     void finish_whole(const RunTensors &tensors) const;
 
     const Geometry geometry_;
-    const PlanSettings settings_;
+    const PlanSettings asked_;
+    PlanSettings settings_;                // of those threads that are used
     const TuningRecord *record_ = nullptr; // the problem's; null: none, or a variant was named
-    std::string record_note_;              // why records could not be used
+    std::shared_ptr<const TuningRecord> measured_;
+    std::string record_note_; // why records could not be used
     std::optional<QuantizationValues> quantization_;
     std::optional<WeightFacts> facts_;
     const Algorithm *algorithm_ = nullptr;
     std::unique_ptr<AlgorithmPlan> chosen_;
     std::string reason_;
+    ChoiceReason::Kind reason_kind_ = ChoiceReason::kByEstimate;
     PostOpsCall post_ops_;
     std::size_t packed_bytes_ = 0;
     std::uint64_t workspace_bytes_ = 0;

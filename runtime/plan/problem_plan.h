@@ -36,6 +36,7 @@ class ProblemPlan {
     virtual const std::vector<const char *> &able() const = 0;    // names of what can compute the problem
     virtual const std::vector<const char *> &kernels() const = 0; // names of all kernels that a run may call
     virtual const std::string &key() const = 0;                   // names the problem in tuning records
+    virtual TuningRecord record() const = 0;                      // of what the plan does
     virtual const std::string &explanation() const = 0;
 };
 

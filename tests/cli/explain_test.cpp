@@ -27,6 +27,20 @@ TEST(Explain, PrintsShapesAndThePlan) {
     EXPECT_NE(outcome.out.find("x 1x2x3x2, w 2x3x2x2 (constant), b 3, y 1x4x6x3\n"), std::string::npos) << outcome;
 }
 
+TEST(Explain, MeasuresWhenAsked) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    write(file, model());
+    for (const char *const option : {"--measure", "--measure=3"}) {
+        const Outcome outcome = convtranspose({"explain", option, file});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+        EXPECT_NE(outcome.out.find("measured to be the fastest of "), std::string::npos) << outcome;
+    }
+    const Outcome outcome = convtranspose({"explain", "--measure=-1", file});
+    EXPECT_EQ(outcome.status, 2) << outcome;
+    EXPECT_NE(outcome.err.find("--measure"), std::string::npos) << outcome;
+}
+
 // The number behind `label`, on the line that starts with it.
 double figure(const std::string &text, const std::string &label) {
     const std::size_t at = text.find("\n" + label);

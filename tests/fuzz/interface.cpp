@@ -339,6 +339,10 @@ void try_interface(const std::uint8_t *data, std::size_t size) {
     }
     Options options{};
     options.winograd = draw.one_in(4);
+    if (draw.one_in(16)) {
+        options.planning = CONVT_MEASURE;
+        options.planning_ms = 1;
+    }
     options.threads = static_cast<int>(draw.small(0, 4));
     const auto isa = static_cast<std::size_t>(draw.small(0, static_cast<std::int64_t>(convt_isa_count())));
     if (convt_isa_supported(isa)) options.isa = convt_isa_name(isa);

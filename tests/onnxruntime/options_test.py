@@ -13,7 +13,7 @@ from onnx import TensorProto
 from support import TestCase, model, node, ours, plain, session_options, setUpModule  # noqa: F401
 
 FLOAT = TensorProto.FLOAT
-KNOWN = "explain, fuse, isa, threads, tuning, winograd"
+KNOWN = "explain, fuse, isa, planning, threads, tuning, winograd"
 
 
 def up(x_shape=(1, 8, 12, 12), **attributes):
@@ -42,6 +42,7 @@ class Options(TestCase):
                 self.refused(f"option threads is '{value}', must be a number from 1 to 4096", threads=value)
         for name in ("winograd", "fuse", "explain"):
             self.refused(f"option {name} is 'yes', must be 0 or 1", **{name: "yes"})
+        self.refused("option planning is 'patient', must be estimate or measure", planning="patient")
         self.refused("option isa is 'avx3', must be one that this CPU runs: ", isa="avx3")
         self.refused("option tuning is '/nowhere/file', must be a file of tuning records", tuning="/nowhere/file")
         with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +53,8 @@ class Options(TestCase):
     def test_right_ones_are_taken(self):
         x = {"x": self.draw((1, 8, 12, 12))}
         y = plain(up()).run(None, x)[0]
-        for options in [{"threads": 3}, {"winograd": True}, {"winograd": 0}, {"fuse": False}, {"isa": "x86_64"}]:
+        for options in [{"threads": 3}, {"winograd": True}, {"winograd": 0}, {"fuse": False}, {"isa": "x86_64"},
+                        {"planning": "measure"}]:
             if options.get("isa") and os.uname().machine != "x86_64":
                 continue
             with self.subTest(**options):
@@ -62,7 +64,7 @@ class Options(TestCase):
         code = """if True:
             import numpy as np, options_test
             proto = options_test.up()
-            session = options_test.ours(proto, threads=1, isa="x86_64", winograd=1, explain=1)
+            session = options_test.ours(proto, threads=1, isa="x86_64", winograd=1, explain=1, planning="measure")
             bad = options_test.up((1, 8, 70000, 70000))
             options_test.ours(bad, explain=True)
         """
@@ -70,6 +72,7 @@ class Options(TestCase):
         self.assertEqual(status, 0, text)
         self.assertIn("takes ConvTranspose 'up'", text)
         self.assertIn("threads 1; isa x86_64", text)
+        self.assertIn("measured to be the fastest of ", text)
         self.assertIn("leaves it to the next provider: ConvTranspose 'up': ", text)
 
     def test_what_is_left_is_logged(self):

@@ -85,6 +85,17 @@ class Plans(unittest.TestCase):
         plan = ct.Plan(self.w, x_shape=(1, 8, 5, 5), tuning=ct.Tuning(""))
         self.assertEqual(plan(small((1, 8, 5, 5))).shape, (1, 6, 8, 8))
 
+    def test_measuring(self):
+        x = small((1, 8, 7, 9))
+        for measure in (True, 3):
+            plan = ct.Plan(self.w, x_shape=x.shape, threads=1, measure=measure)
+            self.assertIn("measured to be the fastest of ", plan.explain())
+            np.testing.assert_array_equal(plan(x), cases.definition(x, self.w))
+            again = ct.Plan(self.w, x_shape=x.shape, threads=1, tuning=ct.Tuning(plan.record))
+            self.assertEqual((again.variant, again.record), (plan.variant, plan.record))
+        self.assertNotIn("measured", ct.Plan(self.w, x_shape=x.shape, threads=1).explain())
+        np.testing.assert_array_equal(ct.conv_transpose(x, self.w, measure=True), cases.definition(x, self.w))
+
     def test_wrong_arguments(self):
         shape = (1, 8, 5, 5)
         for error, words, arguments in ((ValueError, "strides.*0", {"strides": [0, 1]}),
@@ -101,7 +112,9 @@ class Plans(unittest.TestCase):
                                         (NotImplementedError, "fastest", {"variant": "fastest"}),
                                         (ValueError, "device is 'cuda:x'", {"device": "cuda:x"}),
                                         (NotImplementedError, "tpu", {"device": "tpu"}), (ValueError, "5000", {"threads": 5000}),
-                                        (TypeError, "threads", {"threads": "two"}), (ValueError, "group.*3", {"group": 3}),
+                                        (TypeError, "threads", {"threads": "two"}),
+                                        (ValueError, "measure must be .* at least 1", {"measure": 0}),
+                                        (TypeError, "measure", {"measure": "yes"}), (ValueError, "group.*3", {"group": 3}),
                                         (ValueError, "there is no type 'int4'", {"x_dtype": "int4"}),
                                         (TypeError, "w_scale is missing", {"x_scale": 1.0})):
             with self.subTest(**arguments), self.assertRaisesRegex(error, words):

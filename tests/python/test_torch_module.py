@@ -296,7 +296,9 @@ class Modules(TorchTest):
         with self.assertRaises((ValueError, NotImplementedError)):
             ct.replace_(model, isa="z80")
         self.assertIs(type(model[0]), nn.ConvTranspose2d)
-        ct.replace_(model, threads=1, isa="x86_64")
+        with self.assertRaisesRegex(TypeError, "measure is 5; it must be True or False"):
+            ct.replace_(model, measure=5)
+        ct.replace_(model, threads=1, isa="x86_64", measure=True)
         stock = copy.deepcopy(model)
         ct.restore_(stock)
         self.assert_same(model, stock, draw(c=16))

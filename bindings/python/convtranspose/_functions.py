@@ -48,6 +48,7 @@ def conv_transpose(
     sums_in_f16: bool = False,
     variant: str | None = None,
     isa: str | None = None,
+    measure: bool | int = False,
     device: str | None = None,
     out: Any = None,
 ) -> Any:
@@ -74,6 +75,8 @@ def conv_transpose(
         sums_in_f16: True allows float16 layers to be summed in float16, where the CPU computes with it.
         variant: The name of what is to compute; None: it is chosen.
         isa: The name of the instruction set to use, of isas(); None: the best that this CPU runs.
+        measure: True takes what is fastest of the candidates, which are run for 50 milliseconds when the layer is first planned; a
+            number is another budget. False goes by estimates.
         device: "cuda", "cuda:1" or "opencl"; None: where x is.
         out: The array that y is written to, and that is returned; None: a new one, of the same library as x.
 
@@ -114,6 +117,7 @@ def conv_transpose(
         sums_in_f16=sums_in_f16,
         variant=variant,
         isa=isa,
+        measure=measure,
         device=x_device if device is None else device,
     )
     return plan(x, out=out, residual=residual, w=w, b=b)
@@ -144,6 +148,7 @@ def qlinear_conv_transpose(
     threads: int | None = None,
     variant: str | None = None,
     isa: str | None = None,
+    measure: bool | int = False,
     device: str | None = None,
     out: Any = None,
 ) -> Any:
@@ -193,6 +198,7 @@ def qlinear_conv_transpose(
         threads=threads,
         variant=variant,
         isa=isa,
+        measure=measure,
         device=x_device if device is None else device,
     )
     return plan(

@@ -10,7 +10,7 @@ import torch  # type: ignore[import-not-found, unused-ignore]
 from ._native import Plan
 from ._torch_operator import TYPES, Differentiable, Packed, activate, operator
 
-_OPTIONS = ("threads", "winograd", "sums_in_f16", "isa")
+_OPTIONS = ("threads", "winograd", "sums_in_f16", "isa", "measure")
 
 
 def _probe() -> Any:
@@ -66,7 +66,7 @@ class _State:
         self.options, self.activation, self.parameters = options, activation, parameters
         self.threads = options.get("threads") or 0
         self.arguments = (activation, list(parameters), options.get("winograd", False), options.get("sums_in_f16", False),
-                          options.get("isa"), self.threads)
+                          options.get("isa"), options.get("measure", False), self.threads)
         self.forget()
 
     def __reduce__(self) -> Any:
@@ -85,8 +85,8 @@ class _State:
         weights, packed = self._weights, self._packed
         if packed is None or weights is None or not weights[0].equals(w) or not (
                 b is None if weights[1] is None else b is not None and weights[1].equals(b)):
-            activation, parameters, winograd, sums_in_f16, isa, _ = self.arguments
-            packed = Packed((activation, tuple(parameters), winograd, sums_in_f16, isa, "cpu"))
+            activation, parameters, winograd, sums_in_f16, isa, measure, _ = self.arguments
+            packed = Packed((activation, tuple(parameters), winograd, sums_in_f16, isa, measure, "cpu"))
             self._weights, self._packed = (_Constant(w), None if b is None else _Constant(b)), packed
         return packed
 
@@ -232,6 +232,8 @@ def check_options(options: dict[str, Any]) -> None:
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"there is no option '{name}'; there are {', '.join(_OPTIONS)}")
+    if not isinstance(options.get("measure", False), bool):
+        raise TypeError(f"measure is {options['measure']!r}; it must be True or False")
     Plan(None, x_shape=(1, 1, 1), w_shape=(1, 1, 1), x_dtype="float32", **options)
 
 
@@ -247,6 +249,7 @@ def replace_(model: Any, **options: Any) -> Report:
         winograd: True allows Winograd's algorithm, whose rounding errors differ from those of the definition.
         sums_in_f16: True allows float16 layers to be summed in float16, where the CPU computes with it.
         isa: The name of the instruction set to use, of convtranspose.isas(); None: the best that this CPU runs.
+        measure: True takes what is fastest of the candidates, which are run for 50 milliseconds when a layer is first called.
 
     Returns:
         The names of the modules that were replaced, and of those that were left, with the reason.

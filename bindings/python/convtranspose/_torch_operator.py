@@ -23,7 +23,7 @@ _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 _SCHEMA = (
     "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt groups, "
     "SymInt[] dilation, str? activation=None, float[] parameters=[], bool winograd=False, bool sums_in_f16=False, "
-    "str? isa=None, int threads=0, bool constant=False) -> Tensor"
+    "str? isa=None, bool measure=False, int threads=0, bool constant=False) -> Tensor"
 )
 
 
@@ -96,7 +96,7 @@ def run(plan: Plan, shape: Any, x: Any, last: bool, batched: bool, **arrays: Any
 
 def _arguments(x_shape: Any, last: bool, threads: int, geometry: tuple[Any, ...], options: tuple[Any, ...]) -> dict[str, Any]:
     stride, padding, output_padding, groups, dilation = geometry
-    activation, parameters, winograd, sums_in_f16, isa, device = options
+    activation, parameters, winograd, sums_in_f16, isa, measure, device = options
     n, c, *extents = x_shape
     return {
         "x_shape": (n, *extents, c) if last else tuple(x_shape),
@@ -111,6 +111,7 @@ def _arguments(x_shape: Any, last: bool, threads: int, geometry: tuple[Any, ...]
         "winograd": winograd,
         "sums_in_f16": sums_in_f16,
         "isa": isa or None,
+        "measure": measure,
         "device": device,
     }
 
@@ -121,7 +122,7 @@ class Packed:
     __slots__ = ("_plans", "options")
 
     def __init__(self, options: tuple[Any, ...]) -> None:
-        """Takes (activation, its parameters, winograd, sums_in_f16, isa, device)."""
+        """Takes (activation, its parameters, winograd, sums_in_f16, isa, measure, device)."""
         self.options = options
         self._plans: dict[Any, tuple[Plan, list[int]]] = {}
 
@@ -252,7 +253,7 @@ def _with_batch(x: Any, w: Any) -> Any:
 
 def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any,
              activation: str | None = None, parameters: Any = (), winograd: bool = False, sums_in_f16: bool = False,
-             isa: str | None = None, threads: int = 0, constant: bool = False) -> Any:
+             isa: str | None = None, measure: bool = False, threads: int = 0, constant: bool = False) -> Any:
     _check_types(x, w, b)
     batched = _with_batch(x, w)
     geometry = (tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation))
@@ -266,7 +267,7 @@ def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: 
         convolved = torch.ops.aten.convolution(batched, w, b, *geometry[:2], geometry[4], True, geometry[2], groups)
         y.copy_(activate(convolved if has_batch else convolved.squeeze(0), activation, parameters))
         return y
-    options = (activation, tuple(parameters), winograd, sums_in_f16, isa, device)
+    options = (activation, tuple(parameters), winograd, sums_in_f16, isa, measure, device)
     threads = threads or torch.get_num_threads()
     packed = _packed_of(w, b, options) if constant else None
     if packed is not None:
@@ -317,7 +318,7 @@ def _backward(ctx: Any, dy: Any) -> Any:
                                                      list(ctx.needs_input_grad[:3]))
     if dx is not None and batched is not x:
         dx = dx.squeeze(0)
-    return (dx, dw, db, *[None] * 12)
+    return (dx, dw, db, *[None] * 13)
 
 
 class Differentiable(torch.autograd.Function):  # type: ignore[misc, unused-ignore]

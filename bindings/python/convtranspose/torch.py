@@ -49,6 +49,7 @@ def conv_transpose(
     winograd: bool = False,
     sums_in_f16: bool = False,
     isa: str | None = None,
+    measure: bool = False,
     threads: int | None = None,
     constant: bool = False,
 ) -> Any:
@@ -60,7 +61,7 @@ def conv_transpose(
         bias: (M), of the input's type; or None.
         stride, padding, output_padding, groups, dilation: As in torch.nn.functional.conv_transpose2d.
         activation: "relu", "sigmoid", "tanh", ("leaky_relu", slope), ("clip", least, greatest) or None.
-        winograd, sums_in_f16, isa, threads: As in replace_().
+        winograd, sums_in_f16, isa, measure, threads: As in replace_().
         constant: True allows packed weights to be kept for further calls with the same tensors. Changes that PyTorch counts are
             noticed; those by `.data` or numpy are not.
 
@@ -78,4 +79,4 @@ def conv_transpose(
     name, *parameters = (activation,) if activation is None or isinstance(activation, str) else activation
     return _operator(input, weight, bias, _per_axis(stride, axes), _per_axis(padding, axes), _per_axis(output_padding, axes),
                      groups, _per_axis(dilation, axes), name, [float(value) for value in parameters], winograd, sums_in_f16, isa,
-                     threads or 0, constant)
+                     measure, threads or 0, constant)

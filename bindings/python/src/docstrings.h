@@ -77,6 +77,9 @@ constexpr char kPlanYDtype[] = R"(Type of y.)";
 
 constexpr char kPlanProblem[] = R"(The name that tuning records know the layer by.)";
 
+constexpr char kPlanRecord[] =
+    R"(What the plan does, as a tuning record: a line of JSON. A plan with Tuning(record) makes the same choice without measuring.)";
+
 constexpr char kPlanAlgorithm[] = R"(Name of the chosen algorithm, such as "direct" or "winograd".)";
 
 constexpr char kPlanVariant[] = R"(Name of the kernel that computes the layer.)";

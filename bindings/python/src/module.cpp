@@ -85,8 +85,8 @@ void define_plan(nb::module_ &m) {
                nb::object y_dtype, nb::object w_shape, nb::object w_dtype, bool bias, nb::object x_scale,
                nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point, nb::object y_scale,
                nb::object y_zero_point, nb::object y_range, nb::object activation, bool residual, nb::object threads,
-               bool winograd, bool sums_in_f16, nb::object variant, nb::object isa, std::shared_ptr<Tuning> tuning,
-               nb::object device) {
+               bool winograd, bool sums_in_f16, nb::object variant, nb::object isa, nb::object measure,
+               std::shared_ptr<Tuning> tuning, nb::object device) {
                 PlanArguments a;
                 a.x_shape = std::move(x_shape);
                 a.attributes = {
@@ -110,6 +110,7 @@ void define_plan(nb::module_ &m) {
                 a.sums_in_f16 = sums_in_f16;
                 a.variant = std::move(variant);
                 a.isa = std::move(isa);
+                a.measure = std::move(measure);
                 a.tuning = std::move(tuning);
                 a.device = std::move(device);
                 new (self) PythonPlan(w, b, a);
@@ -122,7 +123,8 @@ void define_plan(nb::module_ &m) {
             "w_scale"_a = nb::none(), "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(),
             "y_zero_point"_a = nb::none(), "y_range"_a = nb::none(), "activation"_a = nb::none(), "residual"_a = false,
             "threads"_a = nb::none(), "winograd"_a = false, "sums_in_f16"_a = false, "variant"_a = nb::none(),
-            "isa"_a = nb::none(), "tuning"_a.none() = nb::none(), "device"_a = nb::none(), docstrings::kPlanInit)
+            "isa"_a = nb::none(), "measure"_a = false, "tuning"_a.none() = nb::none(), "device"_a = nb::none(),
+            docstrings::kPlanInit)
         .def(
             "__call__",
             [](const PythonPlan &self, nb::handle x, nb::object out, nb::object residual, nb::object w, nb::object b,
@@ -155,6 +157,8 @@ void define_plan(nb::module_ &m) {
             "y_dtype", [](const PythonPlan &p) { return numpy_name(p.y_dtype()); }, docstrings::kPlanYDtype)
         .def_prop_ro(
             "problem", [](const PythonPlan &p) { return convt_plan_problem(p.plan().get()); }, docstrings::kPlanProblem)
+        .def_prop_ro(
+            "record", [](const PythonPlan &p) { return p.plan().record(); }, docstrings::kPlanRecord)
         .def_prop_ro(
             "algorithm", [](const PythonPlan &p) { return p.plan().algorithm(); }, docstrings::kPlanAlgorithm)
         .def_prop_ro(

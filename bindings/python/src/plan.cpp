@@ -94,6 +94,18 @@ void check_dtypes(const Problem &p, const Array *w, const Array *b) {
                     numpy_name(bias_dtype(p)));
 }
 
+// measure: True, False, or a number of milliseconds.
+void read_measure(nb::handle measure, Options *options) {
+    if (nb::isinstance<bool>(measure)) {
+        options->planning = nb::cast<bool>(measure) ? CONVT_MEASURE : CONVT_ESTIMATE;
+        return;
+    }
+    options->planning_ms = integer(measure, "measure");
+    if (options->planning_ms <= 0)
+        throw nb::value_error("measure must be True, False or a number of milliseconds, at least 1");
+    options->planning = CONVT_MEASURE;
+}
+
 } // namespace
 
 Tuning::Tuning(const std::string &text) {
@@ -114,6 +126,7 @@ PythonPlan::PythonPlan(nb::handle w, nb::handle b, const PlanArguments &argument
     options.threads = arguments.threads;
     options.variant = optional_text(arguments.variant, "variant");
     options.isa = optional_text(arguments.isa, "isa");
+    read_measure(arguments.measure, &options);
     options.sums_in_f16 = arguments.sums_in_f16;
     options.winograd = arguments.winograd;
     options.tuning = tuning_ ? tuning_->get() : nullptr;

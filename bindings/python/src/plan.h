@@ -38,7 +38,7 @@ struct PlanArguments {
     bool residual = false;
     int threads = 1;
     bool winograd = false, sums_in_f16 = false;
-    nanobind::object variant, isa, device;
+    nanobind::object variant, isa, measure, device;
     std::shared_ptr<Tuning> tuning;
 };
 

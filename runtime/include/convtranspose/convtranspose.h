@@ -228,6 +228,17 @@ typedef struct convt_device {
     int falls_back;
 } convt_device;
 
+/** How the choice between candidates is made, unless `variant` or a tuning record makes it. */
+typedef enum convt_planning {
+    CONVT_ESTIMATE = 0, /**< By estimated cost. Nothing is run. */
+    /** By running the candidates of nearly the least estimate on tensors of these shapes, with these weights, in memory of
+     * `allocate` and on the plan's threads, also on fewer of them. The choice by estimate stays unless another one is faster by
+     * more than noise. The process remembers what was measured: the next plan for the same problem, ISA and number of threads
+     * makes the same choice at once, and so does a reshape if the weights are packed for it. A layer that is estimated to be too
+     * slow for three runs is not measured. For plans for the CPU only. */
+    CONVT_MEASURE = 1
+} convt_planning;
+
 /** How to plan and run. Zero-initialise and set `struct_size` for the defaults.
  *
  * The strings and the device are only read during the call. The hooks must outlive the plan and its reshapes.
@@ -265,6 +276,9 @@ typedef struct convt_options {
      * variable CONVTRANSPOSE_TUNING names, which is read once; convt_plan_explain() says if it could not be used. */
     const struct convt_tuning *tuning;
     const convt_device *device; /**< What the plan runs on. Null: the CPU. */
+    convt_planning planning;    /**< How the choice is made. */
+    /** For CONVT_MEASURE: so many milliseconds of runs, besides the packing of weights for each candidate. 0: 50. */
+    int planning_ms;
 } convt_options;
 
 /** A layer that is ready to run. */
@@ -371,7 +385,7 @@ CONVT_API const int64_t *convt_plan_x_shape(const convt_plan *plan);
 CONVT_API const int64_t *convt_plan_y_shape(const convt_plan *plan);
 /** Multiply-adds of the definition; cropped ones are left out. */
 CONVT_API double convt_plan_macs(const convt_plan *plan);
-/** Number of threads that was asked for. */
+/** Number of threads that was asked for. A measured plan may use fewer, and convt_plan_explain() then says so. */
 CONVT_API int convt_plan_threads(const convt_plan *plan);
 /** Name of the kernel that computes the layer, or the first of the layers that the algorithm computes it through. */
 CONVT_API const char *convt_plan_variant(const convt_plan *plan);
@@ -392,6 +406,9 @@ CONVT_API size_t convt_plan_candidate_count(const convt_plan *plan);
 CONVT_API const char *convt_plan_candidate(const convt_plan *plan, size_t i);
 /** The name that tuning records know the problem by. */
 CONVT_API const char *convt_plan_problem(const convt_plan *plan);
+/** What the plan does, as a tuning record: one line of JSON, without an end of line. A plan with this record (convt_tuning_read())
+ * makes the same choice, without measuring. Time is given if it was measured. */
+CONVT_API const char *convt_plan_record(const convt_plan *plan);
 
 /** Number of variants that a run of the plan may call: one, or those of the layers that it is planned as; for weights that
  * come with each run also those that take over if the chosen one must not be used. */

@@ -158,6 +158,8 @@ struct Options {
     int winograd = 0;                          ///< Nonzero: Winograd's algorithm is allowed.
     const convt_tuning *tuning = nullptr;      ///< Null: those of the file that CONVTRANSPOSE_TUNING names.
     Device device;                             ///< What the plan runs on.
+    convt_planning planning = CONVT_ESTIMATE;  ///< How the choice between candidates is made.
+    int planning_ms = 0;                       ///< Milliseconds of runs for CONVT_MEASURE; 0: 50.
 };
 
 /// Everything that a run can take; see convt_arguments.
@@ -242,19 +244,9 @@ inline ProblemView view(const Problem &p) { return ProblemView(p); }
 // Options of the C interface, with the device that they refer to, likewise.
 struct OptionsView : convt_options {
     explicit OptionsView(const Options &o)
-        : convt_options{sizeof(convt_options),
-                        o.threads,
-                        o.parallel_for,
-                        o.parallel_user,
-                        o.allocate,
-                        o.deallocate,
-                        o.allocate_user,
-                        o.variant,
-                        o.isa,
-                        o.sums_in_f16,
-                        o.winograd,
-                        o.tuning,
-                        &own_device},
+        : convt_options{sizeof(convt_options), o.threads,  o.parallel_for, o.parallel_user, o.allocate, o.deallocate,
+                        o.allocate_user,       o.variant,  o.isa,          o.sums_in_f16,   o.winograd, o.tuning,
+                        &own_device,           o.planning, o.planning_ms},
           own_device{sizeof(convt_device), o.device.name, o.device.index, o.device.context, o.device.falls_back} {}
     OptionsView(const OptionsView &) = delete;
     OptionsView &operator=(const OptionsView &) = delete;
@@ -416,6 +408,8 @@ class Plan {
     std::string isa() const { return convt_plan_isa(plan_.get()); }
     /// "cpu", or the name of the device.
     std::string device() const { return convt_plan_device(plan_.get()); }
+    /// What the plan does, as a tuning record; see convt_plan_record().
+    std::string record() const { return convt_plan_record(plan_.get()); }
     /// Geometry, taps, candidates, choice and reason, as text for a person.
     std::string explain() const { return convt_plan_explain(plan_.get()); }
     /// The plan of the C interface.

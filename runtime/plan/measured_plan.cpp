@@ -1,0 +1,296 @@
+#include "plan/measured_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/shape.h"
+
+namespace convtranspose {
+
+namespace {
+
+// Policy. A candidate is tried if its estimate is at most kNear times the least. Half of the budget is for first trials, and
+// 4/5 is spent before the winner is compared with the choice by estimate once more.
+constexpr double kNear = 2, kForTrials = 0.5, kForFinals = 0.8;
+constexpr std::size_t kMostTrials = 24, kFinalists = 4;
+constexpr int kRounds = 15, kFewSamples = 5; // of each finalist, whose times then differ by little
+// A candidate whose first run takes kHopeless times as long as the best one's is out, and so is a finalist that is behind by kBehind.
+constexpr double kHopeless = 2, kBehind = 1.1;
+// The choice by estimate stays unless another one takes less than this fraction of its time, after many samples and after few.
+constexpr double kGain = 0.98, kGainOfFew = 0.93;
+constexpr double kShortestSample = 20e-6; // seconds; shorter runs are repeated within a sample
+constexpr double kCyclesPerSecond = 2e9;  // of slow machines, for the prediction of how long the first run takes
+
+// The tensors of runs whose values do not matter.
+class Tensors {
+  public:
+    // Allocates and fills them, so that the first run does not wait for memory.
+    Status make(const LayerPlan &plan) {
+        const Geometry &g = plan.geometry();
+        const Allocator &from = plan.settings().allocator;
+        const std::uint64_t x_bytes = bytes_of(g.x_shape, g.dtype), y_bytes = bytes_of(g.y_shape, g.y_dtype);
+        t_.x_strides = dense_strides(g.x_shape);
+        t_.y_strides = t_.residual_strides = dense_strides(g.y_shape);
+        Status status = get(from, x_bytes, kNormal, "x", &x_, &t_.x);
+        if (status) status = get_block(from, y_bytes, "y, which a measuring plan writes", &y_);
+        if (!status) return status;
+        std::memset(t_.y = y_.data(), 0, y_.size());
+        if (g.post_ops.adds_residual) status = get(from, y_bytes, kNormal, "the residual", &residual_, &t_.residual);
+        if (!status || !plan.weights_at_run_time()) return status;
+        status = get(from, g.w_bytes(), kNormal, "weights", &w_, &t_.w);
+        if (status && g.has_bias) status = get(from, g.b_bytes(), 0, "biases", &b_, &t_.b);
+        if (g.quantized()) {
+            values_.w_scale = {1};
+            values_.w_zero_point = {0};
+            if (plan.quantization()) values_ = *plan.quantization();
+            t_.quantization = &values_;
+        }
+        return status;
+    }
+
+    // Runs the plan so many times, and gives the seconds of one run.
+    Status run(const LayerPlan &plan, int times, double *seconds) {
+        using Clock = std::chrono::steady_clock;
+        if (plan.workspace_bytes() > workspace_.size()) {
+            Status status = get_block(plan.settings().allocator, plan.workspace_bytes(), "workspace", &workspace_);
+            if (!status) return status;
+            std::memset(workspace_.data(), 0, workspace_.size());
+        }
+        const Clock::time_point begin = Clock::now();
+        for (int i = 0; i < times; i++) {
+            if (Status status = plan.run(t_, workspace_.data()); !status) return status;
+        }
+        *seconds = std::chrono::duration<double>(Clock::now() - begin).count() / times;
+        return Status();
+    }
+
+  private:
+    // Bytes of this value make normal numbers of all types, whose sums are normal too.
+    static constexpr int kNormal = 0x3c;
+
+    static std::uint64_t bytes_of(const Shape &shape, convt_dtype dtype) {
+        return static_cast<std::uint64_t>(volume(shape)) * convt_dtype_size(dtype);
+    }
+    static Status get(const Allocator &from, std::uint64_t bytes, int fill, const char *what, Block *block,
+                      const void **data) {
+        Status status = get_block(from, bytes, what, block);
+        if (!status) return status;
+        std::memset(block->data(), fill, block->size());
+        *data = block->data();
+        return status;
+    }
+
+    Block x_, y_, residual_, w_, b_, workspace_;
+    QuantizationValues values_;
+    RunTensors t_;
+};
+
+struct Contender {
+    std::shared_ptr<TuningRecord> record;
+    std::unique_ptr<LayerPlan> plan;
+    double seconds = std::numeric_limits<double>::infinity(); // the least of one run
+    int samples = 0, times = 1;                               // times: runs within a sample
+};
+
+class Measurement {
+  public:
+    Measurement(const PlanSettings &settings, const QuantizationValues *quantization, const LayerWeights &weights)
+        : settings_(settings), quantization_(quantization), weights_(weights), budget_(settings.measuring_ms * 1e-3) {}
+
+    // plan: by estimate; receives the one that is measured to be the fastest.
+    Status choose(std::unique_ptr<LayerPlan> *plan) {
+        by_estimate_.plan = std::move(*plan);
+        by_estimate_.record = std::make_shared<TuningRecord>(by_estimate_.plan->record());
+        Status status = tensors_.make(*by_estimate_.plan);
+        if (status) status = sample(&by_estimate_); // the first run, which does not count
+        if (!status) return status;
+        by_estimate_.times = std::clamp(static_cast<int>(kShortestSample / by_estimate_.seconds), 1, 1000);
+        reset(&by_estimate_);
+        if (status = sample(&by_estimate_); !status) return status;
+        for (const Named &candidate : near()) {
+            if (!try_out(candidate)) break;
+        }
+        try_fewer_threads();
+        if (status = play(&finalists_, kForFinals * budget_); !status) return status;
+        Contender *winner = best();
+        if (winner != &by_estimate_) {
+            std::vector<Contender> last;
+            last.push_back(std::move(*winner));
+            finalists_.clear();
+            const int before = last.front().samples;
+            reset(&by_estimate_);
+            reset(&last.front());
+            if (status = play(&last, budget_); !status) return status;
+            last.front().samples += before;
+            finalists_ = std::move(last);
+            winner = best();
+        }
+        finish(winner);
+        *plan = std::move(winner->plan);
+        return status;
+    }
+
+  private:
+    struct Named {
+        const char *name;
+        double cycles;
+    };
+
+    // Returns what can compute the layer, besides the choice, by rising estimates near the least.
+    std::vector<Named> near() const {
+        const LayerPlan &plan = *by_estimate_.plan;
+        std::vector<Named> all;
+        for (const AlgorithmEstimate &e : plan.estimates()) {
+            if (!e.unsupported.text && !e.has_candidates) all.push_back({e.name, e.cycles});
+        }
+        for (const Candidate &c : plan.candidates()) {
+            if (!c.unsupported.text && c.variant->family != Family::kReference)
+                all.push_back({c.variant->name, c.cost});
+        }
+        const auto is_less = [](const Named &a, const Named &b) { return a.cycles < b.cycles; };
+        std::stable_sort(all.begin(), all.end(), is_less);
+        const double most = kNear * std::min(all.empty() ? 0 : all.front().cycles, plan.cycles());
+        const auto is_out = [&](const Named &n) { return n.cycles > most || by_estimate_.record->variant == n.name; };
+        all.erase(std::remove_if(all.begin(), all.end(), is_out), all.end());
+        all.resize(std::min(all.size(), kMostTrials), Named{});
+        return all;
+    }
+
+    void reset(Contender *c) const {
+        c->seconds = std::numeric_limits<double>::infinity();
+        c->samples = 0;
+    }
+
+    Status sample(Contender *c) {
+        double seconds = 0;
+        Status status = tensors_.run(*c->plan, c->times, &seconds);
+        spent_ += seconds * c->times;
+        c->seconds = std::min(c->seconds, seconds);
+        c->samples++;
+        return status;
+    }
+
+    double best_seconds() const {
+        double least = by_estimate_.seconds;
+        for (const Contender &c : finalists_) least = std::min(least, c.seconds);
+        return least;
+    }
+
+    // Returns false if there is no time left for this candidate, nor for slower ones.
+    bool try_out(const Named &candidate) {
+        const double expected = by_estimate_.seconds * candidate.cycles / by_estimate_.plan->cycles();
+        if (spent_ + 3 * expected > kForTrials * budget_) return false;
+        auto record = std::make_shared<TuningRecord>(*by_estimate_.record);
+        record->variant = candidate.name;
+        try_out(std::move(record));
+        return true;
+    }
+
+    // Adds a contender to the finalists, if it can compute the layer and is not much slower than they are.
+    void try_out(std::shared_ptr<TuningRecord> record) {
+        Contender c;
+        c.record = std::move(record);
+        const Geometry &g = by_estimate_.plan->geometry();
+        if (!LayerPlan::create(g, settings_, quantization_, weights_, &c.plan, c.record)) return;
+        if (c.plan->is_by_estimate() || !sample(&c)) return; // by estimate: it cannot do what the record says
+        tried_++;
+        if (c.seconds > kHopeless * best_seconds()) return;
+        c.times = by_estimate_.times;
+        reset(&c);
+        if (!sample(&c) || !sample(&by_estimate_) || !sample(&c)) return;
+        finalists_.push_back(std::move(c));
+        if (finalists_.size() <= kFinalists) return;
+        finalists_.erase(std::max_element(finalists_.begin(), finalists_.end(), is_faster));
+    }
+
+    static bool is_faster(const Contender &a, const Contender &b) { return a.seconds < b.seconds; }
+
+    // A layer may be too small for all threads.
+    void try_fewer_threads() {
+        const int threads = settings_.parallel.threads;
+        if (threads <= 1) return;
+        const auto fastest = std::min_element(finalists_.begin(), finalists_.end(), is_faster);
+        const bool is_other = fastest != finalists_.end() && fastest->seconds < by_estimate_.seconds;
+        const TuningRecord record = is_other ? *fastest->record : *by_estimate_.record;
+        for (int n = threads / 2; n >= 1; n /= 2) {
+            if (spent_ + 4 * best_seconds() * threads / n > kForFinals * budget_) return;
+            auto fewer = std::make_shared<TuningRecord>(record);
+            fewer->on_threads = n;
+            try_out(std::move(fewer));
+        }
+    }
+
+    // Samples the choice by estimate and the others in turns, until `spent` or enough rounds.
+    Status play(std::vector<Contender> *others, double until) {
+        for (int round = 0; round < kRounds && !others->empty(); round++) {
+            double turn = by_estimate_.seconds * by_estimate_.times;
+            for (const Contender &c : *others) turn += c.seconds * c.times;
+            if (std::isfinite(turn) && spent_ + turn > until) break;
+            Status status = sample(&by_estimate_);
+            for (Contender &c : *others) {
+                if (status) status = sample(&c);
+            }
+            if (!status) return status;
+            double least = by_estimate_.seconds;
+            for (const Contender &c : *others) least = std::min(least, c.seconds);
+            const auto is_out = [&](const Contender &c) {
+                return c.samples >= kFewSamples && c.seconds > kBehind * least;
+            };
+            others->erase(std::remove_if(others->begin(), others->end(), is_out), others->end());
+        }
+        return Status();
+    }
+
+    Contender *best() {
+        const auto fastest = std::min_element(finalists_.begin(), finalists_.end(), is_faster);
+        if (fastest == finalists_.end()) return &by_estimate_;
+        const double gain = std::min(fastest->samples, by_estimate_.samples) >= kFewSamples ? kGain : kGainOfFew;
+        return fastest->seconds < gain * by_estimate_.seconds ? &*fastest : &by_estimate_;
+    }
+
+    void finish(Contender *winner) {
+        TuningRecord &record = *winner->record;
+        record.ms = winner->seconds * 1e3;
+        record.reason = concat("measured to be the fastest of ", tried_ + 1, ": ", record.ms, " ms");
+        if (winner != &by_estimate_) {
+            record.reason +=
+                concat("; ", by_estimate_.record->variant, ", by estimate, took ", by_estimate_.seconds * 1e3, " ms");
+        }
+        std::shared_ptr<const TuningRecord> kept = winner->record;
+        remember(winner->plan->measuring_key(weights_.w != nullptr), &kept);
+        winner->plan->follow(winner->record);
+    }
+
+    const PlanSettings &settings_;
+    const QuantizationValues *const quantization_;
+    const LayerWeights &weights_;
+    const double budget_; // seconds of runs
+    double spent_ = 0;
+    int tried_ = 0;
+    Tensors tensors_;
+    Contender by_estimate_;
+    std::vector<Contender> finalists_;
+};
+
+} // namespace
+
+Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan) {
+    std::unique_ptr<LayerPlan> made;
+    Status status = LayerPlan::create(geometry, settings, quantization, weights, &made);
+    const bool is_open = status && made->is_by_estimate() && volume(geometry.y_shape) > 0;
+    if (is_open && std::isfinite(made->cycles()) &&
+        3 * made->cycles() < settings.measuring_ms * 1e-3 * kCyclesPerSecond)
+        status = Measurement(settings, quantization, weights).choose(&made);
+    if (status) *plan = std::move(made);
+    return status;
+}
+
+} // namespace convtranspose
