@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_TOOLS_COMMANDS_H_
 #define CONVTRANSPOSE_TOOLS_COMMANDS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct PlanOptions {
     std::string variant, isa; // empty: chosen by the plan
     std::string device;       // empty or "cpu": the CPU
     bool winograd = false;
+    std::shared_ptr<const convt_tuning> tuning; // null: that of the environment
 
     bool on_device() const { return !device.empty() && device != "cpu"; }
     Options view() const {
@@ -25,6 +27,7 @@ struct PlanOptions {
         options.variant = variant.empty() ? nullptr : variant.c_str();
         options.isa = isa.empty() ? nullptr : isa.c_str();
         options.winograd = winograd ? 1 : 0;
+        options.tuning = tuning.get();
         options.device.name = device.empty() ? nullptr : device.c_str();
         return options;
     }
@@ -43,6 +46,9 @@ struct ExplainOptions {
     std::optional<convt_layout> layout;    // none: as the operator has it
     bool size = false;                     // of the kernels, instead
     bool all = false;                      // candidates and refusals
+    bool json = false;                     // an array of layers
+    bool features = false;                 // the parts of each estimate
+    std::string cost_profile;              // one that ships; empty: this CPU's
     std::vector<std::string> input_shapes; // NAME=1x3x224x224
     PlanOptions plan;
 };

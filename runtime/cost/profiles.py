@@ -2,6 +2,7 @@
 
     cost_profile_fields.h   the fields of CostProfile
     cost_profiles.cpp       the values of every profile, as constants
+    cost_fields.inc         rows of name, unit, least and most, for tools
 
 The folder holds fields.json, which says what each field of CostProfile is, and a file for each profile: the core, what its values
 were fitted to and when, the profile that it is based_on (generic, if none is named), which CPUs it matches, and the fields that
@@ -70,11 +71,12 @@ def literal(value):
 
 def struct(fields, files) -> str:
     """The header with the fields of CostProfile."""
-    text = [MADE, "#ifndef CONVTRANSPOSE_GENERATED_COST_PROFILE_FIELDS_H_", "#define CONVTRANSPOSE_GENERATED_COST_PROFILE_FIELDS_H_",
-            "", "#include <cstddef>", "", "namespace convtranspose {", "", "struct CostProfile {"]
+    guard = "CONVTRANSPOSE_GENERATED_COST_PROFILE_FIELDS_H_"
+    text = [MADE, f"#ifndef {guard}", f"#define {guard}", "", "#include <cstddef>", "",
+            "namespace convtranspose {", "", "struct CostProfile {"]
     text += [f"    double {name}; // {field['unit']}: {field['meaning']}" for name, field in fields.items()]
     text += ["};", f"constexpr std::size_t kCostFieldCount = {len(fields)}, kShippedProfileCount = {len(files)};", "",
-             "} // namespace convtranspose", "", "#endif // CONVTRANSPOSE_GENERATED_COST_PROFILE_FIELDS_H_", ""]
+             "} // namespace convtranspose", "", f"#endif // {guard}", ""]
     return "\n".join(text)
 
 
@@ -94,6 +96,13 @@ def table(fields, files) -> str:
     return "\n".join([*text, "}};", "", "} // namespace convtranspose", ""])
 
 
+def rows(fields) -> str:
+    """The fields for tools, which see no header of the runtime."""
+    return "\n".join([MADE, *(f'{{"{name}", "{field["unit"]}", {float(number(field["least"]))!r}, '
+                              f'{"1e300" if field["most"] == "infinite" else repr(float(field["most"]))}}},'
+                              for name, field in fields.items()), ""])
+
+
 def write(path: Path, text: str):
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,9 +115,10 @@ def main():
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     try:
-        read_all = read(options.profiles)
-        write(options.output / "cost_profile_fields.h", struct(*read_all))
-        write(options.output / "cost_profiles.cpp", table(*read_all))
+        fields, files = read(options.profiles)
+        write(options.output / "cost_profile_fields.h", struct(fields, files))
+        write(options.output / "cost_profiles.cpp", table(fields, files))
+        write(options.output / "cost_fields.inc", rows(fields))
     except (ProfileError, KeyError, TypeError, json.JSONDecodeError) as error:
         sys.exit(f"{options.profiles}: {error}")
 
