@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_TOOLS_COMMANDS_H_
 #define CONVTRANSPOSE_TOOLS_COMMANDS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@ struct PlanOptions {
     std::string variant, isa; // empty: chosen by the plan
     std::string device;       // empty or "cpu": the CPU
     bool winograd = false;
-    int measuring_ms = 0; // 0: the plan chooses by estimate
+    int measuring_ms = 0;                       // 0: the plan chooses by estimate
+    std::shared_ptr<const convt_tuning> tuning; // null: that of the environment
 
     bool on_device() const { return !device.empty() && device != "cpu"; }
     Options view() const {
@@ -28,6 +30,7 @@ struct PlanOptions {
         options.winograd = winograd ? 1 : 0;
         options.planning = measuring_ms ? CONVT_MEASURE : CONVT_ESTIMATE;
         options.planning_ms = measuring_ms;
+        options.tuning = tuning.get();
         options.device.name = device.empty() ? nullptr : device.c_str();
         return options;
     }
@@ -46,6 +49,9 @@ struct ExplainOptions {
     std::optional<convt_layout> layout;    // none: as the operator has it
     bool size = false;                     // of the kernels, instead
     bool all = false;                      // candidates and refusals
+    bool json = false;                     // an array of layers
+    bool features = false;                 // the parts of each estimate
+    std::string cost_profile;              // one that ships; empty: this CPU's
     std::vector<std::string> input_shapes; // NAME=1x3x224x224
     PlanOptions plan;
 };

@@ -8,16 +8,20 @@
 
 #include "commands.h"
 #include "error.h"
+#include "estimate_parts.h"
 #include "input_shape.h"
 #include "job.h"
 #include "layer.h"
 #include "node_quantization.h"
+#include "profile_line.h"
 #include "size_report.h"
 #include "text.h"
 
 namespace convtranspose::tools {
 
 namespace {
+
+using nlohmann::json;
 
 constexpr std::size_t kNearest = 10, kNames = 2;
 
@@ -53,8 +57,23 @@ std::string shortened(const std::string &whole) {
     return text;
 }
 
-// The text about one layer. With --size it is empty, and only the selection of kernels is noted.
-std::string explain(const Layer &layer, const Model &model, const ExplainOptions &options, Selection *selection) {
+// An explanation of a layer: as text, or as JSON, which one of them is. With --size there is none, and only the selection of kernels
+// is noted.
+struct Explanation {
+    std::string text;
+    json object;
+};
+
+json json_of(const Plan &plan) {
+    json candidates = json::array();
+    for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++) {
+        candidates.push_back(
+            {{"name", convt_plan_candidate(plan.get(), i)}, {"cycles", convt_plan_candidate_cycles(plan.get(), i)}});
+    }
+    return candidates;
+}
+
+Explanation explain(const Layer &layer, const Model &model, const ExplainOptions &options, Selection *selection) {
     Problem problem = layer.problem;
     const Node &node = layer.node;
     // The model's own constants are planned with, because constant weights are planned otherwise than those of each run.
@@ -79,10 +98,24 @@ std::string explain(const Layer &layer, const Model &model, const ExplainOptions
     const auto data = [&](const std::string &name) -> const void * {
         return constant && !name.empty() ? constants.at(name).data.data() : nullptr;
     };
-    Plan plan;
-    throw_unless(Plan::create(problem, options.plan.view(), data(node.w), data(node.b), &plan));
+    const auto plan_by = [&](const convt_tuning *tuning) {
+        Options own = options.plan.view();
+        own.tuning = tuning;
+        Plan made;
+        throw_unless(Plan::create(problem, own, data(node.w), data(node.b), &made));
+        return made;
+    };
+    const Plan plan = plan_by(options.plan.tuning.get());
     selection->add(plan.variant());
-    if (options.size) return "";
+    if (options.size) return {};
+    if (options.json) {
+        return {"",
+                {{"layer", node.label},
+                 {"problem", convt_plan_problem(plan.get())},
+                 {"isa", plan.isa()},
+                 {"cost_profile", profile_of(plan)},
+                 {"candidates", options.features ? features(plan, plan_by) : json_of(plan)}}};
+    }
     std::string text =
         node.label + ": " + (node.between() ? "DequantizeLinear -> ConvTranspose -> QuantizeLinear, " : "") +
         convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) + ", x " +
@@ -91,17 +124,22 @@ std::string explain(const Layer &layer, const Model &model, const ExplainOptions
         (node.floats_because.empty() ? "" : "a float layer: " + node.floats_because + "\n") +
         (options.all ? std::string(plan.explain()) : shortened(plan.explain()));
     if (text.back() != '\n') text += '\n';
-    return text;
+    return {text, nullptr};
 }
 
 } // namespace
 
-int explain_command(const ExplainOptions &options) {
+int explain_command(const ExplainOptions &given) {
+    ExplainOptions options = given;
     if (options.paths.empty() && !options.size) throw UsageError("PATH is required, or --size");
     if (options.paths.empty()) {
         std::printf("%s", size_report().c_str());
         return kSuccess;
     }
+    if (options.json && options.size) throw UsageError("--json does not go with --size");
+    if (!options.cost_profile.empty())
+        options.plan.tuning = read_tuning(profile_line(json(options.cost_profile).dump()));
+    json objects = json::array();
     const std::vector<Job> jobs = jobs_from(options.paths);
     const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
     Selection selection;
@@ -116,10 +154,14 @@ int explain_command(const ExplainOptions &options) {
             const int printed_before = printed, failed_before = failed;
             for (std::size_t i = 0; i < model.node_count(); i++) {
                 try {
-                    const std::string text = explain(layer_of(model, i, options.layout), model, options, &selection);
-                    if (printed++ > 0 && !options.size) std::printf("\n");
-                    if (jobs.size() > 1 && !options.size) std::printf("%s: ", job.name.c_str());
-                    std::printf("%s", text.c_str());
+                    Explanation found = explain(layer_of(model, i, options.layout), model, options, &selection);
+                    const bool is_text = !found.text.empty();
+                    if (printed++ > 0 && is_text) std::printf("\n");
+                    if (jobs.size() > 1 && is_text) std::printf("%s: ", job.name.c_str());
+                    std::printf("%s", found.text.c_str());
+                    if (!options.json) continue;
+                    found.object["model"] = job.name;
+                    objects.push_back(std::move(found.object));
                 } catch (const UnknownShape &e) {
                     std::fprintf(stderr, "note: %s: %s skipped: %s\n", job.name.c_str(), model.label(i).c_str(),
                                  e.what());
@@ -137,6 +179,7 @@ int explain_command(const ExplainOptions &options) {
         }
     }
     require_all_used(shapes);
+    if (options.json) std::printf("%s\n", objects.dump(2).c_str());
     if (options.size && printed > 0) std::printf("%s", size_report(selection).c_str());
     return failed == 0 ? kSuccess : kFailure;
 }

@@ -61,6 +61,10 @@ candidates with their estimated costs, choice and why, and what the others are r
 A ConvTranspose between DequantizeLinear and QuantizeLinear is planned as a quantized layer. If weights, bias, scales
 and zero points are all constant, they are planned with; otherwise the plan takes them with each run.
 
+--cost-profile NAME shows what would be chosen on another machine, of the ISAs that this CPU runs. --json prints an
+array of layers, each with its candidates and their estimates; with --features an estimate is also divided into the
+cycles that each field of the cost profile accounts for.
+
 --size prints what the kernels cost instead, in bytes of code: all that are built in, or with models what a
 build for these layers needs, as planned here.)";
 
@@ -169,6 +173,10 @@ CLI::App *add_explain(CLI::App *app, ExplainOptions *options) {
     add_paths(command, &options->paths, "Models, or folders with a model.onnx")->required(false);
     command->add_flag("--size", options->size, "Print the bytes that kernels take");
     command->add_flag("--all", options->all, "List all candidates and refusals");
+    command->add_option("--cost-profile", options->cost_profile,
+                        "Estimate by a cost profile that ships (runtime/cost/profiles); default: that of this CPU");
+    CLI::Option *const json = command->add_flag("--json", options->json, "Print a JSON array of layers and candidates");
+    command->add_flag("--features", options->features, "Print the parts of each estimate, in cycles")->needs(json);
     add_input_shapes(command, &options->input_shapes);
     add_layout(command, &options->layout);
     add_plan_options(command, &options->plan);

@@ -18,6 +18,7 @@
 #include "base/allocator.h"
 #include "base/parallel.h"
 #include "base/shape.h"
+#include "cpu/cost_profile.h"
 #include "direct/direct_plan.h"
 #include "kernels/tuning.h"
 #include "problem/geometry.h"
@@ -37,7 +38,8 @@ struct PlanSettings {
     Parallel parallel;
     Allocator allocator;
     Isa isa = Isa::kX86_64;
-    std::string variant; // the kernel or algorithm that must be used; empty: the fastest by estimate
+    const CostProfile *profile = nullptr; // what estimates go by; it outlives the plan
+    std::string variant;                  // the kernel or algorithm that must be used; empty: the fastest by estimate
     bool sums_in_f16 = false;
     bool may_change_rounding = false; // algorithms that round differently from the definition are allowed
     AlgorithmSet excluded = 0;

@@ -11,9 +11,6 @@ namespace convtranspose {
 
 namespace {
 
-// These margins allow for errors of the estimates. Errors are largest for single images
-// (docs/measurements/2026-11-26-algorithms.md).
-constexpr double kGain = 0.945, kGainOfOne = 0.8;
 // A single image is considered up to this many columns. Tiles of several positions are faster for wider images.
 constexpr std::int64_t kMostColumnsOfOne = 4;
 
@@ -63,7 +60,9 @@ std::unique_ptr<AlgorithmPlan> BatchAsWidth::propose(const AlgorithmProblem &pro
                                     why);
     if (!supported) return nullptr;
     std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(g, problem.settings));
-    own->estimate(least_cost(own->geometry_, own->settings_.isa), g.batch > 1 ? kGain : kGainOfOne);
+    const CostProfile &profile = *problem.settings.profile;
+    own->estimate(least_cost(own->geometry_, own->settings_.isa, profile),
+                  g.batch > 1 ? profile.margin_batch_as_width : profile.margin_one_as_width);
     return own;
 }
 
@@ -73,11 +72,13 @@ Status BatchAsWidth::build(const LayerWeights &weights, const Planner &planner) 
 
 Status BatchAsWidth::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
-    const Isa isa = problem.settings.isa;
+    const auto cost_of = [&](const Geometry &g) {
+        return least_cost(g, problem.settings.isa, *problem.settings.profile);
+    };
     Geometry layer = geometry;
     layer.post_ops = {};
     const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
-    if (may && least_cost(as_row(layer), isa) < least_cost(layer, isa)) layer = as_row(layer);
+    if (may && cost_of(as_row(layer)) < cost_of(layer)) layer = as_row(layer);
     std::unique_ptr<BatchAsWidth> own(new BatchAsWidth());
     if (Status status = plan_->reshape(layer, &own->plan_); !status) return status;
     *made = std::move(own);

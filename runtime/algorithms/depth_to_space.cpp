@@ -6,7 +6,6 @@
 
 #include "base/division.h"
 #include "base/error.h"
-#include "cost/cost_profile.h"
 #include "selection/candidates.h"
 
 namespace convtranspose {
@@ -20,7 +19,6 @@ constexpr std::int64_t kMostBytes = 4 << 20; // limit for the rearranged tensor,
 // (docs/measurements/2026-11-26-algorithms.md).
 constexpr std::int64_t kNearBytes = 512 << 10;
 constexpr std::int64_t kManyGroups = 16;
-constexpr double kGainDilated = 0.9;                         // margin for errors of the estimates
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // to rearrange; a run is one position along w
 constexpr double kCyclesApart = 2;     // for an element, if other channels lie between those of a run
 constexpr double kCyclesDilated = 1.0; // the same, if other phases do
@@ -245,7 +243,8 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
         return nullptr;
     }
     const bool dilated = geometry.axes.back().dilation > 1;
-    own->estimate(own->estimated(), dilated ? kGainDilated : margins(problem.settings.isa).depth_to_space);
+    const CostProfile &profile = *problem.settings.profile;
+    own->estimate(own->estimated(), dilated ? profile.margin_depth_to_space_dilated : profile.margin_depth_to_space);
     return own;
 }
 
@@ -272,11 +271,11 @@ double DepthToSpace::estimated() const {
         double rows = are_planes ? planes : 0;
         for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
             rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
-        cycles += rows * kCyclesPerRow + least_cost(geometry_of(layer), settings_.isa);
+        cycles += rows * kCyclesPerRow + least_cost(geometry_of(layer), settings_.isa, *settings_.profile);
     }
     cycles *= times();
-    if (are_planes) cycles *= cost_profile().depth_to_space;
-    if (geometry_.group >= kManyGroups) cycles *= cost_profile().groups_to_space;
+    if (are_planes) cycles *= settings_.profile->depth_to_space;
+    if (geometry_.group >= kManyGroups) cycles *= settings_.profile->groups_to_space;
     return cycles;
 }
 

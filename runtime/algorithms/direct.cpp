@@ -106,7 +106,7 @@ void Direct::choose(const Packed *packed) {
     problem_.may_be_infinite = packed && !packed->finite;
     problem_.fits_int8 = facts_.fits_int8;
     problem_.fits_int32 = facts_.fits_int32;
-    candidates_ = convtranspose::candidates(problem_, settings_.isa);
+    candidates_ = convtranspose::candidates(problem_, settings_.isa, *settings_.profile);
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
@@ -125,7 +125,7 @@ void Direct::choose(const Packed *packed) {
             estimate(std::numeric_limits<double>::infinity(), 1);
             return;
         }
-        direct_ = DirectPlan(problem_, *best, settings_.parallel.threads,
+        direct_ = DirectPlan(problem_, *best, *settings_.profile, settings_.parallel.threads,
                              packed && packed->block ? &packed->layout : nullptr);
         if (!direct_.overflow().text) break;
         candidates_[static_cast<std::size_t>(best - candidates_.data())].unsupported = direct_.overflow();
@@ -175,7 +175,7 @@ void Direct::plan_fallbacks() {
         for (const Candidate &c : candidates_) {
             const bool reads_it = c.variant->arithmetic == chosen.arithmetic;
             if (!c.unsupported.text && c.variant->family == Family::kReference && reads_it) {
-                fallbacks_.emplace_back(problem_, c, threads, &direct_.packed_layout());
+                fallbacks_.emplace_back(problem_, c, *settings_.profile, threads, &direct_.packed_layout());
             }
         }
         return;
@@ -186,11 +186,11 @@ void Direct::plan_fallbacks() {
         problem.fits_int8 = false;
         problem.fits_int32 = fits_int32;
         const Candidate *best = nullptr;
-        const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa);
+        const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa, *settings_.profile);
         for (const Candidate &c : list) {
             if (!c.unsupported.text && (!best || c.cost < best->cost)) best = &c;
         }
-        if (best) fallbacks_.emplace_back(problem, *best, threads);
+        if (best) fallbacks_.emplace_back(problem, *best, *settings_.profile, threads);
         if (best && fallbacks_.back().overflow().text) fallbacks_.pop_back(); // runs whose weights need it will fail
     }
 }

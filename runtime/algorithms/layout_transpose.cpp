@@ -6,7 +6,6 @@
 
 #include "base/division.h"
 #include "base/error.h"
-#include "cost/cost_profile.h"
 #include "cpu/cpu.h"
 #include "direct/copy_box.h"
 #include "kernels/halide_buffer.h"
@@ -18,13 +17,10 @@ namespace convtranspose {
 namespace {
 
 constexpr std::int64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
-constexpr std::int64_t kFarWeights = 2 << 20;  // bytes
-// An element takes so many cycles to transpose by tiles: in near memory; in memory further away, which is more than kNear
-// bytes; if all channels of a position are in few sets of the first-level cache; and with few channels or positions
+// An element takes so many cycles to transpose by tiles: in near memory; in memory further away; if all channels of a position are in few sets of the first-level cache; and with few channels or positions
 // (docs/measurements/2026-11-26-algorithms.md).
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets
-constexpr double kNear = 1 << 20;       // bytes
 constexpr double kCyclesPerTransposition = 500;
 // An element takes so many cycles in a block's part of a y with channels last, if the block's channels are a few cache lines of
 // each position and other positions are on other pages.
@@ -52,19 +48,18 @@ double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<doub
 
 // Estimates the cycles to transpose x or y of a layer with that layout, or of a block of it.
 double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype,
-                           bool is_block) {
+                           const CostProfile &profile, bool is_block) {
     if (channels == 1) return 0; // both layouts are the same
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
     const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
-    const bool near = elements * static_cast<double>(size) <= kNear;
+    const bool near = elements * static_cast<double>(size) <= profile.near;
     const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
                         : positions * size % kFewSets == 0        ? kCyclesOfFewSets
                         : near                                    ? kCyclesPerElement
                                                                   : kCyclesFromFar;
     const bool slower = !near && !is_block && layout == CONVT_CHANNELS_FIRST;
-    return kCyclesPerTransposition +
-           each * elements * times_as_large(size) * (slower ? cost_profile().far_transposition : 1);
+    return kCyclesPerTransposition + each * elements * times_as_large(size) * (slower ? profile.far_transposition : 1);
 }
 
 // Returns true if a tensor is one of the other layout too, as it is with a single channel if what is innermost there has no
@@ -179,7 +174,7 @@ Geometry LayoutTranspose::inner(std::int64_t block) const {
 
 bool LayoutTranspose::y_is_far() const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    return static_cast<double>(volume(geometry_.y_shape) * size) > kNear;
+    return static_cast<double>(volume(geometry_.y_shape) * size) > settings_.profile->near;
 }
 
 double LayoutTranspose::cycles_to_transpose_all() const {
@@ -187,23 +182,23 @@ double LayoutTranspose::cycles_to_transpose_all() const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
                        geometry_.out_channels * size >= kOtherPages &&
-                       static_cast<double>(volume(geometry_.y_shape) * size) >= cost_profile().second_level_cache;
+                       static_cast<double>(volume(geometry_.y_shape) * size) >= settings_.profile->far_from;
     const bool far_strips = strips_ > 1 && y_is_far();
     const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
-                       static_cast<double>(volume(geometry_.x_shape) * size) > cost_profile().far_bytes;
+                       static_cast<double>(volume(geometry_.x_shape) * size) > settings_.profile->far_copy_from;
     const auto of_block = [&](std::int64_t i) {
         const Geometry g = inner(i);
         const auto cycles = [&](const Shape &shape, std::int64_t channels) {
-            return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, blocks > 1);
+            return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, *settings_.profile, blocks > 1);
         };
         const auto elements = [&](const Shape &shape) {
             return static_cast<double>(volume(shape)) * times_as_large(size);
         };
         const double y_elements = elements(g.y_shape);
-        const double of_y = far_strips ? cost_profile().strip_to_far * y_elements
+        const double of_y = far_strips ? settings_.profile->strip_to_far * y_elements
                             : lines    ? kCyclesOfLines * y_elements
                                        : cycles(g.y_shape, g.out_channels);
-        const double of_x = far_x ? cost_profile().strip_from_far * elements(g.x_shape) : 0;
+        const double of_x = far_x ? settings_.profile->strip_from_far * elements(g.x_shape) : 0;
         return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;
     };
     return of_blocks(of_block);
@@ -247,12 +242,13 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
     std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, groups_at_once(geometry)));
     if (!supports({{own->copy_.any != nullptr, "no kernel that transposes is built in"}}, why)) return nullptr;
     const double transposing = own->cycles_to_transpose_all();
-    const bool first = geometry.layout == CONVT_CHANNELS_FIRST, is_far = volume(geometry.w_shape) * size >= kFarWeights;
-    const Margins most = margins(problem.settings.isa);
+    const CostProfile &profile = *problem.settings.profile;
+    const bool first = geometry.layout == CONVT_CHANNELS_FIRST,
+               is_far = static_cast<double>(volume(geometry.w_shape) * size) >= profile.far_weights_from;
     const double gain = transposing == 0 ? 1 // both layouts are the same, and so are the estimates
-                        : !first         ? most.layout_transpose_of_last
-                        : is_far         ? most.layout_transpose_of_far
-                                         : most.layout_transpose;
+                        : !first         ? profile.margin_layout_transpose_of_last
+                        : is_far         ? profile.margin_layout_transpose_of_far
+                                         : profile.margin_layout_transpose;
     if (!supports({{transposing < gain * problem.limit, "transposing alone is estimated to take longer"}}, why))
         return nullptr;
     own->estimate(transposing + own->cycles_of_layers(planner), gain);

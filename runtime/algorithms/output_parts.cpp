@@ -17,7 +17,6 @@ constexpr std::size_t kMostCuts = 32;     // cuts of an axis that are considered
 constexpr std::size_t kMostParts = 64;    // parts of a layer
 constexpr double kMostTaps = 1 << 16;     // taps of an axis, each of which is examined
 constexpr double kLeft = 0.85;            // greatest share of the multiply-adds that may be left
-constexpr double kGain = 0.7;             // margin for errors of the estimates, which are largest for small parts
 constexpr double kCyclesPerPart = 3000;   // for calls, and for copying what two parts both read
 constexpr std::int64_t kPositionsOfW = 4; // a row is charged for a multiple of so many positions: a small tile
 // A part must save one of these shares of an axis's multiply-adds to be worth it. Each share is tried.
@@ -162,7 +161,7 @@ std::vector<OutputParts::Part> OutputParts::parts_of(const Cuts &cuts) const {
     for (Part &part : parts) {
         Geometry g = part.geometry;
         g.y_dtype = estimated_y(g);
-        part.cost = least_cost(g, settings_.isa) + (parts.size() > 1 ? kCyclesPerPart : 0);
+        part.cost = least_cost(g, settings_.isa, *settings_.profile) + (parts.size() > 1 ? kCyclesPerPart : 0);
     }
     std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.cost > b.cost; });
     return parts;
@@ -204,7 +203,7 @@ std::unique_ptr<AlgorithmPlan> OutputParts::propose(const AlgorithmProblem &prob
     if (!supports({{!list.empty(), "no cuts of y spare enough multiply-adds"}}, why)) return nullptr;
     std::unique_ptr<OutputParts> own(new OutputParts(problem.geometry, problem.settings));
     own->quantization_ = problem.quantization;
-    own->estimate(own->choose(list), kGain);
+    own->estimate(own->choose(list), problem.settings.profile->margin_output_parts);
     return own;
 }
 

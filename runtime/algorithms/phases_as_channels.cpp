@@ -21,9 +21,6 @@ std::uint64_t y_bytes(const Geometry &geometry) {
     return round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * convt_dtype_size(geometry.y_dtype));
 }
 
-// These margins allow for errors of the estimates, which are larger with channels first, and for overhead.
-constexpr double kGain = 0.8, kGainLast = 0.92;
-
 } // namespace
 
 std::vector<PhasesAsChannels::Phases> PhasesAsChannels::phases_of(const AxisGeometry &w) {
@@ -118,7 +115,7 @@ double PhasesAsChannels::estimated() const {
     double cycles = 0;
     for (const Phases &r : phases_of(geometry_.axes.back())) {
         for (const Piece &piece : pieces_of(r)) {
-            cycles += least_cost(layer(r, piece.q_begin, piece.q_count), settings_.isa);
+            cycles += least_cost(layer(r, piece.q_begin, piece.q_count), settings_.isa, *settings_.profile);
         }
     }
     return static_cast<double>(channels()) * cycles;
@@ -142,7 +139,8 @@ std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem 
         why);
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings));
-    own->estimate(own->estimated(), last ? kGainLast : kGain);
+    const CostProfile &profile = *problem.settings.profile;
+    own->estimate(own->estimated(), last ? profile.margin_phases_as_channels_last : profile.margin_phases_as_channels);
     return own;
 }
 

@@ -197,6 +197,7 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
             if (!isa_supported(isa))
                 return Status(CONVT_UNSUPPORTED, concat("isa ", isa_name(isa), " is not supported by this CPU"));
             settings->isa = isa;
+            settings->profile = &cost_profile(settings->tuning, isa);
             return Status();
         }
     }

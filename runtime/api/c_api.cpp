@@ -247,7 +247,16 @@ size_t convt_plan_candidate_count(const convt_plan *plan) {
     return plan ? guarded_or(size_t{0}, [&] { return plan->plan->able().size(); }) : 0;
 }
 const char *convt_plan_candidate(const convt_plan *plan, size_t i) {
-    return i < convt_plan_candidate_count(plan) ? plan->plan->able()[i] : nullptr;
+    return i < convt_plan_candidate_count(plan) ? plan->plan->able()[i].name : nullptr;
+}
+double convt_plan_candidate_cycles(const convt_plan *plan, size_t i) {
+    return i < convt_plan_candidate_count(plan) ? plan->plan->able()[i].cycles : 0;
+}
+const char *convt_plan_cost_field(const convt_plan *plan, size_t i, double *value) {
+    const CostProfile *const profile = plan ? plan->plan->profile() : nullptr;
+    if (!profile || i >= kCostFieldCount) return nullptr;
+    if (value) *value = profile->*kCostFields[i].value;
+    return kCostFields[i].name;
 }
 size_t convt_plan_kernel_count(const convt_plan *plan) {
     return plan ? guarded_or(size_t{0}, [&] { return plan->plan->kernels().size(); }) : 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/division.h"
-#include "cost/cost_profile.h"
 #include "cost/cost_terms.h"
 #include "kernels/kernel_tables.h"
 #include "kernels/packed_weights.h"
@@ -34,10 +33,9 @@ double cost_of_group(const CostTerms &t, const Variant *narrower) {
 
 } // namespace
 
-double cycles_per_load(double vector_bytes) { return vector_bytes < 64 ? 0 : cost_profile().per_load; }
-
-CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
-    : v(variant), p(problem), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]), d(problem.plan[2]) {
+CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile)
+    : v(variant), p(problem), m(profile), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]),
+      d(problem.plan[2]) {
     for (std::size_t a = 0; a < 3; a++) {
         taps *= skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
         phases *= static_cast<double>(p.plan[a].phases);
@@ -55,13 +53,14 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
     // channel, smlal multiplies half a vector, and one load brings two or more of the elements that are broadcast (bench/mca).
     if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
     broadcast = multiplies_by_element(v.isa) ? 0.5 : 1;
-    // Vectors come from the second-level cache at 32 bytes a cycle; those of depthwise layers stay in the first, which gives 64.
-    load = lanes * size / (v.family == Family::kDepthwise ? 64 : 32);
+    // Vectors come from the second-level cache; those of depthwise layers stay in the first.
+    load = lanes * size / (v.family == Family::kDepthwise ? m.first_level_rate : m.second_level_rate);
     crosses = v.family != Family::kOcVectorized; // vectors along rows do
-    per_load = cycles_per_load(lanes * size);
+    // A core loads three vectors a cycle that are shorter than a cache line, so those cost nothing.
+    per_load = lanes * size < 64 ? 0 : m.per_load;
     is_of_channels = v.family == Family::kOcVectorized && v.output_order == OutputOrder::kChannels;
     // Instructions other than multiply-adds compete with them for ports.
-    per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? cost_profile().per_other : 0;
+    per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? m.per_other : 0;
     // A row is put together from the phases of w by shuffles; bytes are requantized too, and take more of them. In kernels for few
     // output channels, each vector of eight phases or more is made of all of them, unless the kernel does it in two steps.
     const double shuffles = v.family != Family::kSmallOc || v.stride_w < 8 || has_tap_offset_order(v) ? 3 : 16;
@@ -69,25 +68,25 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem)
 }
 
 double CostTerms::step(double vectors, double broadcasts) const {
-    const CostProfile &m = cost_profile();
     // A step loads each vector of weights and prefetches a later one; the loop itself takes four instructions.
     const double others = per_other > 0                  ? per_other * (2 * vectors + broadcasts + 4)
                           : crosses && lanes * size < 64 ? m.per_vector_along * vectors
                                                          : per_load * (vectors + broadcasts);
     const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
-    const double least = crosses ? std::max(4.0, crossing * vectors * lanes * size / 64) : 4;
-    // Each vector of operands is multiplied by each broadcast; the core does two multiply-adds and two loads a cycle.
-    return std::max(
-               {product * vectors * broadcasts / 2, (vectors + broadcast * broadcasts) / 2, vectors * load, least}) +
+    const double least = crosses ? std::max(m.latency, crossing * vectors * lanes * size / 64) : m.latency;
+    // Each vector of operands is multiplied by each broadcast.
+    return std::max({product * vectors * broadcasts / m.multiply_adds, (vectors + broadcast * broadcasts) / m.loads,
+                     vectors * load, least}) +
            others;
 }
 
-double cost(const Variant &variant, const SpatialProblem &problem, const Variant *narrower) {
-    const CostTerms terms(variant, problem);
+double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile,
+            const Variant *narrower) {
+    const CostTerms terms(variant, problem, profile);
     return cost_of_group(terms, narrower) * terms.images * terms.groups;
 }
 
-double cost_of_copy(const Variant &v, const SpatialProblem &p, bool ends_alone) {
+double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile &m, bool ends_alone) {
     const Geometry &g = p.geometry;
     double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
     for (const AxisPlan &a : p.plan)
@@ -97,14 +96,13 @@ double cost_of_copy(const Variant &v, const SpatialProblem &p, bool ends_alone) 
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
     const double near = copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4;
     const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));
-    return elements *
-           (bytes >= cost_profile().far_bytes && !ends_alone ? std::max(near, cost_profile().far_copy) : near);
+    return elements * (bytes >= m.far_copy_from && !ends_alone ? std::max(near, m.far_copy) : near);
 }
 
-double cycles_to_scatter(const Geometry &geometry) {
+double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile) {
     auto bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
     for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
-    if (y_position_bytes(geometry) <= 64 || bytes <= kSecondLevelCache) return 1.5;
+    if (y_position_bytes(geometry) <= 64 || bytes <= profile.counted_cache) return 1.5;
     return y_position_bytes(geometry) < kFarPositions ? 6 : 40;
 }
 

@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_RUNTIME_COST_COST_H_
 #define CONVTRANSPOSE_RUNTIME_COST_COST_H_
 
+#include "cpu/cost_profile.h"
 #include "kernels/variant.h"
 #include "problem/geometry.h"
 #include "problem/spatial_problem.h"
@@ -9,17 +10,17 @@
 namespace convtranspose {
 
 // Returns the cycles that the variant takes, without copying x: those of a simple machine with two vector multiply-adds and two
-// loads a cycle and a latency of four, corrected by the terms of cost_profile.h. narrower: the variant that computes the ends
-// of rows; null: the same one.
-double cost(const Variant &variant, const SpatialProblem &problem, const Variant *narrower);
+// loads a cycle and a latency of four, corrected by the terms of the profile. narrower: the variant that computes the ends of
+// rows; null: the same one.
+double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, const Variant *narrower);
 
 // Returns the cycles to copy all of x. ends_alone: only strips at the ends are copied and the rest is read in place, so no cycles
 // are added for an x that is far away.
-double cost_of_copy(const Variant &variant, const SpatialProblem &problem, bool ends_alone);
+double cost_of_copy(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, bool ends_alone);
 
 // Returns the cycles to store a single element of y among those of other channels. If no other element of its cache line is
 // stored with it, the line comes from further away; lines of positions kFarPositions apart also share few sets of the cache.
-double cycles_to_scatter(const Geometry &geometry);
+double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile);
 
 // Returns whether the channels of a group, channels last, take less than a cache line of y, so that groups share lines.
 bool shares_cache_lines(const Geometry &geometry);

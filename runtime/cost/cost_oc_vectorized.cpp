@@ -3,7 +3,6 @@
 
 #include "base/shape.h"
 #include "cost/cost.h"
-#include "cost/cost_profile.h"
 #include "cost/cost_terms.h"
 #include "kernel_contract/fetching.h"
 #include "kernel_contract/kernel_traits.h"
@@ -11,9 +10,6 @@
 namespace convtranspose {
 
 namespace {
-
-// Bytes from which on weights are far, and x is large, for CostProfile's terms of short vectors.
-constexpr double kFarWeights = 2 << 20, kLargeX = 256 << 10;
 
 // Returns how many positions a tile whose row begins at `first` skips because they lie outside x, summed over the taps of w and
 // the phases. Only kernels for x86 skip any. None count for tiles of few positions, which wait for their weights anyway, and
@@ -65,7 +61,7 @@ class CostOfOcVectorized {
     bool waits_for_y_;
 };
 
-CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(terms.v), m_(cost_profile()) {
+CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(terms.v), m_(terms.m) {
     const auto vector_bytes = static_cast<int>(t_.lanes * t_.size);
     vectors_ = v_.tile_oc / t_.lanes;
     tiles_of_channels_ = parts_of(t_.p.oc(), v_.tile_oc);
@@ -82,7 +78,7 @@ CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(t
                     v_.tile_q * v_.tile_qh >= kLeastFetchingPositions &&
                     w_bytes_ >= least_far_weights(cache) * t_.groups && panel_ <= most_weights_of_tile(cache);
     // Only reductions of one tap count as prefetching here: CostProfile::far_store is fitted to that.
-    const bool stores_far = t_.y_bytes >= 2 * t_.images * m_.second_level_cache,
+    const bool stores_far = t_.y_bytes >= 2 * t_.images * m_.far_from,
                fetches_stored = t_.w.max_count * t_.h.max_count * t_.d.max_count == 1 &&
                                 t_.ic >= least_steps_fetching_y(vector_bytes);
     waits_for_y_ = t_.is_of_channels && stores_far && !fetches_stored && t_.ic * t_.taps >= 64 * t_.phases;
@@ -96,17 +92,17 @@ double CostOfOcVectorized::late(const Variant &tile) const {
     // Weights also arrive late if y and all weights together fill the second-level cache; if y alone does, a large panel is evicted
     // between two tiles.
     if (v_.output_order == OutputOrder::kChannels) {
-        if (w_bytes_ >= 2 * m_.second_level_cache && !fetches_next_) late *= m_.late_weights;
+        if (w_bytes_ >= 2 * m_.far_from && !fetches_next_) late *= m_.late_weights;
     } else {
-        if (t_.y_bytes + w_bytes_ >= m_.second_level_cache) late = m_.late_weights;
-        if (t_.y_bytes >= m_.second_level_cache && panel_ >= kSecondLevelCache) late *= m_.very_late_weights;
+        if (t_.is_far(t_.y_bytes + w_bytes_)) late = m_.late_weights;
+        if (t_.is_far(t_.y_bytes) && panel_ >= m_.counted_cache) late *= m_.very_late_weights;
     }
     if (is_of_short_vectors_) {
         const double less = std::max(0.0, kLeastFetchingPositions - positions);
         late *= 1 + m_.per_position_less * less;
-        if (less > 0 && w_bytes_ >= kFarWeights) late *= m_.few_of_far;
+        if (less > 0 && w_bytes_ >= m_.far_weights_from) late *= m_.few_of_far;
         if (vectors_ == 1) late *= m_.one_vector;
-        if (tile.tile_qh > 1 && x_bytes_ >= kLargeX) late *= m_.several_rows;
+        if (tile.tile_qh > 1 && x_bytes_ >= m_.large_x) late *= m_.several_rows;
     }
     return late;
 }
@@ -114,12 +110,11 @@ double CostOfOcVectorized::late(const Variant &tile) const {
 double CostOfOcVectorized::k_step(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     const double near_weights = is_of_lines_ ? m_.near_weights : 1,
-                 per_row_of_x = is_of_lines_ ? m_.per_row_of_x : kPerRowOfX;
-    return late(tile) *
-           std::max({t_.step(vectors_, positions),
-                     near_weights * vectors_ * t_.load * (panel_ > kSecondLevelCache ? 1.4 : 1) +
-                         per_row_of_x * tile.tile_qh,
-                     panel_ >= 0.9 * m_.second_level_cache ? vectors_ * t_.lanes * t_.size / m_.far_weights : 0});
+                 per_row_of_x = is_of_lines_ ? m_.per_row_of_x : m_.per_row_of_other_x;
+    return late(tile) * std::max({t_.step(vectors_, positions),
+                                  near_weights * vectors_ * t_.load * (panel_ > m_.counted_cache ? 1.4 : 1) +
+                                      per_row_of_x * tile.tile_qh,
+                                  panel_ >= 0.9 * m_.far_from ? vectors_ * t_.lanes * t_.size / m_.far_weights : 0});
 }
 
 double CostOfOcVectorized::store(const Variant &tile) const {
@@ -140,8 +135,8 @@ double CostOfOcVectorized::store(const Variant &tile) const {
     // Groups that share cache lines of y store to each line one after the other.
     if (v_.output_order == OutputOrder::kChannels && shares_cache_lines(t_.g)) {
         if (y_position_bytes(t_.g) >= kFarPositions) {
-            store += positions * cycles_to_scatter(t_.g);
-        } else if (t_.y_bytes >= m_.second_level_cache) {
+            store += positions * cycles_to_scatter(t_.g, m_);
+        } else if (t_.is_far(t_.y_bytes)) {
             store += positions * m_.shared_line;
         }
     }
@@ -172,7 +167,7 @@ double CostOfOcVectorized::operator()(const Variant *narrower) const {
     // panel reads it from further away; the first narrower tile at an end of a row does so once more. Prefetching spreads that
     // over all tiles.
     const double padded_bytes = tiles_of_channels_ * v_.tile_oc * t_.ic * t_.taps * t_.size;
-    const bool far = t_.groups * padded_bytes >= 0.8 * m_.second_level_cache;
+    const bool far = t_.groups * padded_bytes >= 0.8 * m_.far_from;
     const double least = far ? padded_bytes / (m_.far_weights * t_.images) : 0;
     const double rows = parts_of(t_.h.q_extent(), v_.tile_qh) * static_cast<double>(t_.d.q_extent());
     const auto computed = [&](double tiles_of_row, double cycles_of_row) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cost/cost.h"
-#include "cost/cost_profile.h"
 #include "cost/cost_terms.h"
 #include "kernels/packed_weights.h"
 
@@ -26,12 +25,12 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
                         : v.family == Family::kDepthwise ? 3 // there is no loop over input channels
                                                          : 6;
     const double store =
-        v.output_order == OutputOrder::kPlanar ? t.interleave : cycles_to_scatter(t.g) * t.lanes; // per vector
+        v.output_order == OutputOrder::kPlanar ? t.interleave : cycles_to_scatter(t.g, t.m) * t.lanes; // per vector
     // Tiles that leave two registers free, such as nine channels by three vectors, are as fast as smaller ones. The factor prefers
     // smaller ones where both leave about as many channels empty.
     const double crowded = v.tile_oc > vectors && vectors * v.tile_oc + vectors >= 30 ? 1.03 : 1;
     const bool is_wide_of_doubles = v.family == Family::kOwVectorized && t.size == sizeof(double) && t.taps > 1;
-    const double doubles = is_wide_of_doubles ? cost_profile().wide_doubles : 1;
+    const double doubles = is_wide_of_doubles ? t.m.wide_doubles : 1;
     const auto tile = [&](const Variant &variant) {
         const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
         return t.ic * t.taps * crowded * t.step(of_vectors, v.tile_oc) +
@@ -46,9 +45,9 @@ double cost_of_depthwise_channels(const CostTerms &t) {
     // Each multiply-add takes a load; stores take longer if y does not fit in the second-level cache.
     const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
-    const double store = t.y_bytes >= 2 << 20 ? 6 : 4;
+    const double store = t.y_bytes >= t.m.far_weights_from ? 6 : 4;
     const double each = std::max(v.lanes * t.size, 32.0) / 64; // in cache lines
-    const double each_tap = each < 1 ? 1 : cost_profile().depthwise_taps;
+    const double each_tap = each < 1 ? 1 : t.m.depthwise_taps;
     return tiles *
            (each_tap * t.taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
             t.phases * (10 + vectors * (1.0 + each * (store - 1)))) /

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/shape.h"
-#include "cost/cost_profile.h"
 #include "cost/cost_terms.h"
 
 namespace convtranspose {
@@ -12,17 +11,17 @@ namespace {
 
 // Returns the cycles that a load of a vector of x along w loses by crossing cache lines, on the average over the offsets. Rows begin
 // at cache lines (DirectPlan::copied_row()), so the loads of one offset cross none.
-double cycles_to_cross_lines(const AxisPlan &w) {
-    return cost_profile().per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(w.high - w.low, 1)));
+double cycles_to_cross_lines(const CostTerms &t) {
+    return t.m.per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(t.w.high - t.w.low, 1)));
 }
 
 // Returns the extra cycles of the first load of a vector of x if x does not fit in the second-level cache. They count if x
 // has a single row, or several planes, each of which is walked anew.
-double cycles_from_far(const SpatialProblem &p) {
-    if (p.plan[1].q_extent() > 1 && p.plan[2].q_extent() == 1) return 0;
-    const Geometry &g = p.geometry;
+double cycles_from_far(const CostTerms &t) {
+    if (t.h.q_extent() > 1 && t.d.q_extent() == 1) return 0;
+    const Geometry &g = t.g;
     const double bytes = static_cast<double>(volume(g.x_shape)) * static_cast<double>(convt_dtype_size(g.dtype));
-    return bytes >= cost_profile().second_level_cache ? cost_profile().far_x : 0;
+    return t.is_far(bytes) ? t.m.far_x : 0;
 }
 
 } // namespace
@@ -48,14 +47,14 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     // Most such loads hide among the multiply-adds of many taps.
     const double exposed = taps < 25 ? 1 : 0.35;
     const double crossing =
-        waits ? exposed * loads * cycles_to_cross_lines(w) + rows_of_x * vectors * cost_profile().per_far_load : 0;
-    const double far = v.family == Family::kSmallOc ? rows_of_x * vectors * cycles_from_far(p) : 0;
+        waits ? exposed * loads * cycles_to_cross_lines(t) + rows_of_x * vectors * t.m.per_far_load : 0;
+    const double far = v.family == Family::kSmallOc ? rows_of_x * vectors * cycles_from_far(t) : 0;
     // A step loads x and broadcasts weights; sums that do not fit into registers are loaded and stored for each input channel. If
     // taps share loads of x, several tiles of output channels take a little longer than the steps add up to.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
-                        cycles_per_load(static_cast<double>(v.lanes * operand_size(v))) * (loads + taps * v.tile_oc) +
-                        crossing + far + rows * std::max(0.0, accumulators - registers) * 2;
+                        (v.lanes * operand_size(v) < 64 ? 0 : t.m.per_load) * (loads + taps * v.tile_oc) + crossing +
+                        far + rows * std::max(0.0, accumulators - registers) * 2;
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
@@ -65,7 +64,7 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
     const bool depthwise = v.family == Family::kDepthwise;
     const bool masked = v.isa == Isa::kAvx512 || (v.isa == Isa::kAvx2 && convt_dtype_size(p.y_dtype) >= 4);
-    const double slower_there = p.ic() == 1 ? cost_profile().one_channel : 1;
+    const double slower_there = p.ic() == 1 ? t.m.one_channel : 1;
     return (depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
                (static_cast<double>(d.elements.size()) * (t.ic * step + (depthwise ? 0 : 10 * rows)) +
@@ -84,19 +83,18 @@ double cost_of_small_oc(const CostTerms &t) {
     const double rest_w = std::max(all_w - shared_w * stride_w, 0.0),
                  rest_h = std::max(all_h - shared_h * stride_h, 0.0);
     // With phases of two axes, the factor at the end of this function covers loads that cross cache lines.
-    const double crossing = v.stride_h > 1 ? 0 : vectors * cycles_to_cross_lines(w);
+    const double crossing = v.stride_h > 1 ? 0 : vectors * cycles_to_cross_lines(t);
     const auto load_step = [&](double broadcasts) { // step() includes the latency of few accumulators
         return std::max(t.step(vectors, broadcasts), vectors * t.load) + crossing;
     };
     const double steps = shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
                          rest_w * shared_h * load_step(stride_h * v.tile_oc) +
                          shared_w * rest_h * load_step(stride_w * v.tile_oc) + rest_w * rest_h * load_step(v.tile_oc) +
-                         static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t.p);
+                         static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t);
     const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
     // Kernels for phases of two axes take longer than their steps add up to.
-    const double far_rows =
-        v.stride_h > 2 && t.y_bytes >= cost_profile().second_level_cache ? cost_profile().far_rows : 1;
+    const double far_rows = v.stride_h > 2 && t.is_far(t.y_bytes) ? t.m.far_rows : 1;
     return (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
            (static_cast<double>(d.elements.size()) * (t.ic * steps + loops) +
             t.phases * (10 + vectors * v.tile_oc * t.interleave));

@@ -5,22 +5,22 @@
 #include <cstdint>
 
 #include "base/division.h"
+#include "cpu/cost_profile.h"
 #include "kernels/variant.h"
 #include "problem/spatial_problem.h"
 
 namespace convtranspose {
-
-constexpr double kSecondLevelCache = 512 << 10; // bytes of it that a kernel may count on, on any CPU
 
 // Positions of y, channels last, that are this many bytes apart or more fall into few sets of the first-level cache.
 constexpr std::int64_t kFarPositions = 2048;
 
 // The terms of one variant for one layer: counts of work, and cycles for each unit of it.
 struct CostTerms {
-    CostTerms(const Variant &variant, const SpatialProblem &problem);
+    CostTerms(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile);
 
     const Variant &v;
     const SpatialProblem &p;
+    const CostProfile &m;
     const Geometry &g;
     const AxisPlan &w, &h, &d;
 
@@ -38,6 +38,9 @@ struct CostTerms {
 
     // Returns the cycles of one step, an input channel (or block) and a tap: `vectors` of operands times `broadcasts`.
     double step(double vectors, double broadcasts) const;
+
+    // Returns whether so many bytes do not fit in the second-level cache.
+    bool is_far(double bytes) const { return bytes >= m.far_from; }
 };
 
 // The tiles of a row: their number and their cycles, without the narrower tile at the end of the row; and the cycles of that one.
@@ -63,9 +66,6 @@ inline bool unrolls_taps(const Variant &v) {
 inline std::int64_t y_position_bytes(const Geometry &geometry) {
     return geometry.out_channels * static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
 }
-
-// Returns the extra cycles of a load: none for vectors shorter than a cache line, of which a core loads three a cycle.
-double cycles_per_load(double vector_bytes);
 
 // These return the cycles for one image and one group.
 double cost_of_oc_vectorized(const CostTerms &terms, const Variant *narrower);

@@ -13,10 +13,16 @@ constexpr std::int64_t kCacheLine = 64; // bytes
 const char *isa_name(Isa isa);
 bool isa_supported(Isa isa); // true if this CPU has the instructions
 
-bool is_intel();
-bool multiplies_in_halves();             // true if it computes 512-bit vectors as two halves (AMD's Zen 4)
-std::int64_t second_level_cache_bytes(); // 0: unknown
-const char *cpu_name();                  // as the CPU or the operating system names itself
+const char *cpu_name(); // as the CPU or the operating system names itself
+
+// These facts decide which cost profile is taken.
+struct CpuFacts {
+    const char *vendor = "other";            // or "intel"
+    const char *widest_isa = "";             // "avx512", "avx2" or neither
+    const char *multiplies_in_halves = "no"; // "yes": it computes 512-bit vectors as two halves (AMD's Zen 4)
+    double second_level_cache = 0;           // bytes; 0: unknown
+};
+const CpuFacts &cpu_facts();
 
 } // namespace convtranspose
 

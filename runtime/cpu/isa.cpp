@@ -181,8 +181,7 @@ bool supported(Isa isa) { return isa == Isa::kWasmSimd128; }
 // takes longer than the rest of planning a small layer.
 struct Cpu {
     std::uint64_t isas = 0;
-    bool is_intel = false, multiplies_in_halves = false;
-    std::int64_t second_level_cache_bytes = 0;
+    CpuFacts facts;
 };
 
 Cpu ask() {
@@ -194,9 +193,11 @@ Cpu ask() {
     constexpr unsigned int kFamilyOfZen4 = 25;   // also of Zen 3, which has no 512-bit vectors; Zen 5 has 26
     constexpr unsigned int kCaches = 0x80000006; // a leaf that both vendors have
     const unsigned int vendor = cpuid(0).b, id = cpuid(1).a, family = (id >> 8 & 0xf) + (id >> 20 & 0xff);
-    c.is_intel = vendor == kGenu;
-    c.multiplies_in_halves = vendor == kAuth && family == kFamilyOfZen4;
-    c.second_level_cache_bytes = std::int64_t{cpuid(kCaches).c >> 16} << 10;
+    if (vendor == kGenu) c.facts.vendor = "intel";
+    if (vendor == kAuth && family == kFamilyOfZen4) c.facts.multiplies_in_halves = "yes";
+    c.facts.second_level_cache = 1024.0 * (cpuid(kCaches).c >> 16);
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512})
+        if (c.isas >> static_cast<int>(isa) & 1) c.facts.widest_isa = isa_name(isa);
 #endif
     return c;
 }
@@ -209,8 +210,6 @@ const Cpu &cpu() {
 } // namespace
 
 bool isa_supported(Isa isa) { return cpu().isas >> static_cast<int>(isa) & 1; }
-bool is_intel() { return cpu().is_intel; }
-bool multiplies_in_halves() { return cpu().multiplies_in_halves; }
-std::int64_t second_level_cache_bytes() { return cpu().second_level_cache_bytes; }
+const CpuFacts &cpu_facts() { return cpu().facts; }
 
 } // namespace convtranspose

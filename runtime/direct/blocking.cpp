@@ -2,7 +2,6 @@
 // docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
-#include "cost/cost_profile.h"
 #include "cpu/cpu.h"
 #include "direct/direct_plan.h"
 #include "direct/direct_plan_parts.h"
@@ -16,6 +15,8 @@ namespace {
 // cache; but every strip reads all weights. If that is far more to read than x from the third-level cache, strips are as large as
 // the weights, within these bounds.
 constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
+// A near strip takes 3/8 of the second-level cache, within these bounds.
+constexpr std::int64_t kLeastNearBytes = 64 << 10, kMostNearBytes = 768 << 10;
 // Strips that stay in the second-level cache are taken if the weights that they read anew are at most 1 / kFarMore of the bytes that are
 // read otherwise.
 constexpr std::int64_t kFarMore = 3;
@@ -53,6 +54,7 @@ struct DirectPlan::Amounts {
     std::int64_t strip_bytes;                       // of a strip of x
     bool is_near;                                   // strips of x stay in the second-level cache
     bool meets_in_y;                                // parts of cache lines of y do
+    double fine_strips;                             // of CostProfile
 
     // Returns how many strips an image makes of at most of_x bytes of x and, if parts of lines meet in y, of_y bytes of y.
     std::int64_t strips_of(std::int64_t of_x, std::int64_t of_y) const {
@@ -60,7 +62,7 @@ struct DirectPlan::Amounts {
     }
 };
 
-DirectPlan::Amounts DirectPlan::amounts() const {
+DirectPlan::Amounts DirectPlan::amounts(const CostProfile &profile) const {
     const Variant &v = *variant_;
     const std::int64_t size = operand_size(v);
     Amounts a = {};
@@ -76,7 +78,10 @@ DirectPlan::Amounts DirectPlan::amounts() const {
         a.y_elements *= axis.out;
     }
     a.y_bytes = a.y_elements * static_cast<std::int64_t>(convt_dtype_size(v.dtype));
-    const std::int64_t most_near = cost_profile().near_strip,
+    a.fine_strips = profile.fine_strips;
+    const double cache = std::min<double>(profile.second_level_cache, 4 * kMostNearBytes); // it may be infinite
+    const std::int64_t most_near =
+                           std::clamp(static_cast<std::int64_t>(cache) / 8 * 3, kLeastNearBytes, kMostNearBytes),
                        near = std::clamp(a.weights_bytes, std::min(kLeastStripBytes, most_near), most_near);
     const std::int64_t phases =
         capped_product({v.stride_w ? 1 : axes_[0].phases, v.stride_h ? 1 : axes_[1].phases, axes_[2].phases});
@@ -97,7 +102,7 @@ std::int64_t DirectPlan::most_strips(std::int64_t least) const {
     return std::max<std::int64_t>(axes_[strip_axis_].q_extent() / std::max({2 * strip_tile_, least}), 1);
 }
 
-void DirectPlan::plan_strips(int threads) {
+void DirectPlan::plan_strips(const CostProfile &profile, int threads) {
     const Variant &v = *variant_;
     strip_axis_ = static_cast<int>(problem_.strip_axis());
     strip_tile_ = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
@@ -106,7 +111,7 @@ void DirectPlan::plan_strips(int threads) {
     // output channels and each phase.
     if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kAmx) return;
     if (v.family != Family::kReference) {
-        const Amounts a = amounts();
+        const Amounts a = amounts(profile);
         give_strips_to_threads(a, threads);
         if (workers_ == 1) share_strips(a, threads);
     }
@@ -128,7 +133,7 @@ void DirectPlan::give_strips_to_threads(const Amounts &a, int threads) {
     // A strip of a single row has at least four tiles, because the weights are read anew for each strip.
     const std::int64_t possible =
         std::min({wanted, most * a.batch, strip_axis_ == 0 ? most_strips(4 * strip_tile_) * a.batch : wanted});
-    const bool are_many = a.is_near && possible >= cost_profile().fine_strips * threads;
+    const bool are_many = a.is_near && static_cast<double>(possible) >= a.fine_strips * threads;
     if (a.weights_bytes > kSharedWeightsBytes && !are_many) return;
     if (a.batch >= wanted) {
         images_ = std::min(a.batch / wanted, std::max<std::int64_t>(a.strip_bytes / a.image_bytes, 1));

@@ -42,7 +42,8 @@ constexpr std::int64_t kMostUneven = 4;
 
 } // namespace
 
-DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, int threads, const PackedLayout *packed)
+DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, const CostProfile &profile, int threads,
+                       const PackedLayout *packed)
     : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x),
       packs_edge_strips_(choice.packs_edge_strips), in_place_(choice.in_place) {
     const Variant &v = *variant_;
@@ -63,7 +64,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, i
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
     copy_ = transposes() ? find_copy(v.isa, CopyOrder::kTransposed, v.arithmetic, x_bits, 1)
                          : find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(x_block()));
-    plan_strips(threads);
+    plan_strips(profile, threads);
     if (is_float(v.arithmetic)) return;
     const EpilogueLayout epilogue = epilogue_of({packed_, axes_});
     const std::int64_t biases =

@@ -30,7 +30,7 @@ class DirectPlan {
   public:
     DirectPlan() = default;
     // packed: the layout of weights that are packed already; null: the variant's own. Only the reference reads others.
-    DirectPlan(const SpatialProblem &problem, const Candidate &choice, int threads,
+    DirectPlan(const SpatialProblem &problem, const Candidate &choice, const CostProfile &profile, int threads,
                const PackedLayout *packed = nullptr);
 
     const Variant &variant() const { return *variant_; }
@@ -85,8 +85,8 @@ class DirectPlan {
     struct Call;
 
     struct Amounts;
-    Amounts amounts() const;
-    void plan_strips(int threads);
+    Amounts amounts(const CostProfile &profile) const;
+    void plan_strips(const CostProfile &profile, int threads);
     void give_strips_to_threads(const Amounts &a, int threads);
     void share_strips(const Amounts &a, int threads);
     void plan_copy();

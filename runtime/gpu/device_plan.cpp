@@ -91,7 +91,7 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     if (kernel == &kernel_) kernels_ = {best->variant->name};
     able_names_.clear();
     for (const DeviceChoice *c : sorted) able_names_.push_back(c->name);
-    for (const std::string &name : able_names_) able_.push_back(name.c_str());
+    for (std::size_t i = 0; i < sorted.size(); i++) able_.push_back({able_names_[i].c_str(), sorted[i]->cost});
 
     const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *best->variant;

@@ -47,7 +47,8 @@ class DevicePlan : public ProblemPlan {
     const char *isa() const override { return device_->table().kind; }
     const char *variant() const override { return kernel_.choice.name.c_str(); }
     const char *algorithm() const override { return "direct"; }
-    const std::vector<const char *> &able() const override { return able_; } // sorted by estimate
+    const std::vector<AbleCandidate> &able() const override { return able_; } // sorted by estimate
+    const CostProfile *profile() const override { return nullptr; }
     const std::vector<const char *> &kernels() const override { return kernels_; }
     const std::string &key() const override { return key_; }
     TuningRecord record() const override;
@@ -141,7 +142,8 @@ class DevicePlan : public ProblemPlan {
     std::shared_ptr<const Weights> constant_;
     std::vector<char> bias_; // (M) of constant weights of quantized layers, as a run may bring its own scales
     std::vector<std::string> able_names_;
-    std::vector<const char *> able_, kernels_; // kernels_ has one
+    std::vector<AbleCandidate> able_;
+    std::vector<const char *> kernels_; // one
     std::string explanation_, key_;
 
     mutable Mutex mutex_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 
 #include "base/error.h"
@@ -17,7 +18,7 @@ namespace convtranspose {
 
 namespace {
 
-// Reads one line that holds an object. Strings and numbers are kept as text, arrays and objects are skipped.
+// Reads one line that holds an object. Strings and numbers are kept as text, arrays and objects as they are written.
 class LineReader {
   public:
     explicit LineReader(std::string_view line) : rest_(line) {}
@@ -78,8 +79,9 @@ class LineReader {
         return !text->empty();
     }
 
-    // Skips everything up to the bracket that closes the next one.
+    // Takes everything up to the bracket that closes the next one.
     bool pass_over(std::string *text) {
+        const std::string_view whole = rest_;
         int depth = 0;
         do {
             skip_space();
@@ -93,7 +95,7 @@ class LineReader {
             depth -= rest_[0] == '}' || rest_[0] == ']';
             rest_.remove_prefix(1);
         } while (depth > 0);
-        *text = "...";
+        *text = whole.substr(0, whole.size() - rest_.size());
         return true;
     }
 
@@ -105,11 +107,15 @@ bool read_count(const std::string &text, int *count) {
     return error == std::errc() && end == text.data() + text.size() && *count >= 0;
 }
 
-Status read_record(std::string_view line, TuningRecord *record) {
-    std::map<std::string, std::string> members;
-    if (!LineReader(line).read(&members)) return invalid("it is not a JSON object of strings and numbers");
+using Members = std::map<std::string, std::string>;
+
+Status read_members(std::string_view line, Members *found) {
+    Members &members = *found;
+    if (!LineReader(line).read(found)) return invalid("it is not a JSON object of strings and numbers");
+    const bool is_profile = members.count("cost_profile") > 0;
     for (const char *const name : {"package", "kernels", "cpu", "isa", "threads", "problem", "variant"}) {
         if (members.count(name) == 0) return invalid("it has no \"", name, "\"");
+        if (is_profile && std::strcmp(name, "isa") == 0) break;
     }
     if (members["package"] != CONVT_VERSION) {
         return invalid("it is of version ", members["package"],
@@ -118,6 +124,24 @@ Status read_record(std::string_view line, TuningRecord *record) {
     if (members["kernels"] != kernels_version()) {
         return invalid("it is of kernels ", members["kernels"], ", these are ", kernels_version(), ": tune again");
     }
+    return Status();
+}
+
+Status read_profile(Members &members, ProfileLine *line) {
+    line->cpu = members["cpu"];
+    line->isa = members["isa"];
+    const std::string &value = members["cost_profile"];
+    if (value[0] != '{') return find_profile(value, &line->profile);
+    Members fields;
+    if (!LineReader(value).read(&fields)) return invalid("its cost_profile is not a JSON object of numbers");
+    Status status = find_profile("generic", &line->profile);
+    for (const auto &[name, number] : fields) {
+        if (status) status = set_field(name, number, &line->profile);
+    }
+    return status;
+}
+
+Status read_record(Members &members, TuningRecord *record) {
     if (!read_count(members["threads"], &record->threads)) {
         return invalid("threads = ", members["threads"], " must be an integer, at least 1, or 0 for any");
     }
@@ -152,6 +176,13 @@ std::string to_json(const TuningRecord &record) {
     return line + (record.ms > 0 ? concat(", \"ms\": ", record.ms, "}") : "}");
 }
 
+Status Tuning::read_line(std::string_view line) {
+    Members members;
+    const Status status = read_members(line, &members);
+    if (status && members.count("cost_profile") > 0) return read_profile(members, &profiles_.emplace_back());
+    return status ? read_record(members, &records_.emplace_back()) : status;
+}
+
 Status Tuning::read(std::string_view text, Tuning *tuning) {
     Tuning result;
     for (std::size_t line_number = 1; !text.empty(); line_number++) {
@@ -159,11 +190,9 @@ Status Tuning::read(std::string_view text, Tuning *tuning) {
         const std::string_view line = text.substr(0, end);
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
         if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-        TuningRecord record;
-        if (const Status status = read_record(line, &record); !status) {
+        if (const Status status = result.read_line(line); !status) {
             return Status(status.code(), concat("line ", line_number, " of the tuning records: ", status.message()));
         }
-        result.records_.push_back(std::move(record));
     }
     *tuning = std::move(result);
     return Status();
@@ -175,6 +204,13 @@ const TuningRecord *Tuning::find(const std::string &problem, const char *cpu, co
             (record->cpu == "*" || record->cpu == cpu)) {
             return &*record;
         }
+    }
+    return nullptr;
+}
+
+const CostProfile *Tuning::find_profile(const char *cpu, const char *isa) const {
+    for (auto line = profiles_.rbegin(); line != profiles_.rend(); ++line) {
+        if ((line->cpu == "*" || line->cpu == cpu) && (line->isa == "*" || line->isa == isa)) return &line->profile;
     }
     return nullptr;
 }
@@ -278,6 +314,13 @@ void remember(const std::string &key, std::shared_ptr<const TuningRecord> *recor
         if (last_remembered.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) break;
     }
     made.release();
+}
+
+const CostProfile &cost_profile(const Tuning *tuning, Isa isa) {
+    std::string why; // which tuning_record() tells too
+    const CostProfile *const found =
+        given_or_environment(tuning, &why).find_profile(cpu_name(), isa_name(isa_of_floats(isa)));
+    return found ? *found : profile_of_cpu(isa_of_floats(isa));
 }
 
 std::string tuning_key(const Geometry &g) {

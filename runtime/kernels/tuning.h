@@ -8,6 +8,9 @@
 // faster on fewer threads than "threads", which are those that a plan may use. Other members are for people. A record of another
 // package or of other kernels is refused when it is read, as it was measured with other code. A record of another CPU, ISA or
 // number of threads is kept, but does not match. The CPU "*" matches any CPU, and 0 any number of threads.
+//
+// A line with "cost_profile" in place of threads, problem and variant is a cost profile: fields, of which those that are left
+// out have the values of the generic profile, or the name of a profile that ships. Its ISA "*" matches any ISA.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
 
@@ -16,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cpu/cost_profile.h"
 #include "kernel_contract/kernel_table.h"
 #include "problem/geometry.h"
 
@@ -31,18 +35,28 @@ struct TuningRecord {
 
 std::string to_json(const TuningRecord &record); // one line, without its end
 
+struct ProfileLine {
+    std::string cpu, isa;
+    CostProfile profile;
+};
+
 class Tuning {
   public:
-    // Reads all records or none. The message of a failure names the line.
+    // Reads all lines or none. The message of a failure names the line.
     static Status read(std::string_view text, Tuning *tuning);
 
     // Returns the last record that matches, or null.
     const TuningRecord *find(const std::string &problem, const char *cpu, const char *isa, int threads) const;
+    // Returns the last profile that matches, or null.
+    const CostProfile *find_profile(const char *cpu, const char *isa) const;
 
     const std::vector<TuningRecord> &records() const { return records_; }
 
   private:
+    Status read_line(std::string_view line);
+
     std::vector<TuningRecord> records_;
+    std::vector<ProfileLine> profiles_;
 };
 
 // Returns the first matching record of these sources: `tuning`, or if that is null the file that the environment variable
@@ -57,6 +71,9 @@ const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &g
 // Records that plans measured are remembered as long as the process lives. The first one for a key stays; *record becomes that.
 void remember(const std::string &key, std::shared_ptr<const TuningRecord> *record);
 std::shared_ptr<const TuningRecord> remembered(const std::string &key); // null: there is none
+
+// Returns the cost profile for plans that use the ISA: the first of the sources' that matches, or else that of this CPU.
+const CostProfile &cost_profile(const Tuning *tuning, Isa isa);
 
 // Returns the text that names a problem in records. It holds everything that decides which variants can compute the problem,
 // and how fast. The command line takes such a text, too (tools/problem_line.h).

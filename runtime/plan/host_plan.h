@@ -31,7 +31,8 @@ class HostPlan : public ProblemPlan {
     const char *isa() const override;
     const char *variant() const override { return layer_->direct().variant().name; }
     const char *algorithm() const override { return layer_->algorithm(); }
-    const std::vector<const char *> &able() const override { return layer_->able(); }
+    const std::vector<AbleCandidate> &able() const override { return layer_->able(); }
+    const CostProfile *profile() const override { return layer_->settings().profile; }
     const std::vector<const char *> &kernels() const override { return layer_->kernels(); }
     const std::string &key() const override { return layer_->key(); }
     TuningRecord record() const override { return layer_->record(); }

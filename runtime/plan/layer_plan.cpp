@@ -355,24 +355,24 @@ void LayerPlan::list() const {
         }
         std::stable_sort(able.begin(), able.end(),
                          [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
-        for (const Candidate *const c : able) able_.push_back(c->variant->name);
+        for (const Candidate *const c : able) able_.push_back({c->variant->name, c->cost});
         // The chosen algorithm goes first, the others behind the best kernel.
-        std::vector<const char *> others;
-        const char *front = nullptr;
+        std::vector<AbleCandidate> others;
+        std::optional<AbleCandidate> front;
         for (const AlgorithmEstimate &e : estimates()) {
             if (e.unsupported.text || e.has_candidates) continue;
             if (e.name == algorithm_->name) {
-                front = e.name;
+                front = {e.name, e.cycles};
             } else {
-                others.push_back(e.name);
+                others.push_back({e.name, e.cycles});
             }
         }
         able_.insert(able_.begin() + (able_.empty() ? 0 : 1), others.begin(), others.end());
-        if (front) able_.insert(able_.begin(), front);
+        if (front) able_.insert(able_.begin(), *front);
     });
 }
 
-const std::vector<const char *> &LayerPlan::able() const {
+const std::vector<AbleCandidate> &LayerPlan::able() const {
     list();
     return able_;
 }

@@ -12,6 +12,7 @@
 #include "base/allocator.h"
 #include "kernels/post_ops.h"
 #include "kernels/tuning.h"
+#include "plan/problem_plan.h"
 #include "problem/geometry.h"
 
 namespace convtranspose {
@@ -62,7 +63,7 @@ class LayerPlan : public SubPlan {
     const std::string &reason() const { return reason_; }
     const std::vector<Candidate> &candidates() const;        // the kernels that were compared
     const std::vector<AlgorithmEstimate> &estimates() const; // estimates of all algorithms that are not excluded
-    const std::vector<const char *> &able() const;           // names of all that can, the chosen one first
+    const std::vector<AbleCandidate> &able() const;          // all that can, the chosen one first
     const std::string &key() const;                          // tuning_key()
     const std::string &explanation() const;                  // all five are computed on first use
 
@@ -79,7 +80,6 @@ class LayerPlan : public SubPlan {
     friend class LayerPlanner;
     const Algorithm *wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const;
     Status choose(const LayerWeights &weights);
-    Status choose_named(const std::vector<Proposal> &proposals, const Algorithm &named, bool constant_weights) const;
     Status finish();
     void keep(std::vector<Proposal> *proposals) const;
     void list() const;
@@ -104,7 +104,8 @@ class LayerPlan : public SubPlan {
     mutable std::once_flag considered_, listed_, explained_;
     mutable std::vector<Candidate> candidates_;
     mutable std::vector<AlgorithmEstimate> estimates_;
-    mutable std::vector<const char *> able_, kernels_;
+    mutable std::vector<AbleCandidate> able_;
+    mutable std::vector<const char *> kernels_;
     mutable std::string key_, explanation_;
     mutable SpareBlocks workspaces_;
 };

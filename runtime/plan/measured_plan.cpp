@@ -114,7 +114,7 @@ class Measurement {
         by_estimate_.times = std::clamp(static_cast<int>(kShortestSample / by_estimate_.seconds), 1, 1000);
         reset(&by_estimate_);
         if (status = sample(&by_estimate_); !status) return status;
-        for (const Named &candidate : near()) {
+        for (const AbleCandidate &candidate : near()) {
             if (!try_out(candidate)) break;
         }
         try_fewer_threads();
@@ -138,28 +138,17 @@ class Measurement {
     }
 
   private:
-    struct Named {
-        const char *name;
-        double cycles;
-    };
-
     // Returns what can compute the layer, besides the choice, by rising estimates near the least.
-    std::vector<Named> near() const {
-        const LayerPlan &plan = *by_estimate_.plan;
-        std::vector<Named> all;
-        for (const AlgorithmEstimate &e : plan.estimates()) {
-            if (!e.unsupported.text && !e.has_candidates) all.push_back({e.name, e.cycles});
-        }
-        for (const Candidate &c : plan.candidates()) {
-            if (!c.unsupported.text && c.variant->family != Family::kReference)
-                all.push_back({c.variant->name, c.cost});
-        }
-        const auto is_less = [](const Named &a, const Named &b) { return a.cycles < b.cycles; };
+    std::vector<AbleCandidate> near() const {
+        std::vector<AbleCandidate> all = by_estimate_.plan->able();
+        const auto is_less = [](const AbleCandidate &a, const AbleCandidate &b) { return a.cycles < b.cycles; };
         std::stable_sort(all.begin(), all.end(), is_less);
-        const double most = kNear * std::min(all.empty() ? 0 : all.front().cycles, plan.cycles());
-        const auto is_out = [&](const Named &n) { return n.cycles > most || by_estimate_.record->variant == n.name; };
+        const double most = kNear * all.front().cycles;
+        const auto is_out = [&](const AbleCandidate &c) {
+            return c.cycles > most || by_estimate_.record->variant == c.name;
+        };
         all.erase(std::remove_if(all.begin(), all.end(), is_out), all.end());
-        all.resize(std::min(all.size(), kMostTrials), Named{});
+        all.resize(std::min(all.size(), kMostTrials), AbleCandidate{});
         return all;
     }
 
@@ -184,7 +173,7 @@ class Measurement {
     }
 
     // Returns false if there is no time left for this candidate, nor for slower ones.
-    bool try_out(const Named &candidate) {
+    bool try_out(const AbleCandidate &candidate) {
         const double expected = by_estimate_.seconds * candidate.cycles / by_estimate_.plan->cycles();
         if (spent_ + 3 * expected > kForTrials * budget_) return false;
         auto record = std::make_shared<TuningRecord>(*by_estimate_.record);

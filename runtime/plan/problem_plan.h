@@ -14,6 +14,12 @@
 
 namespace convtranspose {
 
+// A candidate that can compute the problem, and its estimate: cycles on one thread, or a device's.
+struct AbleCandidate {
+    const char *name;
+    double cycles;
+};
+
 class ProblemPlan {
   public:
     virtual ~ProblemPlan() = default;
@@ -33,7 +39,8 @@ class ProblemPlan {
     virtual const char *isa() const = 0; // or the kind of the device
     virtual const char *variant() const = 0;
     virtual const char *algorithm() const = 0;
-    virtual const std::vector<const char *> &able() const = 0;    // names of what can compute the problem
+    virtual const std::vector<AbleCandidate> &able() const = 0;
+    virtual const CostProfile *profile() const = 0;               // null: estimates go by none
     virtual const std::vector<const char *> &kernels() const = 0; // names of all kernels that a run may call
     virtual const std::string &key() const = 0;                   // names the problem in tuning records
     virtual TuningRecord record() const = 0;                      // of what the plan does

@@ -5,42 +5,40 @@
 
 #include "base/shape.h"
 #include "cost/cost.h"
-#include "cost/cost_profile.h"
 #include "kernels/kernel_tables.h"
 
 namespace convtranspose {
 
-Candidate candidate(const Variant &variant, const SpatialProblem &problem) {
+Candidate candidate(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile) {
     Candidate c;
     c.variant = &variant;
     c.unsupported = unsupported_reason(variant, problem);
     if (!c.unsupported.text) {
-        const bool in_place = reads_x_in_place(variant, problem);
+        const bool in_place = reads_x_in_place(variant, problem, profile);
         const bool leaves = leaves_x(variant, problem, kNoAxis) || !has_whole_tiles(variant, problem);
         c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
-        c.packs_edge_strips = c.copies_x && in_place && forces_in_place(variant, problem) &&
+        c.packs_edge_strips = c.copies_x && in_place && forces_in_place(variant, problem, profile) &&
                               !leaves_x(variant, problem, problem.strip_axis());
-        c.copying = c.copies_x ? cost_of_copy(variant, problem, c.packs_edge_strips) : 0;
-        c.cost = cost(variant, problem, nullptr) + c.copying;
+        c.copying = c.copies_x ? cost_of_copy(variant, problem, profile, c.packs_edge_strips) : 0;
+        c.cost = cost(variant, problem, profile, nullptr) + c.copying;
         const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
         NarrowerTiles tiles;
         if (rest != 0) tiles = narrower_tiles(variant);
         if (const Variant *const narrower = tiles.holding(rest)) {
-            const double with = cost(variant, problem, narrower) + c.copying;
+            const double with = cost(variant, problem, profile, narrower) + c.copying;
             c.narrower_ends = with < c.cost;
             c.cost = std::min(c.cost, with);
         }
-        if (c.copies_x && in_place && packs_row_edges(variant, problem)) {
+        if (c.copies_x && in_place && packs_row_edges(variant, problem, profile)) {
             c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
             const double spared =
                 c.copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
             c.cost -= spared;
             c.copying -= spared;
         }
-        if (c.packs_edge_strips && prefers_in_place(variant, problem)) {
-            const double not_copied = problem.oc() <= std::int64_t{4} * variant.tile_oc
-                                          ? cost_profile().not_copied
-                                          : cost_profile().not_copied_by_more;
+        if (c.packs_edge_strips && prefers_in_place(variant, problem, profile)) {
+            const double not_copied =
+                problem.oc() <= std::int64_t{4} * variant.tile_oc ? profile.not_copied : profile.not_copied_by_more;
             c.cost -= not_copied * static_cast<double>(volume(problem.geometry.x_shape));
         }
     }
@@ -60,20 +58,20 @@ void for_each_variant(Isa isa, const F &f) {
 
 } // namespace
 
-std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa) {
+std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile) {
     std::size_t count = 0;
     for_each_variant(isa, [&](const Variant & /*v*/) { count++; });
     std::vector<Candidate> list;
     list.reserve(count);
-    for_each_variant(isa, [&](const Variant &v) { list.push_back(candidate(v, problem)); });
+    for_each_variant(isa, [&](const Variant &v) { list.push_back(candidate(v, problem, profile)); });
     return list;
 }
 
-double least_cost(const Geometry &geometry, Isa isa) {
+double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile) {
     const SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
     double least = std::numeric_limits<double>::infinity();
     for_each_variant(isa, [&](const Variant &v) {
-        const Candidate c = candidate(v, problem);
+        const Candidate c = candidate(v, problem, profile);
         if (!c.unsupported.text) least = std::min(least, c.cost);
     });
     return least;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "cpu/cost_profile.h"
 #include "kernels/variant.h"
 #include "problem/spatial_problem.h"
 #include "selection/input_access.h"
@@ -21,14 +22,14 @@ struct Candidate {
     bool narrower_ends = false;     // rows that are not whole tiles end in a narrower one (narrower_tiles())
 };
 
-// Estimates the variant for the problem, or says why it cannot compute it.
-Candidate candidate(const Variant &variant, const SpatialProblem &problem);
+// Estimates the variant for the problem by the profile, or says why it cannot compute it.
+Candidate candidate(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile);
 
 // Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables.
-std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa);
+std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile);
 
 // Returns the cost of the cheapest candidate for a layer of up to three axes.
-double least_cost(const Geometry &geometry, Isa isa);
+double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile);
 
 } // namespace convtranspose
 

@@ -4,7 +4,6 @@
 
 #include "base/division.h"
 #include "base/shape.h"
-#include "cost/cost_profile.h"
 #include "kernel_contract/fetching.h"
 #include "kernels/packed_weights.h"
 
@@ -12,9 +11,6 @@ namespace convtranspose {
 
 // The figures behind these rules: docs/measurements/2026-11-26-estimates.md.
 namespace {
-
-// Bytes of weights that stay in a second-level cache of 2 MiB. Larger weights are read no more often than they must, on any CPU.
-constexpr double kNearWeights = 0.8 * (2 << 20);
 
 double taps_of_all_axes(const SpatialProblem &p) { return p.plan[0].taps * p.plan[1].taps * p.plan[2].taps; }
 
@@ -31,31 +27,30 @@ bool has_whole_tiles(const Variant &v, const SpatialProblem &p) {
     return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
 
-bool prefers_in_place(const Variant &v, const SpatialProblem &p) {
+bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     if (v.family != Family::kOwVectorized || v.stride_w != 1 || v.tile_qh != 1) return false;
     const bool one_tap =
         std::all_of(p.plan.begin(), p.plan.end(), [](const AxisPlan &axis) { return axis.elements.size() == 1; });
     if (!one_tap) return false;
-    const CostProfile &m = cost_profile();
     const Geometry &g = p.geometry;
     const auto size = static_cast<std::int64_t>(convt_dtype_size(g.dtype));
     const auto x_bytes = static_cast<double>(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
-    const std::int64_t most = fetches_x_ahead(has_masked_stores(v.isa), v.tile_q, v.lanes) ? m.tiles_in_place
-                              : x_bytes < m.in_place_bytes                                 ? m.near_tiles_in_place
-                                                                                           : 0;
-    return parts_of(p.oc(), v.tile_oc) <= static_cast<double>(most);
+    const double most = fetches_x_ahead(has_masked_stores(v.isa), v.tile_q, v.lanes) ? profile.tiles_in_place
+                        : x_bytes < profile.in_place_bytes                           ? profile.near_tiles_in_place
+                                                                                     : 0;
+    return parts_of(p.oc(), v.tile_oc) <= most;
 }
 
-bool forces_in_place(const Variant &v, const SpatialProblem &p) {
+bool forces_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     // The kernel can read the channels of a position side by side, as they are; a copy would take a good part of the time of computing.
     if (reads_any_strides(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return true;
-    if (prefers_in_place(v, p)) return true;
+    if (prefers_in_place(v, p, profile)) return true;
     if (!v.built_in || !v.built_in->x_in_place) return false;
     // A kernel for any number of output channels reads x in place only if one of its tiles has them all, so that x is walked once.
     return v.built_in->oc > 0 || p.oc() <= v.tile_oc;
 }
 
-bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
+bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     if (block_of(v) > 1) {
         const int loaded =
             block_of(v) * (multiplies_by_element(v.isa) ? 2 : blocks_at_once(v)); // input channels a load
@@ -81,11 +76,11 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p) {
     // channels of a row together.
     const auto size = static_cast<std::int64_t>(convt_dtype_size(p.x_dtype));
     const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
-    if (!forces_in_place(v, p) && p.ic() >= 16 && plane > 2048) return false;
+    if (!forces_in_place(v, p, profile) && p.ic() >= 16 && plane > 2048) return false;
     // Kernels with a built-in stride of h read x for all phases, also for those past the last row of y. Those with a built-in stride of
     // w read x for whole tiles.
     if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
-    return has_whole_tiles(v, p) || (forces_in_place(v, p) && p.strip_axis() == 0);
+    return has_whole_tiles(v, p) || (forces_in_place(v, p, profile) && p.strip_axis() == 0);
 }
 
 bool leaves_x(const Variant &v, const SpatialProblem &p, std::size_t but) {
@@ -109,13 +104,13 @@ Columns columns_in_place(const Variant &v, const SpatialProblem &p, const Narrow
     return c.any() ? c : Columns();
 }
 
-bool packs_row_edges(const Variant &v, const SpatialProblem &p) {
+bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     const bool may = v.family == Family::kOcVectorized && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
                      p.strip_axis() != 0 && !leaves_x(v, p, 0);
     if (!may) return false;
     const double weights = parts_of(p.oc(), v.tile_oc) * v.tile_oc * static_cast<double>(p.geometry.in_channels) *
                            taps_of_all_axes(p) * static_cast<double>(operand_size(v));
-    return weights < kNearWeights;
+    return weights < profile.edge_weights;
 }
 
 } // namespace convtranspose

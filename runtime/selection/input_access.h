@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/cost_profile.h"
 #include "kernels/kernel_tables.h"
 #include "kernels/variant.h"
 #include "problem/spatial_problem.h"
@@ -25,13 +26,13 @@ inline bool in_few_sets(std::int64_t bytes) { return bytes % 2048 == 0; }
 bool has_whole_tiles(const Variant &v, const SpatialProblem &p);
 
 // Returns whether the variant multiplies each element of x so few times that copying x would take about as long as that.
-bool prefers_in_place(const Variant &v, const SpatialProblem &p);
+bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 // Returns whether the variant is to read x in place wherever it can, even if a copy is estimated to be faster.
-bool forces_in_place(const Variant &v, const SpatialProblem &p);
+bool forces_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 // Returns whether the variant can read x in place, apart from taps that leave x and a last tile that reaches past its end.
-bool reads_x_in_place(const Variant &v, const SpatialProblem &p);
+bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 constexpr std::size_t kNoAxis = 3;
 // Returns whether taps along an axis other than `but` (kNoAxis: any axis) leave x and the variant does not skip them there.
@@ -43,7 +44,7 @@ Columns columns_in_place(const Variant &v, const SpatialProblem &p, const Narrow
 
 // Returns whether only the ends of the rows of x are copied. Each tile of output channels then reads its weights once more for either
 // end, which pays only if they stay in the second-level cache.
-bool packs_row_edges(const Variant &v, const SpatialProblem &p);
+bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 } // namespace convtranspose
 

@@ -38,7 +38,7 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     Candidate choice;
     choice.variant = &variant;
     choice.copies_x = variant.family != Family::kReference || geometry.quantized();
-    const DirectPlan direct(core_of, choice, 1);
+    const DirectPlan direct(core_of, choice, profile_of_cpu(variant.isa), 1);
     const Allocator allocator;
     const Block packed(allocator, direct.packed_bytes()), workspace(allocator, direct.workspace_bytes());
     WeightsView w;

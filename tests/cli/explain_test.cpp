@@ -3,6 +3,7 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "convtranspose/convtranspose.h"
 #include "files.h"
@@ -39,6 +40,32 @@ TEST(Explain, MeasuresWhenAsked) {
     const Outcome outcome = convtranspose({"explain", "--measure=-1", file});
     EXPECT_EQ(outcome.status, 2) << outcome;
     EXPECT_NE(outcome.err.find("--measure"), std::string::npos) << outcome;
+}
+
+TEST(Explain, DividesEstimatesIntoParts) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    write(file, model());
+    Outcome outcome = convtranspose({"explain", file, "--json", "--features", "--cost-profile", "generic"});
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    const auto layers = nlohmann::json::parse(outcome.out);
+    ASSERT_EQ(layers.size(), 1u);
+    EXPECT_EQ(layers[0].at("cost_profile").at("latency"), 4);
+    ASSERT_FALSE(layers[0].at("candidates").empty());
+    for (const auto &candidate : layers[0].at("candidates")) {
+        double sum = 0;
+        for (const auto &part : candidate.at("parts")) sum += part.get<double>();
+        EXPECT_NEAR(sum, candidate.at("cycles").get<double>(), 1e-6 * sum) << candidate;
+        EXPECT_GE(sum, candidate.at("parts").at("other").get<double>()) << candidate;
+    }
+    outcome = convtranspose({"explain", file, "--json"});
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    EXPECT_FALSE(nlohmann::json::parse(outcome.out)[0].at("candidates")[0].contains("parts"));
+
+    outcome = convtranspose({"explain", file, "--cost-profile", "pentium"});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("there is no cost profile \"pentium\"; there are"), std::string::npos) << outcome;
+    EXPECT_EQ(convtranspose({"explain", file, "--features"}).status, 2);
 }
 
 // The number behind `label`, on the line that starts with it.

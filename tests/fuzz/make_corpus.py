@@ -26,6 +26,9 @@ def records(version, kernels):
     for key, value in (("variant", "col2im"), ("isa", "avx512"), ("threads", 2), ("ms", 1e308), ("kernels", "others")):
         record[key] = value
         yield "\n" + json.dumps(record) + "\n" + json.dumps(record)
+    profile = {key: record[key] for key in ("package", "cpu")} | {"kernels": kernels, "isa": "*"}
+    for value in ("zen3", "none", {}, {"latency": 1000, "far_from": "infinite", "loads": 0.01}, {"tiles_in_place": -1}):
+        yield json.dumps({**profile, "cost_profile": value}) + "\n"
 
 def arrays():
     yield np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -1,5 +1,6 @@
-// explain_layers [THREADS]: reads layers, one a line (tools/problem_line.h), and prints what explain says of each: by default on every
-// ISA that this CPU runs, with Winograd and without, with constant weights and with those that arrive with each run.
+// explain_layers [THREADS [PROFILE]]: reads layers, one a line (tools/problem_line.h), and prints what explain says of each: on every
+// ISA that this CPU runs, with Winograd and without, with constant weights and with those that arrive with each run. PROFILE: the
+// shipped cost profile that estimates go by, instead of this CPU's.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -7,17 +8,14 @@
 #include <string>
 
 #include "problem_line.h"
+#include "profile_line.h"
 #include "random_layer.h"
 
 namespace convtranspose::tools {
 
 namespace {
 
-std::string explanation(RandomLayer *layer, const char *isa, bool winograd, bool constant, int threads) {
-    Options options = {};
-    options.isa = isa;
-    options.winograd = winograd ? 1 : 0;
-    options.threads = threads;
+std::string explanation(RandomLayer *layer, Options options, bool constant) {
     Plan plan;
     const void *const w = constant ? layer->w.data.data() : nullptr;
     const void *const b = constant && layer->problem.b_shape ? layer->b.data.data() : nullptr;
@@ -27,18 +25,24 @@ std::string explanation(RandomLayer *layer, const char *isa, bool winograd, bool
     return status ? plan.explain() : status.message() + "\n";
 }
 
-int run(int threads) {
+int run(int threads, const std::string &profile) {
+    Options options = {};
+    options.threads = threads;
+    std::shared_ptr<convt_tuning> tuning;
+    if (!profile.empty()) tuning = read_tuning(profile_line('"' + profile + '"'));
+    options.tuning = tuning.get();
     for (std::string line; std::getline(std::cin, line);) {
         RandomLayer layer(problem_of_line(line));
         for (std::size_t i = 0; i < convt_isa_count(); i++) {
-            const char *const isa = convt_isa_name(i);
+            options.isa = convt_isa_name(i);
             if (!convt_isa_supported(i)) continue;
             for (const bool constant : {true, false}) {
                 for (const bool winograd : {false, true}) {
                     if (winograd && !constant) continue;
-                    std::cout << "== " << line << " | " << isa << (winograd ? " winograd" : "")
+                    options.winograd = winograd ? 1 : 0;
+                    std::cout << "== " << line << " | " << options.isa << (winograd ? " winograd" : "")
                               << (constant ? "" : " weights at run time") << "\n"
-                              << explanation(&layer, isa, winograd, constant, threads);
+                              << explanation(&layer, options, constant);
                 }
             }
         }
@@ -52,7 +56,7 @@ int run(int threads) {
 
 int main(int argc, char **argv) {
     try {
-        return convtranspose::tools::run(argc > 1 ? std::atoi(argv[1]) : 1);
+        return convtranspose::tools::run(argc > 1 ? std::atoi(argv[1]) : 1, argc > 2 ? argv[2] : "");
     } catch (const std::exception &e) {
         std::fprintf(stderr, "explain_layers: %s\n", e.what());
         return 1;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -286,6 +287,69 @@ TEST_F(Tuning, WhatIsNoRecordIsRefused) {
     EXPECT_TRUE(read(""));
     EXPECT_EQ(convt_tuning_read(nullptr, 3, nullptr), CONVT_INVALID_ARGUMENT);
     convt_tuning_destroy(nullptr);
+}
+
+// A line with a cost profile. value: JSON.
+std::string profile(const std::string &value, const std::string &cpu = "*", const std::string &isa = "*") {
+    return "{\"package\": \"" CONVT_VERSION "\", \"kernels\": \"" + std::string(convt_kernels_version()) +
+           "\", \"cpu\": \"" + cpu + "\", \"isa\": \"" + isa + "\", \"cost_profile\": " + value + "}\n";
+}
+
+double field(const Plan &plan, const std::string &name) {
+    double value = -1;
+    for (std::size_t i = 0; const char *const other = convt_plan_cost_field(plan.get(), i, &value); i++) {
+        if (name == other) return value;
+    }
+    return -1;
+}
+
+TEST_F(Tuning, TheLastMatchingCostProfileIsUsed) {
+    const double own = field(plan_, "latency");
+    EXPECT_EQ(convt_plan_cost_field(plan_.get(), 1000, nullptr), nullptr);
+    TuningPointer tuning;
+    ASSERT_TRUE(read(profile("\"generic\"") + record(fields_) +
+                         profile("{\"latency\": 9, \"far_from\": \"infinite\"}") +
+                         profile("{\"latency\": 7}", "another CPU") + profile("{\"latency\": 8}", "*", "another ISA"),
+                     &tuning));
+    Plan other;
+    plan(tuning.get(), &other);
+    EXPECT_EQ(field(other, "latency"), 9);
+    EXPECT_EQ(field(other, "loads"), 2) << "of the generic profile";
+    EXPECT_EQ(field(plan_, "latency"), own);
+    // Estimates go by it, and so do those of a reshaped plan.
+    ASSERT_TRUE(read(profile("{\"latency\": 900}"), &tuning));
+    Plan slow, reshaped;
+    plan(tuning.get(), &slow);
+    EXPECT_GT(convt_plan_candidate_cycles(slow.get(), 0), 2 * convt_plan_candidate_cycles(plan_.get(), 0));
+    EXPECT_EQ(convt_plan_candidate_cycles(slow.get(), 1000), 0);
+    ASSERT_TRUE(slow.reshape({1, 8, 13, 12}, &reshaped));
+    EXPECT_EQ(field(reshaped, "latency"), 900);
+}
+
+TEST_F(Tuning, CostProfilesThatAreNoneAreRefused) {
+    const std::pair<const char *, const char *> bad[] = {
+        {"{\"patience\": 1}", "a cost profile has no field \"patience\""},
+        {"{\"latency\": -1}", "latency = -1 must be a number from 0 to 1000, in cycles"},
+        {"{\"latency\": nan}", "latency = nan must be a number from 0 to 1000, in cycles"},
+        {"{\"latency\": \"infinite\"}", "latency = infinite must be a number from 0 to 1000, in cycles"},
+        {"{\"latency\": 1e999}", "latency = 1e999 must be a number from 0 to 1000, in cycles"},
+        {"{\"latency\": \"1 \"}", "latency = 1  must be a number from 0 to 1000, in cycles"},
+        {"{\"loads\": 0}", "loads = 0 must be a number from 0.01 to 64, in vectors per cycle"},
+        {"{\"latency\": {}}", "latency = {} must be a number from 0 to 1000, in cycles"},
+        {"[1, 2]", "there is no cost profile \"[1, 2]\"; there are "},
+        {"\"zen1\"", "there is no cost profile \"zen1\"; there are "},
+    };
+    for (const auto &[value, message] : bad) {
+        const Status status = read(profile("\"generic\"") + profile(value));
+        EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << value;
+        EXPECT_EQ(status.message().rfind(std::string("line 2 of the tuning records: ") + message, 0), 0u)
+            << status.message();
+    }
+    EXPECT_FALSE(read("{\"cost_profile\": {}}"));
+    std::string stale = profile("{}");
+    stale.replace(stale.find(convt_kernels_version()), 4, "0000");
+    EXPECT_FALSE(read(stale));
+    EXPECT_TRUE(read(profile("{}")));
 }
 
 // A record's layer, asked of another size of x, keeps the weights as they are packed.

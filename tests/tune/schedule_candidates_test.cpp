@@ -74,7 +74,7 @@ TEST_P(ScheduleCandidates, CanComputeTheProblemInOrderOfTheirEstimates) {
             Variant row;
             BuiltIn layer;
             c.complete(&row, &layer);
-            EXPECT_EQ(candidate(row, problem).unsupported.text, nullptr) << c.name;
+            EXPECT_EQ(candidate(row, problem, profile_of_cpu(row.isa)).unsupported.text, nullptr) << c.name;
             EXPECT_TRUE(names.insert(c.name).second) << c.name;
             EXPECT_GE(c.cost, cost);
             cost = c.cost;
@@ -103,7 +103,7 @@ TEST_P(ScheduleCandidates, RefuseOtherProblems) {
             if (i == 0 && own.ic() == 1) continue;
             if (i == 1 && !layer.axes[0].table && !layer.axes[0].count) continue;
             if (i == 2 && !layer.axes[own.geometry.axes.size() - 1].table) continue;
-            EXPECT_NE(candidate(row, core_of(others[i])).unsupported.text, nullptr)
+            EXPECT_NE(candidate(row, core_of(others[i]), profile_of_cpu(row.isa)).unsupported.text, nullptr)
                 << c.name << ": " << describe(others[i]);
         }
     }

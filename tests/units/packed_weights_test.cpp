@@ -151,10 +151,10 @@ class PackedWeights : public testing::TestWithParam<Packing> {
                 if (geometry.axes.size() > 3 || geometry.in_channels == 0) continue;
                 SpatialProblem spatial = spatial_problem(geometry, v.dtype, true);
                 spatial.sums_in_f16 = v.arithmetic == Arithmetic::kHalf;
-                const Candidate choice = candidate(v, spatial);
+                const Candidate choice = candidate(v, spatial, profile_of_cpu(v.isa));
                 if (choice.unsupported.text) continue;
                 SCOPED_TRACE(testing::Message() << describe(problem) << " seed " << kSeed);
-                f(DirectPlan(spatial, choice, 1), problem, geometry);
+                f(DirectPlan(spatial, choice, profile_of_cpu(v.isa), 1), problem, geometry);
                 if (HasFatalFailure()) return;
                 of_layout++;
             }

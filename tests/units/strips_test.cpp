@@ -117,11 +117,12 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
     std::size_t several = 0;
     const auto expect_strips = [&](const Geometry &geometry, const SpatialProblem &problem) {
         for (std::size_t i = 0; i < variant_count(); i++) {
-            const Candidate choice = candidate(variant_at(i), problem);
+            const CostProfile &profile = profile_of_cpu(variant_at(i).isa);
+            const Candidate choice = candidate(variant_at(i), problem, profile);
             if (choice.unsupported.text) continue;
             for (const int threads : kThreads) {
                 SCOPED_TRACE(testing::Message() << variant_at(i).name << ", " << threads << " threads");
-                const DirectPlan plan(problem, choice, threads);
+                const DirectPlan plan(problem, choice, profile, threads);
                 const StripsForTests strips(plan);
                 ASSERT_GE(strips.begins.size(), 2u);
                 ASSERT_EQ(strips.begins.front(), 0);
@@ -269,7 +270,7 @@ std::vector<Variant> kernels_to_run(const SpatialProblem &problem, Random *rando
     std::set<Key> keys;
     for (std::size_t i = 0; i < variant_count(); i++) {
         const Variant &v = variant_at(i);
-        if (!isa_supported(v.isa) || candidate(v, problem).unsupported.text) continue;
+        if (!isa_supported(v.isa) || candidate(v, problem, profile_of_cpu(v.isa)).unsupported.text) continue;
         const Key key(v.family, v.output_order, v.arithmetic, v.stride_w, v.tile_q, v.tile_qh, v.lanes, v.tile_oc);
         if (keys.insert(key).second) found.push_back(v);
     }
@@ -284,8 +285,9 @@ std::vector<Variant> kernels_to_run(const SpatialProblem &problem, Random *rando
 
 void expect_run(const Geometry &geometry, const SpatialProblem &problem, const Variant &v, int threads,
                 std::size_t *copies) {
-    const Candidate choice = candidate(v, problem);
-    const DirectPlan plan(problem, choice, threads);
+    const CostProfile &profile = profile_of_cpu(v.isa);
+    const Candidate choice = candidate(v, problem, profile);
+    const DirectPlan plan(problem, choice, profile, threads);
     const StripsForTests strips(plan);
     Tensor x(geometry.dtype, geometry.x_shape), y(problem.y_dtype, geometry.y_shape);
     std::vector<char> packed(plan.packed_bytes() + 64), epilogue(plan.epilogue_bytes() + 64);

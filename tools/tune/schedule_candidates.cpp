@@ -342,7 +342,7 @@ class Space {
             Variant row;
             BuiltIn layer;
             one.complete(&row, &layer);
-            const Candidate found = candidate(row, p_);
+            const Candidate found = candidate(row, p_, profile_of_cpu(isa_of_floats(isa_)));
             if (found.unsupported.text) return;
             // x in place is a candidate of its own only if that makes a difference.
             if (x_in_place && (found.copies_x && !found.packs_edge_strips)) return;

@@ -288,7 +288,7 @@ class Worker {
         const std::vector<std::string> parameters = auto_parameters(problem);
         if (parameters.empty()) return list;
         Variant row = {};
-        for (const Candidate &c : candidates(problem, isa_of(isa))) {
+        for (const Candidate &c : candidates(problem, isa_of(isa), profile_of_cpu(isa_of(isa)))) {
             if (c.variant->family == Family::kReference && !c.unsupported.text) row = *c.variant;
         }
         row.tile_oc = static_cast<int>(problem.oc()); // all channels in a call

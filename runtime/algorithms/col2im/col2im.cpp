@@ -7,7 +7,6 @@
 #include "base/division.h"
 #include "base/error.h"
 #include "base/half.h"
-#include "cost/cost_profile.h"
 #include "cpu/cpu.h"
 
 namespace convtranspose {
@@ -22,12 +21,10 @@ constexpr std::int64_t kMostPositions = 1 << 16; // positions of y along h or d,
 constexpr std::int64_t kMostRunBytes = 1 << 16;  // limit for the elements of y between two positions
 constexpr double kCyclesPerStrip = 600;
 constexpr double kCyclesPerMove = 9; // for each plane whose rows a strip keeps
-// This margin allows for errors of the estimates.
-constexpr double kGainInOrder = 0.93;
 // A thread's part of y is several times as long as what two parts both read, and has so many positions of x at least.
 constexpr std::int64_t kHalosPerPart = 4, kLeastPositions = 128;
-// Every strip reads all weights. If they are more than kNearWeights bytes, they come from further away, at kBytesPerCycle.
-constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 16;
+// Every strip reads all weights. If they are not near, they come from further away, at kBytesPerCycle.
+constexpr double kBytesPerCycle = 16;
 
 } // namespace
 
@@ -152,8 +149,9 @@ double Col2im::estimated() const {
     const double strips_of_all = static_cast<double>(strips());
     const double strips_of_image = strips_of_all * static_cast<double>(images_) / static_cast<double>(geometry_.batch);
     const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
-    const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa) * rows /
-                            static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
+    const double multiply =
+        least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa, *settings_.profile) * rows /
+        static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
     const double planes =
         static_cast<double>(images_) * (output_order_ == OutputOrder::kPlanar ? static_cast<double>(elements()) : 1);
     const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
@@ -161,7 +159,7 @@ double Col2im::estimated() const {
                  moves = rows_moved > 0 ? strips_of_all * planes : 0;
     const double weights = static_cast<double>(geometry_.in_channels_per_group() * elements()) *
                            static_cast<double>(convt_dtype_size(sum_dtype_));
-    const double far = weights > kNearWeights ? strips_of_all * weights / kBytesPerCycle : 0;
+    const double far = weights > settings_.profile->near ? strips_of_all * weights / kBytesPerCycle : 0;
     return multiply + far + (output_order_ == OutputOrder::kPlanar ? cycles_to_add_planes() : cycles_to_add_runs()) +
            moved * 2 / kernel_->lanes + moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
 }
@@ -197,6 +195,7 @@ std::unique_ptr<AlgorithmPlan> Col2im::propose(const AlgorithmProblem &problem, 
                                     why);
     if (!supported) return nullptr;
     *why = {"no kernel that adds up columns is built in"};
+    const CostProfile &profile = *problem.settings.profile;
     std::unique_ptr<Col2im> best;
     for (const OutputOrder output_order : {OutputOrder::kPlanar, OutputOrder::kChannels}) {
         if (output_order == OutputOrder::kChannels && (!problem.constant_weights || !may_take_channels(geometry)))
@@ -206,7 +205,8 @@ std::unique_ptr<AlgorithmPlan> Col2im::propose(const AlgorithmProblem &problem, 
         own->plan_strips();
         *why = {"the columns of a strip do not fit in the cache"};
         if (!own->may_hold(!problem.constant_weights)) continue;
-        own->estimate(own->estimated(), output_order == OutputOrder::kChannels ? kGainInOrder : 1);
+        own->estimate(own->estimated(),
+                      output_order == OutputOrder::kChannels ? profile.margin_col2im_in_order : profile.margin_col2im);
         if (!best || own->cycles() < best->cycles()) best = std::move(own);
     }
     return best;

@@ -4,7 +4,6 @@
 #include "algorithms/col2im/col2im.h"
 #include "base/division.h"
 #include "cost/cost.h"
-#include "cost/cost_profile.h"
 #include "direct/box.h"
 #include "kernels/halide_buffer.h"
 
@@ -37,10 +36,12 @@ double Col2im::cycles_to_add_planes() const {
     }
     const bool scattered = w.geometry.stride != 1 && kernel_->stride_w == 0;
     const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && geometry_.out_channels > 1;
-    const double per_element = among_others ? cycles_to_scatter(geometry_) : scattered ? kCyclesPerElement : 0;
+    const double per_element = among_others ? cycles_to_scatter(geometry_, *settings_.profile)
+                               : scattered  ? kCyclesPerElement
+                                            : 0;
     const double y_bytes = stored * kernel_->lanes * static_cast<double>(convt_dtype_size(geometry_.y_dtype));
-    const bool is_far = y_bytes >= cost_profile().second_level_cache;
-    const double from_far = is_far ? cost_profile().far_product * taps * kernel_->lanes : 0;
+    const bool is_far = y_bytes >= settings_.profile->far_from;
+    const double from_far = is_far ? settings_.profile->far_product * taps * kernel_->lanes : 0;
     const double at_once = 1 + kNextVector * (kernel_->vectors - 1);
     return from_far + taps * at_once * kCyclesPerTap +
            stored * (at_once * kCyclesPerVector + kernel_->lanes * per_element);
@@ -58,8 +59,7 @@ double Col2im::cycles_to_add_runs() const {
     }
     const auto far = [&](const Shape &shape, convt_dtype dtype) {
         const auto elements = static_cast<double>(volume(shape));
-        return elements * static_cast<double>(convt_dtype_size(dtype)) >= cost_profile().second_level_cache ? elements
-                                                                                                            : 0;
+        return elements * static_cast<double>(convt_dtype_size(dtype)) >= settings_.profile->far_from ? elements : 0;
     };
     return taps * kCyclesPerTapOfRun + stored * kCyclesPerRun +
            kCyclesFromFar * far(geometry_.x_shape, geometry_.dtype) +

@@ -22,17 +22,16 @@ constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
 constexpr std::int64_t kLeastChannels = 16; // a vector of any ISA
 // Phases of long strides have more products than this, each of which needs a plan of its own.
 constexpr int kMostProducts = 512;
-// This margin allows for errors of the estimates. The constants below are fitted to layers of f32
+// The constants below are fitted to layers of f32
 // (docs/measurements/2026-11-26-algorithms.md).
-constexpr double kGain = 0.95;
 // A vector takes so many cycles: of the transformed x, of a product that y is made of, and of y.
 constexpr double kCyclesPerInput = 5, kCyclesPerProduct = 1.5, kCyclesPerOutput = 3;
 // A product takes so many times as long as a layer of its shape, as its operands were just written and come from the
 // second-level cache.
 constexpr double kOfProducts = 1.1;
-// Weights of more than kNearWeights bytes are read again for each strip, at so many bytes per cycle; the rate is lower if they
+// Weights that are not near are read again for each strip, at so many bytes per cycle; the rate is lower if they
 // serve few positions.
-constexpr double kNearWeights = 1 << 20, kBytesPerCycle = 32, kBytesPerCycleOfFew = 6;
+constexpr double kBytesPerCycle = 32, kBytesPerCycleOfFew = 6;
 constexpr std::int64_t kFewPositions = 32;
 
 // This says how a phase with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied
@@ -241,8 +240,10 @@ double Winograd::estimated() const {
     const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t whole_strips = h_.tiles / tiles_of_strip_, times = geometry_.batch / images_;
     const auto whole = static_cast<double>(whole_strips), images = static_cast<double>(times);
-    double product = whole * least_cost(product_geometry(positions(tiles_of_strip_)), settings_.isa);
-    if (rest_tiles()) product += least_cost(product_geometry(positions(rest_tiles())), settings_.isa);
+    double product =
+        whole * least_cost(product_geometry(positions(tiles_of_strip_)), settings_.isa, *settings_.profile);
+    if (rest_tiles())
+        product += least_cost(product_geometry(positions(rest_tiles())), settings_.isa, *settings_.profile);
     const double products = product_count();
     double outputs = 0, weights = 0;
     for (const Layer &layer : layers_) {
@@ -255,7 +256,8 @@ double Winograd::estimated() const {
                of_y = static_cast<double>(ceil_div(geometry_.out_channels, lanes));
     weights *= static_cast<double>(geometry_.in_channels * geometry_.out_channels * size);
     const double rate = positions(tiles_of_strip_) < kFewPositions ? kBytesPerCycleOfFew : kBytesPerCycle;
-    const double reading = weights > kNearWeights ? images * static_cast<double>(strips_) * weights / rate : 0;
+    const double reading =
+        weights > settings_.profile->near ? images * static_cast<double>(strips_) * weights / rate : 0;
     return kOfProducts * images * products * product + reading +
            tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput));
 }
@@ -283,7 +285,7 @@ std::unique_ptr<AlgorithmPlan> Winograd::propose(const AlgorithmProblem &problem
                   why)) {
         return nullptr;
     }
-    own->estimate(own->estimated(), kGain);
+    own->estimate(own->estimated(), problem.settings.profile->margin_winograd);
     return own;
 }
 

@@ -404,6 +404,12 @@ CONVT_API size_t convt_plan_candidate_count(const convt_plan *plan);
 /** Name of candidate i, by rising estimated cost. Candidates are variants and algorithms; docs/architecture.md lists
  * the latter. An algorithm that is named here may turn out not to be able to, and convt_plan_create() then says so. */
 CONVT_API const char *convt_plan_candidate(const convt_plan *plan, size_t i);
+/** Estimated cost of candidate i: cycles on one thread of the CPU; for a device, in units of its own. 0 past the last. */
+CONVT_API double convt_plan_candidate_cycles(const convt_plan *plan, size_t i);
+/** Name of field i of the cost profile that estimates of the plan go by, which a "cost_profile" of a tuning text may set. Null:
+ * there are no more, or the plan is for a device.
+ * @param value  Gets its value; may be null. */
+CONVT_API const char *convt_plan_cost_field(const convt_plan *plan, size_t i, double *value);
 /** The name that tuning records know the problem by. */
 CONVT_API const char *convt_plan_problem(const convt_plan *plan);
 /** What the plan does, as a tuning record: one line of JSON, without an end of line. A plan with this record (convt_tuning_read())
@@ -417,10 +423,13 @@ CONVT_API size_t convt_plan_kernel_count(const convt_plan *plan);
 CONVT_API const char *convt_plan_kernel(const convt_plan *plan, size_t i);
 /** @} */
 
-/** Tuning records: JSON lines, as `convtranspose tune` writes them. */
+/** Tuning records and cost profiles: JSON lines, as `convtranspose tune` and `convtranspose calibrate` write them. A record names
+ * what is the fastest for a problem. A line with a "cost_profile" is what plans make their estimates of, where no record
+ * decides: the last such line of the CPU and ISA ("*" is any), or else the profile that ships for the CPU. */
 typedef struct convt_tuning convt_tuning;
-/** Reads tuning records. Records of another version of the library or of other kernels are refused, with the line and the
- * reason; those of other CPUs are kept and not used.
+/** Reads tuning records and cost profiles. Those of another version of the library or of other kernels are refused, with the
+ * line and the reason, as are fields that a profile does not have, and values out of their ranges; those of other CPUs are kept
+ * and not used.
  * @param text    The records.
  * @param size    Their size in bytes.
  * @param tuning  Gets them; to be released with convt_tuning_destroy(). */
