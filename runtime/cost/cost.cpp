@@ -37,7 +37,10 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     : v(variant), p(problem), m(profile), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]),
       d(problem.plan[2]) {
     for (std::size_t a = 0; a < 3; a++) {
-        taps *= skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
+        // The loop over the taps of an axis runs for each tap of the axes outside of it, and for each phase of the others.
+        const double inside = skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
+        skipped = skipped * inside + phases * (p.plan[a].taps - inside);
+        taps *= inside;
         phases *= static_cast<double>(p.plan[a].phases);
     }
     // Two taps of a phase make one step, and an odd last one makes a step of its own.

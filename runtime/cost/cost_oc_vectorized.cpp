@@ -148,7 +148,8 @@ double CostOfOcVectorized::store(const Variant &tile) const {
 
 double CostOfOcVectorized::tile(const Variant &tile) const {
     const double once = v_.output_order == OutputOrder::kChannels ? 10 : 30;
-    return t_.ic * t_.taps * k_step(tile) + t_.phases * (once + store(tile)) + (unrolls_taps(v_) ? 0 : t_.taps * 6);
+    return t_.ic * t_.taps * k_step(tile) + t_.phases * (once + store(tile)) + (unrolls_taps(v_) ? 0 : t_.taps * 6) +
+           t_.skipped * m_.per_skipped_tap;
 }
 
 // A tile at index `first` of its row saves less than the skipped positions' share of its steps, hence a factor below 1.

@@ -34,7 +34,7 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const auto tile = [&](const Variant &variant) {
         const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
         return t.ic * t.taps * crowded * t.step(of_vectors, v.tile_oc) +
-               t.phases * (20 + of_vectors * v.tile_oc * store) + t.taps * loop;
+               t.phases * (20 + of_vectors * v.tile_oc * store) + t.taps * loop + t.skipped * t.m.per_skipped_tap;
     };
     const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), kRowEnd, tile);
     return rows_of_tiles * doubles * (row.tiles + row.end);

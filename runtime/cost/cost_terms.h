@@ -24,8 +24,9 @@ struct CostTerms {
     const Geometry &g;
     const AxisPlan &w, &h, &d;
 
-    double taps = 1, phases = 1;             // products over the axes; taps are summed over the phases
-    double ic = 0;                           // steps of the reduction for each tap
+    double taps = 1, phases = 1; // products over the axes; taps are summed over the phases
+    double skipped = 0;          // taps that a loop passes over, as no element of x is there; over all phases
+    double ic = 0;               // steps of the reduction for each tap
     double groups = 0, images = 0, rows = 0; // rows of positions q
     double lanes = 0, size = 0;              // elements (or blocks) in a vector of operands; bytes of one
     double y_bytes = 0;                      // of all images and groups

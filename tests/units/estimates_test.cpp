@@ -1,0 +1,36 @@
+// Estimates count what kernels do besides multiplying.
+#include <gtest/gtest.h>
+
+#include "reference/descriptor.h"
+#include "reference/reference.h"
+#include "runtime/cpu/cpu.h"
+#include "runtime/kernels/kernel_tables.h"
+#include "runtime/selection/candidates.h"
+
+namespace convtranspose::test {
+namespace {
+
+// Of 512 rows of the kernel, at most two meet x at any row of y; a loop passes over the others.
+TEST(Estimates, CountTapsThatArePassedOver) {
+    const Geometry geometry = geometry_of(parse_problem("f32 nhwc n1 ic1 oc8 i2x8 k512x1 s1x1"));
+    const SpatialProblem problem = spatial_problem(geometry, CONVT_F32, true);
+    std::size_t loops = 0;
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        const Variant &v = variant_at(i);
+        CostProfile profile = profile_of_cpu(isa_of_floats(v.isa)), forgetful = profile;
+        forgetful.per_skipped_tap = 0;
+        const Candidate counted = candidate(v, problem, profile), forgotten = candidate(v, problem, forgetful);
+        if (counted.unsupported.text || v.family == Family::kReference) continue;
+        if (!skips_outside(v, 1)) {
+            EXPECT_EQ(counted.cost, forgotten.cost) << v.name;
+            continue;
+        }
+        loops++;
+        const double rows = 513, tiles = rows * static_cast<double>((8 + v.tile_q - 1) / v.tile_q);
+        EXPECT_GE(counted.cost, forgotten.cost + (510 - 1) * profile.per_skipped_tap * tiles / 2) << v.name;
+    }
+    EXPECT_GT(loops, 0u);
+}
+
+} // namespace
+} // namespace convtranspose::test
