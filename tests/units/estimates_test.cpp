@@ -10,7 +10,7 @@
 namespace convtranspose::test {
 namespace {
 
-// Of 512 rows of the kernel, at most two meet x at any row of y; a loop passes over the others.
+// At most two of the 512 rows of the kernel meet x at any row of y. A loop passes over the others.
 TEST(Estimates, CountTapsThatArePassedOver) {
     const Geometry geometry = geometry_of(parse_problem("f32 nhwc n1 ic1 oc8 i2x8 k512x1 s1x1"));
     const SpatialProblem problem = spatial_problem(geometry, CONVT_F32, true);
