@@ -58,6 +58,8 @@ void work(int thread, std::vector<Layer> *layers, std::atomic<int> *ready) {
             expect_right(layer.shared, layer);
             Options options{};
             options.threads = 1 + (thread + round) % 3;
+            options.planning = round % 2 ? CONVT_MEASURE : CONVT_ESTIMATE;
+            options.planning_ms = 1;
             Plan own, other, back;
             Status status = Plan::create(layer.problem, options, layer.inputs.w.data(), b, &own);
             ASSERT_TRUE(status) << status.message();
@@ -71,6 +73,7 @@ void work(int thread, std::vector<Layer> *layers, std::atomic<int> *ready) {
             expect_right(back, layer);
             EXPECT_FALSE((round % 3 ? own : layer.shared).explain().empty());
             EXPECT_GT(convt_plan_candidate_count(layer.shared.get()), 0u);
+            EXPECT_FALSE(layer.shared.record().empty());
             if (Plan refused; !Plan::create(Problem{}, options, nullptr, nullptr, &refused)) {
                 EXPECT_NE(*convt_last_error(), '\0'); // of this thread
             }
