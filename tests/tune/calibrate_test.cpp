@@ -36,7 +36,7 @@ class Calibrate : public testing::Test {
     const std::string file_ = (folder_.path() / "tuning.jsonl").string();
 };
 
-// What a few layers are fitted to may be no better than what ships, which the command then says.
+// A profile that is fitted to a few layers may be no better than the one that ships, which the command then says.
 TEST_F(Calibrate, AddsAProfileThatPlansCanBeMadeWith) {
     const auto expect_outcome = [&](const Outcome &outcome) {
         ASSERT_EQ(outcome.status, 0) << outcome;
