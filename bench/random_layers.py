@@ -80,11 +80,14 @@ def propose(chance):
             "op": short(extra), "g": g, "d": dilation}
 
 
+def multiplies(layer):
+    return layer["n"] * layer["c"] * layer["m"] // layer["g"] * math.prod(layer["k"]) * math.prod(layer["spatial"])
+
+
 def plausible(layer):
     if max(layer["spatial"]) > LONGEST[len(layer["spatial"])] or min(output_extents(layer)) < 1:
         return False
-    multiplies = layer["n"] * layer["c"] * layer["m"] // layer["g"] * math.prod(layer["k"]) * math.prod(layer["spatial"])
-    return MULTIPLIES[0] <= multiplies <= MULTIPLIES[1] and bytes_touched(layer) <= BYTES
+    return MULTIPLIES[0] <= multiplies(layer) <= MULTIPLIES[1] and bytes_touched(layer) <= BYTES
 
 
 def main():

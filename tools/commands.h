@@ -89,11 +89,24 @@ struct TuneOptions {
     PlanOptions plan;
 };
 
+struct CalibrateOptions {
+    std::string output;    // file of records and profiles, which a line is added to
+    double seconds = 120;  // for all
+    double timeout = 60;   // seconds that a candidate may take to answer
+    bool resume = false;   // keep the times of an earlier calibration, and add to them
+    bool fit_only = false; // add none
+    std::string runner;    // command in front of the worker's
+    std::string worker;    // its path on the device; empty: that of the package
+    std::string package;   // folder of the library for the device; empty: this program's
+    PlanOptions plan;
+};
+
 int run_command(const RunOptions &options);
 int explain_command(const ExplainOptions &options);
 int bench_command(const BenchOptions &options);
 int targets_command();
 int tune_command(const TuneOptions &options);
+int calibrate_command(const CalibrateOptions &options);
 
 } // namespace convtranspose::tools
 

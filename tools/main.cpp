@@ -90,6 +90,16 @@ select only, and without --emit.
 
 Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
+constexpr const char *kCalibrateHelp = R"(
+Times candidates of layers by chance on this machine, or on one that --runner and --worker reach as for tune, and fits a
+cost profile to them: the numbers that plans estimate by which candidate is the fastest. A line with the profile is added
+to FILE, which may hold tuning records too: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read. It counts for
+the CPU and the ISA that were measured (--isa), where no record decides.
+
+FILE.calibration/ keeps the times. --resume adds to those of an earlier calibration; --fit-only fits to them alone.
+
+Exit status: 0 all well, 1 it failed, 2 the command line makes no sense.)";
+
 void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--threads", options->threads, "Threads to compute with")
         ->check(CLI::Range(1, 1024))
@@ -248,6 +258,32 @@ CLI::App *add_tune(CLI::App *app, TuneOptions *options) {
     return command;
 }
 
+CLI::App *add_calibrate(CLI::App *app, CalibrateOptions *options) {
+    CLI::App *const command = app->add_subcommand("calibrate", "Fit the cost profile of a machine to measurements");
+    command->add_option("--output", options->output, "File that gets the profile")->type_name("FILE")->required();
+    command->add_option("--seconds", options->seconds, "Seconds for all of it")
+        ->check(CLI::Range(1.0, 1e6))
+        ->capture_default_str();
+    command->add_option("--timeout", options->timeout, "Seconds that a candidate may take to answer")
+        ->check(CLI::Range(0.1, 1e6))
+        ->capture_default_str();
+    command->add_flag("--resume", options->resume, "Keep the times of an earlier calibration, and add to them");
+    command->add_flag("--fit-only", options->fit_only,
+                      "Fit to the times of an earlier calibration, without timing more");
+    command
+        ->add_option("--package", options->package, "The library for the device, built or installed; default: this one")
+        ->type_name("DIR");
+    command->add_option("--runner", options->runner, "Command that runs programs of the device")->type_name("CMD");
+    command->add_option("--worker", options->worker,
+                        "convtranspose-worker, as the runner finds it; default: the package's");
+    command->add_option("--threads", options->plan.threads, "Threads to compute with")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    command->add_option("--isa", options->plan.isa, "Force an ISA (see targets); default: the best that this CPU runs");
+    command->footer(kCalibrateHelp);
+    return command;
+}
+
 int run_main(int argc, char **argv) {
     CLI::App app("Transposed convolution (ConvTranspose, QLinearConvTranspose) from the command line", "convtranspose");
     app.set_version_flag("--version", CONVT_VERSION);
@@ -260,6 +296,8 @@ int run_main(int argc, char **argv) {
     const CLI::App *const bench_app = add_bench(&app, &bench);
     TuneOptions tune;
     const CLI::App *const tune_app = add_tune(&app, &tune);
+    CalibrateOptions calibrate;
+    const CLI::App *const calibrate_app = add_calibrate(&app, &calibrate);
     const CLI::App *const targets_app = app.add_subcommand("targets", "List the ISAs and variants that are built in");
 
     try {
@@ -274,6 +312,7 @@ int run_main(int argc, char **argv) {
         if (tune.emit_name.empty()) tune.emit_name = std::filesystem::path(tune.emit).filename().string();
         return tune_command(tune);
     }
+    if (calibrate_app->parsed()) return calibrate_command(calibrate);
     if (targets_app->parsed()) return targets_command();
     return kUsage;
 }

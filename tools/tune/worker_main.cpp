@@ -3,7 +3,7 @@
 //
 //     {"do": "plan", "problem": LINE, "isa": "" or a name, "threads": 1, "device": "" or "cuda" ...}
 //         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": ..., "problem": ..., "variant": the default choice,
-//             "candidates": [...], "macs": ..., "peak_gflops": ...}
+//             "candidates": [...], "cycles": [their estimates], "macs": ..., "peak_gflops": ...}
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
 //     {"do": "try", "variant": name}  -> {"ms": its first run}: it is planned, run once and checked, and kept to be timed
 //     {"do": "time", "variants": [names], "seconds": of each}
@@ -11,6 +11,8 @@
 //     {"do": "space", "search": "schedule" or "auto"}
 //         -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
 //         kernels that could be made for the layer; several may share an object
+//     {"do": "choose", "problems": [LINE, ...], "isa": "" or a name, "threads": 1, "profile": null or a "cost_profile" of tuning texts}
+//         -> {"choices": [names], "profile": fields}: what plans choose by estimates of that profile; null: by those of the CPU's
 //     {"do": "kernels", "variant": name}  -> {"kernels": names of all variants that run then}
 // Any may answer {"error": ...} instead.
 #include <dlfcn.h>
@@ -35,9 +37,11 @@
 #include "compare.h"
 #include "device_session.h"
 #include "error.h"
+#include "estimate_parts.h"
 #include "fma_peak.h"
 #include "kernel_row.h"
 #include "problem_line.h"
+#include "profile_line.h"
 #include "random_layer.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/problem/geometry.h"
@@ -51,7 +55,8 @@ namespace {
 using nlohmann::json;
 
 constexpr double kMostReferenceMacs = 2e8; // that the reference, which is slow, is waited for
-constexpr double kFar = 3;                 // times as slow as the best: one sample is enough of such a variant
+constexpr double kFar = 3;                 // times as slow as the best: a few samples are enough of such a variant
+constexpr int kLeastRounds = 3;            // of samples, as something else may have slowed the first ones
 
 double now() {
     using namespace std::chrono;
@@ -211,6 +216,7 @@ class Worker {
         if (what == "try") return try_out(job);
         if (what == "time") return time(job);
         if (what == "kernels") return kernels(job);
+        if (what == "choose") return choose(job);
         if (what == "space") return space(job.value("search", "schedule"));
         throw Error("there is no command '" + what + "'");
     }
@@ -221,8 +227,10 @@ class Worker {
         contest_ = std::make_unique<Contest>(job);
         const Plan plan = contest_->plan("");
         std::vector<std::string> candidates;
+        std::vector<double> cycles;
         for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++) {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
+            cycles.push_back(convt_plan_candidate_cycles(plan.get(), i));
         }
         // If another algorithm than the direct one is chosen, its name comes first, which is no kernel's name.
         bool is_kernel = candidates.front() == plan.variant();
@@ -238,9 +246,40 @@ class Worker {
                 {"problem", convt_plan_problem(plan.get())},
                 {"variant", contest_->choice},
                 {"candidates", candidates},
+                {"cycles", cycles},
                 {"macs", plan.macs()},
                 {"peak_gflops", session ? session->fma_peak_gflops(dtype)
                                         : fma_peak_gflops(plan.isa(), dtype, contest_->options.threads)}};
+    }
+
+    // The weights do not matter, so all layers share some that are zero.
+    json choose(const json &job) {
+        const auto isa = job.at("isa").get<std::string>();
+        const json &profile = job.at("profile");
+        const auto tuning = read_tuning(profile.is_null() ? "" : profile_line(profile.dump()));
+        Options options = {};
+        options.isa = isa.empty() ? nullptr : isa.c_str();
+        options.threads = job.at("threads").get<int>();
+        options.tuning = tuning.get();
+        const auto plan = [&](const std::string &line) {
+            Problem problem = problem_of_line(line);
+            problem.quantization.reset();
+            std::size_t count = 1; // of weights, which take at most the bytes of a double each
+            for (const std::int64_t extent : problem.w_shape) count *= static_cast<std::size_t>(extent);
+            if (problem.b_shape) count = std::max(count, static_cast<std::size_t>(problem.b_shape->front()));
+            if (count > zeros_.size()) zeros_.resize(count);
+            Plan made;
+            throw_unless(
+                Plan::create(problem, options, zeros_.data(), problem.b_shape ? zeros_.data() : nullptr, &made));
+            return made;
+        };
+        json choices = json::array();
+        for (const json &line : job.at("problems")) {
+            const Plan made = plan(line.get<std::string>());
+            const std::string algorithm = convt_plan_algorithm(made.get());
+            choices.push_back(algorithm == "direct" ? made.variant() : algorithm);
+        }
+        return {{"choices", choices}, {"profile", profile_of(plan("f32 nchw n1 g1 ic8 oc8 i8 k2 s2"))}};
     }
 
     json kernels(const json &job) const {
@@ -385,10 +424,11 @@ class Worker {
         // Candidates take turns, so that something that slows the machine for a while slows all of them.
         const double seconds = job.at("seconds").get<double>();
         double least = std::numeric_limits<double>::infinity();
-        for (double spent = 0; spent < seconds;) {
+        double spent = 0;
+        for (int round = 0; round < kLeastRounds || spent < seconds; round++) {
             double longest = 0;
             for (Contender *const contender : contenders) {
-                if (!contender || (spent > 0 && contender->best() > kFar * least)) continue;
+                if (!contender || (round >= kLeastRounds && contender->best() > kFar * least)) continue;
                 longest = std::max(longest, contender->sample());
             }
             if (longest == 0) break; // none is left
@@ -403,6 +443,7 @@ class Worker {
         return {{"results", results}};
     }
 
+    std::vector<double> zeros_;
     std::unique_ptr<Contest> contest_;
     std::map<std::string, std::unique_ptr<Contender>> kept_; // which are of the contest
     std::deque<Loaded> loaded_;                              // which the library points to

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Times candidates of random layers, one thread, for fit.py:
+
+    bench/cost/collect.py build/times.jsonl --worker build/bin/convtranspose-worker --seconds 600
+
+Times every candidate whose estimate is within --factor of the least, at most --most, and the choice, in turns. Layers are those
+of bench/random_layers.py with --seed, in either layout, or of a --workload. Each becomes a line as `convtranspose calibrate`
+keeps them.
+"""
+import argparse
+import json
+import pathlib
+import random
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from worker import Worker, WorkerEnded
+
+import random_layers
+from layers import problem_line, read_workload
+
+
+def random_lines(seed, dtype, most_macs):
+    chance = random.Random(seed)
+    while True:
+        layer = random_layers.propose(chance)
+        layout = chance.choice(["nchw", "nhwc"])
+        if random_layers.plausible(layer) and random_layers.multiplies(layer) <= most_macs:
+            yield problem_line(layer, dtype, layout)
+
+
+def times_of(worker, line, options):
+    plan = worker.ask(do="plan", problem=line, isa=options.isa, threads=1)
+    estimates = sorted(zip(plan["cycles"], plan["candidates"]))
+    near = [name for cycles, name in estimates
+            if cycles <= options.factor * estimates[0][0] and not name.startswith("reference_")][:options.most]
+    ready = []
+    for name in dict.fromkeys([plan["variant"], *near]):
+        try:
+            worker.ask(do="try", variant=name)
+            ready.append(name)
+        except WorkerEnded as error:  # an algorithm that turns out not to be able to
+            if not worker.process:
+                raise
+            print(f"{line}: {name}: {error}", file=sys.stderr)
+    results = worker.ask(do="time", variants=ready, seconds=options.each)["results"]
+    return {**{key: plan[key] for key in ("package", "kernels", "cpu", "isa")}, "problem": line,
+            "ms": {result["variant"]: result["ms"] for result in results if "ms" in result}}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=pathlib.Path, help="file of JSON lines, which are added to it")
+    parser.add_argument("--worker", default="build/bin/convtranspose-worker")
+    parser.add_argument("--seconds", type=float, default=600, help="for all (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the layers (%(default)s)")
+    parser.add_argument("--workload", type=pathlib.Path, help="file of layers, in either layout, instead of random ones")
+    parser.add_argument("--isa", default="", help="default: the best that this CPU runs")
+    parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--factor", type=float, default=4, help="of estimates that are tried, over the least (%(default)s)")
+    parser.add_argument("--most", type=int, default=12, help="candidates of a layer (%(default)s)")
+    parser.add_argument("--each", type=float, default=0.015, help="seconds to time each for (%(default)s)")
+    parser.add_argument("--most-macs", type=float, default=random_layers.MULTIPLIES[1],
+                        help="multiply-adds of a layer (%(default)g)")
+    options = parser.parse_args()
+    worker = Worker(options.worker)
+    lines = random_lines(options.seed, options.dtype, options.most_macs)
+    if options.workload:
+        lines = (problem_line(layer, options.dtype, layout)
+                 for layer in read_workload(options.workload) for layout in ("nchw", "nhwc"))
+    end, count = time.monotonic() + options.seconds, 0
+    with options.out.open("a", encoding="utf-8") as file:
+        for line in lines:
+            if time.monotonic() > end:
+                break
+            try:
+                print(json.dumps(times_of(worker, line, options)), file=file, flush=True)
+                count += 1
+            except WorkerEnded as error:
+                print(f"{line}: {error}", file=sys.stderr)
+    print(f"{count} layers are in {options.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Fits a cost profile to times, and says how well profiles choose on layers that nothing was fitted to:
+
+    bench/cost/fit.py build/times.jsonl --output build/profile.jsonl --seconds 120
+
+Two of three layers are fitted to, by `convtranspose calibrate --fit-only`, the third is held out. The regret of a profile is how
+much longer its choices take than the fastest candidates that were timed, as a share, in the geometric mean. Prints the regret of
+the profiles that ship and of the fitted one; what each field saves on held-out layers, against its value in the generic profile;
+and the held-out layers whose choice is furthest behind. A choice that was not timed counts as the slowest that was. --report fits
+nothing.
+"""
+import argparse
+import json
+import math
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from worker import Worker
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAYS = 0.005  # of regret that a field saves, or else it is named
+
+
+class Layers:
+    """Layers with times, and what profiles choose for them."""
+
+    def __init__(self, lines, worker, isa):
+        self.lines, self.worker, self.isa = [line for line in lines if len(line["ms"]) > 1], worker, isa
+
+    def slowdowns(self, profile):
+        answer = self.worker.ask(do="choose", problems=[line["problem"] for line in self.lines], isa=self.isa, threads=1,
+                                 profile=profile)
+        return [(line["ms"].get(choice, max(line["ms"].values())) / min(line["ms"].values()), choice, line)
+                for line, choice in zip(self.lines, answer["choices"])]
+
+    def regret(self, profile):
+        """The regret of a profile; the share of layers whose choice is within 10% of the fastest; that of choices not timed."""
+        found = self.slowdowns(profile)
+        return (math.exp(sum(math.log(slowdown) for slowdown, _, _ in found) / len(found)) - 1,
+                sum(slowdown <= 1.1 for slowdown, _, _ in found) / len(found),
+                sum(choice not in line["ms"] for _, choice, line in found) / len(found))
+
+    def own_profile(self):
+        return self.worker.ask(do="choose", problems=[], isa=self.isa, threads=1, profile=None)["profile"]
+
+
+def calibrate(options, train):
+    """The line that calibrate fits to the layers."""
+    folder = pathlib.Path(f"{options.output}.calibration")
+    shutil.rmtree(folder, ignore_errors=True)
+    options.output.unlink(missing_ok=True)
+    folder.mkdir(parents=True)
+    (folder / "times.jsonl").write_text("".join(json.dumps(line) + "\n" for line in train), encoding="utf-8")
+    subprocess.run([options.convtranspose, "calibrate", "--output", options.output, "--fit-only", "--seconds", str(options.seconds),
+                    *(["--isa", options.isa] if options.isa else [])], check=True, stdout=subprocess.DEVNULL)
+    return json.loads(options.output.read_text(encoding="utf-8").splitlines()[-1])["cost_profile"]
+
+
+def ablation(layers, profile, generic):
+    """(regret that the field saves, name, value, value in the generic profile) of fields that differ from that."""
+    whole = layers.regret(profile)[0]
+    rows = []
+    for name, value in profile.items():
+        if value != generic[name]:
+            rows.append((layers.regret({**profile, name: generic[name]})[0] - whole, name, value, generic[name]))
+    return sorted(rows, reverse=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("times", type=pathlib.Path, nargs="+", help="what collect.py wrote")
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("profile.jsonl"), help="gets the line (%(default)s)")
+    parser.add_argument("--convtranspose", default="build/bin/convtranspose")
+    parser.add_argument("--worker", default="build/bin/convtranspose-worker")
+    parser.add_argument("--isa", default="", help="of the times; default: the best that this CPU runs")
+    parser.add_argument("--seconds", type=float, default=120, help="to fit for (%(default)s)")
+    parser.add_argument("--report", action="store_true", help="fit nothing: only report on the profiles that ship")
+    parser.add_argument("--also", type=pathlib.Path, help="a tuning text whose last profile is reported on too")
+    parser.add_argument("--list", type=int, default=5, help="layers that are furthest behind (%(default)s)")
+    options = parser.parse_args()
+    lines = [json.loads(line) for file in options.times for line in file.read_text(encoding="utf-8").splitlines()]
+    train, held_out = [line for i, line in enumerate(lines) if i % 3 != 2], lines[2::3]
+    worker = Worker(options.worker)
+    sets = [Layers(layers, worker, options.isa) for layers in (train, held_out)]
+    generic = worker.ask(do="choose", problems=[], isa=options.isa, threads=1, profile="generic")["profile"]
+    own = sets[1].own_profile()
+    profiles = {path.stem: path.stem for path in sorted((ROOT / "runtime/cost/profiles").glob("*.json")) if path.stem != "fields"}
+    profiles["that ships for this CPU and ISA"] = own
+    if options.also:
+        also = [json.loads(line) for line in options.also.read_text(encoding="utf-8").splitlines()]
+        profiles[f"of {options.also.name}"] = [line["cost_profile"] for line in also if "cost_profile" in line][-1]
+    if not options.report:
+        profiles["fitted"] = calibrate(options, train)
+    print(f"{lines[0]['cpu']}, {lines[0]['isa']}: {len(train)} layers fitted to, {len(held_out)} held out\n")
+    print("| profile | regret, fitted to | regret, held out | within 10%, held out | choices not timed |\n|---|--:|--:|--:|--:|")
+    for name, profile in profiles.items():
+        (of_train, _, _), (of_held_out, near, unknown) = (layers.regret(profile) for layers in sets)
+        print(f"| {name} | {of_train:.2%} | {of_held_out:.2%} | {near:.0%} | {unknown:.0%} |")
+    last = profiles.get("fitted", own)
+    print("\n| field | value | generic | regret saved, held out |\n|---|--:|--:|--:|")
+    for saved, name, value, other in ablation(sets[1], last, generic):
+        print(f"| `{name}` | {value} | {other} | {saved:.2%}{'' if saved >= PAYS else ' (does not pay)'} |")
+    print()
+    for slowdown, choice, line in sorted(sets[1].slowdowns(last), key=lambda row: -row[0])[:options.list]:
+        print(f"- {slowdown:.2f}: {choice}, {min(line['ms'], key=line['ms'].get)} is the fastest: {line['problem']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+// `convtranspose calibrate`, as short as it can be, with the real worker.
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "convtranspose/convtranspose.h"
+#include "files.h"
+#include "process.h"
+
+namespace convtranspose::test {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> lines_of(const std::string &file) {
+    std::ifstream stream(file);
+    std::vector<json> lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
+    return lines;
+}
+
+class Calibrate : public testing::Test {
+  protected:
+    Outcome calibrate(const std::vector<std::string> &more) const {
+        std::vector<std::string> arguments = {"calibrate", "--output", file_};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return convtranspose(arguments);
+    }
+
+    const TemporaryFolder folder_;
+    std::size_t added_ = 0;
+    const std::string file_ = (folder_.path() / "tuning.jsonl").string();
+};
+
+// A profile that is fitted to a few layers may be no better than the one that ships, which the command then says.
+TEST_F(Calibrate, AddsAProfileThatPlansCanBeMadeWith) {
+    const auto expect_outcome = [&](const Outcome &outcome) {
+        ASSERT_EQ(outcome.status, 0) << outcome;
+        EXPECT_NE(outcome.out.find(
+                      "held out; choices on the latter take, in times of the fastest candidate: generic profile "),
+                  std::string::npos)
+            << outcome;
+        const bool is_added = outcome.out.find("holds the profile") != std::string::npos;
+        EXPECT_NE(is_added, outcome.out.find("stays as it is") != std::string::npos) << outcome;
+        added_ += is_added;
+        const std::vector<json> lines = lines_of(file_);
+        ASSERT_EQ(lines.size(), added_);
+        for (const json &line : lines) {
+            EXPECT_EQ(line.at("cpu"), convt_cpu_name());
+            EXPECT_TRUE(line.at("cost_profile").contains("latency"));
+            const std::string text = line.dump();
+            convt_tuning *tuning = nullptr;
+            EXPECT_EQ(convt_tuning_read(text.data(), text.size(), &tuning), CONVT_OK) << convt_last_error();
+            convt_tuning_destroy(tuning);
+        }
+    };
+    expect_outcome(calibrate({"--seconds", "8"}));
+    // The times are kept, to fit to them alone or to add to them.
+    const std::string times = file_ + ".calibration/times.jsonl";
+    const std::size_t timed = lines_of(times).size();
+    EXPECT_GE(timed, 3u);
+    expect_outcome(calibrate({"--seconds", "1", "--fit-only"}));
+    EXPECT_EQ(lines_of(times).size(), timed);
+    expect_outcome(calibrate({"--seconds", "4", "--resume"}));
+    EXPECT_GT(lines_of(times).size(), timed);
+}
+
+TEST_F(Calibrate, SaysWhatItCannotDo) {
+    Outcome outcome = calibrate({"--fit-only"});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("0 layers were timed, of 3 that are needed"), std::string::npos) << outcome;
+    outcome = calibrate({"--worker", "/no/worker"});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    outcome = calibrate({"--isa", "none", "--seconds", "2"});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("none"), std::string::npos) << outcome;
+    EXPECT_EQ(calibrate({"--seconds", "0"}).status, 2);
+    EXPECT_EQ(convtranspose({"calibrate"}).status, 2);
+    std::ofstream(file_) << "{\"package\": \"0.0.1\", \"kernels\": \"old\"}\n";
+    outcome = calibrate({"--seconds", "2"});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("stale"), std::string::npos) << outcome;
+}
+
+} // namespace
+} // namespace convtranspose::test

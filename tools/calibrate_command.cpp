@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "error.h"
+#include "text.h"
+#include "tune/cost_fit.h"
+#include "tune/kernel_builder.h"
+#include "tune/measurement_session.h"
+#include "tune/random_problems.h"
+#include "tune/search_log.h"
+
+namespace convtranspose::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::uint32_t kSeed = 20261127;
+constexpr double kShareOfTimes = 0.6;  // of the seconds; the rest is for fitting
+constexpr double kNear = 3;            // times the least estimate, up to which candidates are timed
+constexpr std::size_t kMostEach = 9;   // candidates of a layer
+constexpr double kSecondsEach = 0.012; // to time each for
+constexpr std::size_t kLeastLayers = 3;
+
+double now() {
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// Returns the candidates to time: the choice, and others of low estimates.
+std::vector<std::string> candidates_of(const json &layer) {
+    const json &names = layer.at("candidates"), &cycles = layer.at("cycles");
+    std::vector<std::pair<double, std::string>> sorted;
+    for (std::size_t i = 0; i < names.size(); i++) {
+        const auto name = names[i].get<std::string>();
+        if (name.rfind("reference_", 0) != 0) sorted.emplace_back(cycles.at(i).get<double>(), name);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::string> list = {layer.at("variant").get<std::string>()};
+    for (const auto &[estimate, name] : sorted) {
+        if (list.size() < kMostEach && estimate <= kNear * sorted.front().first && name != list.front())
+            list.push_back(name);
+    }
+    return list;
+}
+
+class Calibration {
+  public:
+    Calibration(const CalibrateOptions &options, const TuneOptions &worker, const Stamp &stamp)
+        : options_(options), builder_(worker), stamp_(stamp),
+          log_(fs::path(worker.output) / "times.jsonl", stamp, options.resume || options.fit_only), progress_(2, true),
+          begin_(now()) {}
+
+    // Times candidates of layers by chance, beside those that the log has.
+    void collect() {
+        progress_.step("times");
+        std::mt19937 generator(kSeed);
+        for (std::size_t i = 0; left(kShareOfTimes) > 0; i++) {
+            const std::string problem = random_problem(&generator);
+            if (i < log_.lines().size()) continue;
+            progress_.detail("times: " + std::to_string(i) + " layers, " + format("%.0f s left", left(kShareOfTimes)));
+            log_.add(times_of(problem));
+        }
+    }
+
+    // Fits the profile of the CPU to two of three layers, and returns the line to write, or null if it does not choose as well as the
+    // profile that ships on the third of the layers that is held out.
+    json fit_all() {
+        std::vector<TimedLayer> layers, held_out;
+        for (const json &line : log_.lines()) {
+            TimedLayer layer = {line.at("problem"), line.at("ms").get<std::map<std::string, double>>()};
+            if (layer.ms.size() > 1)
+                (layers.size() > 2 * held_out.size() ? held_out : layers).push_back(std::move(layer));
+        }
+        if (layers.size() + held_out.size() < kLeastLayers)
+            throw Error(std::to_string(layers.size() + held_out.size()) + " layers were timed, of " +
+                        std::to_string(kLeastLayers) + " that are needed: allow more --seconds");
+        progress_.step("fit");
+        worker_ = builder_.start_worker();
+        const json shipped = ask({}, nullptr).at("profile");
+        const json fitted = fit(
+            layers, shipped, [&](const json &profile) { return choices(layers, profile); },
+            [&](double regret) {
+                progress_.detail("fit: " + format("%.3f", 1 + regret) + " times the fastest, " +
+                                 format("%.0f s left", left(1)));
+                return left(1) > 0;
+            });
+        progress_.clear();
+        const auto regret = [&](const json &profile) { return regret_of(held_out, choices(held_out, profile)).all; };
+        const double before = regret(shipped), after = regret(fitted);
+        std::printf(
+            "%zu layers fitted to, %zu held out; choices on the latter take, in times of the fastest candidate: "
+            "generic profile %.3f, shipped %.3f, calibrated %.3f\n",
+            layers.size(), held_out.size(), 1 + regret("generic"), 1 + before, 1 + after);
+        if (after > before) return nullptr;
+        const json &any = log_.lines().front();
+        return {{"cpu", any.at("cpu")}, {"isa", any.at("isa")}, {"cost_profile", fitted}};
+    }
+
+  private:
+    double left(double share) const { return begin_ + share * options_.seconds - now(); }
+
+    json times_of(const std::string &problem) {
+        MeasurementSession session(builder_, problem, options_.plan, options_.timeout);
+        const json &layer = session.layer();
+        if (layer.at("package") != stamp_.package || layer.at("kernels") != stamp_.kernels)
+            throw Error("the worker is of version " + layer.at("package").get<std::string>() + " and kernels " +
+                        layer.at("kernels").get<std::string>() + ", this program of " + stamp_.package + " and " +
+                        stamp_.kernels);
+        json ms = json::object();
+        for (const Measured &measured : session.measure(candidates_of(layer), kSecondsEach)) {
+            if (measured.error.empty()) ms[measured.name] = measured.ms;
+        }
+        return {{"problem", problem}, {"cpu", layer.at("cpu")}, {"isa", layer.at("isa")}, {"ms", ms}};
+    }
+
+    json ask(const std::vector<TimedLayer> &layers, const json &profile) {
+        json problems = json::array();
+        for (const TimedLayer &layer : layers) problems.push_back(layer.problem);
+        const json question = {{"do", "choose"},
+                               {"problems", problems},
+                               {"isa", options_.plan.isa},
+                               {"threads", options_.plan.threads},
+                               {"profile", profile}};
+        const json answer = json::parse(worker_->ask(question.dump(), options_.timeout * 10));
+        if (answer.contains("error")) throw Error("the worker: " + answer["error"].get<std::string>());
+        return answer;
+    }
+    std::vector<std::string> choices(const std::vector<TimedLayer> &layers, const json &profile) {
+        return ask(layers, profile).at("choices").get<std::vector<std::string>>();
+    }
+
+    const CalibrateOptions &options_;
+    KernelBuilder builder_;
+    Stamp stamp_;
+    SearchLog log_;
+    Progress progress_;
+    double begin_;
+    std::unique_ptr<Subprocess> worker_;
+};
+
+} // namespace
+
+int calibrate_command(const CalibrateOptions &options) {
+    if (options.plan.on_device()) throw UsageError("--device does not go with calibrate, which is for a CPU");
+    if (!options.plan.variant.empty() || options.plan.winograd)
+        throw UsageError(
+            "--variant and --winograd do not go with calibrate, which compares what plans choose by themselves");
+    TuneOptions worker;
+    worker.output = options.output + ".calibration";
+    worker.runner = options.runner;
+    worker.worker = options.worker;
+    worker.package = options.package;
+    worker.plan = options.plan;
+    fs::create_directories(worker.output);
+    const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
+    SearchLog records(options.output, stamp, fs::exists(options.output));
+    Calibration calibration(options, worker, stamp);
+    if (!options.fit_only) calibration.collect();
+    const json line = calibration.fit_all();
+    if (line.is_null()) {
+        std::cout << "the profile that ships chooses better: " << options.output << " stays as it is\n";
+        return kSuccess;
+    }
+    records.add(line);
+    std::cout << options.output
+              << " holds the profile: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read\n";
+    return kSuccess;
+}
+
+} // namespace convtranspose::tools
