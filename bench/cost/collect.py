@@ -31,12 +31,13 @@ def random_lines(seed, dtype, most_macs):
 
 
 def times_of(worker, line, options):
-    plan = worker.ask(do="plan", problem=line, isa=options.isa, threads=1)
+    measuring = {"measure": options.measure} if options.measure else {}
+    plan = worker.ask(do="plan", problem=line, isa=options.isa, threads=1, **measuring)
     estimates = sorted(zip(plan["cycles"], plan["candidates"]))
     near = [name for cycles, name in estimates
             if cycles <= options.factor * estimates[0][0] and not name.startswith("reference_")][:options.most]
     ready = []
-    for name in dict.fromkeys([plan["variant"], *near]):
+    for name in dict.fromkeys([plan["variant"], *([plan["measured"]] if measuring else []), *near]):
         try:
             worker.ask(do="try", variant=name)
             ready.append(name)
@@ -45,7 +46,8 @@ def times_of(worker, line, options):
                 raise
             print(f"{line}: {name}: {error}", file=sys.stderr)
     results = worker.ask(do="time", variants=ready, seconds=options.each)["results"]
-    return {**{key: plan[key] for key in ("package", "kernels", "cpu", "isa")}, "problem": line,
+    kept = ("package", "kernels", "cpu", "isa", *(("measured", "planning_ms") if measuring else ()))
+    return {**{key: plan[key] for key in kept}, "problem": line,
             "ms": {result["variant"]: result["ms"] for result in results if "ms" in result}}
 
 
@@ -61,6 +63,7 @@ def main():
     parser.add_argument("--factor", type=float, default=4, help="of estimates that are tried, over the least (%(default)s)")
     parser.add_argument("--most", type=int, default=12, help="candidates of a layer (%(default)s)")
     parser.add_argument("--each", type=float, default=0.015, help="seconds to time each for (%(default)s)")
+    parser.add_argument("--measure", type=int, metavar="MS", help="plans that measure for so long choose, too")
     parser.add_argument("--most-macs", type=float, default=random_layers.MULTIPLIES[1],
                         help="multiply-adds of a layer (%(default)g)")
     options = parser.parse_args()

@@ -69,6 +69,18 @@ def ablation(layers, profile, generic):
     return sorted(rows, reverse=True)
 
 
+def report_on_measured(lines):
+    if not lines:
+        return
+    slowdowns = [line["ms"].get(line["measured"], math.inf) / min(line["ms"].values()) for line in lines]
+    regret = math.exp(sum(map(math.log, slowdowns)) / len(slowdowns)) - 1
+    shares = ", ".join(f"{sum(slowdown <= 1 + most for slowdown in slowdowns) / len(slowdowns):.0%} within {most:.0%}"
+                       for most in (0.03, 0.05, 0.1))
+    times = sorted(line["planning_ms"] for line in lines)
+    print(f"\nplans that measure, {len(lines)} layers: regret {regret:.2%}; {shares}; worst {max(slowdowns):.2f}; planning took "
+          f"{times[len(times) // 2]:.0f} ms in the median, {times[-1]:.0f} at most")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("times", type=pathlib.Path, nargs="+", help="what collect.py wrote")
@@ -99,6 +111,7 @@ def main():
     for name, profile in profiles.items():
         (of_train, _, _), (of_held_out, near, unknown) = (layers.regret(profile) for layers in sets)
         print(f"| {name} | {of_train:.2%} | {of_held_out:.2%} | {near:.0%} | {unknown:.0%} |")
+    report_on_measured([line for line in lines if "measured" in line and len(line["ms"]) > 1])
     last = profiles.get("fitted", own)
     print("\n| field | value | generic | regret saved, held out |\n|---|--:|--:|--:|")
     for saved, name, value, other in ablation(sets[1], last, generic):

@@ -3,7 +3,8 @@
 //
 //     {"do": "plan", "problem": LINE, "isa": "" or a name, "threads": 1, "device": "" or "cuda" ...}
 //         -> {"cpu": ..., "package": ..., "kernels": ..., "isa": ..., "problem": ..., "variant": the default choice,
-//             "candidates": [...], "cycles": [their estimates], "macs": ..., "peak_gflops": ...}
+//             "candidates": [...], "cycles": [their estimates], "macs": ..., "peak_gflops": ...}; with "measure": MS also
+//             "measured": the choice of a plan that measures for so long, "planning_ms": how long it took
 //     {"do": "load", "object": a shared object in base64, "rows": [rows of kernel_row.h]}           -> {}
 //     {"do": "try", "variant": name}  -> {"ms": its first run}: it is planned, run once and checked, and kept to be timed
 //     {"do": "time", "variants": [names], "seconds": of each}
@@ -239,17 +240,27 @@ class Worker {
         contest_->choice = is_kernel ? plan.variant() : candidates.front();
         const DeviceSession *const session = contest_->session.get();
         const convt_dtype dtype = contest_->layer.problem.dtype;
-        return {{"cpu", session ? convt_device_description(contest_->device.c_str(), 0) : convt_cpu_name()},
-                {"package", CONVT_VERSION},
-                {"kernels", convt_kernels_version()},
-                {"isa", record_isa()},
-                {"problem", convt_plan_problem(plan.get())},
-                {"variant", contest_->choice},
-                {"candidates", candidates},
-                {"cycles", cycles},
-                {"macs", plan.macs()},
-                {"peak_gflops", session ? session->fma_peak_gflops(dtype)
-                                        : fma_peak_gflops(plan.isa(), dtype, contest_->options.threads)}};
+        json answer = {{"cpu", session ? convt_device_description(contest_->device.c_str(), 0) : convt_cpu_name()},
+                       {"package", CONVT_VERSION},
+                       {"kernels", convt_kernels_version()},
+                       {"isa", record_isa()},
+                       {"problem", convt_plan_problem(plan.get())},
+                       {"variant", contest_->choice},
+                       {"candidates", candidates},
+                       {"cycles", cycles},
+                       {"macs", plan.macs()},
+                       {"peak_gflops", session ? session->fma_peak_gflops(dtype)
+                                               : fma_peak_gflops(plan.isa(), dtype, contest_->options.threads)}};
+        if (job.contains("measure")) {
+            Options measuring = contest_->options;
+            measuring.planning = CONVT_MEASURE;
+            measuring.planning_ms = job.at("measure").get<int>();
+            const double begin = now();
+            const Plan made = contest_->plan("", measuring);
+            answer["planning_ms"] = (now() - begin) * 1e3;
+            answer["measured"] = json::parse(made.record()).at("variant");
+        }
+        return answer;
     }
 
     // The weights do not matter, so all layers share some that are zero.
