@@ -36,16 +36,23 @@ def times_of(worker, line, options):
     estimates = sorted(zip(plan["cycles"], plan["candidates"]))
     near = [name for cycles, name in estimates
             if cycles <= options.factor * estimates[0][0] and not name.startswith("reference_")][:options.most]
-    ready = []
+    ready, results = [], []
+
+    def time_ready():
+        results.extend(worker.ask(do="time", variants=ready, seconds=options.each)["results"])
+        ready.clear()
+
     for name in dict.fromkeys([plan["variant"], *([plan["measured"]] if measuring else []), *near]):
         try:
             worker.ask(do="try", variant=name)
             ready.append(name)
+            if options.alone:
+                time_ready()
         except WorkerEnded as error:  # an algorithm that turns out not to be able to
             if not worker.process:
                 raise
             print(f"{line}: {name}: {error}", file=sys.stderr)
-    results = worker.ask(do="time", variants=ready, seconds=options.each)["results"]
+    time_ready()
     kept = ("package", "kernels", "cpu", "isa", *(("measured", "planning_ms") if measuring else ()))
     return {**{key: plan[key] for key in kept}, "problem": line,
             "ms": {result["variant"]: result["ms"] for result in results if "ms" in result}}
@@ -63,6 +70,8 @@ def main():
     parser.add_argument("--factor", type=float, default=4, help="of estimates that are tried, over the least (%(default)s)")
     parser.add_argument("--most", type=int, default=12, help="candidates of a layer (%(default)s)")
     parser.add_argument("--each", type=float, default=0.015, help="seconds to time each for (%(default)s)")
+    parser.add_argument("--alone", action="store_true",
+                        help="time each candidate by itself, with its weights in near caches, instead of in turns")
     parser.add_argument("--measure", type=int, metavar="MS", help="plans that measure for so long choose, too")
     parser.add_argument("--most-macs", type=float, default=random_layers.MULTIPLIES[1],
                         help="multiply-adds of a layer (%(default)g)")

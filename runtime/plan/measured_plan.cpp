@@ -16,13 +16,14 @@ namespace convtranspose {
 
 namespace {
 
-// Policy. A candidate is tried if its estimate is at most kNear times the least. Half of the budget is for first trials, and
-// 4/5 is spent before the winner is compared with the choice by estimate once more.
-constexpr double kNear = 2, kForTrials = 0.5, kForFinals = 0.8;
-constexpr std::size_t kMostTrials = 24, kFinalists = 4;
+// Policy. A candidate is tried if its estimate is at most kNear times the least. These shares of the budget are spent when trials
+// end, and when a winner that is ahead by less than kClear is compared with the choice by estimate once more.
+constexpr double kNear = 2, kForTrials = 0.55, kForFinals = 0.85, kClear = 0.9;
+constexpr std::size_t kMostTrials = 24, kFinalists = 6;
 constexpr int kRounds = 15, kFewSamples = 5; // of each finalist, whose times then differ by little
-// A candidate whose first run takes kHopeless times as long as the best one's is out, and so is a finalist that is behind by kBehind.
-constexpr double kHopeless = 2, kBehind = 1.1;
+// A candidate whose first run takes kHopeless times as long as the best one's is out. So is one that is behind by kBehind after
+// more runs, which it gets at once if they take less than kCheap of the budget, and a finalist that is behind by kFarBehind.
+constexpr double kHopeless = 1.6, kBehind = 1.3, kFarBehind = 1.1, kCheap = 0.02;
 // The choice by estimate stays unless another one takes less than this fraction of its time, after many samples and after few.
 constexpr double kGain = 0.98, kGainOfFew = 0.93;
 constexpr double kShortestSample = 20e-6; // seconds; shorter runs are repeated within a sample
@@ -109,18 +110,20 @@ class Measurement {
         by_estimate_.plan = std::move(*plan);
         by_estimate_.record = std::make_shared<TuningRecord>(by_estimate_.plan->record());
         Status status = tensors_.make(*by_estimate_.plan);
-        if (status) status = sample(&by_estimate_); // the first run, which does not count
+        if (status) status = sample(&by_estimate_);
         if (!status) return status;
         by_estimate_.times = std::clamp(static_cast<int>(kShortestSample / by_estimate_.seconds), 1, 1000);
-        reset(&by_estimate_);
-        if (status = sample(&by_estimate_); !status) return status;
+        if (by_estimate_.seconds < kCheap * budget_) {
+            reset(&by_estimate_);
+            if (status = sample(&by_estimate_); !status) return status;
+        }
         for (const AbleCandidate &candidate : near()) {
             if (!try_out(candidate)) break;
         }
         try_fewer_threads();
         if (status = play(&finalists_, kForFinals * budget_); !status) return status;
         Contender *winner = best();
-        if (winner != &by_estimate_) {
+        if (winner != &by_estimate_ && winner->seconds > kClear * by_estimate_.seconds) {
             std::vector<Contender> last;
             last.push_back(std::move(*winner));
             finalists_.clear();
@@ -175,7 +178,7 @@ class Measurement {
     // Returns false if there is no time left for this candidate, nor for slower ones.
     bool try_out(const AbleCandidate &candidate) {
         const double expected = by_estimate_.seconds * candidate.cycles / by_estimate_.plan->cycles();
-        if (spent_ + 3 * expected > kForTrials * budget_) return false;
+        if (spent_ + expected > kForTrials * budget_) return false;
         auto record = std::make_shared<TuningRecord>(*by_estimate_.record);
         record->variant = candidate.name;
         try_out(std::move(record));
@@ -192,8 +195,11 @@ class Measurement {
         tried_++;
         if (c.seconds > kHopeless * best_seconds()) return;
         c.times = by_estimate_.times;
-        reset(&c);
-        if (!sample(&c) || !sample(&by_estimate_) || !sample(&c)) return;
+        if (4 * c.seconds * c.times < kCheap * budget_) { // the first run did not find its code and weights near
+            if (!sample(&by_estimate_) || !sample(&c) || !sample(&c)) return;
+        }
+        if (c.seconds > kBehind * best_seconds()) return;
+        c.samples = 0;
         finalists_.push_back(std::move(c));
         if (finalists_.size() <= kFinalists) return;
         finalists_.erase(std::max_element(finalists_.begin(), finalists_.end(), is_faster));
@@ -230,7 +236,7 @@ class Measurement {
             double least = by_estimate_.seconds;
             for (const Contender &c : *others) least = std::min(least, c.seconds);
             const auto is_out = [&](const Contender &c) {
-                return c.samples >= kFewSamples && c.seconds > kBehind * least;
+                return c.samples >= kFewSamples && c.seconds > kFarBehind * least;
             };
             others->erase(std::remove_if(others->begin(), others->end(), is_out), others->end());
         }
