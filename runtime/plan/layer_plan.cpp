@@ -24,9 +24,6 @@ const Algorithm *algorithm_of(const std::string &name) {
     return algorithm ? algorithm : find_algorithm("direct");
 }
 
-// With measuring, algorithms of estimates up to so many times the direct one's are considered.
-constexpr double kNearEstimates = 2;
-
 bool cannot(const Status &status) { return status.code() == CONVT_UNSUPPORTED || status.code() == CONVT_OVERFLOW; }
 
 } // namespace

@@ -25,6 +25,9 @@ struct AlgorithmEstimate {
     bool has_candidates; // the kernels that it compared, each with an estimate, are listed instead
 };
 
+// Plans that measure consider what is estimated to take up to so many times the least.
+constexpr double kNearEstimates = 3;
+
 class LayerPlan : public SubPlan {
   public:
     LayerPlan(const LayerPlan &) = delete;

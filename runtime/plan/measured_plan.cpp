@@ -16,9 +16,9 @@ namespace convtranspose {
 
 namespace {
 
-// Policy. A candidate is tried if its estimate is at most kNear times the least. These shares of the budget are spent when trials
-// end, and when a winner that is ahead by less than kClear is compared with the choice by estimate once more.
-constexpr double kNear = 2, kForTrials = 0.55, kForFinals = 0.85, kClear = 0.9;
+// Policy. These shares of the budget are spent when trials end, and when a winner that is ahead by less than kClear is compared with
+// the choice by estimate once more.
+constexpr double kForTrials = 0.55, kForFinals = 0.85, kClear = 0.9;
 constexpr std::size_t kMostTrials = 24, kFinalists = 6;
 constexpr int kRounds = 15, kFewSamples = 5; // of each finalist, whose times then differ by little
 // A candidate whose first run takes kHopeless times as long as the best one's is out. So is one that is behind by kBehind after
@@ -146,7 +146,7 @@ class Measurement {
         std::vector<AbleCandidate> all = by_estimate_.plan->able();
         const auto is_less = [](const AbleCandidate &a, const AbleCandidate &b) { return a.cycles < b.cycles; };
         std::stable_sort(all.begin(), all.end(), is_less);
-        const double most = kNear * all.front().cycles;
+        const double most = kNearEstimates * all.front().cycles;
         const auto is_out = [&](const AbleCandidate &c) {
             return c.cycles > most || by_estimate_.record->variant == c.name;
         };
