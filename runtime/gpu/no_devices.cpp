@@ -21,4 +21,6 @@ Status DevicePlan::run(const RunTensors &, void *) const { return none(); }
 
 std::size_t DevicePlan::packed_bytes() const { return 0; }
 
+TuningRecord DevicePlan::record() const { return {}; }
+
 } // namespace convtranspose
