@@ -20,7 +20,8 @@ namespace {
 // the choice by estimate once more.
 constexpr double kForTrials = 0.55, kForFinals = 0.85, kClear = 0.9;
 constexpr std::size_t kMostTrials = 24, kFinalists = 6;
-constexpr int kRounds = 15, kFewSamples = 5; // of each finalist, whose times then differ by little
+constexpr std::size_t kMostPackedBytes = 64 << 20; // of finalists, unless there is one alone
+constexpr int kRounds = 15, kLeastRounds = 3, kFewSamples = 5; // samples of a contender
 // A candidate whose first run takes kHopeless times as long as the best one's is out. So is one that is behind by kBehind after
 // more runs, which it gets at once if they take less than kCheap of the budget, and a finalist that is behind by kFarBehind.
 constexpr double kHopeless = 1.6, kBehind = 1.3, kFarBehind = 1.1, kCheap = 0.02;
@@ -113,27 +114,19 @@ class Measurement {
         if (status) status = sample(&by_estimate_);
         if (!status) return status;
         by_estimate_.times = std::clamp(static_cast<int>(kShortestSample / by_estimate_.seconds), 1, 1000);
-        if (by_estimate_.seconds < kCheap * budget_) {
-            reset(&by_estimate_);
+        if (by_estimate_.seconds < kCheap * budget_) { // as in try_out()
+            by_estimate_.seconds = std::numeric_limits<double>::infinity();
             if (status = sample(&by_estimate_); !status) return status;
         }
         for (const AbleCandidate &candidate : near()) {
             if (!try_out(candidate)) break;
         }
         try_fewer_threads();
-        if (status = play(&finalists_, kForFinals * budget_); !status) return status;
+        if (status = play(); !status) return status;
         Contender *winner = best();
         if (winner != &by_estimate_ && winner->seconds > kClear * by_estimate_.seconds) {
-            std::vector<Contender> last;
-            last.push_back(std::move(*winner));
-            finalists_.clear();
-            const int before = last.front().samples;
-            reset(&by_estimate_);
-            reset(&last.front());
-            if (status = play(&last, budget_); !status) return status;
-            last.front().samples += before;
-            finalists_ = std::move(last);
-            winner = best();
+            if (status = compare_again(winner); !status) return status;
+            if (winner->seconds > kGain * by_estimate_.seconds) winner = &by_estimate_;
         }
         finish(winner);
         *plan = std::move(winner->plan);
@@ -146,18 +139,13 @@ class Measurement {
         std::vector<AbleCandidate> all = by_estimate_.plan->able();
         const auto is_less = [](const AbleCandidate &a, const AbleCandidate &b) { return a.cycles < b.cycles; };
         std::stable_sort(all.begin(), all.end(), is_less);
-        const double most = kNearEstimates * all.front().cycles;
+        const double most = all.empty() ? 0 : kNearEstimates * all.front().cycles;
         const auto is_out = [&](const AbleCandidate &c) {
             return c.cycles > most || by_estimate_.record->variant == c.name;
         };
         all.erase(std::remove_if(all.begin(), all.end(), is_out), all.end());
         all.resize(std::min(all.size(), kMostTrials), AbleCandidate{});
         return all;
-    }
-
-    void reset(Contender *c) const {
-        c->seconds = std::numeric_limits<double>::infinity();
-        c->samples = 0;
     }
 
     Status sample(Contender *c) {
@@ -201,8 +189,14 @@ class Measurement {
         if (c.seconds > kBehind * best_seconds()) return;
         c.samples = 0;
         finalists_.push_back(std::move(c));
-        if (finalists_.size() <= kFinalists) return;
-        finalists_.erase(std::max_element(finalists_.begin(), finalists_.end(), is_faster));
+        while (finalists_.size() > 1 && (finalists_.size() > kFinalists || packed_bytes() > kMostPackedBytes))
+            finalists_.erase(std::max_element(finalists_.begin(), finalists_.end(), is_faster));
+    }
+
+    std::size_t packed_bytes() const {
+        std::size_t bytes = 0;
+        for (const Contender &c : finalists_) bytes += c.plan->packed_bytes();
+        return bytes;
     }
 
     static bool is_faster(const Contender &a, const Contender &b) { return a.seconds < b.seconds; }
@@ -222,23 +216,36 @@ class Measurement {
         }
     }
 
-    // Samples the choice by estimate and the others in turns, until `spent` or enough rounds.
-    Status play(std::vector<Contender> *others, double until) {
-        for (int round = 0; round < kRounds && !others->empty(); round++) {
+    // Samples the choice by estimate and the finalists in turns.
+    Status play() {
+        for (int round = 0; round < kRounds && !finalists_.empty(); round++) {
             double turn = by_estimate_.seconds * by_estimate_.times;
-            for (const Contender &c : *others) turn += c.seconds * c.times;
-            if (std::isfinite(turn) && spent_ + turn > until) break;
+            for (const Contender &c : finalists_) turn += c.seconds * c.times;
+            if (spent_ + turn > kForFinals * budget_) break;
             Status status = sample(&by_estimate_);
-            for (Contender &c : *others) {
+            for (Contender &c : finalists_) {
                 if (status) status = sample(&c);
             }
             if (!status) return status;
-            double least = by_estimate_.seconds;
-            for (const Contender &c : *others) least = std::min(least, c.seconds);
+            const double least = best_seconds();
             const auto is_out = [&](const Contender &c) {
                 return c.samples >= kFewSamples && c.seconds > kFarBehind * least;
             };
-            others->erase(std::remove_if(others->begin(), others->end(), is_out), others->end());
+            finalists_.erase(std::remove_if(finalists_.begin(), finalists_.end(), is_out), finalists_.end());
+        }
+        return Status();
+    }
+
+    // Samples the winner and the choice by estimate anew, as far as there is time, because the luckiest of many looks best.
+    Status compare_again(Contender *winner) {
+        const double turn = by_estimate_.seconds * by_estimate_.times + winner->seconds * winner->times;
+        const int rounds = static_cast<int>(std::min<double>((budget_ - spent_) / turn, kRounds));
+        if (rounds < kLeastRounds) return Status();
+        by_estimate_.seconds = winner->seconds = std::numeric_limits<double>::infinity();
+        for (int round = 0; round < rounds; round++) {
+            Status status = sample(&by_estimate_);
+            if (status) status = sample(winner);
+            if (!status) return status;
         }
         return Status();
     }
