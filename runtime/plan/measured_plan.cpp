@@ -20,7 +20,7 @@ namespace {
 // the choice by estimate once more.
 constexpr double kForTrials = 0.55, kForFinals = 0.85, kClear = 0.9;
 constexpr std::size_t kMostTrials = 24, kFinalists = 6;
-constexpr std::size_t kMostPackedBytes = 64 << 20; // of finalists, unless there is one alone
+constexpr std::size_t kMostPackedBytes = 64 << 20;             // of finalists, unless there is one alone
 constexpr int kRounds = 15, kLeastRounds = 3, kFewSamples = 5; // samples of a contender
 // A candidate whose first run takes kHopeless times as long as the best one's is out. So is one that is behind by kBehind after
 // more runs, which it gets at once if they take less than kCheap of the budget, and a finalist that is behind by kFarBehind.
