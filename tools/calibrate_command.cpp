@@ -133,7 +133,7 @@ class Calibration {
                                {"isa", options_.plan.isa},
                                {"threads", options_.plan.threads},
                                {"profile", profile}};
-        const json answer = json::parse(worker_->ask(question.dump(), options_.timeout * 10));
+        json answer = json::parse(worker_->ask(question.dump(), options_.timeout * 10));
         if (answer.contains("error")) throw Error("the worker: " + answer["error"].get<std::string>());
         return answer;
     }

@@ -324,10 +324,12 @@ class Worker {
             const std::size_t end = object.size() - (sizeof kInPlace - 1);
             if (object.size() > sizeof kInPlace && object.compare(end, std::string::npos, kInPlace) == 0)
                 object.resize(end);
+            std::string function = "convt_";
+            function.append(object).append("_").append(name);
             list.push_back({{"generator", c.generator},
                             {"object", object},
                             {"parameters", c.parameters},
-                            {"row", json_of(row, "convt_" + object + "_" + name)}});
+                            {"row", json_of(row, function)}});
         }
         return {{"candidates", list}};
     }
