@@ -215,6 +215,17 @@ CLI::App *add_bench(CLI::App *app, BenchOptions *options) {
     return command;
 }
 
+// options: TuneOptions or CalibrateOptions.
+template<typename Options>
+void add_worker(CLI::App *command, Options *options) {
+    command
+        ->add_option("--package", options->package, "The library for the device, built or installed; default: this one")
+        ->type_name("DIR");
+    command->add_option("--runner", options->runner, "Command that runs programs of the device")->type_name("CMD");
+    command->add_option("--worker", options->worker,
+                        "convtranspose-worker, as the runner finds it; default: the package's");
+}
+
 CLI::App *add_tune(CLI::App *app, TuneOptions *options) {
     CLI::App *const command =
         app->add_subcommand("tune", "Find the fastest kernels for layers, on this machine or another");
@@ -239,12 +250,7 @@ CLI::App *add_tune(CLI::App *app, TuneOptions *options) {
                      "Write a file for each layer that gained, for schedules/tuned of the sources")
         ->type_name("DIR");
     add_input_shapes(command, &options->input_shapes);
-    command
-        ->add_option("--package", options->package, "The library for the device, built or installed; default: this one")
-        ->type_name("DIR");
-    command->add_option("--runner", options->runner, "Command that runs programs of the device")->type_name("CMD");
-    command->add_option("--worker", options->worker,
-                        "convtranspose-worker, as the runner finds it; default: the package's");
+    add_worker(command, options);
     command->add_option("--generators", options->generators, "Folder of the generators; default: those of this program")
         ->type_name("DIR");
     command->add_option("--compiler", options->compiler, "C++ compiler and linker for the device")
@@ -270,12 +276,7 @@ CLI::App *add_calibrate(CLI::App *app, CalibrateOptions *options) {
     command->add_flag("--resume", options->resume, "Keep the times of an earlier calibration, and add to them");
     command->add_flag("--fit-only", options->fit_only,
                       "Fit to the times of an earlier calibration, without timing more");
-    command
-        ->add_option("--package", options->package, "The library for the device, built or installed; default: this one")
-        ->type_name("DIR");
-    command->add_option("--runner", options->runner, "Command that runs programs of the device")->type_name("CMD");
-    command->add_option("--worker", options->worker,
-                        "convtranspose-worker, as the runner finds it; default: the package's");
+    add_worker(command, options);
     command->add_option("--threads", options->plan.threads, "Threads to compute with")
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();

@@ -9,19 +9,13 @@
 
 #include "convtranspose/convtranspose.h"
 #include "files.h"
+#include "json_lines.h"
 #include "process.h"
 
 namespace convtranspose::test {
 namespace {
 
 using nlohmann::json;
-
-std::vector<json> lines_of(const std::string &file) {
-    std::ifstream stream(file);
-    std::vector<json> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
-    return lines;
-}
 
 class Calibrate : public testing::Test {
   protected:

@@ -1,6 +1,5 @@
 // Candidates that do not compile, hang, crash or compute something else cost themselves and nothing more.
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "files.h"
+#include "json_lines.h"
 #include "process.h"
 
 namespace convtranspose::test {
@@ -52,10 +52,7 @@ class Failures : public testing::Test {
         outcome_ = convtranspose({"tune", kLayer, "--output", out, "--search", "schedule", "--budget", budget,
                                   "--timeout", "2", "--generators", (folder_.path() / "generators").string(),
                                   "--compiler", CONVTRANSPOSE_COMPILER});
-        std::vector<json> lines;
-        std::ifstream stream(out + "/search.jsonl");
-        for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
-        return lines;
+        return lines_of(out + "/search.jsonl");
     }
 
     static std::size_t count(const std::vector<json> &lines, const std::string &error) {

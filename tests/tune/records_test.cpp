@@ -1,5 +1,4 @@
 // `convtranspose tune` writes records, plans use them, and a search goes on where it was ended.
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 
 #include "convtranspose/convtranspose.h"
 #include "files.h"
+#include "json_lines.h"
 #include "process.h"
 
 namespace convtranspose::test {
@@ -19,13 +19,6 @@ using nlohmann::json;
 const std::string kLayer = "f32 nchw n1 g1 ic8 oc3 i9x20 k4x4 s2x2 p1x1_1x1 bias";
 const std::string kWide = "f32 nchw n1 g1 ic32 oc16 i16x16 k4x4 s2x2 p1x1_1x1";
 const std::string kNetworks = CONVTRANSPOSE_NETWORKS;
-
-std::vector<json> lines_of(const std::string &file) {
-    std::ifstream stream(file);
-    std::vector<json> lines;
-    for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
-    return lines;
-}
 
 class Tune : public testing::Test {
   protected:

@@ -1,6 +1,5 @@
 // How `convtranspose tune` goes about its candidates, with a worker that plays them: fake_worker.cpp.
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "files.h"
+#include "json_lines.h"
 #include "process.h"
 
 namespace convtranspose::test {
@@ -28,13 +28,6 @@ class Select : public testing::Test {
 
     static std::string name(std::size_t i) { return "candidate_" + std::to_string(i); }
     std::string file(const std::string &name) const { return (folder_.path() / name).string(); }
-
-    static std::vector<json> lines_of(const std::string &file) {
-        std::ifstream stream(file);
-        std::vector<json> lines;
-        for (std::string line; std::getline(stream, line);) lines.push_back(json::parse(line));
-        return lines;
-    }
 
     // Runs the search, which must choose the fastest and have tried all the others once. Their errors, by name.
     std::vector<std::pair<std::string, std::string>> errors(const std::string &budget) const {

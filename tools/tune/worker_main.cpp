@@ -77,6 +77,9 @@ class NoRecords {
     convt_tuning *tuning_ = nullptr;
 };
 
+// The name of what a plan does, a kernel or an algorithm, as tuning records have it.
+std::string choice_of(const Plan &plan) { return json::parse(plan.record()).at("variant"); }
+
 // A kernel in a shared object, and the table that has it.
 struct Loaded {
     std::deque<KernelRow> rows;
@@ -233,11 +236,7 @@ class Worker {
             candidates.emplace_back(convt_plan_candidate(plan.get(), i));
             cycles.push_back(convt_plan_candidate_cycles(plan.get(), i));
         }
-        // If another algorithm than the direct one is chosen, its name comes first, which is no kernel's name.
-        bool is_kernel = candidates.front() == plan.variant();
-        for (std::size_t i = 0; i < convt_variant_count() && !is_kernel; i++)
-            is_kernel = candidates.front() == convt_variant_name(i);
-        contest_->choice = is_kernel ? plan.variant() : candidates.front();
+        contest_->choice = choice_of(plan);
         const DeviceSession *const session = contest_->session.get();
         const convt_dtype dtype = contest_->layer.problem.dtype;
         json answer = {{"cpu", session ? convt_device_description(contest_->device.c_str(), 0) : convt_cpu_name()},
@@ -258,7 +257,7 @@ class Worker {
             const double begin = now();
             const Plan made = contest_->plan("", measuring);
             answer["planning_ms"] = (now() - begin) * 1e3;
-            answer["measured"] = json::parse(made.record()).at("variant");
+            answer["measured"] = choice_of(made);
         }
         return answer;
     }
@@ -285,11 +284,7 @@ class Worker {
             return made;
         };
         json choices = json::array();
-        for (const json &line : job.at("problems")) {
-            const Plan made = plan(line.get<std::string>());
-            const std::string algorithm = convt_plan_algorithm(made.get());
-            choices.push_back(algorithm == "direct" ? made.variant() : algorithm);
-        }
+        for (const json &line : job.at("problems")) choices.push_back(choice_of(plan(line.get<std::string>())));
         return {{"choices", choices}, {"profile", profile_of(plan("f32 nchw n1 g1 ic8 oc8 i8 k2 s2"))}};
     }
 
