@@ -70,7 +70,7 @@ class LineReader {
     bool any_value(std::string *text) {
         skip_space();
         if (!rest_.empty() && rest_[0] == '"') return string(text);
-        if (!rest_.empty() && (rest_[0] == '{' || rest_[0] == '[')) return pass_over(text);
+        if (!rest_.empty() && (rest_[0] == '{' || rest_[0] == '[')) return brackets(text);
         while (!rest_.empty() && rest_[0] != ',' && rest_[0] != '}' && rest_[0] != ' ') {
             if (rest_[0] == '{' || rest_[0] == '[' || rest_[0] == ']' || rest_[0] == '"') return false;
             text->push_back(rest_[0]);
@@ -80,7 +80,7 @@ class LineReader {
     }
 
     // Takes everything up to the bracket that closes the next one.
-    bool pass_over(std::string *text) {
+    bool brackets(std::string *text) {
         const std::string_view whole = rest_;
         int depth = 0;
         do {
@@ -300,19 +300,14 @@ std::shared_ptr<const TuningRecord> remembered(const std::string &key) {
     return find_remembered(last_remembered.load(std::memory_order_acquire), nullptr, key);
 }
 
-void remember(const std::string &key, std::shared_ptr<const TuningRecord> *record) {
-    auto made = std::make_unique<Remembered>(Remembered{key, *record, nullptr});
-    const Remembered *seen = nullptr; // all from here on are known not to have the key
-    for (;;) {
-        const Remembered *const last = last_remembered.load(std::memory_order_acquire);
-        if (auto other = find_remembered(last, seen, key)) {
-            *record = std::move(other);
-            return;
-        }
-        seen = made->next = last;
-        const Remembered *expected = last;
-        if (last_remembered.compare_exchange_strong(expected, made.get(), std::memory_order_acq_rel)) break;
-    }
+void remember(const std::string &key, std::shared_ptr<const TuningRecord> record) {
+    auto made = std::make_unique<Remembered>(Remembered{key, std::move(record), nullptr});
+    const Remembered *last = last_remembered.load(std::memory_order_acquire);
+    do {
+        // Those from made->next on were searched before another thread added some.
+        if (find_remembered(last, made->next, key)) return;
+        made->next = last;
+    } while (!last_remembered.compare_exchange_weak(last, made.get(), std::memory_order_acq_rel));
     made.release();
 }
 

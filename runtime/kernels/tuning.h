@@ -68,8 +68,8 @@ const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry
 const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
                                          const char *name, std::string *why);
 
-// Records that plans measured are remembered as long as the process lives. The first one for a key stays; *record becomes that.
-void remember(const std::string &key, std::shared_ptr<const TuningRecord> *record);
+// Records that plans measured are remembered as long as the process lives. The first one for a key stays.
+void remember(const std::string &key, std::shared_ptr<const TuningRecord> record);
 std::shared_ptr<const TuningRecord> remembered(const std::string &key); // null: there is none
 
 // Returns the cost profile for plans that use the ISA: the first of the sources' that matches, or else that of this CPU.

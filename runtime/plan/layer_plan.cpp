@@ -307,6 +307,7 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
     p->find_record(true, nullptr);
     p->algorithm_ = algorithm_;
     p->reason_ = reason_;
+    p->reason_kind_ = reason_kind_;
     p->chosen_ = chosen_->again(p->problem(true));
     Status status;
     if (p->chosen_) {

@@ -89,11 +89,11 @@ class LayerPlan : public SubPlan {
     void finish_whole(const RunTensors &tensors) const;
 
     const Geometry geometry_;
-    const PlanSettings asked_;
-    PlanSettings settings_;                // of those threads that are used
-    const TuningRecord *record_ = nullptr; // the problem's; null: none, or a variant was named
-    std::shared_ptr<const TuningRecord> measured_;
-    std::string record_note_; // why records could not be used
+    const PlanSettings asked_;                     // as given
+    PlanSettings settings_;                        // the same, with the number of threads that are used
+    const TuningRecord *record_ = nullptr;         // the problem's; null: none, or a variant was named
+    std::shared_ptr<const TuningRecord> measured_; // keeps record_ alive if it is no tuning record
+    std::string record_note_;                      // why records could not be used
     std::optional<QuantizationValues> quantization_;
     std::optional<WeightFacts> facts_;
     const Algorithm *algorithm_ = nullptr;

@@ -28,6 +28,7 @@ constexpr double kHopeless = 1.6, kBehind = 1.3, kFarBehind = 1.1, kCheap = 0.02
 // The choice by estimate stays unless another one takes less than this fraction of its time, after many samples and after few.
 constexpr double kGain = 0.98, kGainOfFew = 0.93;
 constexpr double kShortestSample = 20e-6; // seconds; shorter runs are repeated within a sample
+constexpr double kTick = 1e-9;            // seconds that a sample takes at least, whatever a coarse clock says
 constexpr double kCyclesPerSecond = 2e9;  // of slow machines, for the prediction of how long the first run takes
 
 // The tensors of runs whose values do not matter.
@@ -69,7 +70,7 @@ class Tensors {
         for (int i = 0; i < times; i++) {
             if (Status status = plan.run(t_, workspace_.data()); !status) return status;
         }
-        *seconds = std::chrono::duration<double>(Clock::now() - begin).count() / times;
+        *seconds = std::max(std::chrono::duration<double>(Clock::now() - begin).count(), kTick) / times;
         return Status();
     }
 
@@ -113,7 +114,7 @@ class Measurement {
         Status status = tensors_.make(*by_estimate_.plan);
         if (status) status = sample(&by_estimate_);
         if (!status) return status;
-        by_estimate_.times = std::clamp(static_cast<int>(kShortestSample / by_estimate_.seconds), 1, 1000);
+        by_estimate_.times = static_cast<int>(std::clamp(kShortestSample / by_estimate_.seconds, 1.0, 1000.0));
         if (by_estimate_.seconds < kCheap * budget_) { // as in try_out()
             by_estimate_.seconds = std::numeric_limits<double>::infinity();
             if (status = sample(&by_estimate_); !status) return status;
@@ -265,8 +266,7 @@ class Measurement {
             record.reason +=
                 concat("; ", by_estimate_.record->variant, ", by estimate, took ", by_estimate_.seconds * 1e3, " ms");
         }
-        std::shared_ptr<const TuningRecord> kept = winner->record;
-        remember(winner->plan->measuring_key(weights_.w != nullptr), &kept);
+        remember(winner->plan->measuring_key(weights_.w != nullptr), winner->record);
         winner->plan->follow(winner->record);
     }
 
