@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(MeasuredPlans, AreRememberedAndRecorded) {
     const Layer layer("f32 nchw n1 ic24 oc40 i11x9 k4x4 s2x2 p1x1_1x1");
     Runs runs;
-    Plan first, second, recorded, named, whole;
+    Plan first, second, recorded, named;
     ASSERT_TRUE(layer.plan(runs.options(), &first));
     EXPECT_GT(runs.calls, 0);
     runs.calls = 0;
@@ -237,14 +237,14 @@ TEST(MeasuredPlans, SurviveThatThereIsNoMemory) {
         if (!is_built(layer.problem.dtype)) continue;
         std::size_t failures = 0;
         for (std::size_t i = 0; i < 400; i++) {
-            // A seed of its own makes no difference to the plan, but the thread count is part of what is remembered.
+            // The process remembers what it measured for a number of threads, so each attempt has a number of its own.
             CountingAllocator allocator;
+            Runs runs;
             Options options = allocator.options();
             options.planning = CONVT_MEASURE;
             options.planning_ms = 1;
             options.threads = static_cast<int>(i) + 5;
-            options.parallel_for = Runs().options().parallel_for;
-            Runs runs;
+            options.parallel_for = runs.options().parallel_for;
             options.parallel_user = &runs;
             allocator.fail_at(i);
             Plan plan;
