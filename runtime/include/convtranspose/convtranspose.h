@@ -235,7 +235,8 @@ typedef enum convt_planning {
      * `allocate` and on the plan's threads, also on fewer of them. The choice by estimate stays unless another one is faster by
      * more than noise. The process remembers what was measured: the next plan for the same problem, ISA and number of threads
      * makes the same choice at once, and so does a reshape if the weights are packed for it. A layer that is estimated to be too
-     * slow for three runs is not measured. For plans for the CPU only. */
+     * slow for three runs is not measured. Candidates round differently, so that the last bits of a float y may differ from one
+     * process to another, and with the number of threads. For plans for the CPU only. */
     CONVT_MEASURE = 1
 } convt_planning;
 
@@ -253,8 +254,8 @@ typedef enum convt_planning {
  * The process may end while plans run. A shared library that holds this code stays in memory once it has started threads, and
  * may be closed (dlclose) and opened again. */
 typedef struct convt_options {
-    size_t struct_size;              /**< sizeof(convt_options). */
-    int threads;                     /**< At most 4096; 0: one. y has the same bits for any number. */
+    size_t struct_size; /**< sizeof(convt_options). */
+    int threads;        /**< At most 4096; 0: one. y has the same bits for any number, if nothing is measured. */
     convt_parallel_for parallel_for; /**< Null: the library's own threads. */
     void *parallel_user;             /**< Passed to parallel_for. */
     convt_allocate allocate;         /**< Null, as deallocate then is: the C library's. */
