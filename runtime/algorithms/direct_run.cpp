@@ -220,9 +220,10 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
         LeadingRun(*this, *direct, t, operands, direct_workspace + direct_bytes_).run();
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
         operands.y = direct_workspace + direct_bytes_;
-        operands.y_strides = tensor_strides(problem_.geometry, dense_strides(geometry_.y_shape));
+        const Strides dense = dense_strides(geometry_.y_shape);
+        operands.y_strides = tensor_strides(problem_.geometry, dense);
         direct->run(operands, settings_.parallel);
-        copy_apart(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), operands.y, t.y, t.y_strides);
+        copy_tensor(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), operands.y, dense, t.y, t.y_strides);
     } else {
         direct->run(operands, settings_.parallel);
     }

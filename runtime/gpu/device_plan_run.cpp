@@ -1,8 +1,8 @@
 // A run of a plan on a device places tensors there, prepares the arguments of kernels, and starts them.
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
+#include "base/tensor_copy.h"
 #include "gpu/device_plan.h"
 #include "kernel_contract/device_types.h"
 #include "kernels/halide_buffer.h"
@@ -24,27 +24,6 @@ bool is_dense(const Shape &shape, const Strides &strides) {
         if (shape[i] > 1 && strides[i] != dense[i]) return false;
     }
     return true;
-}
-
-// Copies rows along the last axis, which is dense on both sides. One of the tensors has gaps between rows.
-void copy_rows(const Shape &shape, std::size_t size, const char *from, const Strides &from_strides, char *to,
-               const Strides &to_strides) {
-    std::vector<std::int64_t> at(shape.size(), 0);
-    const auto bytes = static_cast<std::size_t>(shape.back()) * size;
-    for (bool more = true; more;) {
-        std::int64_t source = 0, target = 0;
-        for (std::size_t i = 0; i + 1 < shape.size(); i++) {
-            source += at[i] * from_strides[i];
-            target += at[i] * to_strides[i];
-        }
-        std::memcpy(to + target * static_cast<std::int64_t>(size), from + source * static_cast<std::int64_t>(size),
-                    bytes);
-        more = false;
-        for (std::size_t i = shape.size() - 1; i-- > 0 && !more;) {
-            more = ++at[i] < shape[i];
-            if (!more) at[i] = 0;
-        }
-    }
 }
 
 } // namespace
@@ -222,8 +201,7 @@ Status DevicePlan::place(const Given &given, void *stream, Workspace *workspace,
     if (!is_dense(shape, strides)) {
         status = host_block(bytes, &workspace->host);
         if (!status) return status;
-        copy_rows(shape, given.size, static_cast<const char *>(data), strides,
-                  static_cast<char *>(workspace->host.data()), dense_strides(shape));
+        copy_tensor(shape, given.size, data, strides, workspace->host.data(), dense_strides(shape));
         data = workspace->host.data();
     }
     return own->upload(stream, data, bytes);
@@ -287,8 +265,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
     status = host_block(bytes, &workspace->host);
     if (status) status = workspace->y.download(stream, workspace->host.data(), bytes);
     if (status) {
-        copy_rows(g.y_shape, size, static_cast<const char *>(workspace->host.data()), dense_strides(g.y_shape),
-                  static_cast<char *>(t.y), t.y_strides);
+        copy_tensor(g.y_shape, size, workspace->host.data(), dense_strides(g.y_shape), t.y, t.y_strides);
     }
     return status;
 }
