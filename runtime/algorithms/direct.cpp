@@ -83,21 +83,12 @@ const Candidate *Direct::cheapest() const {
     return best;
 }
 
-// Returns the candidate that a tuning record names, or null. *note quotes the record or says why it cannot be followed.
+// Returns the candidate that a tuning record names, or null (recorded_choice()).
 const Candidate *Direct::tuned(std::string *note) const {
     note->clear();
     if (!record_ || find_algorithm(record_->variant)) return nullptr;
-    for (const Candidate &c : candidates_) {
-        if (record_->variant != c.variant->name) continue;
-        if (!c.unsupported.text) {
-            *note = record_->reason;
-            return &c;
-        }
-        *note = concat("a tuning record names ", record_->variant, ", which cannot: ", to_string(c.unsupported));
-        return nullptr;
-    }
-    *note = concat("a tuning record names ", record_->variant, ", which is not built for ", isa_name(settings_.isa));
-    return nullptr;
+    const auto name_of = [](const Candidate &c) { return c.variant->name; };
+    return recorded_choice(candidates_, *record_, name_of, isa_name(settings_.isa), note);
 }
 
 // Compares all kernels and plans the best one. packed: the weights if they are packed already, else null.

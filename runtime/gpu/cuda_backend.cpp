@@ -8,21 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "gpu/device_error.h"
 #include "gpu/device_table.h"
-#include "gpu/driver_library.h"
+#include "gpu/driver.h"
 
 namespace convtranspose {
-
-// A device has a context, the primary one or the caller's.
-struct Device {
-    int ordinal;
-    void *context;
-    bool is_primary;
-    int multiprocessors;
-    bool has_kernels; // true if kernels may be loaded; until then, Halide's runtime does not know the driver
-    char name[256];
-};
 
 namespace {
 
@@ -30,24 +19,30 @@ using Result = int; // CUresult
 using Memory = std::uint64_t;
 
 struct Driver {
-    Result (*init)(unsigned);
-    Result (*device_count)(int *);
-    Result (*device_get)(int *, int);
-    Result (*device_name)(char *, int, int);
-    Result (*device_attribute)(int *, int, int);
-    Result (*primary_retain)(void **, int);
-    Result (*primary_release)(int);
-    Result (*push)(void *);
-    Result (*pop)(void **);
-    Result (*context_device)(int *);
-    Result (*allocate)(Memory *, std::size_t);
-    Result (*release)(Memory);
-    Result (*upload)(Memory, const void *, std::size_t, void *);
-    Result (*download)(void *, Memory, std::size_t, void *);
-    Result (*synchronize)(void *);
-    Result (*error_text)(Result, const char **);
-    Result (*load_module)(void **, const void *, unsigned, int *, void **);
+    DriverLibrary library{"libcuda.so.1"};
+    Result (*init)(unsigned) = library.find("cuInit");
+    Result (*device_count)(int *) = library.find("cuDeviceGetCount");
+    Result (*device_get)(int *, int) = library.find("cuDeviceGet");
+    Result (*device_name)(char *, int, int) = library.find("cuDeviceGetName");
+    Result (*device_attribute)(int *, int, int) = library.find("cuDeviceGetAttribute");
+    Result (*primary_retain)(void **, int) = library.find("cuDevicePrimaryCtxRetain");
+    Result (*primary_release)(int) = library.find("cuDevicePrimaryCtxRelease_v2");
+    Result (*push)(void *) = library.find("cuCtxPushCurrent_v2");
+    Result (*pop)(void **) = library.find("cuCtxPopCurrent_v2");
+    Result (*context_device)(int *) = library.find("cuCtxGetDevice");
+    Result (*allocate)(Memory *, std::size_t) = library.find("cuMemAlloc_v2");
+    Result (*release)(Memory) = library.find("cuMemFree_v2");
+    Result (*upload)(Memory, const void *, std::size_t, void *) = library.find("cuMemcpyHtoDAsync_v2");
+    Result (*download)(void *, Memory, std::size_t, void *) = library.find("cuMemcpyDtoHAsync_v2");
+    Result (*synchronize)(void *) = library.find("cuStreamSynchronize");
+    Result (*error_text)(Result, const char **) = library.find("cuGetErrorString");
+    Result (*load_module)(void **, const void *, unsigned, int *, void **) = library.find("cuModuleLoadDataEx");
 };
+
+const Driver &loaded() {
+    static const Driver the_one;
+    return the_one;
+}
 
 constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76; // CU_DEVICE_ATTRIBUTE_...
 constexpr int kOutOfMemory = 2;                                // CUDA_ERROR_OUT_OF_MEMORY
@@ -56,40 +51,20 @@ constexpr int kMaxRegisters = 0; // CU_JIT_MAX_REGISTERS
 // Kernels of 256 threads hold 64 sums in each. With 128 registers, two blocks share a multiprocessor, and nothing is spilled.
 constexpr std::uintptr_t kRegisters = 128;
 
-const DriverLibrary &library() {
-    static const DriverLibrary the_one("libcuda.so.1");
-    return the_one;
-}
-
-bool find_all(Driver *d) {
-    const auto find = [](const char *name, auto *function) { return library().find(name, function); };
-    return find("cuInit", &d->init) && find("cuDeviceGetCount", &d->device_count) &&
-           find("cuDeviceGet", &d->device_get) && find("cuDeviceGetName", &d->device_name) &&
-           find("cuDeviceGetAttribute", &d->device_attribute) && find("cuDevicePrimaryCtxRetain", &d->primary_retain) &&
-           find("cuDevicePrimaryCtxRelease_v2", &d->primary_release) && find("cuCtxPushCurrent_v2", &d->push) &&
-           find("cuCtxPopCurrent_v2", &d->pop) && find("cuCtxGetDevice", &d->context_device) &&
-           find("cuMemAlloc_v2", &d->allocate) && find("cuMemFree_v2", &d->release) &&
-           find("cuMemcpyHtoDAsync_v2", &d->upload) && find("cuMemcpyDtoHAsync_v2", &d->download) &&
-           find("cuStreamSynchronize", &d->synchronize) && find("cuGetErrorString", &d->error_text) &&
-           find("cuModuleLoadDataEx", &d->load_module);
-}
-
 bool failed(const Driver &d, Result result, const char *what, DeviceError *error) {
     if (result == 0) return false;
     const char *text = nullptr;
     d.error_text(result, &text);
-    set_error(error, result == kOutOfMemory ? CONVT_OUT_OF_MEMORY : CONVT_DEVICE_ERROR, "CUDA: %s: %s", what,
-              text ? text : "unknown error");
-    return true;
+    return !set_error(error, result == kOutOfMemory ? CONVT_OUT_OF_MEMORY : CONVT_DEVICE_ERROR, "CUDA: %s: %s", what,
+                      text ? text : "unknown error");
 }
 
 // Returns the driver, started, or null if there is none.
 const Driver *driver(DeviceError *error) {
-    static Driver d;
-    static const bool found = find_all(&d);
-    if (!found) {
+    const Driver &d = loaded();
+    if (!d.library.has_all) {
         set_error(error, CONVT_UNSUPPORTED, "CUDA: there is no driver: libcuda.so.1 %s",
-                  library().handle ? "is too old" : "was not found");
+                  d.library.handle ? "is too old" : "was not found");
         return nullptr;
     }
     static const Result started = d.init(0);
@@ -154,46 +129,32 @@ bool describe(int index, char *text, std::size_t size, DeviceError *error) {
            describe_ordinal(*d, device, text, size, error);
 }
 
-bool open(int index, void *context, Device **out, DeviceError *error) {
-    const Driver *const d = driver(error);
-    if (!d) return false;
-    Device device = {0, context, context == nullptr, 0, false, {0}};
+// Sets the members of a device, whose context is the caller's or, if that is null, the primary one.
+bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *facts, DeviceError *error) {
+    out->context = context;
     if (context) {
-        const Current current(*d, &device, error);
-        if (!current || failed(*d, d->context_device(&device.ordinal), "cuCtxGetDevice", error)) return false;
-    } else if (failed(*d, d->device_get(&device.ordinal, index), "cuDeviceGet", error)) {
+        const Current current(d, out, error);
+        if (!current || failed(d, d.context_device(&out->ordinal), "cuCtxGetDevice", error)) return false;
+    } else if (failed(d, d.device_get(&out->ordinal, index), "cuDeviceGet", error)) {
         error->status = CONVT_UNSUPPORTED; // no such device
         return false;
     }
     int version = 0;
-    if (!capability(*d, device.ordinal, &version, error)) return false;
+    if (!capability(d, out->ordinal, &version, error)) return false;
     if (version < kOldest) {
-        set_error(error, CONVT_UNSUPPORTED, "CUDA: compute capability %d.%d, needs %d.%d", version / 10, version % 10,
-                  kOldest / 10, kOldest % 10);
+        return set_error(error, CONVT_UNSUPPORTED, "CUDA: compute capability %d.%d, needs %d.%d", version / 10,
+                         version % 10, kOldest / 10, kOldest % 10);
+    }
+    facts->has_f64 = true; // true of every compute capability from kOldest on
+    if (!describe_ordinal(d, out->ordinal, facts->name, sizeof facts->name, error) ||
+        failed(d, d.device_attribute(&facts->multiprocessors, kMultiprocessors, out->ordinal), "cuDeviceGetAttribute",
+               error)) {
         return false;
     }
-    if (!describe_ordinal(*d, device.ordinal, device.name, sizeof device.name, error) ||
-        failed(*d, d->device_attribute(&device.multiprocessors, kMultiprocessors, device.ordinal),
-               "cuDeviceGetAttribute", error) ||
-        (!context &&
-         failed(*d, d->primary_retain(&device.context, device.ordinal), "cuDevicePrimaryCtxRetain", error))) {
-        return false;
-    }
-    *out = static_cast<Device *>(std::malloc(sizeof(Device)));
-    if (!*out) {
-        if (device.is_primary) d->primary_release(device.ordinal);
-        set_error(error, CONVT_OUT_OF_MEMORY, "out of memory");
-        return false;
-    }
-    **out = device;
-    return true;
+    if (!context)
+        out->is_primary = !failed(d, d.primary_retain(&out->context, out->ordinal), "cuDevicePrimaryCtxRetain", error);
+    return context || out->is_primary;
 }
-
-int multiprocessors(const Device *device) { return device->multiprocessors; }
-
-bool has_f64(const Device *) { return true; } // true of every compute capability from kOldest on
-
-const char *name(const Device *device) { return device->name; }
 
 const halide_device_interface_t *interface() { return halide_cuda_device_interface(); }
 
@@ -232,21 +193,8 @@ bool download(Device *device, void *stream, Memory from, void *to, std::uint64_t
            !failed(d, d.synchronize(stream), "cuStreamSynchronize", error);
 }
 
-// This is the user context of a kernel.
-struct Call {
-    Device *device;
-    void *stream;
-    DeviceError *error;
-};
-
 bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
-    Call call = {device, stream, error};
-    __atomic_store_n(&device->has_kernels, true, __ATOMIC_RELAXED);
-    void *context = &call;
-    arguments[0] = &context;
-    const int result = function(arguments);
-    if (result && error->status == CONVT_OK) set_error(error, CONVT_DEVICE_ERROR, "CUDA: Halide's error %d", result);
-    return result == 0;
+    return call_kernel("CUDA", {device, stream, error}, function, arguments);
 }
 
 void close(Device *device) {
@@ -256,6 +204,12 @@ void close(Device *device) {
     if (device->has_kernels) halide_device_release(&call, interface()); // unloads the kernels
     if (device->is_primary && d) d->primary_release(device->ordinal);
     std::free(device);
+}
+
+bool open(int index, void *context, Device **out, DeviceFacts *facts, DeviceError *error) {
+    const Driver *const d = driver(error);
+    const auto fill_it = [&](Device *device) { return fill(*d, index, context, device, facts, error); };
+    return d && open_device(fill_it, close, out, error);
 }
 
 // Loads a module with kRegisters. Halide would ask for a limit of 64 registers, whatever the kernel.
@@ -270,8 +224,8 @@ Result load_module(void **module, const void *image, unsigned, int *, void **) {
 } // namespace
 
 extern const DeviceBackend cuda_backend;
-const DeviceBackend cuda_backend = {count,    describe, open, close,  multiprocessors, has_f64,  name, interface,
-                                    allocate, release,  wrap, unwrap, upload,          download, call};
+const DeviceBackend cuda_backend = {count,   describe, open,   close,  interface, allocate,
+                                    release, wrap,     unwrap, upload, download,  call};
 
 } // namespace convtranspose
 
@@ -294,12 +248,8 @@ int halide_cuda_get_stream(void *user_context, void *, void **stream) {
 
 void *halide_cuda_get_symbol(void *, const char *name) {
     if (std::strcmp(name, "cuModuleLoadDataEx") == 0) return reinterpret_cast<void *>(convtranspose::load_module);
-    return dlsym(convtranspose::library().handle, name);
+    return dlsym(convtranspose::loaded().library.handle, name);
 }
 
-void halide_error(void *user_context, const char *text) {
-    if (user_context) {
-        convtranspose::set_error(static_cast<Call *>(user_context)->error, CONVT_DEVICE_ERROR, "CUDA: %s", text);
-    }
-}
+void halide_error(void *user_context, const char *text) { convtranspose::take_error("CUDA", user_context, text); }
 }

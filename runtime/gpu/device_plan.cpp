@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
+#include <iterator>
 
 #include "base/division.h"
 #include "base/error.h"
@@ -43,8 +43,8 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     question.axes = &problem_.plan;
     question.finite = finite;
     question.fits_int8 = fits_int8_;
-    question.multiprocessors = device_->backend().multiprocessors(device_->get());
-    question.has_f64 = device_->backend().has_f64(device_->get());
+    question.multiprocessors = device_->facts().multiprocessors;
+    question.has_f64 = device_->facts().has_f64;
     if (packed) {
         question.oc_tile = std::max<std::int64_t>(packed->oc_tile, 1);
         question.block = static_cast<int>(packed->block);
@@ -82,16 +82,13 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
         return Status(CONVT_UNSUPPORTED, unsupported);
     }
     if (recorded) best = recorded;
-    std::vector<const DeviceChoice *> sorted;
-    for (const DeviceChoice &c : choices) {
-        if (!c.unsupported.text) sorted.push_back(&c);
-    }
-    std::sort(sorted.begin(), sorted.end(), [](auto *a, auto *b) { return a->cost < b->cost; });
-    able_.clear();
     if (kernel == &kernel_) kernels_ = {best->variant->name};
-    able_names_.clear();
-    for (const DeviceChoice *c : sorted) able_names_.push_back(c->name);
-    for (std::size_t i = 0; i < sorted.size(); i++) able_.push_back({able_names_[i].c_str(), sorted[i]->cost});
+    able_choices_.clear();
+    std::copy_if(choices.begin(), choices.end(), std::back_inserter(able_choices_),
+                 [](const DeviceChoice &c) { return !c.unsupported.text; });
+    std::sort(able_choices_.begin(), able_choices_.end(), [](auto &a, auto &b) { return a.cost < b.cost; });
+    able_.clear();
+    for (const DeviceChoice &c : able_choices_) able_.push_back({c.name.c_str(), c.cost});
 
     const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *best->variant;
@@ -112,28 +109,17 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     return make_tables(kernel);
 }
 
-// Returns the choice that a tuning record names, or null. *note quotes the record or says why it cannot be used; it is empty if
-// there is no record.
+// Returns the choice that a tuning record names, or null (recorded_choice()).
 const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, std::string *note) const {
-    const TuningRecord *const record = device_tuning_record(request_.tuning, problem_.geometry, request_.table->kind,
-                                                            device_->backend().name(device_->get()), note);
-    if (!record) return nullptr;
-    for (const DeviceChoice &c : choices) {
-        if (record->variant != c.name) continue;
-        if (!c.unsupported.text) {
-            *note = record->reason;
-            return &c;
-        }
-        *note = concat("a tuning record names ", record->variant, ", which cannot: ", to_string(c.unsupported));
-        return nullptr;
-    }
-    *note = concat("a tuning record names ", record->variant, ", which is not built for ", request_.table->kind);
-    return nullptr;
+    const TuningRecord *const record =
+        device_tuning_record(request_.tuning, problem_.geometry, request_.table->kind, device_->facts().name, note);
+    const auto name_of = [](const DeviceChoice &c) -> const std::string & { return c.name; };
+    return record ? recorded_choice(choices, *record, name_of, request_.table->kind, note) : nullptr;
 }
 
 TuningRecord DevicePlan::record() const {
     TuningRecord record;
-    record.cpu = device_->backend().name(device_->get());
+    record.cpu = device_->facts().name;
     record.isa = isa();
     record.problem = key_;
     record.variant = variant();
@@ -367,13 +353,12 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan
 void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::string &note) {
     const Geometry &g = problem_.geometry;
     const DeviceChoice &chosen = kernel_.choice;
-    const auto *const backend = &device_->backend();
-    explanation_ = concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
-                          g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group,
-                          "\nx ", to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape),
-                          "\ndevice ", request_.table->kind, ": ", backend->name(device_->get()), ", ",
-                          backend->multiprocessors(device_->get()), " multiprocessors\nvariant ", chosen.name, ": ",
-                          family_rule(chosen.variant->family));
+    explanation_ =
+        concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
+               g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group, "\nx ",
+               to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape), "\ndevice ",
+               request_.table->kind, ": ", device_->facts().name, ", ", device_->facts().multiprocessors,
+               " multiprocessors\nvariant ", chosen.name, ": ", family_rule(chosen.variant->family));
     if (chosen.splits > 1) explanation_ += concat("; sums over input channels in ", chosen.splits, " parts");
     if (chosen.combine) explanation_ += concat("; then ", chosen.combine->name);
     if (!note.empty()) explanation_ += "\n" + note;

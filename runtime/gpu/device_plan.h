@@ -59,8 +59,7 @@ class DevicePlan : public ProblemPlan {
     struct Kernel {
         DeviceChoice choice;
         PackedLayout layout;
-        std::array<std::int64_t, 3> taps_extent = {1, 1, 1}; // packed kernel extents
-        DeviceMemory elements, parts;                        // tables by phase
+        DeviceMemory elements, parts; // tables by phase
         std::int64_t element_count = 0, part_count = 0, most_elements = 0, chunks = 0;
         std::array<DeviceMemory, 3> taps; // tables by output
     };
@@ -141,9 +140,9 @@ class DevicePlan : public ProblemPlan {
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
     std::vector<char> bias_; // (M) of constant weights of quantized layers, as a run may bring its own scales
-    std::vector<std::string> able_names_;
-    std::vector<AbleCandidate> able_;
-    std::vector<const char *> kernels_; // one
+    std::vector<DeviceChoice> able_choices_; // sorted by estimate
+    std::vector<AbleCandidate> able_;        // the same
+    std::vector<const char *> kernels_;      // one
     std::string explanation_, key_;
 
     mutable Mutex mutex_;

@@ -53,16 +53,19 @@ struct DeviceError {
 
 struct Device; // an open device, with its context
 
+struct DeviceFacts {
+    int multiprocessors = 0;
+    bool has_f64 = true; // true if it computes with f64
+    char name[512] = {0};
+};
+
 // These are the calls of a driver. Those with a DeviceError return false (count: -1) and set it if they fail. `memory` is as in
 // halide_buffer_t::device.
 struct DeviceBackend {
-    int (*count)(DeviceError *error); // number of devices; -1: failed
-    bool (*describe)(int index, char *text, std::size_t size, DeviceError *error);
-    bool (*open)(int index, void *context, Device **device, DeviceError *error);
+    int (*count)(DeviceError *error);                                              // number of devices; -1: failed
+    bool (*describe)(int index, char *text, std::size_t size, DeviceError *error); // text: the name, as in DeviceFacts
+    bool (*open)(int index, void *context, Device **device, DeviceFacts *facts, DeviceError *error);
     void (*close)(Device *device);
-    int (*multiprocessors)(const Device *device);
-    bool (*has_f64)(const Device *device);
-    const char *(*name)(const Device *device); // the text of describe()
     const halide_device_interface_t *(*interface)();
 
     bool (*allocate)(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error);

@@ -30,6 +30,7 @@ class OpenDevice {
 
     const DeviceTable &table() const { return table_; }
     const DeviceBackend &backend() const { return *table_.backend; }
+    const DeviceFacts &facts() const { return facts_; }
     Device *get() const { return device_; }
 
   private:
@@ -37,6 +38,7 @@ class OpenDevice {
 
     const DeviceTable &table_;
     Device *device_ = nullptr;
+    DeviceFacts facts_;
 };
 
 // This is memory on a device, the library's own or, if wrapped, the caller's. It may be empty.

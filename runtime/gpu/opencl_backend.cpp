@@ -8,20 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "gpu/device_error.h"
 #include "gpu/device_table.h"
-#include "gpu/driver_library.h"
+#include "gpu/driver.h"
 
 namespace convtranspose {
-
-// A device has a context, with a queue of the library's own.
-struct Device {
-    void *context, *queue;
-    int multiprocessors;
-    bool has_kernels; // true if kernels may be loaded; until then, Halide's runtime does not know the driver
-    bool has_f64;
-    char name[512];
-};
 
 namespace {
 
@@ -29,22 +19,26 @@ using Result = std::int32_t; // cl_int
 using Handle = void *;       // cl_platform_id and so on
 
 struct Driver {
-    Result (*platforms)(std::uint32_t, Handle *, std::uint32_t *);
-    Result (*platform_info)(Handle, std::uint32_t, std::size_t, void *, std::size_t *);
-    Result (*devices)(Handle, std::uint64_t, std::uint32_t, Handle *, std::uint32_t *);
-    Result (*device_info)(Handle, std::uint32_t, std::size_t, void *, std::size_t *);
-    Handle (*create_context)(const std::intptr_t *, std::uint32_t, const Handle *, void *, void *, Result *);
-    Result (*context_info)(Handle, std::uint32_t, std::size_t, void *, std::size_t *);
-    Result (*retain_context)(Handle);
-    Result (*release_context)(Handle);
-    Handle (*create_queue)(Handle, Handle, std::uint64_t, Result *);
-    Result (*release_queue)(Handle);
-    Handle (*create_buffer)(Handle, std::uint64_t, std::size_t, void *, Result *);
-    Result (*release_buffer)(Handle);
+    DriverLibrary library{"libOpenCL.so.1"};
+    Result (*platforms)(std::uint32_t, Handle *, std::uint32_t *) = library.find("clGetPlatformIDs");
+    Result (*platform_info)(Handle, std::uint32_t, std::size_t, void *,
+                            std::size_t *) = library.find("clGetPlatformInfo");
+    Result (*devices)(Handle, std::uint64_t, std::uint32_t, Handle *, std::uint32_t *) = library.find("clGetDeviceIDs");
+    Result (*device_info)(Handle, std::uint32_t, std::size_t, void *, std::size_t *) = library.find("clGetDeviceInfo");
+    Handle (*create_context)(const std::intptr_t *, std::uint32_t, const Handle *, void *, void *,
+                             Result *) = library.find("clCreateContext");
+    Result (*context_info)(Handle, std::uint32_t, std::size_t, void *,
+                           std::size_t *) = library.find("clGetContextInfo");
+    Result (*retain_context)(Handle) = library.find("clRetainContext");
+    Result (*release_context)(Handle) = library.find("clReleaseContext");
+    Handle (*create_queue)(Handle, Handle, std::uint64_t, Result *) = library.find("clCreateCommandQueue");
+    Result (*release_queue)(Handle) = library.find("clReleaseCommandQueue");
+    Handle (*create_buffer)(Handle, std::uint64_t, std::size_t, void *, Result *) = library.find("clCreateBuffer");
+    Result (*release_buffer)(Handle) = library.find("clReleaseMemObject");
     Result (*write)(Handle, Handle, std::uint32_t, std::size_t, std::size_t, const void *, std::uint32_t,
-                    const Handle *, Handle *);
+                    const Handle *, Handle *) = library.find("clEnqueueWriteBuffer");
     Result (*read)(Handle, Handle, std::uint32_t, std::size_t, std::size_t, void *, std::uint32_t, const Handle *,
-                   Handle *);
+                   Handle *) = library.find("clEnqueueReadBuffer");
 };
 
 constexpr std::uint32_t kDeviceName = 0x102B, kComputeUnits = 0x1002, kContextDevices = 0x1081; // CL_DEVICE_NAME, ...
@@ -55,38 +49,20 @@ constexpr std::intptr_t kContextPlatform = 0x1084;
 constexpr Result kNoDevice = -1, kNoMemoryObject = -4, kNoResources = -5, kNoHostMemory = -6, kTooLarge = -61;
 constexpr std::uint32_t kMostPlatforms = 8, kMostDevices = 32;
 
-const DriverLibrary &library() {
-    static const DriverLibrary the_one("libOpenCL.so.1");
-    return the_one;
-}
-
-bool find_all(Driver *d) {
-    const auto find = [](const char *name, auto *function) { return library().find(name, function); };
-    return find("clGetPlatformIDs", &d->platforms) && find("clGetPlatformInfo", &d->platform_info) &&
-           find("clGetDeviceIDs", &d->devices) && find("clGetDeviceInfo", &d->device_info) &&
-           find("clCreateContext", &d->create_context) && find("clGetContextInfo", &d->context_info) &&
-           find("clRetainContext", &d->retain_context) && find("clReleaseContext", &d->release_context) &&
-           find("clCreateCommandQueue", &d->create_queue) && find("clReleaseCommandQueue", &d->release_queue) &&
-           find("clCreateBuffer", &d->create_buffer) && find("clReleaseMemObject", &d->release_buffer) &&
-           find("clEnqueueWriteBuffer", &d->write) && find("clEnqueueReadBuffer", &d->read);
-}
-
 bool failed(Result result, const char *what, DeviceError *error) {
     if (result == 0) return false;
     const bool no_memory =
         result == kNoMemoryObject || result == kNoResources || result == kNoHostMemory || result == kTooLarge;
-    set_error(error, no_memory ? CONVT_OUT_OF_MEMORY : CONVT_DEVICE_ERROR, "OpenCL: %s: error %d", what, result);
-    return true;
+    return !set_error(error, no_memory ? CONVT_OUT_OF_MEMORY : CONVT_DEVICE_ERROR, "OpenCL: %s: error %d", what,
+                      result);
 }
 
 const Driver *driver(DeviceError *error) {
-    static Driver d;
-    static const bool found = find_all(&d);
-    if (!found) {
-        set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no driver: libOpenCL.so.1 %s",
-                  library().handle ? "lacks functions" : "was not found");
-    }
-    return found ? &d : nullptr;
+    static const Driver d;
+    if (d.library.has_all) return &d;
+    set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no driver: libOpenCL.so.1 %s",
+              d.library.handle ? "lacks functions" : "was not found");
+    return nullptr;
 }
 
 // This lists the devices of all platforms, one platform after the other.
@@ -126,10 +102,8 @@ int count(DeviceError *error) {
 bool nth(const Driver &d, int index, Handle *platform, Handle *device, DeviceError *error) {
     Devices all;
     if (!list(d, &all, error)) return false;
-    if (index < 0 || index >= static_cast<int>(all.count)) {
-        set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no device %d, of %u", index, all.count);
-        return false;
-    }
+    if (index < 0 || index >= static_cast<int>(all.count))
+        return set_error(error, CONVT_UNSUPPORTED, "OpenCL: there is no device %d, of %u", index, all.count);
     *platform = all.platform[index];
     *device = all.device[index];
     return true;
@@ -155,13 +129,6 @@ bool describe(int index, char *text, std::size_t size, DeviceError *error) {
     return d && nth(*d, index, &platform, &device, error) && describe_handle(*d, device, text, size, error);
 }
 
-// This is the user context of a kernel.
-struct Call {
-    Device *device;
-    void *stream;
-    DeviceError *error;
-};
-
 const halide_device_interface_t *interface() { return halide_opencl_device_interface(); }
 
 void close(Device *device) {
@@ -174,7 +141,8 @@ void close(Device *device) {
     std::free(device);
 }
 
-bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceError *error) {
+// Sets the members of a device, whose context is the caller's or, if that is null, a new one.
+bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *facts, DeviceError *error) {
     Handle platform = nullptr, device = nullptr;
     Result result = 0;
     if (context) {
@@ -195,37 +163,21 @@ bool open_queue(const Driver &d, int index, void *context, Device *out, DeviceEr
     }
     std::uint32_t units = 0;
     std::uint64_t f64 = 0; // its abilities with f64; an old device may not know the query
-    if (!describe_handle(d, device, out->name, sizeof out->name, error) ||
+    if (!describe_handle(d, device, facts->name, sizeof facts->name, error) ||
         failed(d.device_info(device, kComputeUnits, sizeof units, &units, nullptr), "clGetDeviceInfo", error)) {
         return false;
     }
-    out->multiprocessors = static_cast<int>(units);
-    out->has_f64 = d.device_info(device, kF64, sizeof f64, &f64, nullptr) == 0 && f64 != 0;
+    facts->multiprocessors = static_cast<int>(units);
+    facts->has_f64 = d.device_info(device, kF64, sizeof f64, &f64, nullptr) == 0 && f64 != 0;
     out->queue = d.create_queue(out->context, device, 0, &result);
     return !failed(result, "clCreateCommandQueue", error);
 }
 
-bool open(int index, void *context, Device **out, DeviceError *error) {
+bool open(int index, void *context, Device **out, DeviceFacts *facts, DeviceError *error) {
     const Driver *const d = driver(error);
-    if (!d) return false;
-    auto *const device = static_cast<Device *>(std::calloc(1, sizeof(Device)));
-    if (!device) {
-        set_error(error, CONVT_OUT_OF_MEMORY, "out of memory");
-        return false;
-    }
-    if (!open_queue(*d, index, context, device, error)) {
-        close(device);
-        return false;
-    }
-    *out = device;
-    return true;
+    const auto fill_it = [&](Device *device) { return fill(*d, index, context, device, facts, error); };
+    return d && open_device(fill_it, close, out, error);
 }
-
-int multiprocessors(const Device *device) { return device->multiprocessors; }
-
-bool has_f64(const Device *device) { return device->has_f64; }
-
-const char *name(const Device *device) { return device->name; }
 
 // halide_buffer_t::device points to such an object.
 struct HalideMemory {
@@ -237,10 +189,7 @@ HalideMemory *of(std::uint64_t memory) { return reinterpret_cast<HalideMemory *>
 
 bool wrap(Device *, void *data, std::uint64_t *memory, DeviceError *error) {
     auto *const m = static_cast<HalideMemory *>(std::malloc(sizeof(HalideMemory)));
-    if (!m) {
-        set_error(error, CONVT_OUT_OF_MEMORY, "out of memory");
-        return false;
-    }
+    if (!m) return set_error(error, CONVT_OUT_OF_MEMORY, "out of memory");
     *m = {0, data};
     *memory = reinterpret_cast<std::uint64_t>(m);
     return true;
@@ -279,20 +228,14 @@ bool download(Device *device, void *stream, std::uint64_t from, void *to, std::u
 }
 
 bool call(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error) {
-    Call call = {device, stream, error};
-    __atomic_store_n(&device->has_kernels, true, __ATOMIC_RELAXED);
-    void *context = &call;
-    arguments[0] = &context;
-    const int result = function(arguments);
-    if (result && error->status == CONVT_OK) set_error(error, CONVT_DEVICE_ERROR, "OpenCL: Halide's error %d", result);
-    return result == 0;
+    return call_kernel("OpenCL", {device, stream, error}, function, arguments);
 }
 
 } // namespace
 
 extern const DeviceBackend opencl_backend;
-const DeviceBackend opencl_backend = {count,    describe, open, close,  multiprocessors, has_f64,  name, interface,
-                                      allocate, release,  wrap, unwrap, upload,          download, call};
+const DeviceBackend opencl_backend = {count,   describe, open,   close,  interface, allocate,
+                                      release, wrap,     unwrap, upload, download,  call};
 
 } // namespace convtranspose
 
@@ -311,9 +254,5 @@ int halide_acquire_cl_context(void *user_context, void **context, void **queue, 
 
 int halide_release_cl_context(void *) { return 0; }
 
-void halide_error(void *user_context, const char *text) {
-    if (user_context) {
-        convtranspose::set_error(static_cast<Call *>(user_context)->error, CONVT_DEVICE_ERROR, "OpenCL: %s", text);
-    }
-}
+void halide_error(void *user_context, const char *text) { convtranspose::take_error("OpenCL", user_context, text); }
 }

@@ -2,9 +2,13 @@
 #ifndef CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_
 #define CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cpu/cost_profile.h"
+#include "kernels/tuning.h"
 #include "kernels/variant.h"
 #include "problem/spatial_problem.h"
 #include "selection/input_access.h"
@@ -30,6 +34,24 @@ std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const 
 
 // Returns the cost of the cheapest candidate for a layer of up to three axes.
 double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile);
+
+// Returns the one of these choices that a tuning record names, or null if it is not among them or cannot compute the problem. *note
+// quotes the record or says why it cannot be followed. name_of(choice): its name. target: an ISA or a kind of device.
+template<typename Choice, typename NameOf>
+const Choice *recorded_choice(const std::vector<Choice> &choices, const TuningRecord &record, const NameOf &name_of,
+                              const char *target, std::string *note) {
+    const auto found = std::find_if(choices.begin(), choices.end(),
+                                    [&](const Choice &choice) { return record.variant == name_of(choice); });
+    if (found == choices.end()) {
+        *note = concat("a tuning record names ", record.variant, ", which is not built for ", target);
+    } else if (found->unsupported.text) {
+        *note = concat("a tuning record names ", record.variant, ", which cannot: ", to_string(found->unsupported));
+    } else {
+        *note = record.reason;
+        return &*found;
+    }
+    return nullptr;
+}
 
 } // namespace convtranspose
 

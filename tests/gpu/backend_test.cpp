@@ -48,10 +48,12 @@ class WatchedDevice {
             --watched.live;
             watched.real->release(device, memory);
         };
-        backend_.multiprocessors = [](const Device *device) {
-            return watched.multiprocessors ? watched.multiprocessors : watched.real->multiprocessors(device);
+        backend_.open = [](int index, void *context, Device **opened, DeviceFacts *facts, DeviceError *error) {
+            const bool done = watched.real->open(index, context, opened, facts, error);
+            if (watched.multiprocessors) facts->multiprocessors = watched.multiprocessors;
+            facts->has_f64 = watched.has_f64;
+            return done;
         };
-        backend_.has_f64 = [](const Device *) { return watched.has_f64; };
         table_ = table;
         table_.backend = &backend_;
     }
