@@ -4,23 +4,18 @@
 #include <iterator>
 
 #include "algorithms/batch_as_width.h"
-#include "algorithms/col2im/col2im.h"
 #include "algorithms/depth_to_space.h"
-#include "algorithms/direct.h"
-#include "algorithms/layout_transpose.h"
-#include "algorithms/output_parts.h"
 #include "algorithms/phases_as_channels.h"
-#include "algorithms/winograd/winograd.h"
 #include "base/error.h"
 
 namespace convtranspose {
 
 AlgorithmList algorithms() {
     static constexpr Algorithm kAll[] = {
-        {"batch_as_width", false, BatchAsWidth::propose},         {"col2im", false, Col2im::propose},
-        {"depth_to_space", false, DepthToSpace::propose},         {"direct", false, Direct::propose},
-        {"layout_transpose", false, LayoutTranspose::propose},    {"output_parts", false, OutputParts::propose},
-        {"phases_as_channels", false, PhasesAsChannels::propose}, {"winograd", true, Winograd::propose},
+        {"batch_as_width", false, BatchAsWidth::propose},         {"col2im", false, propose_col2im},
+        {"depth_to_space", false, DepthToSpace::propose},         {"direct", false, propose_direct},
+        {"layout_transpose", false, propose_layout_transpose},    {"output_parts", false, propose_output_parts},
+        {"phases_as_channels", false, PhasesAsChannels::propose}, {"winograd", true, propose_winograd},
     };
     return {kAll, std::size(kAll)};
 }

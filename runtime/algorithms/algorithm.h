@@ -162,12 +162,15 @@ class AlgorithmPlan {
     double cycles_ = 0, gain_ = 1;
 };
 
+// Returns null and sets *why if the algorithm does not support the layer.
+using Proposer = std::unique_ptr<AlgorithmPlan>(const AlgorithmProblem &problem, const Planner &planner,
+                                                UnsupportedReason *why);
+Proposer propose_col2im, propose_direct, propose_layout_transpose, propose_output_parts, propose_winograd;
+
 struct Algorithm {
     const char *name;
     bool changes_rounding; // it rounds differently from the definition, so that the caller must allow it
-    // Returns null and sets *why if the algorithm does not support the layer.
-    std::unique_ptr<AlgorithmPlan> (*propose)(const AlgorithmProblem &problem, const Planner &planner,
-                                              UnsupportedReason *why);
+    Proposer *propose;
 };
 
 // A list of algorithms that live as long as the program.

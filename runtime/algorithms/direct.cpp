@@ -58,8 +58,8 @@ void Direct::pose(bool single_positions, bool constant_weights) {
     problem_.weights_at_run_time = !constant_weights;
 }
 
-std::unique_ptr<AlgorithmPlan> Direct::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                               UnsupportedReason * /*why*/) {
+std::unique_ptr<AlgorithmPlan> propose_direct(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                              UnsupportedReason * /*why*/) {
     std::unique_ptr<Direct> own(new Direct(problem));
     own->choose(nullptr);
     return own;
@@ -354,8 +354,7 @@ bool Direct::pack(const DirectPlan &direct, const LayerWeights &weights, const Q
                   void *packed) const {
     bool finite = true;
     for_each_leading_element([&](std::size_t i, WeightsView view, std::int64_t offset) {
-        view.data = static_cast<const char *>(weights.w) +
-                    offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+        view.data = static_cast<const char *>(weights.w) + offset * size_of(geometry_.w_dtype);
         char *const to = static_cast<char *>(packed) + i * direct.packed_bytes();
         if (q) {
             direct.pack(view, *q, to);
@@ -383,8 +382,7 @@ Status Direct::repack(const Direct &from) {
         const auto *const data =
             static_cast<const char *>(from.packed_->block.data()) + i * from.direct_.packed_bytes();
         from.direct_.unpack(view, quantization_, data,
-                            static_cast<char *>(dense.data()) +
-                                offset * static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype)));
+                            static_cast<char *>(dense.data()) + offset * size_of(geometry_.w_dtype));
     });
     status = pack_all({dense.data(), packed->bias.data()}, packed.get());
     if (!status) return status;

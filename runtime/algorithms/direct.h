@@ -16,9 +16,6 @@ namespace convtranspose {
 
 class Direct : public AlgorithmPlan {
   public:
-    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
-                                                  UnsupportedReason *why);
-
     Status build(const LayerWeights &weights, const Planner &planner) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem &problem) const override;
@@ -39,6 +36,8 @@ class Direct : public AlgorithmPlan {
     std::vector<Candidate> take_candidates() override { return std::move(candidates_); }
 
   private:
+    friend Proposer propose_direct;
+
     // These are weights in the form that direct plans read, one block for each kernel element of the leading axes.
     struct Packed {
         Block block;

@@ -130,7 +130,7 @@ class Direct::LeadingRun {
             offset += i * t_.x_strides[first_axis_ + a];
             element = element * axis.kernel + taps_[a].kernel_begin + tap_[a] * axis.kernel_step;
         }
-        const auto x_size = static_cast<std::int64_t>(convt_dtype_size(plan_.geometry_.dtype));
+        const std::int64_t x_size = size_of(plan_.geometry_.dtype);
         operands_.x = static_cast<const char *>(t_.x) + offset * x_size;
         operands_.packed = packed_ + element * static_cast<std::int64_t>(direct_.packed_bytes());
         if (epilogue_) operands_.epilogue = epilogue_ + element * static_cast<std::int64_t>(direct_.epilogue_bytes());
@@ -141,7 +141,7 @@ class Direct::LeadingRun {
 
     void store_sums() {
         const Geometry &g = plan_.geometry_;
-        const auto y_size = static_cast<std::int64_t>(convt_dtype_size(g.y_dtype));
+        const std::int64_t y_size = size_of(g.y_dtype);
         std::int64_t y_offset = 0;
         for (std::size_t a = 0; a < plan_.leading_; a++) y_offset += at_[a] * t_.y_strides[first_axis_ + a];
         std::fill(position_.begin(), position_.end(), 0);

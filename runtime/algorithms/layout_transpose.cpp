@@ -1,9 +1,15 @@
-#include "algorithms/layout_transpose.h"
-
+// Layers that kernels of their own layout serve badly are computed in the other layout: depthwise ones of many small planes,
+// channels last with few outputs or many small groups, channels first with deep narrow images. x is transposed, the layer
+// computed, and its y transposed back. If that takes much memory, it is done in blocks: some groups of an image, some images,
+// or a strip of an image's outermost axis at a time. Each block is a layer of its own whose transposed tensors stay in cache.
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <memory>
 #include <utility>
+#include <vector>
 
+#include "algorithms/algorithm.h"
 #include "base/division.h"
 #include "base/error.h"
 #include "cpu/cpu.h"
@@ -16,7 +22,7 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
+constexpr std::uint64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
 // An element takes so many cycles to transpose by tiles: in near memory; in memory further away; if all channels of a position are in few sets of the first-level cache; and with few channels or positions
 // (docs/measurements/2026-11-26-algorithms.md).
 constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
@@ -52,7 +58,7 @@ double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t
     if (channels == 1) return 0; // both layouts are the same
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
+    const std::int64_t size = size_of(dtype);
     const bool near = elements * static_cast<double>(size) <= profile.near;
     const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
                         : positions * size % kFewSets == 0        ? kCyclesOfFewSets
@@ -74,160 +80,347 @@ bool is_in_both(std::int64_t channels, convt_layout other, const Strides &stride
 
 } // namespace
 
-LayoutTranspose::LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
-    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel), block_groups_(block_groups),
-      images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
-    settings_.excluded |= set_of({"layout_transpose"});
-    if (block_groups == geometry.group) plan_strips();
-    const std::int64_t tasks = block_count() * (geometry.batch / images_);
-    if (are_enough_for_each(tasks, parallel_.threads)) {
-        workers_ = parallel_.threads;
-        settings_.parallel = Parallel();
+class LayoutTranspose : public AlgorithmPlan {
+  public:
+    std::string summary() const override {
+        const char *const layout = geometry_.layout == CONVT_CHANNELS_LAST ? "first" : "last";
+        const std::string at_once = strips_ > 1         ? concat(", in ", strips_, " strips")
+                                    : block_count() > 1 ? concat(", ", block_groups_, " groups at a time")
+                                                        : "";
+        return concat("as a layer with channels ", layout, at_once, ", x and y transposed (layout_transpose)");
     }
-    const bool bf16 = geometry.dtype == CONVT_BF16;
-    copy_ = find_copy(bf16 ? settings.isa : isa_of_floats(settings.isa), CopyOrder::kTransposed,
-                      bf16 ? Arithmetic::kBf16 : Arithmetic::kFloat, geometry.dtype, 1);
-}
 
-// Returns the number of groups of a block: all, or as many as stay in cache, but at least those of a vector of channels.
-std::int64_t LayoutTranspose::groups_at_once(const Geometry &geometry) {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
-    const std::int64_t bytes = (volume(geometry.x_shape) + volume(geometry.y_shape)) * size;
-    if (bytes <= kBlockBytes) return geometry.group;
-    const std::int64_t channels = std::max(geometry.in_channels_per_group(), geometry.out_channels_per_group()),
-                       least = ceil_div(kCacheLine / size, channels),
-                       of_group = ceil_div(bytes, geometry.batch * geometry.group);
-    const std::int64_t most = std::max(kBlockBytes / of_group / least, std::int64_t{1}) * least;
-    const std::int64_t blocks = ceil_div(geometry.group, most);
-    return std::min(ceil_div(ceil_div(geometry.group, blocks), least) * least, geometry.group);
-}
-
-// Plans blocks of all groups: several images if they are small, else strips of an image.
-void LayoutTranspose::plan_strips() {
-    if (geometry_.in_channels == 1 || geometry_.out_channels == 1 || geometry_.batch == 0)
-        return; // x or y is not transposed
-    const AxisGeometry &axis = geometry_.axes.front();
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
-                       all = ceil_div(axis.out, axis.stride);
-    std::int64_t positions = 1; // positions of x for each one of the axis
-    for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
-    if (bytes <= kStripBytes) {
-        const std::int64_t of_image = std::max<std::int64_t>(positions * axis.in, 1); // x may be empty
-        const std::int64_t wanted = std::max(kStripBytes / bytes, ceil_div(kLeastPositions, of_image));
-        images_ = divisor_from(geometry_.batch, std::min(wanted, images_));
-        return;
+    std::vector<const SubPlan *> layers() const override { return plans_of(blocks_); }
+    std::uint64_t workspace_bytes() const override {
+        return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + x_bytes_ + y_bytes_);
     }
-    const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
-    const std::int64_t least = std::max({ceil_div(kLeastPositions, positions), halo * kHalosPerStrip, std::int64_t{1}});
-    // The number is even, for two threads. It does not depend on the number of threads, as other strips may round differently.
-    const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
-    if (count == 0) return;
-    strip_q_ = ceil_div(all, count);
-    if (settings_.may_change_rounding) strip_q_ += strip_q_ % 2; // tiles of Winograd's algorithm have two positions
-    strips_ = ceil_div(all, strip_q_);
-    images_ = 1;
-}
 
-std::int64_t LayoutTranspose::block_count() const { return strips_ * ceil_div(geometry_.group, block_groups_); }
-
-LayoutTranspose::Strip LayoutTranspose::strip(std::int64_t block) const {
-    const AxisGeometry &axis = geometry_.axes.front();
-    if (strips_ == 1) return {0, axis.in, 0, axis.out};
-    const std::int64_t begin = block * strip_q_ * axis.stride, end = std::min(begin + strip_q_ * axis.stride, axis.out),
-                       first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),
-                       last = floor_div(end - 1 + axis.pad_begin, axis.stride);
-    // A strip has at least one element of x, even if none reaches it.
-    const std::int64_t x_begin = std::clamp<std::int64_t>(first, 0, axis.in - 1);
-    return {x_begin, std::clamp<std::int64_t>(last + 1, x_begin + 1, axis.in), begin, end};
-}
-
-// Returns the layer of a block, in the other layout.
-Geometry LayoutTranspose::inner(std::int64_t block) const {
-    Geometry g = geometry_;
-    g.post_ops = {};
-    g.layout = other(geometry_.layout);
-    move_channels(&g.x_shape, g.layout);
-    move_channels(&g.y_shape, g.layout);
-    g.group = std::min(block_groups_, geometry_.group - first_group(block));
-    g.batch = images_;
-    g.in_channels = g.group * geometry_.in_channels_per_group();
-    g.out_channels = g.group * geometry_.out_channels_per_group();
-    const DimensionOrder at = g.dimensions();
-    g.x_shape[0] = g.y_shape[0] = g.batch;
-    g.x_shape[at.channel] = g.in_channels;
-    g.y_shape[at.channel] = g.out_channels;
-    g.w_shape[0] = g.in_channels;
-    if (strips_ > 1) {
-        const Strip own = strip(block);
-        AxisGeometry &axis = g.axes.front();
-        axis.in = own.x_end - own.x_begin;
-        axis.out = own.y_end - own.y_begin;
-        axis.pad_begin += own.y_begin - own.x_begin * axis.stride;
-        axis.output_padding = 0;
-        axis.pad_end = (axis.in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.out - axis.pad_begin;
-        g.x_shape[at.first_axis] = axis.in;
-        g.y_shape[at.first_axis] = axis.out;
+    Status build(const LayerWeights &weights, const Planner &planner) override {
+        if (strips_ > 1) {
+            std::unique_ptr<SubPlan> plan; // the plan of a strip between the ends
+            Status status = plan_block(strips_ / 2, weights, planner, &plan);
+            if (status) status = add_strips(*plan);
+            if (!status) return status;
+        } else {
+            for (std::int64_t i = 0; i < block_count(); i++) {
+                std::unique_ptr<SubPlan> plan;
+                if (Status status = plan_block(i, weights, planner, &plan); !status) return status;
+                blocks_.push_back({std::move(plan), first_group(i), 0, 0});
+            }
+        }
+        plan_workspace();
+        return Status();
     }
-    return g;
-}
 
-bool LayoutTranspose::y_is_far() const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    return static_cast<double>(volume(geometry_.y_shape) * size) > settings_.profile->near;
-}
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
+        const Geometry &geometry = problem.geometry;
+        PlanSettings settings = settings_;
+        settings.parallel = parallel_;
+        std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, settings, block_groups_));
+        if (own->strips_ > 1) {
+            if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
+        } else {
+            for (std::int64_t i = 0; i < own->block_count(); i++) {
+                const Block &from = blocks_[static_cast<std::size_t>(i)]; // the block of the same groups
+                std::unique_ptr<SubPlan> plan;
+                if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
+                own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
+            }
+        }
+        own->plan_workspace();
+        *made = std::move(own);
+        return Status();
+    }
 
-double LayoutTranspose::cycles_to_transpose_all() const {
-    const std::int64_t blocks = block_count();
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
-                       geometry_.out_channels * size >= kOtherPages &&
-                       static_cast<double>(volume(geometry_.y_shape) * size) >= settings_.profile->far_from;
-    const bool far_strips = strips_ > 1 && y_is_far();
-    const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
-                       static_cast<double>(volume(geometry_.x_shape) * size) > settings_.profile->far_copy_from;
-    const auto of_block = [&](std::int64_t i) {
-        const Geometry g = inner(i);
-        const auto cycles = [&](const Shape &shape, std::int64_t channels) {
-            return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, *settings_.profile, blocks > 1);
-        };
-        const auto elements = [&](const Shape &shape) {
-            return static_cast<double>(volume(shape)) * times_as_large(size);
-        };
-        const double y_elements = elements(g.y_shape);
-        const double of_y = far_strips ? settings_.profile->strip_to_far * y_elements
-                            : lines    ? kCyclesOfLines * y_elements
-                                       : cycles(g.y_shape, g.out_channels);
-        const double of_x = far_x ? settings_.profile->strip_from_far * elements(g.x_shape) : 0;
-        return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;
+    Status run(const RunTensors &t, char *workspace) const override {
+        const std::size_t blocks = blocks_.size();
+        const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
+        return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+            return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
+                             workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
+        });
+    }
+
+  private:
+    friend Proposer propose_layout_transpose;
+
+    struct Block {
+        std::shared_ptr<const SubPlan> plan; // in the other layout; blocks of one shape and the same weights share it
+        std::int64_t first_group, x_begin, y_begin; // x_begin and y_begin: along the outermost axis
     };
-    return of_blocks(of_block);
-}
+    // A strip is a range of x and a range of y along the outermost axis. y_begin belongs to phase 0.
+    struct Strip {
+        std::int64_t x_begin, x_end, y_begin, y_end;
+    };
 
-double LayoutTranspose::cycles_of_layers(const Planner &planner) const {
-    return of_blocks([&](std::int64_t i) { return planner.estimate(inner(i), settings_); });
-}
+    LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
+        : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel),
+          block_groups_(block_groups),
+          images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
+        settings_.excluded |= set_of({"layout_transpose"});
+        if (block_groups == geometry.group) plan_strips();
+        const std::int64_t tasks = block_count() * (geometry.batch / images_);
+        if (are_enough_for_each(tasks, parallel_.threads)) {
+            workers_ = parallel_.threads;
+            settings_.parallel = Parallel();
+        }
+        const bool bf16 = geometry.dtype == CONVT_BF16;
+        copy_ = find_copy(bf16 ? settings.isa : isa_of_floats(settings.isa), CopyOrder::kTransposed,
+                          bf16 ? Arithmetic::kBf16 : Arithmetic::kFloat, geometry.dtype, 1);
+    }
 
-// Adds up of_block() over all blocks and images. All blocks but the last are alike, except for what the first reads of x.
-template<typename OfBlock>
-double LayoutTranspose::of_blocks(const OfBlock &of_block) const {
-    const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
-    const auto alike = static_cast<double>(last), images = static_cast<double>(times);
-    return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
-}
+    // Returns the number of groups of a block: all, or as many as stay in cache, but at least those of a vector of channels.
+    static std::int64_t groups_at_once(const Geometry &geometry) {
+        const std::int64_t size = size_of(geometry.dtype);
+        const std::int64_t bytes = (volume(geometry.x_shape) + volume(geometry.y_shape)) * size;
+        if (bytes <= kBlockBytes) return geometry.group;
+        const std::int64_t channels = std::max(geometry.in_channels_per_group(), geometry.out_channels_per_group()),
+                           least = ceil_div(kCacheLine / size, channels),
+                           of_group = ceil_div(bytes, geometry.batch * geometry.group);
+        const std::int64_t most = std::max(kBlockBytes / of_group / least, std::int64_t{1}) * least;
+        const std::int64_t blocks = ceil_div(geometry.group, most);
+        return std::min(ceil_div(ceil_div(geometry.group, blocks), least) * least, geometry.group);
+    }
 
-std::string LayoutTranspose::summary() const {
-    const char *const layout = geometry_.layout == CONVT_CHANNELS_LAST ? "first" : "last";
-    const std::string at_once = strips_ > 1         ? concat(", in ", strips_, " strips")
-                                : block_count() > 1 ? concat(", ", block_groups_, " groups at a time")
-                                                    : "";
-    return concat("as a layer with channels ", layout, at_once, ", x and y transposed (layout_transpose)");
-}
+    // Plans blocks of all groups: several images if they are small, else strips of an image.
+    void plan_strips() {
+        if (geometry_.in_channels == 1 || geometry_.out_channels == 1 || geometry_.batch == 0)
+            return; // x or y is not transposed
+        const AxisGeometry &axis = geometry_.axes.front();
+        const std::int64_t size = size_of(geometry_.dtype);
+        const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
+                           all = ceil_div(axis.out, axis.stride);
+        std::int64_t positions = 1; // positions of x for each one of the axis
+        for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
+        if (bytes <= kStripBytes) {
+            const std::int64_t of_image = std::max<std::int64_t>(positions * axis.in, 1); // x may be empty
+            const std::int64_t wanted = std::max(kStripBytes / bytes, ceil_div(kLeastPositions, of_image));
+            images_ = divisor_from(geometry_.batch, std::min(wanted, images_));
+            return;
+        }
+        const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
+        const std::int64_t least =
+            std::max({ceil_div(kLeastPositions, positions), halo * kHalosPerStrip, std::int64_t{1}});
+        // The number is even, for two threads. It does not depend on the number of threads, as other strips may round differently.
+        const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
+        if (count == 0) return;
+        strip_q_ = ceil_div(all, count);
+        if (settings_.may_change_rounding) strip_q_ += strip_q_ % 2; // tiles of Winograd's algorithm have two positions
+        strips_ = ceil_div(all, strip_q_);
+        images_ = 1;
+    }
 
-std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &problem, const Planner &planner,
+    std::int64_t block_count() const { return strips_ * ceil_div(geometry_.group, block_groups_); }
+
+    std::int64_t first_group(std::int64_t block) const { return strips_ > 1 ? 0 : block * block_groups_; }
+
+    Strip strip(std::int64_t block) const {
+        const AxisGeometry &axis = geometry_.axes.front();
+        if (strips_ == 1) return {0, axis.in, 0, axis.out};
+        const std::int64_t begin = block * strip_q_ * axis.stride,
+                           end = std::min(begin + strip_q_ * axis.stride, axis.out),
+                           first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),
+                           last = floor_div(end - 1 + axis.pad_begin, axis.stride);
+        // A strip has at least one element of x, even if none reaches it.
+        const std::int64_t x_begin = std::clamp<std::int64_t>(first, 0, axis.in - 1);
+        return {x_begin, std::clamp<std::int64_t>(last + 1, x_begin + 1, axis.in), begin, end};
+    }
+
+    // Returns the layer of a block, in the other layout.
+    Geometry inner(std::int64_t block) const {
+        Geometry g = geometry_;
+        g.post_ops = {};
+        g.layout = other(geometry_.layout);
+        move_channels(&g.x_shape, g.layout);
+        move_channels(&g.y_shape, g.layout);
+        g.group = std::min(block_groups_, geometry_.group - first_group(block));
+        g.batch = images_;
+        g.in_channels = g.group * geometry_.in_channels_per_group();
+        g.out_channels = g.group * geometry_.out_channels_per_group();
+        const DimensionOrder at = g.dimensions();
+        g.x_shape[0] = g.y_shape[0] = g.batch;
+        g.x_shape[at.channel] = g.in_channels;
+        g.y_shape[at.channel] = g.out_channels;
+        g.w_shape[0] = g.in_channels;
+        if (strips_ > 1) {
+            const Strip own = strip(block);
+            AxisGeometry &axis = g.axes.front();
+            axis.in = own.x_end - own.x_begin;
+            axis.out = own.y_end - own.y_begin;
+            axis.pad_begin += own.y_begin - own.x_begin * axis.stride;
+            axis.output_padding = 0;
+            axis.pad_end =
+                (axis.in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.out - axis.pad_begin;
+            g.x_shape[at.first_axis] = axis.in;
+            g.y_shape[at.first_axis] = axis.out;
+        }
+        return g;
+    }
+
+    bool y_is_far() const { return static_cast<double>(geometry_.y_bytes()) > settings_.profile->near; }
+
+    double cycles_to_transpose_all() const {
+        const std::int64_t blocks = block_count(), size = size_of(geometry_.dtype);
+        const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
+                           geometry_.out_channels * size >= kOtherPages &&
+                           static_cast<double>(geometry_.y_bytes()) >= settings_.profile->far_from;
+        const bool far_strips = strips_ > 1 && y_is_far();
+        const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
+                           static_cast<double>(geometry_.x_bytes()) > settings_.profile->far_copy_from;
+        const auto of_block = [&](std::int64_t i) {
+            const Geometry g = inner(i);
+            const auto cycles = [&](const Shape &shape, std::int64_t channels) {
+                return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, *settings_.profile, blocks > 1);
+            };
+            const auto elements = [&](const Shape &shape) {
+                return static_cast<double>(volume(shape)) * times_as_large(size);
+            };
+            const double y_elements = elements(g.y_shape);
+            const double of_y = far_strips ? settings_.profile->strip_to_far * y_elements
+                                : lines    ? kCyclesOfLines * y_elements
+                                           : cycles(g.y_shape, g.out_channels);
+            const double of_x = far_x ? settings_.profile->strip_from_far * elements(g.x_shape) : 0;
+            return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;
+        };
+        return of_blocks(of_block);
+    }
+
+    double cycles_of_layers(const Planner &planner) const {
+        return of_blocks([&](std::int64_t i) { return planner.estimate(inner(i), settings_); });
+    }
+
+    // Adds up of_block() over all blocks and images. All blocks but the last are alike, except for what the first reads of x.
+    template<typename OfBlock>
+    double of_blocks(const OfBlock &of_block) const {
+        const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
+        const auto alike = static_cast<double>(last), images = static_cast<double>(times);
+        return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
+    }
+
+    Status plan_block(std::int64_t block, const LayerWeights &weights, const Planner &planner,
+                      std::unique_ptr<SubPlan> *plan) const {
+        const Geometry geometry = inner(block);
+        // Returns where the block's part of a tensor of weights begins. bytes: of the part.
+        const auto part = [&](const void *data, std::uint64_t bytes) {
+            const std::uint64_t groups_before = first_group(block);
+            return data ? static_cast<const char *>(data) + groups_before * (bytes / geometry.group) : nullptr;
+        };
+        const LayerWeights own = {part(weights.w, geometry.w_bytes()), part(weights.b, geometry.b_bytes())};
+        if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
+        return planner.plan(geometry, settings_, nullptr, own, plan);
+    }
+
+    // Adds all strips, planned with the weights of another plan. Only strips at the ends differ from the others.
+    Status add_strips(const SubPlan &from) {
+        for (std::int64_t i = 0; i < strips_; i++) {
+            const Strip own = strip(i);
+            const Geometry geometry = inner(i);
+            Block block = {nullptr, 0, own.x_begin, own.y_begin};
+            if (!blocks_.empty()) {
+                const AxisGeometry &before = blocks_.back().plan->geometry().axes.front(),
+                                   &axis = geometry.axes.front();
+                const bool alike = axis.in == before.in && axis.out == before.out && axis.pad_begin == before.pad_begin;
+                if (alike) block.plan = blocks_.back().plan;
+            }
+            if (!block.plan) {
+                std::unique_ptr<SubPlan> plan;
+                if (Status status = from.reshape(geometry, &plan); !status) return status;
+                block.plan = std::move(plan);
+            }
+            blocks_.push_back(std::move(block));
+        }
+        return Status();
+    }
+
+    void plan_workspace() {
+        for (const Block &block : blocks_) {
+            layer_bytes_ = std::max(layer_bytes_, round_up(block.plan->workspace_bytes()));
+            x_bytes_ = std::max(x_bytes_, round_up(block.plan->geometry().x_bytes()));
+            y_bytes_ = std::max(y_bytes_, round_up(block.plan->geometry().y_bytes()));
+        }
+    }
+
+    Status run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
+        const Geometry &inner = block.plan->geometry();
+        const std::int64_t size = size_of(geometry_.dtype);
+        const DimensionOrder at = geometry_.dimensions();
+        const auto offset = [&](const Strides &strides, std::int64_t channels,
+                                std::int64_t begin) { // channels: of a group
+            return (image * images_ * strides[0] + block.first_group * channels * strides[at.channel] +
+                    begin * strides[at.first_axis]) *
+                   size;
+        };
+        const char *const x =
+            static_cast<const char *>(t.x) + offset(t.x_strides, geometry_.in_channels_per_group(), block.x_begin);
+        char *const y =
+            static_cast<char *>(t.y) + offset(t.y_strides, geometry_.out_channels_per_group(), block.y_begin);
+        char *const x_there = workspace + layer_bytes_, *const y_there = x_there + x_bytes_;
+
+        RunTensors own;
+        own.x = x;
+        if (!is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides)) {
+            own.x = x_there;
+            own.x_strides = dense_strides(inner.x_shape);
+            Strides extents(inner.x_shape.size()); // Strides allocate nothing
+            std::copy(inner.x_shape.begin(), inner.x_shape.end(), extents.begin());
+            move_channels(&extents, geometry_.layout);
+            transpose(extents.data(), geometry_.layout, x, t.x_strides, x_there, own.x_strides);
+        }
+        own.y = y;
+        const bool in_both = is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
+        if (!in_both) {
+            own.y = y_there;
+            own.y_strides = dense_strides(inner.y_shape);
+        }
+        if (Status status = block.plan->run(own, workspace); !status) return status;
+        if (!in_both) transpose(inner.y_shape.data(), inner.layout, y_there, own.y_strides, y, t.y_strides);
+        return Status();
+    }
+
+    // Transposes a tensor. shape and from_strides are in from_layout, to_strides in the other layout.
+    void transpose(const std::int64_t *shape, convt_layout from_layout, const void *from, const Strides &from_strides,
+                   void *to, const Strides &to_strides) const {
+        using Axis = CopyBox::Axis;
+        const bool from_last = from_layout == CONVT_CHANNELS_LAST;
+        const DimensionOrder at = dimension_order(from_layout, from_strides.size()),
+                             to_at = dimension_order(other(from_layout), to_strides.size());
+        const auto axis = [&](std::size_t i, std::size_t j) { return Axis{shape[i], from_strides[i], to_strides[j]}; };
+        const Axis n = axis(0, 0), channels = axis(at.channel, to_at.channel);
+        std::array<Axis, 3> axes; // w, h, d
+        for (std::size_t a = 0; a + 2 < from_strides.size(); a++) axes[a] = axis(at.last_axis - a, to_at.last_axis - a);
+        for (int a = 0; a < 2; a++) { // rows without gaps between them are joined
+            Axis &w = axes[0], &h = axes[1];
+            if (h.extent == 1 || (h.from == w.from * w.extent && h.to == w.to * w.extent)) {
+                w.extent *= h.extent;
+                h = std::exchange(axes[2], Axis());
+            }
+        }
+        // The copy is dense along the copy kernel's w, and x along its c1.
+        const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
+        CopyBox box = {{Axis(), dense_to, axes[1], axes[2], dense_from, Axis(), n}};
+        if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) { // the target is y
+            const std::int64_t few = channels_at_once(channels.extent);
+            box.axes[4].extent = few;
+            box.axes[5] = {channels.extent / few, few * channels.from, few * channels.to};
+        }
+        const halide_type_t type = type_of(geometry_.dtype);
+        run_copy(copy_, box, {from, type}, {to, type}, {}, settings_.parallel);
+    }
+
+    Geometry geometry_;
+    PlanSettings settings_; // for the layers
+    Parallel parallel_;     // for the whole algorithm
+    int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each block
+    std::int64_t block_groups_, images_;    // groups and images of a block
+    std::int64_t strips_ = 1, strip_q_ = 0; // strips of an image; strides of y in a strip, along the outermost axis
+    Copier copy_;
+    std::vector<Block> blocks_;
+    std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // for each worker
+};
+
+std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &problem, const Planner &planner,
                                                         UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry.dtype));
     const bool supported =
         supports({{problem.constant_weights, kNeedsConstantWeights},
                   {!geometry.quantized(), kNeedsFloats},
@@ -236,15 +429,16 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
                   {geometry.y_order == YOrder::kLayout, "y is of an order of its own"},
                   {geometry.axes.size() <= 3, kNeedsThreeAxes},
                   {has_elements(geometry), kNeedsElements},
-                  {volume(geometry.x_shape) + volume(geometry.y_shape) <= kMostBytes / size, "x and y are too large"}},
+                  {geometry.x_bytes() + geometry.y_bytes() <= kMostBytes, "x and y are too large"}},
                  why);
     if (!supported) return nullptr;
-    std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, groups_at_once(geometry)));
+    std::unique_ptr<LayoutTranspose> own(
+        new LayoutTranspose(geometry, problem.settings, LayoutTranspose::groups_at_once(geometry)));
     if (!supports({{own->copy_.any != nullptr, "no kernel that transposes is built in"}}, why)) return nullptr;
     const double transposing = own->cycles_to_transpose_all();
     const CostProfile &profile = *problem.settings.profile;
     const bool first = geometry.layout == CONVT_CHANNELS_FIRST,
-               is_far = static_cast<double>(volume(geometry.w_shape) * size) >= profile.far_weights_from;
+               is_far = static_cast<double>(geometry.w_bytes()) >= profile.far_weights_from;
     const double gain = transposing == 0 ? 1 // both layouts are the same, and so are the estimates
                         : !first         ? profile.margin_layout_transpose_of_last
                         : is_far         ? profile.margin_layout_transpose_of_far
@@ -253,177 +447,6 @@ std::unique_ptr<AlgorithmPlan> LayoutTranspose::propose(const AlgorithmProblem &
         return nullptr;
     own->estimate(transposing + own->cycles_of_layers(planner), gain);
     return own;
-}
-
-Status LayoutTranspose::build(const LayerWeights &weights, const Planner &planner) {
-    if (strips_ > 1) {
-        std::unique_ptr<SubPlan> plan; // the plan of a strip between the ends
-        Status status = plan_block(strips_ / 2, weights, planner, &plan);
-        if (status) status = add_strips(*plan);
-        if (!status) return status;
-    } else {
-        for (std::int64_t i = 0; i < block_count(); i++) {
-            std::unique_ptr<SubPlan> plan;
-            if (Status status = plan_block(i, weights, planner, &plan); !status) return status;
-            blocks_.push_back({std::move(plan), first_group(i), 0, 0});
-        }
-    }
-    plan_workspace();
-    return Status();
-}
-
-Status LayoutTranspose::plan_block(std::int64_t block, const LayerWeights &weights, const Planner &planner,
-                                   std::unique_ptr<SubPlan> *plan) const {
-    const Geometry geometry = inner(block);
-    const std::int64_t first = first_group(block);
-    std::int64_t elements = 1; // weights of a group
-    for (const std::int64_t extent : geometry.w_shape) elements *= extent;
-    elements /= geometry.group;
-    const auto at = [](const void *data, std::int64_t element, convt_dtype dtype) {
-        const auto size = static_cast<std::int64_t>(convt_dtype_size(dtype));
-        return data ? static_cast<const char *>(data) + element * size : nullptr;
-    };
-    const LayerWeights own = {at(weights.w, first * elements, geometry.w_dtype),
-                              at(weights.b, first * geometry.out_channels_per_group(), geometry.b_dtype)};
-    if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
-    return planner.plan(geometry, settings_, nullptr, own, plan);
-}
-
-Status LayoutTranspose::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
-    const Geometry &geometry = problem.geometry;
-    PlanSettings settings = settings_;
-    settings.parallel = parallel_;
-    std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, settings, block_groups_));
-    if (own->strips_ > 1) {
-        if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
-    } else {
-        for (std::int64_t i = 0; i < own->block_count(); i++) {
-            const Block &from = blocks_[static_cast<std::size_t>(i)]; // the block of the same groups
-            std::unique_ptr<SubPlan> plan;
-            if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
-            own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
-        }
-    }
-    own->plan_workspace();
-    *made = std::move(own);
-    return Status();
-}
-
-// Adds all strips, planned with the weights of another plan. Only strips at the ends differ from the others.
-Status LayoutTranspose::add_strips(const SubPlan &from) {
-    for (std::int64_t i = 0; i < strips_; i++) {
-        const Strip own = strip(i);
-        const Geometry geometry = inner(i);
-        Block block = {nullptr, 0, own.x_begin, own.y_begin};
-        if (!blocks_.empty()) {
-            const AxisGeometry &before = blocks_.back().plan->geometry().axes.front(), &axis = geometry.axes.front();
-            const bool alike = axis.in == before.in && axis.out == before.out && axis.pad_begin == before.pad_begin;
-            if (alike) block.plan = blocks_.back().plan;
-        }
-        if (!block.plan) {
-            std::unique_ptr<SubPlan> plan;
-            if (Status status = from.reshape(geometry, &plan); !status) return status;
-            block.plan = std::move(plan);
-        }
-        blocks_.push_back(std::move(block));
-    }
-    return Status();
-}
-
-void LayoutTranspose::plan_workspace() {
-    const std::uint64_t size = convt_dtype_size(geometry_.dtype);
-    for (const Block &block : blocks_) {
-        const Geometry &geometry = block.plan->geometry();
-        layer_bytes_ = std::max(layer_bytes_, round_up(block.plan->workspace_bytes()));
-        x_bytes_ = std::max(x_bytes_, round_up(static_cast<std::uint64_t>(volume(geometry.x_shape)) * size));
-        y_bytes_ = std::max(y_bytes_, round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * size));
-    }
-}
-
-Status LayoutTranspose::run(const RunTensors &t, char *workspace) const {
-    const std::size_t blocks = blocks_.size();
-    const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
-    return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
-        return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
-                         workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
-    });
-}
-
-Status LayoutTranspose::run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
-    const Geometry &inner = block.plan->geometry();
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    const DimensionOrder at = geometry_.dimensions();
-    const auto offset = [&](const Strides &strides, std::int64_t channels, std::int64_t begin) { // channels: of a group
-        return (image * images_ * strides[0] + block.first_group * channels * strides[at.channel] +
-                begin * strides[at.first_axis]) *
-               size;
-    };
-    const char *const x =
-        static_cast<const char *>(t.x) + offset(t.x_strides, geometry_.in_channels_per_group(), block.x_begin);
-    char *const y = static_cast<char *>(t.y) + offset(t.y_strides, geometry_.out_channels_per_group(), block.y_begin);
-    char *const x_there = workspace + layer_bytes_, *const y_there = x_there + x_bytes_;
-
-    RunTensors own;
-    own.x = x;
-    if (!is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides)) {
-        own.x = x_there;
-        own.x_strides = dense_strides(inner.x_shape);
-        Strides extents(inner.x_shape.size()); // Strides allocate nothing
-        std::copy(inner.x_shape.begin(), inner.x_shape.end(), extents.begin());
-        move_channels(&extents, geometry_.layout);
-        transpose(extents.data(), geometry_.layout, x, t.x_strides, x_there, own.x_strides);
-    }
-    own.y = y;
-    const bool in_both = is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
-    if (!in_both) {
-        own.y = y_there;
-        own.y_strides = dense_strides(inner.y_shape);
-    }
-    if (Status status = block.plan->run(own, workspace); !status) return status;
-    if (!in_both) transpose(inner.y_shape.data(), inner.layout, y_there, own.y_strides, y, t.y_strides);
-    return Status();
-}
-
-// Transposes a tensor. shape and from_strides are in from_layout, to_strides in the other layout.
-void LayoutTranspose::transpose(const std::int64_t *shape, convt_layout from_layout, const void *from,
-                                const Strides &from_strides, void *to, const Strides &to_strides) const {
-    const bool from_last = from_layout == CONVT_CHANNELS_LAST;
-    const std::size_t rank = from_strides.size(), last = rank - 1;
-    struct Axis {
-        std::int64_t extent = 1, from = 0, to = 0;
-    };
-    const Axis n = {shape[0], from_strides[0], to_strides[0]};
-    const Axis channels = from_last ? Axis{shape[last], from_strides[last], to_strides[1]}
-                                    : Axis{shape[1], from_strides[1], to_strides[last]};
-    std::array<Axis, 3> axes; // w, h, d
-    for (std::size_t a = 0; a + 2 < rank; a++) {
-        const std::size_t first = last - a, second = last - a - 1; // where channels are first; where they are last
-        axes[a] = from_last ? Axis{shape[second], from_strides[second], to_strides[first]}
-                            : Axis{shape[first], from_strides[first], to_strides[second]};
-    }
-    for (int a = 0; a < 2; a++) { // rows without gaps between them are joined
-        Axis &w = axes[0], &h = axes[1];
-        if (h.extent == 1 || (h.from == w.from * w.extent && h.to == w.to * w.extent)) {
-            w.extent *= h.extent;
-            h = std::exchange(axes[2], Axis());
-        }
-    }
-    // The copy is dense along the copy kernel's w, and x along its c1.
-    const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
-    std::array<Axis, 7> dims = {Axis(), dense_to, axes[1], axes[2], dense_from, Axis(), n}; // c0, w, h, d, c1, g, n
-    if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) {              // the target is y
-        const std::int64_t few = channels_at_once(channels.extent);
-        dims[4].extent = few;
-        dims[5] = {channels.extent / few, few * channels.from, few * channels.to};
-    }
-    CopyBox box;
-    for (std::size_t d = 0; d < dims.size(); d++) {
-        box.extents[d] = dims[d].extent;
-        box.from[d] = dims[d].from;
-        box.to[d] = dims[d].to;
-    }
-    const halide_type_t type = type_of(geometry_.dtype);
-    run_copy(copy_, box, {from, type}, {to, type}, {}, settings_.parallel);
 }
 
 } // namespace convtranspose

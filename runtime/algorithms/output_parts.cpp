@@ -1,10 +1,17 @@
-#include "algorithms/output_parts.h"
-
+// Layers whose taps leave x at many positions, because the kernel, dilated or long, is about as large as the image, are
+// computed in parts of y. Kernels omit taps that leave x along h and d at best, and otherwise multiply zeros. This algorithm
+// cuts y along each axis where the set of taps that read inside x changes. Each part is a layer of its own with those taps
+// alone. Parts share packed weights if their kernels read the same layout.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "algorithms/algorithm.h"
 #include "base/division.h"
 #include "base/error.h"
 #include "selection/candidates.h"
@@ -91,162 +98,189 @@ convt_dtype estimated_y(const Geometry &g) { return g.y_dtype == CONVT_S8 ? CONV
 
 } // namespace
 
-OutputParts::OutputParts(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel) {
-    geometry_.post_ops = {};
-    settings_.excluded = all_but_direct();
-}
-
-// Returns cuts that save enough multiply-adds. Some cut w alone, as kernels of floats may omit rows and planes themselves.
-// There are none if the layer has no elements or more axes than kernels have, or if few taps leave x.
-std::vector<OutputParts::Cuts> OutputParts::proposals(const Geometry &geometry) {
-    std::vector<Cuts> list;
-    if (geometry.axes.size() > 3 || volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0) return list;
-    const SpatialProblem problem = spatial_problem(geometry, estimated_y(geometry), true);
-    const std::size_t axes = geometry.axes.size();
-    double most = 1;
-    for (const AxisPlan &axis : problem.plan) {
-        if (axis.taps > kMostTaps) return list;
-        most *= axis.taps > 0 ? axis.taps_inside / axis.taps : 1;
+class OutputParts : public AlgorithmPlan {
+  public:
+    std::string summary() const override {
+        return concat("y in ", parts_.size(), parts_.size() > 1 ? " parts, each of" : " part, of",
+                      " the taps that read inside x there");
     }
-    if (most > kLeft) return list;
-    for (const bool of_w_alone : {true, false}) {
-        for (const double share : kShares) {
-            Cuts cuts(axes);
-            double left = 1;
-            std::size_t parts = 1;
-            for (std::size_t a = 0; a < axes; a++) {
-                const std::size_t i = axes - 1 - a; // w first
-                const AxisPlan &axis = problem.plan[a];
-                const auto positions = static_cast<double>(axis.q_extent());
-                const bool is_cut = a == 0 || !of_w_alone;
-                const double all = positions * axis.taps;
-                double work = all;
-                std::vector<std::int64_t> at = {0, axis.q_extent()};
-                if (is_cut && all > 0) at = cut(axis, a == 0 ? kPositionsOfW : 1, share * all, &work);
-                left *= all > 0 ? work / all : 1;
-                parts *= at.size() - 1;
-                for (const std::int64_t q : at)
-                    cuts[i].push_back(std::min(q * axis.geometry.stride, axis.geometry.out));
-            }
-            if (parts > 1 && parts <= kMostParts && left <= kLeft &&
-                std::find(list.begin(), list.end(), cuts) == list.end())
-                list.push_back(std::move(cuts));
+
+    std::vector<const SubPlan *> layers() const override { return plans_of(parts_); }
+    std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * part_bytes_; }
+
+    Status build(const LayerWeights &weights, const Planner &planner) override {
+        Part &first = parts_.front();
+        Status status = planner.plan(first.geometry, settings_, quantization_, weights, &first.plan);
+        quantization_ = nullptr;
+        return status ? reshape_parts(*first.plan, 1) : status;
+    }
+
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
+        const Geometry &geometry = problem.geometry;
+        PlanSettings settings = settings_;
+        settings.parallel = parallel_;
+        std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));
+        std::vector<Cuts> list = proposals(geometry);
+        if (list.empty()) { // all of y is one part
+            list.emplace_back();
+            for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
         }
+        own->choose(list);
+        if (Status status = own->reshape_parts(*parts_.front().plan, 0); !status) return status;
+        *made = std::move(own);
+        return Status();
     }
-    return list;
-}
 
-std::vector<OutputParts::Part> OutputParts::parts_of(const Cuts &cuts) const {
-    std::vector<Part> parts(1);
-    parts[0].geometry = geometry_;
-    for (std::size_t a = 0; a < cuts.size(); a++) {
-        std::vector<Part> longer;
-        for (const Part &part : parts) {
-            for (std::size_t i = 0; i + 1 < cuts[a].size(); i++) {
-                Part with;
-                with.begin = part.begin;
-                with.begin.push_back(cuts[a][i]);
-                with.geometry = part.geometry;
-                AxisGeometry &axis = with.geometry.axes[a];
-                axis.pad_begin += cuts[a][i];
-                axis.pad_end += axis.out - cuts[a][i + 1];
-                axis.out = cuts[a][i + 1] - cuts[a][i];
-                with.geometry.y_shape[geometry_.dimensions().first_axis + a] = axis.out;
-                longer.push_back(std::move(with));
+    Status run(const RunTensors &t, char *workspace) const override {
+        const std::size_t first_axis = geometry_.dimensions().first_axis;
+        const std::int64_t size = size_of(geometry_.y_dtype);
+        return run_by(parallel_, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
+            const Part &part = parts_[i];
+            RunTensors own = t;
+            own.residual = nullptr;
+            std::int64_t offset = 0;
+            for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y_strides[first_axis + a];
+            own.y = static_cast<char *>(t.y) + offset * size;
+            return part.plan->run(own, workspace + worker * part_bytes_);
+        });
+    }
+
+  private:
+    friend Proposer propose_output_parts;
+
+    // For each axis of y, outermost first, these are the positions where its parts begin, and its extent.
+    using Cuts = std::vector<std::vector<std::int64_t>>;
+
+    struct Part {
+        std::vector<std::int64_t> begin; // in y, for each axis
+        Geometry geometry;
+        std::unique_ptr<SubPlan> plan;
+        double cost; // estimated, in cycles
+    };
+
+    OutputParts(const Geometry &geometry, const PlanSettings &settings)
+        : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel) {
+        geometry_.post_ops = {};
+        settings_.excluded = all_but_direct();
+    }
+
+    // Returns cuts that save enough multiply-adds. Some cut w alone, as kernels of floats may omit rows and planes themselves.
+    // There are none if the layer has no elements or more axes than kernels have, or if few taps leave x.
+    static std::vector<Cuts> proposals(const Geometry &geometry) {
+        std::vector<Cuts> list;
+        if (geometry.axes.size() > 3 || volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0) return list;
+        const SpatialProblem problem = spatial_problem(geometry, estimated_y(geometry), true);
+        const std::size_t axes = geometry.axes.size();
+        double most = 1;
+        for (const AxisPlan &axis : problem.plan) {
+            if (axis.taps > kMostTaps) return list;
+            most *= axis.taps > 0 ? axis.taps_inside / axis.taps : 1;
+        }
+        if (most > kLeft) return list;
+        for (const bool of_w_alone : {true, false}) {
+            for (const double share : kShares) {
+                Cuts cuts(axes);
+                double left = 1;
+                std::size_t parts = 1;
+                for (std::size_t a = 0; a < axes; a++) {
+                    const std::size_t i = axes - 1 - a; // w first
+                    const AxisPlan &axis = problem.plan[a];
+                    const auto positions = static_cast<double>(axis.q_extent());
+                    const bool is_cut = a == 0 || !of_w_alone;
+                    const double all = positions * axis.taps;
+                    double work = all;
+                    std::vector<std::int64_t> at = {0, axis.q_extent()};
+                    if (is_cut && all > 0) at = cut(axis, a == 0 ? kPositionsOfW : 1, share * all, &work);
+                    left *= all > 0 ? work / all : 1;
+                    parts *= at.size() - 1;
+                    for (const std::int64_t q : at)
+                        cuts[i].push_back(std::min(q * axis.geometry.stride, axis.geometry.out));
+                }
+                if (parts > 1 && parts <= kMostParts && left <= kLeft &&
+                    std::find(list.begin(), list.end(), cuts) == list.end())
+                    list.push_back(std::move(cuts));
             }
         }
-        parts = std::move(longer);
+        return list;
     }
-    for (Part &part : parts) {
-        Geometry g = part.geometry;
-        g.y_dtype = estimated_y(g);
-        part.cost = least_cost(g, settings_.isa, *settings_.profile) + (parts.size() > 1 ? kCyclesPerPart : 0);
-    }
-    std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.cost > b.cost; });
-    return parts;
-}
 
-// Chooses the cuts whose parts are estimated to take the least time, and returns that estimate.
-double OutputParts::choose(const std::vector<Cuts> &list) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const Cuts &cuts : list) {
-        std::vector<Part> parts = parts_of(cuts);
-        double cycles = 0;
-        for (const Part &part : parts) cycles += part.cost;
-        if (cycles >= least && !parts_.empty()) continue;
-        least = cycles;
-        parts_ = std::move(parts);
+    std::vector<Part> parts_of(const Cuts &cuts) const {
+        std::vector<Part> parts(1);
+        parts[0].geometry = geometry_;
+        for (std::size_t a = 0; a < cuts.size(); a++) {
+            std::vector<Part> longer;
+            for (const Part &part : parts) {
+                for (std::size_t i = 0; i + 1 < cuts[a].size(); i++) {
+                    Part with;
+                    with.begin = part.begin;
+                    with.begin.push_back(cuts[a][i]);
+                    with.geometry = part.geometry;
+                    AxisGeometry &axis = with.geometry.axes[a];
+                    axis.pad_begin += cuts[a][i];
+                    axis.pad_end += axis.out - cuts[a][i + 1];
+                    axis.out = cuts[a][i + 1] - cuts[a][i];
+                    with.geometry.y_shape[geometry_.dimensions().first_axis + a] = axis.out;
+                    longer.push_back(std::move(with));
+                }
+            }
+            parts = std::move(longer);
+        }
+        for (Part &part : parts) {
+            Geometry g = part.geometry;
+            g.y_dtype = estimated_y(g);
+            part.cost = least_cost(g, settings_.isa, *settings_.profile) + (parts.size() > 1 ? kCyclesPerPart : 0);
+        }
+        std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.cost > b.cost; });
+        return parts;
     }
-    const int threads = parallel_.threads;
-    const bool are_alike = 2 * threads * parts_.front().cost <= least;
-    if (are_alike && are_enough_for_each(static_cast<std::int64_t>(parts_.size()), threads)) {
-        workers_ = threads;
-        settings_.parallel = Parallel();
-    }
-    return least;
-}
 
-// Plans the parts from `first` on with the weights of another plan.
-Status OutputParts::reshape_parts(const SubPlan &from, std::size_t first) {
-    for (std::size_t i = first; i < parts_.size(); i++) {
-        if (Status status = from.reshape(parts_[i].geometry, &parts_[i].plan); !status) return status;
+    // Chooses the cuts whose parts are estimated to take the least time, and returns that estimate.
+    double choose(const std::vector<Cuts> &list) {
+        double least = std::numeric_limits<double>::infinity();
+        for (const Cuts &cuts : list) {
+            std::vector<Part> parts = parts_of(cuts);
+            double cycles = 0;
+            for (const Part &part : parts) cycles += part.cost;
+            if (cycles >= least && !parts_.empty()) continue;
+            least = cycles;
+            parts_ = std::move(parts);
+        }
+        const int threads = parallel_.threads;
+        const bool are_alike = 2 * threads * parts_.front().cost <= least;
+        if (are_alike && are_enough_for_each(static_cast<std::int64_t>(parts_.size()), threads)) {
+            workers_ = threads;
+            settings_.parallel = Parallel();
+        }
+        return least;
     }
-    for (const Part &part : parts_) part_bytes_ = std::max(part_bytes_, round_up(part.plan->workspace_bytes()));
-    return Status();
-}
 
-std::unique_ptr<AlgorithmPlan> OutputParts::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
+    // Plans the parts from `first` on with the weights of another plan.
+    Status reshape_parts(const SubPlan &from, std::size_t first) {
+        for (std::size_t i = first; i < parts_.size(); i++) {
+            if (Status status = from.reshape(parts_[i].geometry, &parts_[i].plan); !status) return status;
+        }
+        for (const Part &part : parts_) part_bytes_ = std::max(part_bytes_, round_up(part.plan->workspace_bytes()));
+        return Status();
+    }
+
+    Geometry geometry_;
+    const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
+    PlanSettings settings_;                            // for the parts
+    Parallel parallel_;
+    std::vector<Part> parts_; // the slowest first
+    int workers_ = 1;         // threads that take whole parts, each with its own workspace; 1: all share each part
+    std::uint64_t part_bytes_ = 0;
+};
+
+std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &problem, const Planner & /*planner*/,
                                                     UnsupportedReason *why) {
     if (!supports({{problem.constant_weights, kNeedsConstantWeights}}, why)) return nullptr;
-    const std::vector<Cuts> list = proposals(problem.geometry);
+    const auto list = OutputParts::proposals(problem.geometry);
     if (!supports({{!list.empty(), "no cuts of y spare enough multiply-adds"}}, why)) return nullptr;
     std::unique_ptr<OutputParts> own(new OutputParts(problem.geometry, problem.settings));
     own->quantization_ = problem.quantization;
     own->estimate(own->choose(list), problem.settings.profile->margin_output_parts);
     return own;
-}
-
-Status OutputParts::build(const LayerWeights &weights, const Planner &planner) {
-    Part &first = parts_.front();
-    Status status = planner.plan(first.geometry, settings_, quantization_, weights, &first.plan);
-    quantization_ = nullptr;
-    return status ? reshape_parts(*first.plan, 1) : status;
-}
-
-Status OutputParts::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
-    const Geometry &geometry = problem.geometry;
-    PlanSettings settings = settings_;
-    settings.parallel = parallel_;
-    std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));
-    std::vector<Cuts> list = proposals(geometry);
-    if (list.empty()) { // all of y is one part
-        list.emplace_back();
-        for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
-    }
-    own->choose(list);
-    if (Status status = own->reshape_parts(*parts_.front().plan, 0); !status) return status;
-    *made = std::move(own);
-    return Status();
-}
-
-std::string OutputParts::summary() const {
-    return concat("y in ", parts_.size(), parts_.size() > 1 ? " parts, each of" : " part, of",
-                  " the taps that read inside x there");
-}
-
-Status OutputParts::run(const RunTensors &t, char *workspace) const {
-    const std::size_t first_axis = geometry_.dimensions().first_axis;
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    return run_by(parallel_, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
-        const Part &part = parts_[i];
-        RunTensors own = t;
-        own.residual = nullptr;
-        std::int64_t offset = 0;
-        for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y_strides[first_axis + a];
-        own.y = static_cast<char *>(t.y) + offset * size;
-        return part.plan->run(own, workspace + worker * part_bytes_);
-    });
 }
 
 } // namespace convtranspose

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
-#include <utility>
 
 #include "base/error.h"
 #include "convtranspose/convtranspose.h"
@@ -34,7 +34,7 @@ struct Allocator {
         // std::aligned_alloc is missing on Windows and on older Android.
         return ::operator new (size, std::align_val_t{kAlignment}, std::nothrow);
     }
-    void release(void *p) const noexcept {
+    void operator()(void *p) const noexcept { // releases it
         if (deallocate) {
             attempt([&] { deallocate(user, p); }, [] {}); // destructors call this and cannot report an exception
         } else {
@@ -48,33 +48,16 @@ class Block {
   public:
     Block() = default;
     Block(const Allocator &allocator, std::uint64_t size)
-        : allocator_(allocator), data_(allocator.get(size ? size : 1)),
-          size_(data_ ? static_cast<std::size_t>(size) : 0) {}
-    Block(const Allocator &allocator, void *data, std::size_t size)
-        : allocator_(allocator), data_(data), size_(data ? size : 0) {}
-    Block(Block &&other) noexcept { swap(other); }
-    Block &operator=(Block &&other) noexcept {
-        swap(other);
-        return *this;
-    }
-    ~Block() {
-        if (data_) allocator_.release(data_);
-    }
+        : data_(allocator.get(size ? size : 1), allocator), size_(data_ ? static_cast<std::size_t>(size) : 0) {}
+    Block(const Allocator &allocator, void *data, std::size_t size) : data_(data, allocator), size_(data ? size : 0) {}
 
     explicit operator bool() const { return data_ != nullptr; }
-    void *data() const { return data_; }
+    void *data() const { return data_.get(); }
     std::size_t size() const { return size_; }
-    void *release() { return std::exchange(data_, nullptr); } // the caller must release it
+    void *release() { return data_.release(); } // the caller must release it
 
   private:
-    void swap(Block &other) {
-        std::swap(allocator_, other.allocator_);
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
-    }
-
-    Allocator allocator_;
-    void *data_ = nullptr;
+    std::unique_ptr<void, Allocator> data_;
     std::size_t size_ = 0;
 };
 

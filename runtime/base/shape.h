@@ -11,6 +11,9 @@
 
 namespace convtranspose {
 
+// Returns the bytes of an element.
+inline std::int64_t size_of(convt_dtype dtype) { return static_cast<std::int64_t>(convt_dtype_size(dtype)); }
+
 // Strides of a tensor are in elements. Up to rank 8 (six spatial axes) they are stored in the object, as every run makes some
 // and should not allocate.
 class Strides {

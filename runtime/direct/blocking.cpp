@@ -77,7 +77,7 @@ DirectPlan::Amounts DirectPlan::amounts(const CostProfile &profile) const {
         a.x_elements *= axis.in;
         a.y_elements *= axis.out;
     }
-    a.y_bytes = a.y_elements * static_cast<std::int64_t>(convt_dtype_size(v.dtype));
+    a.y_bytes = a.y_elements * size_of(v.dtype);
     a.fine_strips = profile.fine_strips;
     const double cache = std::min<double>(profile.second_level_cache, 4 * kMostNearBytes); // it may be infinite
     const std::int64_t most_near =

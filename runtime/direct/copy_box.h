@@ -13,9 +13,12 @@
 
 namespace convtranspose {
 
-// The box of x that a call of a copy kernel copies: extents, and strides in elements, of dimensions c0, w, h, d, c1, g, n.
+// The box of x that a call of a copy kernel copies: dimensions c0, w, h, d, c1, g, n. Strides are in elements.
 struct CopyBox {
-    std::array<std::int64_t, 7> extents, from, to;
+    struct Axis {
+        std::int64_t extent = 1, from = 0, to = 0; // from, to: strides
+    };
+    std::array<Axis, 7> axes;
 };
 
 // An end of a copy: the first element of the box there, and the type of elements.

@@ -194,7 +194,7 @@ void DirectPlan::locate_in_place(Strip *s, const Operands &o) const {
     s->strides = o.x_strides;
     s->group_stride = packed_.ic * s->strides.c;
     s->strides.c *= x_block();
-    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
+    const std::int64_t x_size = size_of(problem_.x_dtype);
     s->x = static_cast<const char *>(o.x) + s->first_image * o.x_strides.n * x_size;
     if (variant_->family == Family::kReference) return;
     for (std::size_t a = 0; a < 3; a++) {
@@ -313,7 +313,7 @@ std::int64_t DirectPlan::pieces(const Strip &s, const Operands &o) const {
         const AxisGeometry &axis = axes_[a].geometry;
         elements *= a == strip_axis_ ? std::min((s.q_end - s.q_begin) * axis.stride, axis.out) : axis.out;
     }
-    return ceil_div(elements * static_cast<std::int64_t>(convt_dtype_size(o.post_ops->dtype)), kPieceBytes);
+    return ceil_div(elements * size_of(o.post_ops->dtype), kPieceBytes);
 }
 
 // Applies post-ops to the y of a task: its channels, at its positions along the strip axis.
@@ -335,7 +335,7 @@ void DirectPlan::finish(const Strip &s, const Call &c, const Operands &o) const 
         y_offset += begin * y.axes[a];
         r_offset += begin * r.axes[a];
     }
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(o.post_ops->dtype));
+    const std::int64_t size = size_of(o.post_ops->dtype);
     run_post_ops(*o.post_ops, box, static_cast<char *>(o.y) + y_offset * size,
                  o.residual ? static_cast<const char *>(o.residual) + r_offset * size : nullptr);
 }

@@ -99,10 +99,9 @@ class DirectPlan {
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     struct CopyPart;
     struct CopyParts;
-    CopyParts copy_parts(const Strip &s, const Operands &o, const std::array<std::int64_t, 3> &begin,
-                         const std::array<std::int64_t, 3> &inside) const;
-    void fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
-                     const std::array<std::int64_t, 3> &inside, const Operands &o, const Parallel &parallel) const;
+    struct InsideX;
+    CopyParts copy_parts(const Strip &s, const Operands &o, const InsideX &inside) const;
+    void fill_around(const Strip &s, const InsideX &inside, const Operands &o, const Parallel &parallel) const;
     void fill_up_blocks(const Strip &s, const Parallel &parallel) const;
     void locate_copy(Strip *s, char *copy) const;
     void locate_in_place(Strip *s, const Operands &o) const;

@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "base/division.h"
-#include "direct/box.h"
 #include "direct/copy_box.h"
 #include "direct/direct_plan.h"
 #include "kernels/halide_buffer.h"

@@ -11,18 +11,20 @@ namespace convtranspose {
 void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &from, const Typed<void> &to,
               const ByteX &byte_x, const Parallel &parallel) {
     const std::array<std::size_t, 5> order = {6, 3, 2, 4, 5};
-    const std::size_t split = *std::max_element(
-        order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return box.extents[a] < box.extents[b]; });
-    const std::int64_t count = std::min<std::int64_t>(box.extents[split], parallel.threads);
+    const CopyBox::Axis &split =
+        box.axes[*std::max_element(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return box.axes[a].extent < box.axes[b].extent;
+        })];
+    const std::int64_t count = std::min<std::int64_t>(split.extent, parallel.threads);
     parallel.for_each(static_cast<std::size_t>(count), [&](std::size_t i) {
-        const std::int64_t first = box.extents[split] * static_cast<std::int64_t>(i) / count;
-        const std::int64_t last = box.extents[split] * (static_cast<std::int64_t>(i) + 1) / count;
-        Buffer<7> x(static_cast<const char *>(from.data) + first * box.from[split] * from.type.bytes(), from.type);
-        Buffer<7> y(static_cast<char *>(to.data) + first * box.to[split] * to.type.bytes(), to.type);
-        for (std::size_t d = 0; d < 7; d++) {
-            const std::int64_t extent = d == split ? last - first : box.extents[d];
-            x.set(static_cast<int>(d), 0, extent, box.from[d]);
-            y.set(static_cast<int>(d), 0, extent, box.to[d]);
+        const std::int64_t first = split.extent * static_cast<std::int64_t>(i) / count,
+                           last = split.extent * (static_cast<std::int64_t>(i) + 1) / count;
+        Buffer<7> x(static_cast<const char *>(from.data) + first * split.from * from.type.bytes(), from.type);
+        Buffer<7> y(static_cast<char *>(to.data) + first * split.to * to.type.bytes(), to.type);
+        for (const CopyBox::Axis &axis : box.axes) {
+            const std::int64_t extent = &axis == &split ? last - first : axis.extent;
+            x.add(extent, axis.from);
+            y.add(extent, axis.to);
         }
         const bool tiles = copy.tiles && std::min(x.dims[1].extent, x.dims[4].extent) >= kCopyTile;
         (tiles ? copy.tiles : copy.any)(&x.raw, byte_x.flip, byte_x.zero, &y.raw);
@@ -52,6 +54,11 @@ std::int64_t DirectPlan::copied_elements(const Strip &s) const {
     return capped_product({s.images, copied_row(s), s.x_extent[1], s.x_extent[2], copied_column()});
 }
 
+// The part of a strip's copy that lies inside x: where it begins on each axis of the copy, and its extent.
+struct DirectPlan::InsideX {
+    std::array<std::int64_t, 3> begin, extent;
+};
+
 // The box that one call of a copy kernel copies, and where it begins in x and in the copy, in elements.
 struct DirectPlan::CopyPart : CopyBox {
     std::int64_t from_offset = 0, to_offset = 0;
@@ -64,64 +71,61 @@ struct DirectPlan::CopyParts {
     CopyPart &add(const CopyPart &p) { return part[count++] = p; }
 };
 
-// Returns the boxes that make up the copy. begin, inside: where the part that lies in x begins on each axis of the copy, and its extent.
-DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
-                                             const std::array<std::int64_t, 3> &begin,
-                                             const std::array<std::int64_t, 3> &inside) const {
+// Returns the boxes that make up the copy.
+DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, const InsideX &inside) const {
     const TensorStrides &x = o.x_strides, &to = s.strides;
     const std::int64_t block = x_block(), ic = packed_.ic;
     const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
         CopyPart p;
-        p.extents = {c0, inside[0], inside[1], inside[2], c1, group, s.images};
-        p.from = {x.c, x.axes[0], x.axes[1], x.axes[2], block * x.c, ic * x.c, x.n};
-        p.to = {1, to.axes[0], to.axes[1], to.axes[2], to.c, s.group_stride, to.n};
+        p.axes[0] = {c0, x.c, 1};
         for (std::size_t a = 0; a < 3; a++) {
-            p.from_offset += (s.x_min[a] + begin[a]) * x.axes[a];
-            p.to_offset += begin[a] * to.axes[a];
+            p.axes[1 + a] = {inside.extent[a], x.axes[a], to.axes[a]};
+            p.from_offset += (s.x_min[a] + inside.begin[a]) * x.axes[a];
+            p.to_offset += inside.begin[a] * to.axes[a];
         }
+        p.axes[4] = {c1, block * x.c, to.c};
+        p.axes[5] = {group, ic * x.c, s.group_stride};
+        p.axes[6] = {s.images, x.n, to.n};
         return p;
     };
     CopyParts parts;
     if (packed_.pairs_taps) {
         // Each position of the copy holds x there and x offset_step further on: both in the middle of a row, one of them near its ends.
         // The kernel for planar copies makes them, with the pair as its dimension c0.
-        const std::int64_t step = axes_[0].geometry.offset_step, end = begin[0] + inside[0];
+        const std::int64_t step = axes_[0].geometry.offset_step, begin = inside.begin[0],
+                           end = begin + inside.extent[0];
         const std::int64_t next_begin = std::clamp<std::int64_t>(-s.x_min[0] - step, 0, s.x_extent[0]);
         const std::int64_t next_end = std::clamp(axes_[0].geometry.in - s.x_min[0] - step, next_begin, s.x_extent[0]);
         const auto add = [&](std::int64_t from, std::int64_t until, std::int64_t first, std::int64_t count) {
             if (from >= until) return;
             CopyPart p = part(count, 1, packed_.group);
-            p.extents[1] = until - from;
-            p.from[0] = step * x.axes[0];
-            p.from_offset += (from - begin[0] + first * step) * x.axes[0];
-            p.to_offset += (from - begin[0]) * to.axes[0] + first;
-            if (copies_channels_inside()) { // groups are dense then, so they take the kernel's dimension w
-                for (std::array<std::int64_t, 7> *list : {&p.extents, &p.from, &p.to})
-                    std::swap((*list)[1], (*list)[5]);
-            }
+            p.axes[1].extent = until - from;
+            p.axes[0].from = step * x.axes[0];
+            p.from_offset += (from - begin + first * step) * x.axes[0];
+            p.to_offset += (from - begin) * to.axes[0] + first;
+            // With channels inside, groups are dense, so they take the kernel's dimension w.
+            if (copies_channels_inside()) std::swap(p.axes[1], p.axes[5]);
             parts.add(p);
         };
-        const std::int64_t both_begin = std::max(begin[0], next_begin),
+        const std::int64_t both_begin = std::max(begin, next_begin),
                            both_end = std::max(std::min(end, next_end), both_begin);
         add(both_begin, both_end, 0, 2);
         add(next_begin, std::min(next_end, both_begin), 1, 1);
         add(both_end, next_end, 1, 1);
-        add(begin[0], std::min(end, both_begin), 0, 1);
+        add(begin, std::min(end, both_begin), 0, 1);
         add(both_end, end, 0, 1);
     } else if (transposes()) {
         CopyPart &p = parts.add(part(ic, 1, packed_.group));
-        for (std::array<std::int64_t, 7> *const list : {&p.extents, &p.from, &p.to}) {
-            std::swap((*list)[1], (*list)[4]);
-            std::swap((*list)[0], (*list)[1]);
-        }
+        std::swap(p.axes[1], p.axes[4]);
+        std::swap(p.axes[0], p.axes[1]);
     } else if (copies_channels_inside()) {
         if (x_blocks() * block != ic) {
             parts.add(part(ic, 1, packed_.group));
         } else {
             CopyPart &p = parts.add(part(ic * packed_.group, 1, 1));
-            if (p.from[0] == 1 && p.from[1] == p.extents[0] && p.to[1] == p.extents[0]) { // a row is one run
-                p.extents[0] *= std::exchange(p.extents[1], 1);
-            }
+            CopyBox::Axis &c = p.axes[0], &w = p.axes[1];
+            if (c.from == 1 && w.from == c.extent && w.to == c.extent)
+                c.extent *= std::exchange(w.extent, 1); // one run
         }
     } else {
         // If channels do not fill the last block of a group, that block takes a second call.
@@ -145,39 +149,37 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o,
 // no sum of theirs is stored.
 void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
-    const std::int64_t size = operand_size(*variant_),
-                       x_size = static_cast<std::int64_t>(convt_dtype_size(problem_.x_dtype));
+    const std::int64_t size = operand_size(*variant_), x_size = size_of(problem_.x_dtype);
 
-    // The extent of each axis of the copy that lies inside x, and where it begins.
-    std::array<std::int64_t, 3> begin, inside;
-    bool outside = false;
+    InsideX inside;
     for (std::size_t a = 0; a < 3; a++) {
-        begin[a] = std::clamp<std::int64_t>(-s.x_min[a], 0, s.x_extent[a]);
-        inside[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin[a], s.x_extent[a]) - begin[a];
-        outside = outside || inside[a] != s.x_extent[a];
+        const std::int64_t begin = std::clamp<std::int64_t>(-s.x_min[a], 0, s.x_extent[a]);
+        inside.begin[a] = begin;
+        inside.extent[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, s.x_extent[a]) - begin;
     }
     const bool has_gaps = copied_row(s) != s.x_extent[0];
     if (packed_.pairs_taps) {
         // At the last positions only the first of a pair is in x, and at positions before x only the second.
-        std::array<std::int64_t, 3> both = inside;
-        both[0] = std::max<std::int64_t>(inside[0] - axes_[0].geometry.offset_step, 0);
-        fill_around(s, begin, both, o, parallel);
-    } else if (outside || has_gaps) {
-        fill_around(s, begin, inside, o, parallel);
+        InsideX both = inside;
+        both.extent[0] = std::max<std::int64_t>(inside.extent[0] - axes_[0].geometry.offset_step, 0);
+        fill_around(s, both, o, parallel);
+    } else if (inside.extent != s.x_extent || has_gaps) {
+        fill_around(s, inside, o, parallel);
     }
     if (!copies_channels_inside()) { // the last tile reads past the last row
         const std::int64_t past = (variant_->tile_q + variant_->lanes) * x_block() * size;
         std::memset(s.copy + s.images * s.strides.n * size, 0, static_cast<std::size_t>(past));
     }
-    if (inside[1] * inside[2] == 0) return;
+    if (inside.extent[1] * inside.extent[2] == 0) return;
 
     const bool quantized = !is_float(packed_.arithmetic);
     if (!quantized && x_blocks() * x_block() != packed_.ic) fill_up_blocks(s, parallel);
     const halide_type_t x_type = type_of(quantized ? CONVT_U8 : problem_.x_dtype);
-    const CopyParts parts = copy_parts(s, o, begin, inside);
+    const CopyParts parts = copy_parts(s, o, inside);
     for (std::size_t k = 0; k < parts.count; k++) {
         const CopyPart &p = parts.part[k];
-        if (*std::min_element(p.extents.begin(), p.extents.end()) == 0) continue;
+        const auto is_empty = [](const CopyBox::Axis &axis) { return axis.extent == 0; };
+        if (std::any_of(p.axes.begin(), p.axes.end(), is_empty)) continue;
         const std::int64_t from = s.first_image * strides.n + p.from_offset;
         run_copy(copy_, p, {static_cast<const char *>(o.x) + from * x_size, x_type},
                  {s.copy + p.to_offset * size, types_of(*variant_).x}, o.byte_x, parallel);
@@ -202,24 +204,21 @@ void DirectPlan::fill_up_blocks(const Strip &s, const Parallel &parallel) const 
     });
 }
 
-// Fills the copy around x, and between its rows, with the value that stands for zero. begin, inside: where x begins on each axis of the
-// copy, and its extent there.
-void DirectPlan::fill_around(const Strip &s, const std::array<std::int64_t, 3> &begin,
-                             const std::array<std::int64_t, 3> &inside, const Operands &o,
-                             const Parallel &parallel) const {
+// Fills the copy around x, and between its rows, with the value that stands for zero.
+void DirectPlan::fill_around(const Strip &s, const InsideX &inside, const Operands &o, const Parallel &parallel) const {
     const int value = packed_.arithmetic == Arithmetic::kInt8 ? o.byte_x.zero : 0;
     // A row along w has `column` bytes for each position. With channels inside, one row holds all channels; else each block has its own.
     const std::int64_t size = operand_size(*variant_), column = s.strides.axes[0] * size;
     const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / x_block();
-    const std::int64_t row_stride = s.strides.c * size, before = begin[0] * column,
-                       end = (begin[0] + inside[0]) * column, after = copied_row(s) * column - end;
+    const std::int64_t row_stride = s.strides.c * size, before = inside.begin[0] * column,
+                       end = before + inside.extent[0] * column, after = copied_row(s) * column - end;
     const auto task = [&](std::size_t i) {
         const std::int64_t h = static_cast<std::int64_t>(i) % s.x_extent[1],
                            d = static_cast<std::int64_t>(i) / s.x_extent[1] % s.x_extent[2],
                            n = static_cast<std::int64_t>(i) / s.x_extent[1] / s.x_extent[2];
         char *row = s.copy + (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
         const auto is_inside = [&](std::int64_t at, std::size_t a) {
-            return at >= begin[a] && at < begin[a] + inside[a];
+            return at >= inside.begin[a] && at < inside.begin[a] + inside.extent[a];
         };
         if (!is_inside(h, 1) || !is_inside(d, 2)) {
             std::memset(row, value, static_cast<std::size_t>(rows * (end + after)));

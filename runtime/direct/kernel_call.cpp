@@ -10,13 +10,13 @@ namespace convtranspose {
 // The channels of a call, and its kernel's types.
 struct DirectPlan::CallChannels {
     CallChannels(const Variant &v, const PackedLayout &packed, const Call &c)
-        : types(types_of(v)), blocked(packed.block > 1 ? 1 : 0), groups(c.group_end - c.group_begin),
+        : types(types_of(v)), blocked(packed.block > 1), groups(c.group_end - c.group_begin),
           read_groups(ceil_div(groups, packed.group_tile) * packed.group_tile),
           oc_tiles(c.oc_tile_end - c.oc_tile_begin), oc_tile(std::max<std::int64_t>(packed.oc_tile, 1)),
           oc_begin(c.oc_tile_begin * oc_tile), oc_end(std::min(c.oc_tile_end * oc_tile, packed.oc)) {}
 
     OperandTypes types;
-    int blocked; // dimensions in front of the others: that of a block of channels
+    bool blocked; // a dimension in front of the others is that of a block of channels
     std::int64_t groups;
     // Vectors along the groups read whole tiles of groups, to which packed weights and copies of x are padded. Kernels whose tiles
     // overlap do not read that padding.
@@ -26,10 +26,9 @@ struct DirectPlan::CallChannels {
 
 void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels,
                             Buffer<7> *x) const {
-    const int blocked = channels.blocked;
     const std::int64_t size = x->raw.type.bits / 8;
     const char *host = s.x + c.group_begin * s.group_stride * size;
-    if (blocked) x->set(0, 0, x_block(), 1);
+    if (channels.blocked) x->add(x_block(), 1);
     // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
     // kernels multiply its minimum by strides in 32 bits.
     for (int a = 0; a < 3; a++) {
@@ -48,31 +47,29 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
             begin = std::clamp(std::min(box.q_begin, box.q_end - tile) + axis.low - s.x_min[a], begin,
                                std::max(begin, end));
         host += begin * s.strides.axes[a] * size;
-        x->set(blocked + a, s.x_min[a] + begin - box.q_begin, end - begin, s.strides.axes[a]);
+        x->add(end - begin, s.strides.axes[a], s.x_min[a] + begin - box.q_begin);
     }
-    x->set(blocked + 3, 0, x_blocks(), s.strides.c);
-    x->set(blocked + 4, 0, channels.read_groups, s.group_stride);
-    x->set(blocked + 5, 0, s.images, s.strides.n);
-    x->describe(host, 6 + blocked);
+    x->add(x_blocks(), s.strides.c);
+    x->add(channels.read_groups, s.group_stride);
+    x->add(s.images, s.strides.n);
+    x->locate(host);
 }
 
 void DirectPlan::describe_w(const Variant &v, const Call &c, const CallChannels &channels, const void *packed,
                             Buffer<8> *w) const {
-    const int blocked = channels.blocked;
     const std::array<std::int64_t, 3> &taps = packed_.taps;
     const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
     const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
-    if (blocked) w->set(0, 0, packed_.block, 1);
-    w->set(blocked + 0, 0, one_channel ? 1 : channels.oc_tile, packed_.block);
-    w->set(blocked + 1, 0, packed_.blocks(), packed_.block_stride());
-    w->set(blocked + 2, 0, taps[0], tap);
-    w->set(blocked + 3, 0, taps[1], tap * taps[0]);
-    w->set(blocked + 4, 0, taps[2], packed_.plane_stride());
-    w->set(blocked + 5, 0, one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles,
-           one_channel ? 1 : tile_stride);
-    w->set(blocked + 6, 0, channels.read_groups, packed_.group_stride());
+    if (channels.blocked) w->add(packed_.block, 1);
+    w->add(one_channel ? 1 : channels.oc_tile, packed_.block);
+    w->add(packed_.blocks(), packed_.block_stride());
+    w->add(taps[0], tap);
+    w->add(taps[1], tap * taps[0]);
+    w->add(taps[2], packed_.plane_stride());
+    w->add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
+    w->add(channels.read_groups, packed_.group_stride());
     const std::int64_t first = c.group_begin * packed_.group_stride() + c.oc_tile_begin * tile_stride;
-    w->describe(static_cast<const char *>(packed) + first * operand_size(v), 7 + blocked);
+    w->locate(static_cast<const char *>(packed) + first * operand_size(v));
 }
 
 void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChannels &channels, const char *biases,
@@ -81,44 +78,43 @@ void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChan
     const std::int64_t oc_padded = packed_.biases() / packed_.groups(),
                        oc_extent = channels.oc_tiles * channels.oc_tile;
     const std::int64_t first = c.group_begin * oc_padded + channels.oc_begin;
-    bias->set(0, 0, oc_extent, 1);
-    bias->set(1, 0, channels.read_groups, oc_padded);
+    bias->add(oc_extent, 1);
+    bias->add(channels.read_groups, oc_padded);
     const EpilogueLayout epilogue = quantized ? epilogue_of({packed_, axes_}) : EpilogueLayout();
     std::int64_t class_stride = epilogue.biases;
-    for (int a = 0; a < 3; a++) { // 16-bit integers have one bias for all classes of taps
+    for (int a = 0; quantized && a < 3; a++) { // 16-bit integers have one bias for all classes of taps
         const bool classes = v.arithmetic == Arithmetic::kInt8;
-        bias->set(2 + a, 0, static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
+        bias->add(static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
         class_stride *= epilogue.classes[a];
     }
-    bias->describe(biases + first * (channels.types.bias.bits / 8), quantized ? 5 : 2);
-    factors->set(0, 0, oc_extent, 1);
-    factors->set(1, 0, kFactorColumns, epilogue.biases);
-    factors->set(2, 0, channels.read_groups, oc_padded);
-    factors->describe(biases + (epilogue.bias_count() + first) * 4, 3);
+    bias->locate(biases + first * (channels.types.bias.bits / 8));
+    factors->add(oc_extent, 1);
+    factors->add(kFactorColumns, epilogue.biases);
+    factors->add(channels.read_groups, oc_padded);
+    factors->locate(biases + (epilogue.bias_count() + first) * 4);
 }
 
 void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o,
                             Buffer<9> *y) const {
     const TensorStrides &strides = o.y_strides;
     std::int64_t offset = s.first_image * strides.n + (c.group_begin * packed_.oc + channels.oc_begin) * strides.c;
-    int dim = 0;
-    y->set(dim++, 0, channels.oc_end - channels.oc_begin, strides.c);
+    y->add(channels.oc_end - channels.oc_begin, strides.c);
     for (int a = 0; a < 3; a++) {
         const Box &box = c.box[a];
         const std::int64_t stride = axes_[a].geometry.stride, begin = box.q_begin * stride + box.first;
         offset += begin * strides.axes[a];
         if (whole_[a]) {
-            y->set(dim++, 0, std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
+            y->add(std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
         } else {
             // The stride of a single position is never used, so its product may wrap around in 64 bits.
             const auto step = static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(strides.axes[a]);
-            y->set(dim++, 0, box.q_end - box.q_begin, static_cast<std::int64_t>(step));
-            y->set(dim++, 0, box.count, strides.axes[a]);
+            y->add(box.q_end - box.q_begin, static_cast<std::int64_t>(step));
+            y->add(box.count, strides.axes[a]);
         }
     }
-    y->set(dim++, 0, channels.groups, packed_.oc * strides.c);
-    y->set(dim++, 0, s.images, strides.n);
-    y->describe(static_cast<const char *>(o.y) + offset * (y->raw.type.bits / 8), dim);
+    y->add(channels.groups, packed_.oc * strides.c);
+    y->add(s.images, strides.n);
+    y->locate(static_cast<const char *>(o.y) + offset * (y->raw.type.bits / 8));
 }
 
 void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
@@ -136,7 +132,8 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     describe_y(s, c, channels, o, &y);
     // The rows of an axis's tap table from the box's first phase on.
     const auto taps_of = [&](std::size_t a) {
-        return table_buffer(axes_[a].table, c.box[a].row, axes_[a].rows() - c.box[a].row);
+        const std::int64_t first = c.box[a].row;
+        return table_buffer(axes_[a].table.data() + first * kTapColumns, axes_[a].rows() - first, kTapColumns);
     };
     Buffer<2> taps_w = taps_of(0), taps_h = taps_of(1), taps_d = taps_of(2);
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };

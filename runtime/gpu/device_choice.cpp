@@ -79,9 +79,9 @@ DeviceWork work_of(const DeviceVariant &v, const DeviceQuestion &q, int parts) {
     const double outputs = images * per_axis([](const AxisPlan &a) { return a.geometry.out; });
     const double taps = per_axis([](const AxisPlan &a) { return static_cast<std::int64_t>(a.elements.size()); });
     const double x_bytes = images * groups * ic * per_axis([](const AxisPlan &a) { return a.geometry.in; }) *
-                           static_cast<double>(convt_dtype_size(g.dtype)),
+                           static_cast<double>(size_of(g.dtype)),
                  w_bytes = taps * ic * oc * static_cast<double>(bytes_of_weight(v)),
-                 y_bytes = outputs * oc * static_cast<double>(convt_dtype_size(v.y_dtype));
+                 y_bytes = outputs * oc * static_cast<double>(size_of(v.y_dtype));
     DeviceWork work;
     work.bytes = x_bytes + w_bytes + y_bytes * parts;
     if (v.family == DeviceFamily::kEach) {
@@ -94,7 +94,7 @@ DeviceWork work_of(const DeviceVariant &v, const DeviceQuestion &q, int parts) {
         work.steps = terms_per_output(axes) * std::ceil(std::ceil(ic / v.chunk) / parts);
     }
     // Parts and y are read and written once more, by the kernel that adds parts up.
-    if (parts > 1) work.combined_bytes = outputs * oc * static_cast<double>(convt_dtype_size(v.y_dtype)) * (parts + 1);
+    if (parts > 1) work.combined_bytes = outputs * oc * static_cast<double>(size_of(v.y_dtype)) * (parts + 1);
     const bool neighbours = v.family == DeviceFamily::kEach ? v.along_channels == g.y_channels_last()
                                                             : v.along_channels == (g.layout == CONVT_CHANNELS_LAST);
     work.strided = !neighbours;

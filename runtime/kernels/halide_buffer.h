@@ -5,30 +5,36 @@
 #include <HalideRuntime.h>
 
 #include <cstdint>
-#include <vector>
+#include <initializer_list>
 
 #include "convtranspose/convtranspose.h"
-#include "kernel_contract/table_columns.h"
 
 namespace convtranspose {
 
-template<int Dimensions>
+// A dimension that begins at 0. Strides are in elements.
+struct Dimension {
+    std::int64_t extent, stride;
+};
+
+// A buffer of up to kMost dimensions.
+template<int kMost>
 struct Buffer {
-    halide_dimension_t dims[Dimensions] = {};
+    halide_dimension_t dims[kMost] = {};
     halide_buffer_t raw = {};
 
-    Buffer(const void *host, halide_type_t type) {
-        raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host));
+    Buffer(const void *host, halide_type_t type, std::initializer_list<Dimension> dimensions = {}) {
+        locate(host);
         raw.type = type;
-        raw.dimensions = Dimensions;
         raw.dim = dims;
+        for (const Dimension &d : dimensions) add(d.extent, d.stride);
     }
+    Buffer(const Buffer &) = delete;
+    Buffer &operator=(const Buffer &) = delete;
 
-    void describe(const void *host, int dimensions) {
-        raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host));
-        raw.dimensions = dimensions;
+    void locate(const void *host) { raw.host = static_cast<std::uint8_t *>(const_cast<void *>(host)); }
+    void add(std::int64_t extent, std::int64_t stride, std::int64_t min = 0) {
+        set(raw.dimensions++, min, extent, stride);
     }
-
     void set(int d, std::int64_t min, std::int64_t extent, std::int64_t stride) {
         // The stride of an axis with one position may be any number; it is never used.
         const bool fits = stride == static_cast<std::int32_t>(stride);
@@ -37,12 +43,9 @@ struct Buffer {
     }
 };
 
-// Returns count rows of a tap table, from the first on, as a buffer of (phase, column).
-inline Buffer<2> table_buffer(const std::vector<std::int32_t> &table, std::int64_t first, std::int64_t count) {
-    Buffer<2> buffer(table.data() + first * kTapColumns, halide_type_t(halide_type_int, 32));
-    buffer.set(0, 0, count, kTapColumns);
-    buffer.set(1, 0, kTapColumns, 1);
-    return buffer;
+// Returns count rows of a table of integers with so many columns as a buffer of (row, column).
+inline Buffer<2> table_buffer(const std::int32_t *rows, std::int64_t count, std::int64_t columns) {
+    return {rows, halide_type_t(halide_type_int, 32), {{count, columns}, {columns, 1}}};
 }
 
 inline halide_type_t type_of(convt_dtype dtype) {

@@ -39,21 +39,32 @@ class FiniteCheck {
     Computed<Sum> sums_[kSums] = {};
 };
 
-// Returns where each packed tap is among the kernel elements of a pair of channels, in elements.
-std::vector<std::int64_t> tap_offsets(const Packing &packing, const WeightsView &w) {
+// The places of an element of the kernel, in elements: among those of a pair of channels, -1 if it only fills up a pair of taps, and
+// among the packed ones of an input channel.
+struct ElementPlace {
+    std::int64_t from, to;
+};
+
+// Returns the places of all elements, in packed order.
+std::vector<ElementPlace> element_places(const Packing &packing, const WeightsView &w) {
     const PackedLayout &p = packing.layout;
     const std::array<AxisPlan, 3> &axes = packing.axes;
-    std::vector<std::int64_t> offsets;
-    offsets.reserve(static_cast<std::size_t>(p.taps_volume()));
-    for (std::int64_t d = 0; d < p.taps[2]; d++) {
-        for (std::int64_t h = 0; h < p.taps[1]; h++) {
-            for (std::int64_t v = 0; v < p.taps[0]; v++) {
-                offsets.push_back(axes[2].elements.data()[d] * w.k[2] + axes[1].elements.data()[h] * w.k[1] +
-                                  axes[0].elements.data()[v] * w.k[0]);
+    const std::int64_t of_tap = p.pairs_taps ? 2 : 1;
+    std::vector<ElementPlace> places;
+    places.reserve(static_cast<std::size_t>(of_tap * p.taps_volume()));
+    std::int64_t tap = 0, plane = 0;
+    for (const std::int32_t d : axes[2].elements) {
+        for (const std::int32_t h : axes[1].elements) {
+            for (const std::int32_t v : axes[0].elements) {
+                const std::int64_t from = v < 0 ? -1 : d * w.k[2] + h * w.k[1] + v * w.k[0];
+                places.push_back({from, plane + tap / of_tap * p.tap_stride() + tap % of_tap});
+                tap++;
             }
         }
+        tap = 0;
+        plane += p.plane_stride();
     }
-    return offsets;
+    return places;
 }
 
 // Sets to[i * kBlock] = from[i * stride] for i < filled, then zeros up to `tile`.
@@ -82,7 +93,7 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
     const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
     const std::int64_t all_ic = p.blocks() * kBlock; // with the zeros that fill up blocks
     const std::int64_t taps_of_plane = p.taps[0] * p.taps[1];
-    const std::vector<std::int64_t> offsets = tap_offsets(packing, w);
+    const std::vector<ElementPlace> places = element_places(packing, w);
     // So many input channels are packed at a time that they stay in the first-level cache: all taps of a pair of channels share
     // cache lines, but the channels of a tap are written side by side.
     const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
@@ -101,7 +112,7 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
                     Operand *const to_plane = to_channels + d * plane_stride;
                     for (std::int64_t k = 0; k < taps_of_plane; k++) {
                         Operand *const to_tap = to_plane + k * tap_stride;
-                        const std::int64_t offset = offsets[static_cast<std::size_t>(d * taps_of_plane + k)];
+                        const std::int64_t offset = places[static_cast<std::size_t>(d * taps_of_plane + k)].from;
                         for (std::int64_t ic = 0; ic < count; ic++) {
                             const std::int64_t there = begin + ic < p.ic ? filled : 0;
                             gather<kBlock>(channels + ic * w.c + offset, w.m, there, tile,
@@ -129,51 +140,40 @@ template<typename Packed>
 void pack_integers(const Packing &packing, const Geometry &geometry, const QuantizationValues &q, const WeightsView &w,
                    Packed *w_out, std::int32_t *sums) {
     const PackedLayout &p = packing.layout;
-    const std::array<AxisPlan, 3> &axes = packing.axes;
     const auto *const from = static_cast<const std::uint8_t *>(w.data);
     const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // to u8, whose zero point is 128 more
-    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
-    const std::int64_t block_stride = p.block_stride(); // oc_tile = 0 has one input channel
-    const std::int64_t tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
-    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
+    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1), taps = p.taps_volume();
+    const std::int64_t channels = p.pairs_taps ? 1 : p.blocks() * p.block; // with the zeros that fill up blocks
     const std::int64_t per_group = p.biases() / p.groups();
+    const std::vector<ElementPlace> places = element_places(packing, w);
     std::vector<std::int32_t> zeros(static_cast<std::size_t>(tile));
-    std::vector<std::int32_t> tile_sums(static_cast<std::size_t>(tile * p.taps_volume()));
+    std::vector<std::int32_t> tile_sums(static_cast<std::size_t>(tile * taps));
     for (std::int64_t g = 0; g < p.groups(); g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
-            Packed *const to_tile = w_out + g * group_stride + t * tile_stride;
+            Packed *const to_tile = w_out + g * p.group_stride() + t * p.tile_stride();
             const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
             for (std::int64_t i = 0; i < filled; i++) {
                 zeros[static_cast<std::size_t>(i)] = q.w_zero_point_of(g * p.oc + t * tile + i) + (flip ? 128 : 0);
             }
             std::fill(tile_sums.begin(), tile_sums.end(), 0);
-            for (std::int64_t ic = 0; ic < p.blocks() * p.block; ic++) {
-                Packed *const to_channel = to_tile + ic / p.block * block_stride + ic % p.block;
+            for (std::int64_t ic = 0; ic < channels; ic++) {
+                const std::uint8_t *const pair = from + (g * p.ic + ic) * w.c + t * tile * w.m;
+                Packed *const to_channel = to_tile + p.place_of(ic);
                 std::int32_t *sum = tile_sums.data();
-                for (std::int64_t d = 0; d < p.taps[2]; d++) {
-                    for (std::int64_t h = 0; h < p.taps[1]; h++) {
-                        const std::int64_t at_dh = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
-                                                   axes[1].elements[static_cast<std::size_t>(h)] * w.k[1];
-                        Packed *to = to_channel + d * plane_stride + h * p.taps[0] * tap_stride;
-                        for (std::int64_t v = 0; v < p.taps[0]; v++, to += tap_stride, sum += tile) {
-                            // A block holds channels or two taps. Those past the last are zeros.
-                            const std::int64_t c = p.pairs_taps ? 0 : ic;
-                            const std::int64_t tap = p.pairs_taps ? 2 * v + ic : v;
-                            const std::int64_t element = axes[0].elements[static_cast<std::size_t>(tap)];
-                            const std::int64_t there = c < p.ic && element >= 0 ? filled : 0;
-                            const std::int64_t at = (g * p.ic + c) * w.c + t * tile * w.m + at_dh + element * w.k[0];
-                            for (std::int64_t i = 0; i < there; i++) {
-                                const std::int32_t value =
-                                    (from[at + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
-                                to[i * p.block] = static_cast<Packed>(value);
-                                sum[i] += value;
-                            }
-                            for (std::int64_t i = there; i < tile; i++) to[i * p.block] = 0;
-                        }
+                for (std::size_t e = 0; e < places.size(); e++) {
+                    const std::int64_t there = ic < p.ic && places[e].from >= 0 ? filled : 0;
+                    Packed *const to = to_channel + places[e].to;
+                    for (std::int64_t i = 0; i < there; i++) {
+                        const std::int32_t value =
+                            (pair[places[e].from + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
+                        to[i * p.block] = static_cast<Packed>(value);
+                        sum[i] += value;
                     }
+                    for (std::int64_t i = there; i < tile; i++) to[i * p.block] = 0;
+                    if (!p.pairs_taps || e % 2 != 0) sum += tile;
                 }
             }
-            for (std::int64_t k = 0; sums && k < p.taps_volume(); k++) {
+            for (std::int64_t k = 0; sums && k < taps; k++) {
                 std::copy_n(tile_sums.data() + k * tile, tile, sums + k * p.biases() + g * per_group + t * tile);
             }
         }
@@ -250,10 +250,8 @@ void pack_quantized(const Packing &packing, const Geometry &geometry, const Quan
 void unpack_weights(const Packing &packing, convt_dtype dtype, const QuantizationValues *q, const void *packed,
                     const WeightsView &w, void *w_out) {
     const PackedLayout &p = packing.layout;
-    const std::array<AxisPlan, 3> &axes = packing.axes;
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
-    const std::int64_t block_stride = p.block_stride(), tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
-    const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
+    const std::vector<ElementPlace> places = element_places(packing, w);
     const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
         switch (p.arithmetic) {
         case Arithmetic::kFloat: narrow_back(packed, from, dtype, w_out, to); return;
@@ -269,20 +267,11 @@ void unpack_weights(const Packing &packing, convt_dtype dtype, const Quantizatio
     for (std::int64_t g = 0; g < p.group; g++) {
         for (std::int64_t ic = 0; ic < p.ic; ic++) {
             for (std::int64_t oc = 0; oc < p.oc; oc++) {
-                const std::int64_t from = g * group_stride + oc / tile * tile_stride + ic / p.block * block_stride +
-                                          oc % tile * p.block + ic % p.block;
-                const std::int64_t to = (g * p.ic + ic) * w.c + oc * w.m;
-                const std::int64_t taps_w =
-                    static_cast<std::int64_t>(axes[0].elements.size()); // single taps, even if they are paired
-                for (std::int64_t t = 0; t < taps_w * p.taps[1] * p.taps[2]; t++) {
-                    const std::int64_t v = t % taps_w, h = t / taps_w % p.taps[1], d = t / taps_w / p.taps[1];
-                    if (axes[0].elements[static_cast<std::size_t>(v)] < 0) continue;
-                    const std::int64_t of_plane = p.pairs_taps ? (h * taps_w + v) / 2 : h * taps_w + v;
-                    const std::int64_t at = d * plane_stride + of_plane * tap_stride + (p.pairs_taps ? v % 2 : 0);
-                    const std::int64_t k = axes[2].elements[static_cast<std::size_t>(d)] * w.k[2] +
-                                           axes[1].elements[static_cast<std::size_t>(h)] * w.k[1] +
-                                           axes[0].elements[static_cast<std::size_t>(v)] * w.k[0];
-                    unpack(from + at, to + k, g * p.oc + oc);
+                const std::int64_t from = g * p.group_stride() + oc / tile * p.tile_stride() + oc % tile * p.block +
+                                          p.place_of(ic),
+                                   to = (g * p.ic + ic) * w.c + oc * w.m;
+                for (const ElementPlace &e : places) {
+                    if (e.from >= 0) unpack(from + e.to, to + e.from, g * p.oc + oc);
                 }
             }
         }

@@ -51,6 +51,8 @@ struct PackedLayout {
     std::int64_t plane_stride() const { return taps[0] * taps[1] * block * (oc_tile ? blocks() * oc_tile : groups()); }
     std::int64_t tile_stride() const { return taps[2] * plane_stride(); }
     std::int64_t group_stride() const { return oc_tile ? tiles() * tile_stride() : block; }
+    // Returns the place of an input channel within a tile.
+    std::int64_t place_of(std::int64_t channel) const { return channel / block * block_stride() + channel % block; }
     std::int64_t weights() const { return oc_tile ? group * group_stride() : tile_stride(); } // elements
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
 };

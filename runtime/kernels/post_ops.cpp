@@ -71,7 +71,7 @@ void run_post_ops(const PostOpsCall &post_ops, PostOpsBox box, void *y, const vo
         if (box.axes[i].extent == 0) return;
     }
     merge(&box);
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(post_ops.dtype));
+    const std::int64_t size = size_of(post_ops.dtype);
     const halide_type_t type = type_of(post_ops.dtype);
     std::array<std::int64_t, 8> at = {};
     for (;;) {
@@ -82,9 +82,9 @@ void run_post_ops(const PostOpsCall &post_ops, PostOpsBox box, void *y, const vo
         }
         Buffer<2> out(static_cast<char *>(y) + y_offset * size, type);
         Buffer<2> added(residual ? static_cast<const char *>(residual) + residual_offset * size : nullptr, type);
-        for (std::size_t i = 0; i < 2; i++) {
-            out.set(static_cast<int>(i), 0, box.axes[i].extent, box.axes[i].y_stride);
-            added.set(static_cast<int>(i), 0, box.axes[i].extent, box.axes[i].residual_stride);
+        for (const PostOpsBox::Axis &axis : {box.axes[0], box.axes[1]}) {
+            out.add(axis.extent, axis.y_stride);
+            added.add(axis.extent, axis.residual_stride);
         }
         post_ops.run(&out.raw, residual ? &added.raw : &out.raw, post_ops.alpha, post_ops.beta, &out.raw);
         std::size_t i = 2;

@@ -93,7 +93,7 @@ Status read_shape(const char *name, const convt_ints &list, Shape *shape) {
 
 Status check_bytes(const char *name, const Shape &shape, convt_dtype dtype) {
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return Status();
-    std::int64_t bytes = static_cast<std::int64_t>(convt_dtype_size(dtype));
+    std::int64_t bytes = size_of(dtype);
     for (const std::int64_t extent : shape) {
         if (__builtin_mul_overflow(bytes, extent, &bytes)) {
             return overflow(name, " of shape ", to_string(shape), " and type ", convt_dtype_name(dtype),
@@ -106,19 +106,15 @@ Status check_bytes(const char *name, const Shape &shape, convt_dtype dtype) {
 enum class AutoPad { notset, same_upper, same_lower, valid };
 
 Status read_auto_pad(const char *text, AutoPad *auto_pad) {
-    const std::string value = text ? text : "NOTSET";
-    if (value == "NOTSET") {
-        *auto_pad = AutoPad::notset;
-    } else if (value == "SAME_UPPER") {
-        *auto_pad = AutoPad::same_upper;
-    } else if (value == "SAME_LOWER") {
-        *auto_pad = AutoPad::same_lower;
-    } else if (value == "VALID") {
-        *auto_pad = AutoPad::valid;
-    } else {
-        return invalid("auto_pad = \"", value, "\" is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID");
+    static constexpr std::pair<const char *, AutoPad> kNames[] = {{"NOTSET", AutoPad::notset},
+                                                                  {"SAME_UPPER", AutoPad::same_upper},
+                                                                  {"SAME_LOWER", AutoPad::same_lower},
+                                                                  {"VALID", AutoPad::valid}};
+    for (const auto &[name, value] : kNames) {
+        *auto_pad = value;
+        if (std::strcmp(text ? text : "NOTSET", name) == 0) return Status();
     }
-    return Status();
+    return invalid("auto_pad = \"", text, "\" is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID");
 }
 
 // Computes the output extent before padding is subtracted: stride * (in - 1) + output_padding + (kernel - 1) * dilation + 1. It

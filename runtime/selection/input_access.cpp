@@ -33,7 +33,7 @@ bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
         std::all_of(p.plan.begin(), p.plan.end(), [](const AxisPlan &axis) { return axis.elements.size() == 1; });
     if (!one_tap) return false;
     const Geometry &g = p.geometry;
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(g.dtype));
+    const std::int64_t size = size_of(g.dtype);
     const auto x_bytes = static_cast<double>(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
     const double most = fetches_x_ahead(has_masked_stores(v.isa), v.tile_q, v.lanes) ? profile.tiles_in_place
                         : x_bytes < profile.in_place_bytes                           ? profile.near_tiles_in_place
@@ -74,7 +74,7 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
     }
     // Large planes lie pages apart, so walking the channels of one position misses the TLB at every step. The copy holds all
     // channels of a row together.
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(p.x_dtype));
+    const std::int64_t size = size_of(p.x_dtype);
     const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
     if (!forces_in_place(v, p, profile) && p.ic() >= 16 && plane > 2048) return false;
     // Kernels with a built-in stride of h read x for all phases, also for those past the last row of y. Those with a built-in stride of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include "base/division.h"
 #include "kernels/packed_weights.h"
@@ -17,46 +18,33 @@ namespace {
 UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> &strides, const SpatialProblem &p) {
     if (b.ic && b.ic != p.ic()) return {"built for # input channels per group, and the layer has #", b.ic, p.ic()};
     if (b.oc && b.oc != p.oc()) return {"built for # output channels per group, and the layer has #", b.oc, p.oc()};
-    static constexpr const char *kOuts[3] = {"built for # columns of y, and the layer has #",
-                                             "built for # rows of y, and the layer has #",
-                                             "built for # planes of y, and the layer has #"};
-    static constexpr const char *kCounts[3] = {"built for # taps along w, and a phase has #",
-                                               "built for # taps along h, and a phase has #",
-                                               "built for # taps along d, and a phase has #"};
-    static constexpr const char *kPhases[3] = {"built for # phases of w, and the layer has #",
-                                               "built for # phases of h, and the layer has #",
-                                               "built for # phases of d, and the layer has #"};
-    static constexpr const char *kTables[3] = {
-        "built for other taps along w: phase # differs in column # of the table",
-        "built for other taps along h: phase # differs in column # of the table",
-        "built for other taps along d: phase # differs in column # of the table"};
-    static constexpr const char *kSteps[3] = {"built for taps # columns apart, and these are # apart",
-                                              "built for taps # rows apart, and these are # apart",
-                                              "built for taps # planes apart, and these are # apart"};
-    static constexpr const char *kWhole[3] = {"built for a multiple of # columns of y, and the layer has #",
-                                              "built for a multiple of # rows of y, and the layer has #",
-                                              "built for a multiple of # planes of y, and the layer has #"};
     for (std::size_t i = 0; i < 3; i++) {
         const BuiltInAxis &a = b.axes[i];
         const AxisPlan &plan = p.plan[i];
-        if (a.out && a.out != plan.geometry.out) return {kOuts[i], a.out, plan.geometry.out};
+        const auto of_axis = [&](const char *text, std::int64_t first, std::int64_t second) {
+            return UnsupportedReason{text, first, second, false, i};
+        };
+        if (a.out && a.out != plan.geometry.out)
+            return of_axis("built for # @ of y, and the layer has #", a.out, plan.geometry.out);
         for (std::int64_t r = 0; a.count && r < plan.rows(); r++) {
             const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + kTapCount)];
-            if (count != a.count) return {kCounts[i], a.count, count};
+            if (count != a.count) return of_axis("built for # taps along %, and a phase has #", a.count, count);
         }
         if (!a.table) continue;
         if (a.phases != plan.phases || a.phases != plan.geometry.stride) {
-            return {kPhases[i], a.phases, std::min(plan.phases, plan.geometry.stride)};
+            return of_axis("built for # phases of %, and the layer has #", a.phases,
+                           std::min(plan.phases, plan.geometry.stride));
         }
         // If phases are a dimension of y, those with a position more than others take a call of their own, which built-in tables do
         // not allow.
         if (strides[i] == 0 && plan.geometry.out % a.phases != 0) {
-            return {kWhole[i], a.phases, plan.geometry.out};
+            return of_axis("built for a multiple of # @ of y, and the layer has #", a.phases, plan.geometry.out);
         }
-        if (a.step != plan.step) return {kSteps[i], a.step, plan.step};
+        if (a.step != plan.step) return of_axis("built for taps # @ apart, and these are # apart", a.step, plan.step);
         for (std::int64_t t = 0; t < kTapColumns * a.phases; t++) {
             if (a.table[t] != plan.table[static_cast<std::size_t>(t)]) {
-                return {kTables[i], t / kTapColumns, t % kTapColumns};
+                return of_axis("built for other taps along %: phase # differs in column # of the table",
+                               t / kTapColumns, t % kTapColumns);
             }
         }
     }
@@ -176,14 +164,16 @@ UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) 
 }
 
 std::string to_string(const UnsupportedReason &unsupported) {
+    static constexpr const char *kExtents[3] = {"columns", "rows", "planes"}, *kAxes[3] = {"w", "h", "d"};
     std::string text;
     std::int64_t number = unsupported.first;
     for (const char *c = unsupported.text ? unsupported.text : ""; *c; c++) {
-        if (*c != '#') {
-            text += *c;
+        if (*c == '#') {
+            text += std::to_string(std::exchange(number, unsupported.second));
+        } else if (*c == '@' || *c == '%') {
+            text += (*c == '@' ? kExtents : kAxes)[unsupported.axis];
         } else {
-            text += std::to_string(number);
-            number = unsupported.second;
+            text += *c;
         }
     }
     return text;

@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_RUNTIME_SELECTION_KERNEL_SUPPORT_H_
 #define CONVTRANSPOSE_RUNTIME_SELECTION_KERNEL_SUPPORT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -13,9 +14,11 @@ namespace convtranspose {
 // The reason why a variant cannot compute a problem. It is made for every variant with every plan and seldom read, so its text is
 // put together only by to_string().
 struct UnsupportedReason {
-    const char *text = nullptr; // each # stands for a number, in order; null: it can
+    const char *text =
+        nullptr; // each # stands for a number, in order; @ and % for extents of an axis and its name; null: it can
     std::int64_t first = 0, second = 0;
     bool is_overflow = false; // true: only because kernels count with 32 bits
+    std::size_t axis = 0;     // w, h or d
 };
 std::string to_string(const UnsupportedReason &unsupported);
 

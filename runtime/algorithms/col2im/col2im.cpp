@@ -71,7 +71,7 @@ void Col2im::plan_strips() {
     parts_.clear();
     parts_.push_back(part_of(0, axis.q_extent()));
     const std::int64_t rows = parts_[0].rows_end - parts_[0].rows_begin;
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t size = size_of(sum_dtype_);
     const std::int64_t row_bytes = capped_product({row_, elements(), size});
     const std::int64_t strip_bytes = output_order_ == OutputOrder::kPlanar ? kStripBytes : kStripBytesInOrder;
     images_ = 1;
@@ -141,7 +141,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     g.x_shape = {images_, last ? positions : g.in_channels, last ? g.in_channels : positions};
     g.y_shape = {images_, last ? positions : g.out_channels, last ? g.out_channels : positions};
     g.w_shape = {g.in_channels, g.out_channels_per_group(), 1};
-    g.x_part_of_bytes = volume(geometry_.x_shape) * static_cast<std::int64_t>(convt_dtype_size(g.dtype));
+    g.x_part_of_bytes = volume(geometry_.x_shape) * size_of(g.dtype);
     return g;
 }
 
@@ -157,8 +157,8 @@ double Col2im::estimated() const {
     const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
                  moved = rows_moved * static_cast<double>(row_ * elements() * images_),
                  moves = rows_moved > 0 ? strips_of_all * planes : 0;
-    const double weights = static_cast<double>(geometry_.in_channels_per_group() * elements()) *
-                           static_cast<double>(convt_dtype_size(sum_dtype_));
+    const double weights =
+        static_cast<double>(geometry_.in_channels_per_group() * elements()) * static_cast<double>(size_of(sum_dtype_));
     const double far = weights > settings_.profile->near ? strips_of_all * weights / kBytesPerCycle : 0;
     return multiply + far + (output_order_ == OutputOrder::kPlanar ? cycles_to_add_planes() : cycles_to_add_runs()) +
            moved * 2 / kernel_->lanes + moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
@@ -180,8 +180,8 @@ std::vector<const SubPlan *> Col2im::layers() const {
     return all;
 }
 
-std::unique_ptr<AlgorithmPlan> Col2im::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                               UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                              UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
     bool product = true; // true: it is a matrix product as it is
     for (const AxisGeometry &axis : geometry.axes) product = product && axis.kernel == 1 && axis.stride == 1;
@@ -198,7 +198,8 @@ std::unique_ptr<AlgorithmPlan> Col2im::propose(const AlgorithmProblem &problem, 
     const CostProfile &profile = *problem.settings.profile;
     std::unique_ptr<Col2im> best;
     for (const OutputOrder output_order : {OutputOrder::kPlanar, OutputOrder::kChannels}) {
-        if (output_order == OutputOrder::kChannels && (!problem.constant_weights || !may_take_channels(geometry)))
+        if (output_order == OutputOrder::kChannels &&
+            (!problem.constant_weights || !Col2im::may_take_channels(geometry)))
             continue;
         std::unique_ptr<Col2im> own(new Col2im(geometry, for_layers(problem.settings), output_order));
         if (!own->kernel_) continue;
@@ -224,7 +225,7 @@ Status Col2im::build(const LayerWeights &weights, const Planner &planner) {
 }
 
 bool Col2im::may_hold(bool weights_at_run_time) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t size = size_of(sum_dtype_);
     const std::int64_t strip_bytes = capped_product({strip_rows_ + kept_rows_, row_, elements(), images_, size});
     return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions && strip_bytes <= kMostBytes &&
            (output_order_ == OutputOrder::kPlanar || run() * size <= kMostRunBytes) &&
@@ -364,7 +365,7 @@ Status Col2im::run(const RunTensors &t, char *workspace) const {
 
 Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, const char *bias,
                         char *workspace) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t size = size_of(sum_dtype_);
     const std::int64_t margin = static_cast<std::int64_t>(round_up(static_cast<std::uint64_t>(kernel_->lanes * size)));
     char *const columns = workspace + layer_bytes_ + margin;
     const AxisPlan &axis = axes_[strip_axis_];
@@ -403,8 +404,7 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
                         char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
-    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
-               size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_));
+    const std::int64_t x_size = size_of(geometry_.dtype), size = size_of(sum_dtype_);
     RunTensors own;
     own.w = t.w;
     own.x_strides = own.y_strides = Strides(3);

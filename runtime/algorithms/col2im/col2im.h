@@ -21,14 +21,12 @@
 
 #include "algorithms/algorithm.h"
 #include "base/division.h"
+#include "kernels/halide_buffer.h"
 
 namespace convtranspose {
 
 class Col2im : public AlgorithmPlan {
   public:
-    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
-                                                  UnsupportedReason *why);
-
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
     bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
@@ -40,6 +38,8 @@ class Col2im : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
+    friend Proposer propose_col2im;
+
     // A table of an axis has rows of: position of the first tap in x, number of taps, kernel element of the first tap, 0.
     using Table = std::vector<std::int32_t>;
 
@@ -93,6 +93,7 @@ class Col2im : public AlgorithmPlan {
         std::int64_t begin, extent;
     };
     Outputs outputs(std::size_t axis, Range q) const;
+    Buffer<2> taps(std::size_t axis, const Outputs &of) const;
     void add_up(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;
     void add_planes(const Columns &columns, const RunTensors &tensors, Range q, Range oc, const char *bias) const;
     void add_runs(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;

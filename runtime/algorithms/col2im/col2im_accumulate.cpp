@@ -4,7 +4,6 @@
 #include "algorithms/col2im/col2im.h"
 #include "base/division.h"
 #include "cost/cost.h"
-#include "direct/box.h"
 #include "kernels/halide_buffer.h"
 
 namespace convtranspose {
@@ -39,7 +38,7 @@ double Col2im::cycles_to_add_planes() const {
     const double per_element = among_others ? cycles_to_scatter(geometry_, *settings_.profile)
                                : scattered  ? kCyclesPerElement
                                             : 0;
-    const double y_bytes = stored * kernel_->lanes * static_cast<double>(convt_dtype_size(geometry_.y_dtype));
+    const double y_bytes = stored * kernel_->lanes * static_cast<double>(size_of(geometry_.y_dtype));
     const bool is_far = y_bytes >= settings_.profile->far_from;
     const double from_far = is_far ? settings_.profile->far_product * taps * kernel_->lanes : 0;
     const double at_once = 1 + kNextVector * (kernel_->vectors - 1);
@@ -59,7 +58,7 @@ double Col2im::cycles_to_add_runs() const {
     }
     const auto far = [&](const Shape &shape, convt_dtype dtype) {
         const auto elements = static_cast<double>(volume(shape));
-        return elements * static_cast<double>(convt_dtype_size(dtype)) >= settings_.profile->far_from ? elements : 0;
+        return elements * static_cast<double>(size_of(dtype)) >= settings_.profile->far_from ? elements : 0;
     };
     return taps * kCyclesPerTapOfRun + stored * kCyclesPerRun +
            kCyclesFromFar * far(geometry_.x_shape, geometry_.dtype) +
@@ -95,18 +94,22 @@ Col2im::Outputs Col2im::outputs(std::size_t a, Range q) const {
     return {begin, std::min(q.end * axis.stride, axis.out) - begin};
 }
 
+// Returns the taps of some outputs, or phases of w, as kernels take them.
+Buffer<2> Col2im::taps(std::size_t a, const Outputs &of) const {
+    return table_buffer(tables_[a].data() + of.begin * kTapColumns, of.extent, kTapColumns);
+}
+
 void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Range oc, const char *bias) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
-               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const std::int64_t size = size_of(sum_dtype_), y_size = size_of(geometry_.y_dtype);
     const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
     const std::int64_t lanes = kernel_->lanes, capacity = (strip_rows_ + kept_rows_) * row_;
-    const auto axes = static_cast<std::size_t>(geometry_.axes.size());
+    const std::size_t axes = geometry_.axes.size();
 
     Buffer<8> in(nullptr, type_of(sum_dtype_));
     std::int64_t stride = 1;
     for (std::size_t a = 0; a < 3; a++) {
         const std::int64_t extent = a == strip_axis_ ? capacity / row_ : axes_[a].geometry.in;
-        in.set(static_cast<int>(a), a == strip_axis_ ? columns.first_row : 0, extent, stride);
+        in.add(extent, stride, a == strip_axis_ ? columns.first_row : 0);
         if (a < strip_axis_) stride *= extent;
     }
     // Along w the buffer has a vector more at either end, and q counts from 0 in each call.
@@ -114,39 +117,32 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
     const std::int64_t shift = strip_axis_ == 0 ? q.begin : 0;
     in.set(0, in.dims[0].min - shift - lanes, held + 2 * lanes, 1);
     stride = capacity;
-    for (int a = 0; a < 3; a++) {
-        in.set(3 + a, 0, axes_[static_cast<std::size_t>(a)].geometry.kernel, stride);
-        stride *= axes_[static_cast<std::size_t>(a)].geometry.kernel;
+    for (const AxisPlan &axis : axes_) {
+        in.add(axis.geometry.kernel, stride);
+        stride *= axis.geometry.kernel;
     }
-    in.set(6, 0, oc.end - oc.begin, stride);
-    in.set(7, 0, images_, stride * geometry_.out_channels);
-    in.raw.host =
-        reinterpret_cast<std::uint8_t *>(const_cast<char *>(columns.data)) + (oc.begin * stride - lanes) * size;
-    Buffer<1> b(bias + oc.begin * size, type_of(sum_dtype_));
-    b.set(0, 0, oc.end - oc.begin, 1);
+    in.add(oc.end - oc.begin, stride);
+    in.add(images_, stride * geometry_.out_channels);
+    in.locate(columns.data + (oc.begin * stride - lanes) * size);
+    Buffer<1> b(bias + oc.begin * size, type_of(sum_dtype_), {{oc.end - oc.begin, 1}});
 
     const Outputs along_w = outputs(0, q), h = outputs(1, q), d = outputs(2, q);
-    Buffer<2> taps_h = table_buffer(tables_[1], h.begin, h.extent),
-              taps_d = table_buffer(tables_[2], d.begin, d.extent);
+    Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
     const std::int64_t y_offset = columns.first_image * t.y_strides[0] + oc.begin * t.y_strides[c_at] +
                                   h.begin * y_stride(1) + d.begin * y_stride(2);
     const AxisGeometry &w = axes_[0].geometry;
     const std::int64_t between_positions = capped_product({w.stride, y_stride(0)}); // of no meaning where one is in y
-    const auto call = [&](Buffer<2> taps_w, const std::array<std::int64_t, 2> &extents, std::int64_t o) {
+    // phases: those of the table of w. extent: along w, of y or, if kernels have a dimension of phases, of positions.
+    const auto call = [&](const Outputs &phases, std::int64_t extent, std::int64_t o) {
+        Buffer<2> taps_w = taps(0, phases);
         Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype));
-        int dim = 0;
-        if (kernel_->stride_w) {
-            out.set(dim++, 0, extents[0], y_stride(0));
-        } else {
-            out.set(dim++, 0, extents[0], between_positions);
-            out.set(dim++, 0, extents[1], y_stride(0));
-        }
-        out.set(dim++, 0, h.extent, y_stride(1));
-        out.set(dim++, 0, d.extent, y_stride(2));
-        out.set(dim++, 0, oc.end - oc.begin, t.y_strides[c_at]);
-        out.set(dim++, 0, images_, t.y_strides[0]);
-        out.raw.dimensions = dim;
+        if (!kernel_->stride_w) out.add(extent, between_positions);
+        out.add(kernel_->stride_w ? extent : phases.extent, y_stride(0));
+        out.add(h.extent, y_stride(1));
+        out.add(d.extent, y_stride(2));
+        out.add(oc.end - oc.begin, t.y_strides[c_at]);
+        out.add(images_, t.y_strides[0]);
         const auto &[aw, ah, ad] = axes_;
         kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, number(aw.geometry.offset_step),
                      number(ah.geometry.offset_step), number(ad.geometry.offset_step), number(aw.geometry.kernel_step),
@@ -154,20 +150,18 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
                      ad.max_count, &out.raw);
     };
     if (kernel_->stride_w) {
-        call(table_buffer(tables_[0], 0, w.stride), {along_w.extent, 0}, along_w.begin);
+        call({0, w.stride}, along_w.extent, along_w.begin);
         return;
     }
     for (const PhaseRun &run : axes_[0].runs) {
         const Box box = box_of(run, strip_axis_ == 0 ? q.begin : 0, strip_axis_ == 0 ? q.end : axes_[0].q_extent());
         if (!box.any()) continue;
-        call(table_buffer(tables_[0], box.first, box.count), {box.q_end - box.q_begin, box.count},
-             along_w.begin + box.first);
+        call({box.first, box.count}, box.q_end - box.q_begin, along_w.begin + box.first);
     }
 }
 
 void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, const char *bias) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(sum_dtype_)),
-               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const std::int64_t size = size_of(sum_dtype_), y_size = size_of(geometry_.y_dtype);
     const std::size_t w_at = t.y_strides.size() - 2, axes = geometry_.axes.size();
     const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_, channels = geometry_.out_channels;
     const AxisGeometry &w = axes_[0].geometry;
@@ -177,19 +171,19 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
     for (std::size_t a = 0; a < 3; a++) {
         const bool strips = a == strip_axis_;
         const std::int64_t extent = strips ? std::min(capacity / row_, columns.rows) : axes_[a].geometry.in;
-        in.set(static_cast<int>(a), strips ? columns.first_row : 0, extent, stride);
+        in.add(extent, stride, strips ? columns.first_row : 0);
         stride *= extent;
     }
     stride = channels;
-    for (std::size_t a = 0; a < 3; a++) {
-        in.set(static_cast<int>(3 + a), 0, axes_[a].geometry.kernel, stride);
-        stride *= axes_[a].geometry.kernel;
+    for (const AxisPlan &axis : axes_) {
+        in.add(axis.geometry.kernel, stride);
+        stride *= axis.geometry.kernel;
     }
-    in.set(7, 0, images_, capacity * elements());
+    in.add(0, 1); // set for each call
+    in.add(images_, capacity * elements());
 
     const Outputs along_w = outputs(0, range), h = outputs(1, range), d = outputs(2, range);
-    Buffer<2> taps_h = table_buffer(tables_[1], h.begin, h.extent),
-              taps_d = table_buffer(tables_[2], d.begin, d.extent);
+    Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
     const auto y_stride = [&](std::size_t a) { return a < axes ? t.y_strides[w_at - a] : 0; };
     const std::int64_t y_offset = columns.first_image * t.y_strides[0] + h.begin * y_stride(1) + d.begin * y_stride(2);
     // If y has gaps between positions, each phase is a run of its own.
@@ -201,26 +195,24 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
     const auto call = [&](std::int64_t q, std::int64_t positions, std::int64_t first, std::int64_t count,
                           std::int64_t o) {
         const std::int64_t tap = std::clamp<std::int64_t>(q - last, 0, most_taps),
-                           taps = std::clamp<std::int64_t>(q - least + 1, tap, most_taps) - tap;
+                           tap_count = std::clamp<std::int64_t>(q - least + 1, tap, most_taps) - tap;
         in.set(6, 0, (w.kernel - first) * channels, 1);
-        in.raw.host = reinterpret_cast<std::uint8_t *>(const_cast<char *>(columns.data)) + first * channels * size;
-        Buffer<1> b(bias + first * channels * size, type_of(sum_dtype_));
-        b.set(0, 0, run(), 1);
-        Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype));
-        out.set(0, 0, is_dense ? count * channels : channels, 1);
-        out.set(1, 0, is_dense ? 1 : count, y_stride(0));
-        out.set(2, 0, positions, w.stride * y_stride(0));
-        out.set(3, 0, h.extent, y_stride(1));
-        out.set(4, 0, d.extent, y_stride(2));
-        out.set(5, 0, images_, t.y_strides[0]);
-        const std::array<std::int32_t, kTapColumns> of_first = {number(q - tap), number(taps), number(tap * run()), 0};
-        Buffer<2> taps_w(of_first.data(), type_of(CONVT_S32));
-        taps_w.set(0, 0, 1, kTapColumns);
-        taps_w.set(1, 0, kTapColumns, 1);
+        in.locate(columns.data + first * channels * size);
+        Buffer<1> b(bias + first * channels * size, type_of(sum_dtype_), {{run(), 1}});
+        Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype),
+                      {{is_dense ? count * channels : channels, 1},
+                       {is_dense ? 1 : count, y_stride(0)},
+                       {positions, w.stride * y_stride(0)},
+                       {h.extent, y_stride(1)},
+                       {d.extent, y_stride(2)},
+                       {images_, t.y_strides[0]}});
+        const std::array<std::int32_t, kTapColumns> of_first = {number(q - tap), number(tap_count), number(tap * run()),
+                                                                0};
+        Buffer<2> taps_w = table_buffer(of_first.data(), 1, kTapColumns);
         const AxisPlan &ah = axes_[1], &ad = axes_[2];
         kernel_->run(&in.raw, &b.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, -1, number(ah.geometry.offset_step),
                      number(ad.geometry.offset_step), number(run()), number(ah.geometry.kernel_step),
-                     number(ad.geometry.kernel_step), number(taps), ah.max_count, ad.max_count, &out.raw);
+                     number(ad.geometry.kernel_step), number(tap_count), ah.max_count, ad.max_count, &out.raw);
     };
     // Some positions need calls of their own: those with phases outside of y or of this part, and those with fewer taps at
     // either end.

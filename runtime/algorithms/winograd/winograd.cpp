@@ -59,14 +59,15 @@ std::int64_t lanes_of(Isa isa, std::int64_t size) {
     return (isa == Isa::kAvx512 ? 64 : isa == Isa::kAvx2 ? 32 : 16) / size;
 }
 
+// Returns the first variant that fits, or one without functions.
 template<typename Fits>
-const WinogradVariant *find_winograd(Isa isa, convt_dtype dtype, const Fits &fits) {
+WinogradVariant find_winograd(Isa isa, convt_dtype dtype, const Fits &fits) {
     const KernelTable &table = convt_float_kernels;
     const WinogradVariant *const end = table.winograd + table.winograd_count;
     const WinogradVariant *const found = std::find_if(table.winograd, end, [&](const WinogradVariant &v) {
         return v.isa == isa_of_floats(isa) && v.dtype == dtype && fits(v);
     });
-    return found == end ? nullptr : found;
+    return found == end ? WinogradVariant() : *found;
 }
 
 } // namespace
@@ -87,6 +88,7 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
     for (std::int64_t r = 0; r < geometry.stride; r++) {
         const Taps taps = taps_of(endless, r);
         Phase phase;
+        phase.number = r;
         phase.kernel_begin = taps.kernel_begin;
         phase.count = static_cast<int>(std::min<std::int64_t>(taps.count, kMostTaps + 1));
         phase.positions = ceil_div(geometry.out - r, geometry.stride); // 0 or less: none
@@ -120,7 +122,8 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
 }
 
 Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel) {
+    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel),
+      size_(size_of(geometry.dtype)) {
     settings_.excluded = all_but_direct();
     h_ = axis_of(geometry.axes.front());
     if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
@@ -132,11 +135,11 @@ Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
 
 void Winograd::find_input() {
     const auto find = [&](const std::string &entries_w, const std::string &entries_h) {
-        const WinogradVariant *const v =
-            find_winograd(settings_.isa, geometry_.dtype, [&](const WinogradVariant &variant) {
-                return variant.input && entries_w == variant.entries_w && entries_h == variant.entries_h;
-            });
-        return v ? v->input : nullptr;
+        return find_winograd(settings_.isa, geometry_.dtype,
+                             [&](const WinogradVariant &v) {
+                                 return v.input && entries_w == v.entries_w && entries_h == v.entries_h;
+                             })
+            .input;
     };
     input_ = find(w_.text, h_.text);
     if (!input_) input_ = find("any", "any");
@@ -164,7 +167,6 @@ int Winograd::product_count() const {
 }
 
 void Winograd::plan_strips() {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     std::int64_t products = 1;
     for (const Axis *const axis : {&h_, &w_}) {
         int most = 0;
@@ -172,7 +174,7 @@ void Winograd::plan_strips() {
         products *= most;
     }
     const std::int64_t bytes =
-        (h_.entry_count() * w_.entry_count() * geometry_.in_channels + products * geometry_.out_channels) * size;
+        (h_.entry_count() * w_.entry_count() * geometry_.in_channels + products * geometry_.out_channels) * size_;
     const std::int64_t wanted = std::max(kLeastPositions, kStripBytes / bytes), of_image = h_.tiles * w_.tiles;
     if (of_image <= wanted && geometry_.batch > 1) {
         tiles_of_strip_ = h_.tiles;
@@ -196,17 +198,10 @@ void Winograd::plan_strips() {
 void Winograd::list_layers() {
     for (const Phase &h : h_.phases) {
         for (const Phase &w : w_.phases) {
-            Layer layer;
-            layer.begin_h = h.kernel_begin;
-            layer.begin_w = w.kernel_begin;
-            layer.count_h = h.count;
-            layer.count_w = w.count;
-            const WinogradVariant *const v =
-                find_winograd(settings_.isa, geometry_.dtype, [&](const WinogradVariant &variant) {
-                    return variant.output && variant.count_h == h.count && variant.count_w == w.count;
-                });
-            if (v) layer.output = v->output;
-            layers_.push_back(std::move(layer));
+            const auto fits = [&](const WinogradVariant &v) {
+                return v.output && v.count_h == h.count && v.count_w == w.count;
+            };
+            layers_.push_back({h, w, {}, {}, find_winograd(settings_.isa, geometry_.dtype, fits).output});
         }
     }
 }
@@ -214,17 +209,14 @@ void Winograd::list_layers() {
 // Returns the distance between positions of the transformed x, in elements. It avoids multiples of a page, which would meet in
 // few sets of the first-level cache.
 std::int64_t Winograd::pitch() const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    return geometry_.in_channels + (in_few_sets(geometry_.in_channels * size) ? 64 / size : 0);
+    return geometry_.in_channels + (in_few_sets(geometry_.in_channels * size_) ? 64 / size_ : 0);
 }
 
 std::int64_t Winograd::product_stride() const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    return positions(tiles_of_strip_) * geometry_.out_channels + 64 / size;
+    return positions(tiles_of_strip_) * geometry_.out_channels + 64 / size_;
 }
 
 Geometry Winograd::product_geometry(std::int64_t positions) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     Geometry g = geometry_;
     g.post_ops = {};
     g.batch = 1;
@@ -232,12 +224,11 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
     g.x_shape = {1, positions, g.in_channels};
     g.w_shape = {g.in_channels, g.out_channels, 1};
     g.y_shape = {1, positions, g.out_channels};
-    g.x_column_bytes = pitch() == g.in_channels ? 0 : pitch() * size;
+    g.x_column_bytes = pitch() == g.in_channels ? 0 : pitch() * size_;
     return g;
 }
 
 double Winograd::estimated() const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const std::int64_t whole_strips = h_.tiles / tiles_of_strip_, times = geometry_.batch / images_;
     const auto whole = static_cast<double>(whole_strips), images = static_cast<double>(times);
     double product =
@@ -247,14 +238,14 @@ double Winograd::estimated() const {
     const double products = product_count();
     double outputs = 0, weights = 0;
     for (const Layer &layer : layers_) {
-        weights += weights_of(layer.count_h) * weights_of(layer.count_w);
-        outputs += (layer.count_h ? 2 : 1) * (layer.count_w ? 2 : 1);
+        weights += weights_of(layer.h.count) * weights_of(layer.w.count);
+        outputs += layer.h.outputs() * layer.w.outputs();
     }
-    const std::int64_t lanes = lanes_of(isa_of_floats(settings_.isa), size);
+    const std::int64_t lanes = lanes_of(isa_of_floats(settings_.isa), size_);
     const auto tiles = static_cast<double>(geometry_.batch * h_.tiles * w_.tiles),
                of_x = static_cast<double>(h_.entry_count() * w_.entry_count() * ceil_div(geometry_.in_channels, lanes)),
                of_y = static_cast<double>(ceil_div(geometry_.out_channels, lanes));
-    weights *= static_cast<double>(geometry_.in_channels * geometry_.out_channels * size);
+    weights *= static_cast<double>(geometry_.in_channels * geometry_.out_channels * size_);
     const double rate = positions(tiles_of_strip_) < kFewPositions ? kBytesPerCycleOfFew : kBytesPerCycle;
     const double reading =
         weights > settings_.profile->near ? images * static_cast<double>(strips_) * weights / rate : 0;
@@ -262,8 +253,8 @@ double Winograd::estimated() const {
            tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput));
 }
 
-std::unique_ptr<AlgorithmPlan> Winograd::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                 UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                UnsupportedReason *why) {
     const Geometry &g = problem.geometry;
     const bool is_float = g.dtype == CONVT_F32 || g.dtype == CONVT_F64;
     const bool last = g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout;
@@ -300,20 +291,18 @@ Status Winograd::build(const LayerWeights &weights, const Planner &planner) {
 
 // Plans the products of a layer. like: a plan of their shape, or null for the first.
 Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, const SubPlan *like, Layer *layer) const {
-    const int of_w = weights_of(layer->count_w), all = weights_of(layer->count_h) * of_w;
-    const int with_bias = kProducts[layer->count_h].with_bias * of_w + kProducts[layer->count_w].with_bias;
-    const std::uint64_t each =
-        static_cast<std::uint64_t>(geometry_.in_channels * geometry_.out_channels) * convt_dtype_size(geometry_.dtype);
+    const int of_w = weights_of(layer->w.count), all = weights_of(layer->h.count) * of_w;
+    const int with_bias = kProducts[layer->h.count].with_bias * of_w + kProducts[layer->w.count].with_bias;
+    const std::int64_t each = geometry_.in_channels * geometry_.out_channels * size_;
     Block weights;
-    Status status = get_block(settings_.allocator, static_cast<std::uint64_t>(all) * each, "weights", &weights);
+    Status status = get_block(settings_.allocator, all * each, "weights", &weights);
     if (!status) return status;
     const bool finite = geometry_.dtype == CONVT_F64
                             ? transform_weights(*layer, static_cast<const double *>(of.w), weights.data())
                             : transform_weights(*layer, static_cast<const float *>(of.w), weights.data());
     if (!finite) return Status(CONVT_UNSUPPORTED, "sums of weights are not finite");
-    std::vector<std::unique_ptr<SubPlan>> plans, rest;
     for (int i = 0; i < all; i++) {
-        const char *const own = static_cast<const char *>(weights.data()) + static_cast<std::uint64_t>(i) * each;
+        const char *const own = static_cast<const char *>(weights.data()) + i * each;
         const void *const bias = i == with_bias ? of.b : nullptr;
         std::unique_ptr<SubPlan> plan;
         status =
@@ -324,25 +313,23 @@ Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, cons
             std::unique_ptr<SubPlan> end;
             status = plan->reshape(product_geometry(positions(rest_tiles())), &end);
             if (!status) return status;
-            rest.push_back(std::move(end));
+            layer->rest.push_back(std::move(end));
         }
-        plans.push_back(std::move(plan));
-        if (!like) like = plans.front().get();
+        layer->products.push_back(std::move(plan));
+        if (!like) like = layer->products.front().get();
     }
-    layer->products = std::move(plans);
-    layer->rest = std::move(rest);
     return Status();
 }
 
 // Sums the taps of each pair of channels, for each product of h and, innermost, of w. Returns true if all sums are finite.
 template<typename T>
 bool Winograd::transform_weights(const Layer &layer, const T *w, void *transformed) const {
-    const Products &h = kProducts[layer.count_h], &v = kProducts[layer.count_w];
-    const int taps_w = std::max(layer.count_w, 1), taps = std::max(layer.count_h, 1) * taps_w;
+    const Products &h = kProducts[layer.h.count], &v = kProducts[layer.w.count];
+    const int taps_w = std::max(layer.w.count, 1), taps = std::max(layer.h.count, 1) * taps_w;
     const std::int64_t pairs = geometry_.in_channels * geometry_.out_channels;
     bool finite = true;
     for (std::int64_t pair = 0; pair < pairs; pair++) {
-        const T *const from = w + (pair * h_.kernel + layer.begin_h) * w_.kernel + layer.begin_w;
+        const T *const from = w + (pair * h_.kernel + layer.h.kernel_begin) * w_.kernel + layer.w.kernel_begin;
         T *to = static_cast<T *>(transformed) + pair;
         for (int kh = 0; kh < h.weights; kh++) {
             for (int kw = 0; kw < v.weights; kw++, to += pairs) {
@@ -368,7 +355,7 @@ Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algori
     std::unique_ptr<Winograd> own(new Winograd(geometry, settings));
     for (Layer &layer : own->layers_) {
         const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
-            return layer.begin_h == other.begin_h && layer.begin_w == other.begin_w;
+            return layer.h.kernel_begin == other.h.kernel_begin && layer.w.kernel_begin == other.w.kernel_begin;
         });
         const auto reshaped = [&](std::int64_t positions, std::vector<std::unique_ptr<SubPlan>> *to) {
             for (const std::unique_ptr<SubPlan> &plan : from.products) {
@@ -390,7 +377,7 @@ Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algori
 std::string Winograd::summary() const {
     int multiplies = 0;
     for (const Layer &layer : layers_) {
-        multiplies += (layer.count_h ? 2 * layer.count_h : 1) * (layer.count_w ? 2 * layer.count_w : 1);
+        multiplies += layer.h.outputs() * std::max(layer.h.count, 1) * layer.w.outputs() * std::max(layer.w.count, 1);
     }
     return concat("Winograd's algorithm, ", product_count(), " products for ", multiplies, ", in ",
                   strips_ * (geometry_.batch / images_), " strips");
@@ -407,17 +394,13 @@ std::vector<const SubPlan *> Winograd::layers() const {
 }
 
 void Winograd::plan_workspace() {
-    const std::uint64_t size = convt_dtype_size(geometry_.dtype);
-    int most = 0;
-    for (const Layer &layer : layers_) {
-        most = std::max(most, kProducts[layer.count_h].count * kProducts[layer.count_w].count);
-    }
+    std::size_t most = 0; // products of a layer
+    for (const Layer &layer : layers_) most = std::max(most, layer.h.entries.size() * layer.w.entries.size());
     for (const SubPlan *const plan : layers()) {
         layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
     }
-    transformed_bytes_ = round_up(
-        static_cast<std::uint64_t>(h_.entry_count() * w_.entry_count() * positions(tiles_of_strip_) * pitch()) * size);
-    product_bytes_ = round_up(static_cast<std::uint64_t>(most * product_stride()) * size);
+    transformed_bytes_ = round_up(h_.entry_count() * w_.entry_count() * positions(tiles_of_strip_) * pitch() * size_);
+    product_bytes_ = round_up(most * static_cast<std::uint64_t>(product_stride() * size_));
 }
 
 } // namespace convtranspose

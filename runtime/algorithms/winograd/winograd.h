@@ -30,9 +30,6 @@ namespace convtranspose {
 
 class Winograd : public AlgorithmPlan {
   public:
-    static std::unique_ptr<AlgorithmPlan> propose(const AlgorithmProblem &problem, const Planner &planner,
-                                                  UnsupportedReason *why);
-
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * bytes_of_worker(); }
@@ -41,11 +38,16 @@ class Winograd : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
   private:
+    friend Proposer propose_winograd;
+
     struct Phase {
+        std::int64_t number = 0;          // the first output of y
         std::int64_t kernel_begin = 0;    // element of its first tap; it names the phase whatever the pads are
         int count = 0;                    // number of taps; 0: the axis does not exist
         std::vector<std::size_t> entries; // one for each product
         std::int64_t positions = 1;       // number of positions of y
+
+        int outputs() const { return count ? 2 : 1; } // of a tile
     };
     struct Axis {
         // These are rows of EntryColumn (kernel_contract/table_columns.h): the parts of x that products of all phases take, in order. text says the same, for
@@ -53,7 +55,7 @@ class Winograd : public AlgorithmPlan {
         std::vector<std::int32_t> entries = {0, 0, 0};
         std::string text = "none";
         std::int32_t first = 0; // position of x that starts are relative to
-        std::vector<Phase> phases = {{0, 0, {0}, 1}};
+        std::vector<Phase> phases = {{0, 0, 0, {0}, 1}};
         std::int64_t tiles = 1; // tiles of two positions of each phase; of one if the axis is missing
         std::int64_t kernel = 1, kernel_step = 0, stride = 1;
 
@@ -61,8 +63,7 @@ class Winograd : public AlgorithmPlan {
     };
     // A layer has the plans for one phase of each axis.
     struct Layer {
-        std::int64_t begin_h = 0, begin_w = 0;
-        int count_h = 0, count_w = 0;
+        const Phase &h, &w;
         // products are for whole strips, one plan for each sum of weights of h and, innermost, of w. rest is the same for the
         // last strip, if that has fewer positions.
         std::vector<std::unique_ptr<SubPlan>> products, rest;
@@ -95,15 +96,16 @@ class Winograd : public AlgorithmPlan {
         return transformed_bytes_ + static_cast<std::uint64_t>(phases_at_once_) * bytes_of_phase();
     }
     Status run_strip(const Strip &strip, const RunTensors &tensors, char *workspace) const;
-    Status run_phase(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &tensors,
-                     const char *transformed, char *workspace) const;
+    Status run_layer(const Strip &strip, const Layer &layer, const RunTensors &tensors, const char *transformed,
+                     char *workspace) const;
     void transform_input(const Strip &strip, const RunTensors &tensors, char *transformed) const;
-    void transform_output(const Strip &strip, const Layer &layer, std::size_t rh, std::size_t rw, const char *products,
+    void transform_output(const Strip &strip, const Layer &layer, const char *products,
                           const RunTensors &tensors) const;
 
     Geometry geometry_;
     PlanSettings settings_; // for the layers
     Parallel parallel_;     // for the whole algorithm
+    std::int64_t size_;     // of an element of x, w and y
     Axis h_, w_;            // outermost, innermost; of one axis, w_ does not exist
     WinogradInputFunction input_ = nullptr;
     std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // tiles of h; strips of an image; images of a strip

@@ -11,6 +11,10 @@ namespace {
 
 // This holds the address and the strides of one image of a tensor with channels last. If there is one spatial axis, it is h.
 struct Image {
+    Image(const void *tensor, const Strides &strides, std::int64_t image, std::int64_t size)
+        : data(static_cast<char *>(const_cast<void *>(tensor)) + image * strides[0] * size), h(strides[1]),
+          w(strides.size() > 3 ? strides[2] : 0) {}
+
     char *data;
     std::int64_t h, w;
 };
@@ -22,11 +26,6 @@ Strides rows(std::int64_t positions, std::int64_t position) {
     strides[1] = position;
     strides[2] = 1;
     return strides;
-}
-
-Image image_of(const void *data, const Strides &strides, std::int64_t image, std::int64_t size) {
-    char *const begin = static_cast<char *>(const_cast<void *>(data)) + image * strides[0] * size;
-    return {begin, strides[1], strides.size() > 3 ? strides[2] : 0};
 }
 
 } // namespace
@@ -45,24 +44,20 @@ Status Winograd::run_strip(const Strip &strip, const RunTensors &t, char *worksp
     char *const transformed = workspace, *const of_phases = transformed + transformed_bytes_;
     transform_input(strip, t, transformed);
     const Parallel parallel = phases_at_once_ > 1 ? parallel_ : Parallel();
-    const std::size_t phases_w = w_.phases.size();
-    return run_by(parallel, phases_at_once_, h_.phases.size() * phases_w, [&](std::size_t task, std::size_t worker) {
-        return run_phase(strip, task / phases_w, task % phases_w, t, transformed,
-                         of_phases + worker * bytes_of_phase());
+    return run_by(parallel, phases_at_once_, layers_.size(), [&](std::size_t i, std::size_t worker) {
+        return run_layer(strip, layers_[i], t, transformed, of_phases + worker * bytes_of_phase());
     });
 }
 
-Status Winograd::run_phase(const Strip &strip, std::size_t rh, std::size_t rw, const RunTensors &t,
-                           const char *transformed, char *workspace) const {
-    const Phase &h = h_.phases[rh], &w = w_.phases[rw];
+Status Winograd::run_layer(const Strip &strip, const Layer &layer, const RunTensors &t, const char *transformed,
+                           char *workspace) const {
+    const Phase &h = layer.h, &w = layer.w;
     if (h.positions <= 2 * strip.first_tile || w.positions <= 0) return Status();
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
-    const std::int64_t positions_here = positions(strip.tiles), of_entry = positions_here * pitch() * size;
+    const std::int64_t positions_here = positions(strip.tiles), of_entry = positions_here * pitch() * size_;
     char *const products = workspace + layer_bytes_;
     RunTensors own;
     own.x_strides = rows(positions_here, pitch());
     own.y_strides = rows(positions_here, geometry_.out_channels);
-    const Layer &layer = layers_[rh * w_.phases.size() + rw];
     const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
     const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
     for (std::size_t kh = 0; kh < h.entries.size(); kh++) {
@@ -71,24 +66,20 @@ Status Winograd::run_phase(const Strip &strip, std::size_t rh, std::size_t rw, c
                 static_cast<std::int64_t>(h.entries[kh]) * w_.entry_count() + static_cast<std::int64_t>(w.entries[kw]);
             const auto product = static_cast<std::int64_t>(kh * of_w + kw);
             own.x = transformed + entry * of_entry;
-            own.y = products + product * product_stride() * size;
+            own.y = products + product * product_stride() * size_;
             const std::size_t plan = (h.count > 1 ? kh : 0) * weights_w + (w.count > 1 ? kw : 0);
             if (Status status = plans[plan]->run(own, workspace); !status) return status;
         }
     }
-    transform_output(strip, layer, rh, rw, products, t);
+    transform_output(strip, layer, products, t);
     return Status();
 }
 
 void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *transformed) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
     const bool has_w = geometry_.axes.size() > 1;
     const std::int64_t position = pitch(), of_row = w_.tiles * position, of_entry = positions(strip.tiles) * position;
     const auto entries_of = [](const Axis &axis) {
-        Buffer<2> entries(axis.entries.data(), type_of(CONVT_S32));
-        entries.set(0, 0, axis.entry_count(), kEntryColumns);
-        entries.set(1, 0, kEntryColumns, 1);
-        return entries;
+        return table_buffer(axis.entries.data(), axis.entry_count(), kEntryColumns);
     };
     if (volume(geometry_.x_shape) == 0) {
         std::memset(transformed, 0, static_cast<std::size_t>(transformed_bytes_));
@@ -101,63 +92,61 @@ void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *tr
         const std::int64_t image = static_cast<std::int64_t>(index) / parts,
                            part = static_cast<std::int64_t>(index) % parts, begin = strip.tiles * part / parts,
                            end = strip.tiles * (part + 1) / parts;
-        const Image from = image_of(t.x, t.x_strides, strip.first_image + image, size);
-        Buffer<3> x(from.data, type_of(geometry_.dtype));
-        x.set(0, 0, geometry_.in_channels, 1);
-        x.set(1, 0, has_w ? geometry_.axes.back().in : 1, from.w);
-        x.set(2, 0, geometry_.axes.front().in, from.h);
+        const Image from(t.x, t.x_strides, strip.first_image + image, size_);
+        Buffer<3> x(from.data, type_of(geometry_.dtype),
+                    {{geometry_.in_channels, 1},
+                     {has_w ? geometry_.axes.back().in : 1, from.w},
+                     {geometry_.axes.front().in, from.h}});
         Buffer<2> entries_h = entries_of(h_), entries_w = entries_of(w_);
-        Buffer<5> to(transformed + (image * strip.tiles + begin) * of_row * size, type_of(geometry_.dtype));
-        to.set(0, 0, geometry_.in_channels, 1);
-        to.set(1, 0, w_.tiles, position);
-        to.set(2, 0, end - begin, of_row);
-        to.set(3, 0, w_.entry_count(), of_entry);
-        to.set(4, 0, h_.entry_count(), of_entry * w_.entry_count());
+        Buffer<5> to(transformed + (image * strip.tiles + begin) * of_row * size_, type_of(geometry_.dtype),
+                     {{geometry_.in_channels, 1},
+                      {w_.tiles, position},
+                      {end - begin, of_row},
+                      {w_.entry_count(), of_entry},
+                      {h_.entry_count(), of_entry * w_.entry_count()}});
         input_(&x.raw, &entries_w.raw, &entries_h.raw, w_.first,
                h_.first + static_cast<std::int32_t>(2 * (strip.first_tile + begin)), &to.raw);
     });
 }
 
 // Divides each axis into at most two parts: tiles of which y has both outputs, and a tile of which y has only the first.
-void Winograd::transform_output(const Strip &strip, const Layer &layer, std::size_t rh, std::size_t rw,
-                                const char *products, const RunTensors &t) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype));
+void Winograd::transform_output(const Strip &strip, const Layer &layer, const char *products,
+                                const RunTensors &t) const {
     const std::int64_t channels = geometry_.out_channels, of_row = w_.tiles * channels, of_image = strip.tiles * of_row;
-    const auto of_w = static_cast<std::int64_t>(w_.phases[rw].entries.size()),
-               of_h = static_cast<std::int64_t>(h_.phases[rh].entries.size());
+    const auto of_w = static_cast<std::int64_t>(layer.w.entries.size()),
+               of_h = static_cast<std::int64_t>(layer.h.entries.size());
     struct Part {
         std::int64_t tile, tiles, outputs;
     };
     const auto parts = [](const Phase &r, std::int64_t first, std::int64_t tiles) {
-        const int outputs = r.count ? 2 : 1;
+        const int outputs = r.outputs();
         const std::int64_t left = std::min(r.positions - outputs * first, outputs * tiles), whole = left / outputs;
         return std::array<Part, 2>{Part{0, whole, outputs}, Part{whole, left % outputs, 1}};
     };
-    const auto parts_h = parts(h_.phases[rh], strip.first_tile, strip.tiles),
-               parts_w = parts(w_.phases[rw], 0, w_.tiles);
+    const auto parts_h = parts(layer.h, strip.first_tile, strip.tiles), parts_w = parts(layer.w, 0, w_.tiles);
     settings_.parallel.for_each(static_cast<std::size_t>(images_), [&](std::size_t image) {
         const auto index = static_cast<std::int64_t>(image);
-        const Image y = image_of(t.y, t.y_strides, strip.first_image + index, size);
+        const Image y(t.y, t.y_strides, strip.first_image + index, size_);
         for (const Part &h : parts_h) {
             for (const Part &w : parts_w) {
                 if (h.tiles == 0 || w.tiles == 0) continue;
-                Buffer<5> from(products + (index * of_image + h.tile * of_row + w.tile * channels) * size,
-                               type_of(geometry_.dtype));
-                from.set(0, 0, channels, 1);
-                from.set(1, 0, w.tiles, channels);
-                from.set(2, 0, h.tiles, of_row);
-                from.set(3, 0, of_w, product_stride());
-                from.set(4, 0, of_h, product_stride() * of_w);
-                const std::int64_t outputs_h = h_.phases[rh].count ? 2 : 1, outputs_w = w_.phases[rw].count ? 2 : 1;
-                const std::int64_t q_h = outputs_h * (strip.first_tile + h.tile), q_w = outputs_w * w.tile;
-                const std::int64_t at = (q_h * h_.stride + static_cast<std::int64_t>(rh)) * y.h +
-                                        (q_w * w_.stride + static_cast<std::int64_t>(rw)) * y.w;
-                Buffer<5> to(y.data + at * size, type_of(geometry_.dtype));
-                to.set(0, 0, channels, 1);
-                to.set(1, 0, w.outputs, w_.stride * y.w);
-                to.set(2, 0, w.tiles, outputs_w * w_.stride * y.w);
-                to.set(3, 0, h.outputs, h_.stride * y.h);
-                to.set(4, 0, h.tiles, outputs_h * h_.stride * y.h);
+                Buffer<5> from(products + (index * of_image + h.tile * of_row + w.tile * channels) * size_,
+                               type_of(geometry_.dtype),
+                               {{channels, 1},
+                                {w.tiles, channels},
+                                {h.tiles, of_row},
+                                {of_w, product_stride()},
+                                {of_h, product_stride() * of_w}});
+                const std::int64_t outputs_h = layer.h.outputs(), outputs_w = layer.w.outputs(),
+                                   q_h = outputs_h * (strip.first_tile + h.tile), q_w = outputs_w * w.tile,
+                                   at = (q_h * h_.stride + layer.h.number) * y.h +
+                                        (q_w * w_.stride + layer.w.number) * y.w;
+                Buffer<5> to(y.data + at * size_, type_of(geometry_.dtype),
+                             {{channels, 1},
+                              {w.outputs, w_.stride * y.w},
+                              {w.tiles, outputs_w * w_.stride * y.w},
+                              {h.outputs, h_.stride * y.h},
+                              {h.tiles, outputs_h * h_.stride * y.h}});
                 layer.output(&from.raw, &to.raw);
             }
         }
