@@ -94,7 +94,7 @@ Status check_run_quantization(const convt_quantization *quantization, const Prob
             return invalid("quantization is missing: the plan was made without it");
         }
         // Weights that arrive with the run are examined and packed with the planned quantization.
-        if (plan.quantization() && plan.weights_at_run_time()) tensors->quantization = &*plan.quantization();
+        if (plan.quantization() && plan.weights_at_run_time()) tensors->quantization = plan.quantization();
         return Status();
     }
     if (!g.quantized()) return invalid("quantization is given, but x is ", convt_dtype_name(g.dtype));

@@ -19,7 +19,7 @@
 #include "cpu/cpu.h"
 #include "gpu/device_plan.h"
 #include "kernels/kernel_tables.h"
-#include "plan/host_plan.h"
+#include "plan/problem_plan.h"
 #include "problem/geometry.h"
 
 struct convt_plan {
@@ -168,7 +168,7 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
             status = DevicePlan::create(g, *device, settings.allocator, quantization, weights, &made->plan);
             if (!status && !falls_back) return status;
         }
-        if (!made->plan) status = HostPlan::create(g, settings, quantization, weights, &made->plan);
+        if (!made->plan) status = plan_on_cpu(g, settings, quantization, weights, &made->plan);
         if (status) *plan = made.release();
         return status;
     });

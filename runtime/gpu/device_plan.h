@@ -39,7 +39,7 @@ class DevicePlan : public ProblemPlan {
     Status run(const RunTensors &tensors, void *workspace) const override;
 
     bool weights_at_run_time() const override { return constant_ == nullptr; }
-    const std::optional<QuantizationValues> &quantization() const override { return quantization_; }
+    const QuantizationValues *quantization() const override { return quantization_ ? &*quantization_ : nullptr; }
     std::size_t workspace_bytes() const override { return 0; }
     std::size_t packed_bytes() const override;
     int threads() const override { return 1; }

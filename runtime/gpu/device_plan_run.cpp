@@ -210,7 +210,7 @@ Status DevicePlan::place(const Given &given, void *stream, Workspace *workspace,
 Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
     const Geometry &g = problem_.geometry;
     void *const stream = t.stream;
-    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_ ? &*quantization_ : nullptr;
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization();
 
     const Kernel *kernel = &kernel_;
     const Weights *weights = constant_.get(), *epilogue = weights;

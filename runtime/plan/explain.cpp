@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <iomanip>
 #include <sstream>
 
 #include "base/error.h"
@@ -34,19 +34,16 @@ void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *
     if (phases > kPhasesShown) *out << "  and " << phases - kPhasesShown << " more phases\n";
 }
 
-std::string bytes(double n) {
-    char text[32];
-    if (n < 1024) {
-        std::snprintf(text, sizeof text, "%.0f B", n);
-    } else if (n < 1024 * 1024) {
-        std::snprintf(text, sizeof text, "%.1f KiB", n / 1024);
-    } else {
-        std::snprintf(text, sizeof text, "%.1f MiB", n / 1024 / 1024);
-    }
+std::string formatted(const char *format, double number) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, number);
     return text;
 }
 
-double elements(const Shape &shape) { return static_cast<double>(volume(shape)); }
+std::string bytes(double n) {
+    if (n < 1024) return formatted("%.0f B", n);
+    return n < 1024 * 1024 ? formatted("%.1f KiB", n / 1024) : formatted("%.1f MiB", n / 1024 / 1024);
+}
 
 // Returns "0.25", or "0.25 .. 0.5 (64 output channels)".
 template<typename T>
@@ -79,9 +76,7 @@ void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
         *out << "weights of each run decide between 8-bit, 16-bit and 64-bit arithmetic\n";
         return;
     }
-    char text[32];
-    std::snprintf(text, sizeof text, "%.0f", facts->bound);
-    *out << "sums are at most " << text << " in magnitude, of 2147483647 that 32 bits hold"
+    *out << "sums are at most " << formatted("%.0f", facts->bound) << " in magnitude, of 2147483647 that 32 bits hold"
          << (facts->fits_int32 ? "" : ": too close for other zero points, so they are kept in 64") << "; weights "
          << (facts->fits_int8 ? "fit" : "do not fit") << " in 8 bits less their zero points\n";
 }
@@ -169,12 +164,9 @@ void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
         }
     }
     std::stable_sort(able.begin(), able.end(), [](const Able &a, const Able &b) { return a.cost < b.cost; });
-    char text[128];
     for (const Able &a : able) {
-        std::snprintf(text, sizeof text, "  %c %-32s %.3g", a.chosen ? '*' : ' ', a.name, a.cost);
-        *out << text;
-        std::snprintf(text, sizeof text, ", %.3g of them to copy x", a.copying);
-        *out << (a.copying > 0 ? text : "") << "\n";
+        *out << (a.chosen ? "  * " : "    ") << std::left << std::setw(32) << a.name << formatted(" %.3g", a.cost)
+             << (a.copying > 0 ? formatted(", %.3g of them to copy x", a.copying) : "") << "\n";
     }
     for (const auto &[why, names] : refusals) *out << "  no: " << why << ": " << names << "\n";
 }
@@ -183,7 +175,6 @@ void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
 
 std::string explain(const LayerPlan &plan) {
     const Geometry &g = plan.geometry();
-    const auto size = [](convt_dtype dtype) { return static_cast<double>(convt_dtype_size(dtype)); };
     TextStream out;
     out << (g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ") << convt_dtype_name(g.dtype);
     if (g.quantized()) out << " x, " << convt_dtype_name(g.w_dtype) << " w, " << convt_dtype_name(g.y_dtype) << " y";
@@ -198,14 +189,13 @@ std::string explain(const LayerPlan &plan) {
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
     if (g.quantized()) explain_quantization(plan, &out);
     explain_post_ops(g.post_ops, &out);
-    const double macs = count_macs(g), x = elements(g.x_shape) * size(g.dtype),
-                 w = elements(g.w_shape) * size(g.w_dtype), y = elements(g.y_shape) * size(g.y_dtype);
-    char text[64];
-    std::snprintf(text, sizeof text, "%.6g", macs);
-    out << "multiply-adds " << text << "; x " << bytes(x) << ", w " << bytes(w) << ", y " << bytes(y);
+    const double macs = count_macs(g), x = static_cast<double>(g.x_bytes()), w = static_cast<double>(g.w_bytes()),
+                 y = static_cast<double>(g.y_bytes());
+    out << "multiply-adds " << formatted("%.6g", macs) << "; x " << bytes(x) << ", w " << bytes(w) << ", y "
+        << bytes(y);
     if (x + w + y > 0) {
-        std::snprintf(text, sizeof text, "%.1f", 2 * macs / (x + w + y));
-        out << "; " << text << (g.quantized() ? " operations per byte" : " flops per byte");
+        out << "; " << formatted("%.1f", 2 * macs / (x + w + y))
+            << (g.quantized() ? " operations per byte" : " flops per byte");
     }
     out << "\npacked weights "
         << (plan.weights_at_run_time() ? "with each run, in the workspace"

@@ -1,110 +1,149 @@
-#include "plan/host_plan.h"
-
+// The plan of a problem on the CPU holds the plan of its layer without unit axes, and one for views of x and y that need all
+// axes.
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <numeric>
+#include <vector>
 
 #include "cpu/cpu.h"
-#include "plan/measured_plan.h"
+#include "plan/layer_plan.h"
+#include "plan/problem_plan.h"
 
 namespace convtranspose {
 
-Status HostPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                        const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan) {
+class HostPlan : public ProblemPlan {
+  public:
+    ~HostPlan() override { delete with_gaps_.load(); }
+
+    Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override {
+        if (!others_are_units(geometry)) {
+            return plan_on_cpu(geometry, layer_->settings(), quantization(), kept_weights(), plan);
+        }
+        std::unique_ptr<HostPlan> own(new HostPlan(geometry));
+        own->dimensions_ = dimensions_;
+        own->kept_ = kept_;
+        Status status = layer_->reshape_plan(with_dimensions(geometry, dimensions_), &own->layer_);
+        if (status) *plan = std::move(own);
+        return status;
+    }
+
+    Status run(const RunTensors &tensors, void *workspace) const override {
+        if (has_gaps_in_rows(tensors)) {
+            const LayerPlan *whole = nullptr;
+            if (Status status = plan_with_gaps(&whole); !status) return status;
+            return whole->run(tensors, nullptr);
+        }
+        if (dimensions_.size() == geometry_.x_shape.size()) return layer_->run(tensors, workspace);
+        RunTensors own = tensors;
+        for (Strides *const all : {&own.x_strides, &own.y_strides, &own.residual_strides}) {
+            if (all->size() > 0) *all = strides_of(*all, dimensions_);
+        }
+        return layer_->run(own, workspace);
+    }
+
+    bool weights_at_run_time() const override { return layer_->weights_at_run_time(); }
+    const QuantizationValues *quantization() const override { return layer_->quantization(); }
+    std::size_t workspace_bytes() const override { return layer_->workspace_bytes(); }
+
+    std::size_t packed_bytes() const override {
+        return layer_->packed_bytes() + (kept_ ? kept_->w.size() + kept_->b.size() : 0);
+    }
+
+    int threads() const override { return layer_->settings().parallel.threads; }
+    bool is_on_device() const override { return false; }
+
+    const char *isa() const override { return isa_name(layer_->direct().variant().isa); }
+
+    const char *variant() const override { return layer_->direct().variant().name; }
+    const char *algorithm() const override { return layer_->algorithm(); }
+    const std::vector<AbleCandidate> &able() const override { return layer_->able(); }
+    const CostProfile *profile() const override { return layer_->settings().profile; }
+    const std::vector<const char *> &kernels() const override { return layer_->kernels(); }
+    const std::string &key() const override { return layer_->key(); }
+    TuningRecord record() const override { return layer_->record(); }
+    const std::string &explanation() const override { return layer_->explanation(); }
+
+  private:
+    friend Status plan_on_cpu(const Geometry &, const PlanSettings &, const QuantizationValues *, const LayerWeights &,
+                              std::unique_ptr<ProblemPlan> *);
+
+    struct KeptWeights {
+        Block w, b; // b: empty if there is none
+    };
+
+    explicit HostPlan(const Geometry &geometry) : geometry_(geometry) {}
+
+    LayerWeights kept_weights() const {
+        if (!kept_) return {};
+        return {kept_->w.data(), kept_->b.data()};
+    }
+
+    // Returns true if the axes that are not in dimensions_ have one position each.
+    bool others_are_units(const Geometry &geometry) const {
+        const std::size_t first = geometry.dimensions().first_axis;
+        for (std::size_t a = 0; a < geometry.axes.size(); a++) {
+            const bool is_there = std::find(dimensions_.begin(), dimensions_.end(), first + a) != dimensions_.end();
+            if (!is_there && !is_unit(geometry.axes[a])) return false;
+        }
+        return true;
+    }
+
+    // Returns true if channels are first and x or y has gaps between positions of the last axis in dimensions_. Kernels read and
+    // write rows of that axis densely.
+    bool has_gaps_in_rows(const RunTensors &t) const {
+        const std::size_t last = dimensions_.back();
+        if (geometry_.layout != CONVT_CHANNELS_FIRST || last + 1 == geometry_.x_shape.size()) return false;
+        const bool in_x = geometry_.x_shape[last] > 1 && t.x_strides[last] != 1;
+        const bool in_y =
+            geometry_.y_shape[last] > 1 && (t.y_strides[last] != 1 || (t.residual && t.residual_strides[last] != 1));
+        return in_x || in_y;
+    }
+
+    // Returns the plan for such views, which has the settings and weights of the other. Threads that race to make it make one each.
+    Status plan_with_gaps(const LayerPlan **made) const {
+        LayerPlan *known = with_gaps_.load(std::memory_order_acquire);
+        if (!known) {
+            std::vector<std::size_t> all(geometry_.x_shape.size());
+            std::iota(all.begin(), all.end(), std::size_t{0});
+            PlanSettings settings = layer_->settings();
+            settings.variant.clear();  // a kernel that was named may not support the layer
+            settings.measuring_ms = 0; // a run does not measure
+            std::unique_ptr<LayerPlan> own;
+            Status status =
+                LayerPlan::create(with_dimensions(geometry_, all), settings, quantization(), kept_weights(), &own);
+            if (!status) return status;
+            if (with_gaps_.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
+        }
+        *made = known;
+        return Status();
+    }
+
+    const Geometry geometry_;
+    std::unique_ptr<LayerPlan> layer_;
+    std::vector<std::size_t> dimensions_; // the dimensions of x and y that layer_ has, without unit axes
+    // The weights are kept as they were given, if they are constant and dimensions_ are not all: another input size may need
+    // the other axes.
+    std::shared_ptr<const KeptWeights> kept_;
+    // This plan has all dimensions. The first run of a view with gaps along the last axis in dimensions_ makes it.
+    mutable std::atomic<LayerPlan *> with_gaps_{nullptr};
+};
+
+Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                   const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan) {
     std::unique_ptr<HostPlan> own(new HostPlan(geometry));
     own->dimensions_ = without_unit_axes(geometry);
     const Geometry layer = with_dimensions(geometry, own->dimensions_);
     Status status = settings.measuring_ms ? plan_by_measuring(layer, settings, quantization, weights, &own->layer_)
                                           : LayerPlan::create(layer, settings, quantization, weights, &own->layer_);
     if (status && weights.w && own->dimensions_.size() < geometry.x_shape.size()) {
-        auto kept = std::make_shared<KeptWeights>();
+        auto kept = std::make_shared<HostPlan::KeptWeights>();
         status = copy_block(settings.allocator, weights.w, geometry.w_bytes(), "weights", &kept->w);
         if (status) status = copy_block(settings.allocator, weights.b, geometry.b_bytes(), "biases", &kept->b);
         own->kept_ = std::move(kept);
     }
     if (status) *plan = std::move(own);
     return status;
-}
-
-LayerWeights HostPlan::kept_weights() const {
-    LayerWeights weights;
-    if (!kept_) return weights;
-    weights.w = kept_->w.data();
-    weights.b = geometry_.has_bias ? kept_->b.data() : nullptr;
-    return weights;
-}
-
-const char *HostPlan::isa() const { return isa_name(layer_->direct().variant().isa); }
-
-std::size_t HostPlan::packed_bytes() const {
-    return layer_->packed_bytes() + (kept_ ? kept_->w.size() + kept_->b.size() : 0);
-}
-
-Status HostPlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
-    if (!others_are_units(geometry)) {
-        const std::optional<QuantizationValues> &q = layer_->quantization();
-        return create(geometry, layer_->settings(), q ? &*q : nullptr, kept_weights(), plan);
-    }
-    std::unique_ptr<HostPlan> own(new HostPlan(geometry));
-    own->dimensions_ = dimensions_;
-    own->kept_ = kept_;
-    Status status = layer_->reshape_plan(with_dimensions(geometry, dimensions_), &own->layer_);
-    if (status) *plan = std::move(own);
-    return status;
-}
-
-// Returns true if the axes that are not in dimensions_ have one position each.
-bool HostPlan::others_are_units(const Geometry &geometry) const {
-    const std::size_t first = geometry.dimensions().first_axis;
-    for (std::size_t a = 0; a < geometry.axes.size(); a++) {
-        const bool is_there = std::find(dimensions_.begin(), dimensions_.end(), first + a) != dimensions_.end();
-        if (!is_there && !is_unit(geometry.axes[a])) return false;
-    }
-    return true;
-}
-
-// Returns true if channels are first and x or y has gaps between positions of the last axis in dimensions_. Kernels read and
-// write rows of that axis densely.
-bool HostPlan::has_gaps_in_rows(const RunTensors &t) const {
-    const std::size_t last = dimensions_.back();
-    if (geometry_.layout != CONVT_CHANNELS_FIRST || last + 1 == geometry_.x_shape.size()) return false;
-    const bool in_x = geometry_.x_shape[last] > 1 && t.x_strides[last] != 1;
-    const bool in_y =
-        geometry_.y_shape[last] > 1 && (t.y_strides[last] != 1 || (t.residual && t.residual_strides[last] != 1));
-    return in_x || in_y;
-}
-
-// Returns the plan for such views, which has the settings and weights of the other. Threads that race to make it make one each.
-Status HostPlan::plan_with_gaps(const LayerPlan **made) const {
-    LayerPlan *known = with_gaps_.load(std::memory_order_acquire);
-    if (!known) {
-        std::vector<std::size_t> all(geometry_.x_shape.size());
-        std::iota(all.begin(), all.end(), std::size_t{0});
-        PlanSettings settings = layer_->settings();
-        settings.variant.clear();  // a kernel that was named may not support the layer
-        settings.measuring_ms = 0; // a run does not measure
-        const std::optional<QuantizationValues> &q = layer_->quantization();
-        std::unique_ptr<LayerPlan> own;
-        Status status =
-            LayerPlan::create(with_dimensions(geometry_, all), settings, q ? &*q : nullptr, kept_weights(), &own);
-        if (!status) return status;
-        if (with_gaps_.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
-    }
-    *made = known;
-    return Status();
-}
-
-Status HostPlan::run(const RunTensors &tensors, void *workspace) const {
-    if (has_gaps_in_rows(tensors)) {
-        const LayerPlan *whole = nullptr;
-        if (Status status = plan_with_gaps(&whole); !status) return status;
-        return whole->run(tensors, nullptr);
-    }
-    if (dimensions_.size() == geometry_.x_shape.size()) return layer_->run(tensors, workspace);
-    RunTensors own = tensors;
-    for (Strides *const all : {&own.x_strides, &own.y_strides, &own.residual_strides}) {
-        if (all->size() > 0) *all = strides_of(*all, dimensions_);
-    }
-    return layer_->run(own, workspace);
 }
 
 } // namespace convtranspose

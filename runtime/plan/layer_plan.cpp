@@ -13,15 +13,14 @@ namespace convtranspose {
 
 namespace {
 
-Status fits_in_memory(std::uint64_t workspace) {
-    if (workspace <= static_cast<std::uint64_t>(PTRDIFF_MAX)) return Status();
-    return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", workspace, " bytes does not fit in memory"));
-}
-
 // Returns the algorithm of that name. Any other name, that of a kernel or none, stands for the direct algorithm.
 const Algorithm *algorithm_of(const std::string &name) {
     const Algorithm *const algorithm = find_algorithm(name);
     return algorithm ? algorithm : find_algorithm("direct");
+}
+
+ChoiceReason by_estimate(std::string note) {
+    return {ChoiceReason::kByEstimate, "least estimated cost", std::move(note)};
 }
 
 bool cannot(const Status &status) { return status.code() == CONVT_UNSUPPORTED || status.code() == CONVT_OVERFLOW; }
@@ -38,9 +37,8 @@ struct LayerPlan::Proposal {
 class LayerPlanner : public Planner {
   public:
     double estimate(const Geometry &geometry, const PlanSettings &settings) const override {
-        const std::vector<LayerPlan::Proposal> proposals = LayerPlan::consider(AlgorithmProblem(geometry, settings));
         double least = std::numeric_limits<double>::infinity();
-        for (const LayerPlan::Proposal &p : proposals) {
+        for (const LayerPlan::Proposal &p : LayerPlan::consider(AlgorithmProblem(geometry, settings))) {
             if (p.plan) least = std::min(least, p.plan->cycles());
         }
         return least;
@@ -88,7 +86,7 @@ void LayerPlan::find_record(bool constant_weights, std::shared_ptr<const TuningR
 
 AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
     AlgorithmProblem problem(geometry_, settings_);
-    problem.quantization = quantization_ ? &*quantization_ : nullptr;
+    problem.quantization = quantization();
     problem.constant_weights = constant_weights;
     if (facts_) problem.facts = *facts_;
     problem.record = record_;
@@ -148,7 +146,7 @@ bool LayerPlan::follows_record(const AlgorithmPlan &plan) const {
 // Returns the algorithm that is asked for or recorded, or null. *why receives the reason, and why a record could not be
 // followed.
 const Algorithm *LayerPlan::wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const {
-    *why = {ChoiceReason::kByEstimate, "least estimated cost", record_note_};
+    *why = by_estimate(record_note_);
     if (!settings_.variant.empty()) {
         *why = {ChoiceReason::kByName, "asked for by name", ""};
         return algorithm_of(settings_.variant);
@@ -186,8 +184,7 @@ Status LayerPlan::choose(const LayerWeights &weights) {
         if (status) {
             algorithm_ = proposal.algorithm;
             // Weights of infinities and NaNs may have made it take another kernel than the record's.
-            if (why.kind == ChoiceReason::kByRecord && !follows_record(*proposal.plan))
-                why = {ChoiceReason::kByEstimate, "least estimated cost", ""};
+            if (why.kind == ChoiceReason::kByRecord && !follows_record(*proposal.plan)) why = by_estimate("");
             break;
         }
         if (!cannot(status)) return status;
@@ -196,7 +193,7 @@ Status LayerPlan::choose(const LayerWeights &weights) {
             return Status(status.code(), concat(settings_.variant, " cannot compute this problem: ", status.message()));
         }
         if (proposal.algorithm == algorithm_of("")) failure = std::move(status);
-        why = {ChoiceReason::kByEstimate, "least estimated cost", why.note}; // least among those that are left
+        why = by_estimate(why.note); // least among those that are left
     }
     if (!algorithm_) return failure;
     std::call_once(considered_, [&] { keep(&proposals); });
@@ -250,7 +247,8 @@ Status LayerPlan::finish() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
     packed_bytes_ = chosen_->packed_bytes();
     workspace_bytes_ = chosen_->workspace_bytes();
-    return fits_in_memory(workspace_bytes_);
+    if (workspace_bytes_ <= static_cast<std::uint64_t>(PTRDIFF_MAX)) return Status();
+    return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", workspace_bytes_, " bytes does not fit in memory"));
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
@@ -281,7 +279,7 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPl
     if (status) status = p->finish();
     if (!status) return status;
     p->candidates_ = p->chosen_->take_candidates();
-    ChoiceReason why = {ChoiceReason::kByEstimate, "least estimated cost", p->record_note_};
+    ChoiceReason why = by_estimate(p->record_note_);
     if (!settings_.variant.empty()) {
         why = {ChoiceReason::kByName, "asked for by name", ""};
     } else if (p->record_ && algorithm_of(p->record_->variant) == algorithm_ && p->follows_record(*p->chosen_)) {
@@ -347,26 +345,18 @@ void LayerPlan::list() const {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
             if (std::none_of(kernels_.begin(), kernels_.end(), same)) kernels_.push_back(name);
         });
-        std::vector<const Candidate *> able;
         for (const Candidate &c : candidates()) {
-            if (!c.unsupported.text) able.push_back(&c);
+            if (!c.unsupported.text) able_.push_back({c.variant->name, c.cost});
         }
-        std::stable_sort(able.begin(), able.end(),
-                         [](const Candidate *a, const Candidate *b) { return a->cost < b->cost; });
-        for (const Candidate *const c : able) able_.push_back({c->variant->name, c->cost});
+        std::stable_sort(able_.begin(), able_.end(),
+                         [](const AbleCandidate &a, const AbleCandidate &b) { return a.cycles < b.cycles; });
         // The chosen algorithm goes first, the others behind the best kernel.
-        std::vector<AbleCandidate> others;
-        std::optional<AbleCandidate> front;
+        std::ptrdiff_t behind = able_.empty() ? 0 : 1;
         for (const AlgorithmEstimate &e : estimates()) {
             if (e.unsupported.text || e.has_candidates) continue;
-            if (e.name == algorithm_->name) {
-                front = {e.name, e.cycles};
-            } else {
-                others.push_back({e.name, e.cycles});
-            }
+            able_.insert(able_.begin() + (e.name == algorithm_->name ? 0 : behind), {e.name, e.cycles});
+            behind++;
         }
-        able_.insert(able_.begin() + (able_.empty() ? 0 : 1), others.begin(), others.end());
-        if (front) able_.insert(able_.begin(), *front);
     });
 }
 
@@ -407,7 +397,7 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
 // Applies the post-ops to all of y, for an algorithm that does not apply them itself.
 void LayerPlan::finish_whole(const RunTensors &t) const {
     const Shape &shape = geometry_.y_shape;
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const std::int64_t size = size_of(geometry_.y_dtype);
     // A box takes the innermost axes, as many as it can hold; loops run over the outer ones.
     const std::size_t others =
         shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;

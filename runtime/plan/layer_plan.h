@@ -61,7 +61,7 @@ class LayerPlan : public SubPlan {
     void follow(std::shared_ptr<const TuningRecord> record); // record: of what this plan does, with a reason for it
     TuningRecord record() const;                             // of what this plan does
     std::string measuring_key(bool constant_weights) const;  // names the problem for remember()
-    const std::optional<QuantizationValues> &quantization() const { return quantization_; }
+    const QuantizationValues *quantization() const { return quantization_ ? &*quantization_ : nullptr; }
     const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
     const std::vector<Candidate> &candidates() const;        // the kernels that were compared
@@ -112,6 +112,12 @@ class LayerPlan : public SubPlan {
     mutable std::string key_, explanation_;
     mutable SpareBlocks workspaces_;
 };
+
+// Does what LayerPlan::create() does, with the fastest of the candidates that settings.measuring_ms leaves time to run. Nothing
+// is timed if a variant is named, if there is a tuning record, if this process has measured the layer before, or if the
+// layer is estimated to take too long for three runs.
+Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan);
 
 // Returns a description of the plan and of its reasons, for people.
 std::string explain(const LayerPlan &plan);

@@ -1,5 +1,4 @@
-#include "plan/measured_plan.h"
-
+// Plans that measure: candidates whose estimates are near the least are timed on the layer itself.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "plan/layer_plan.h"
 
 namespace convtranspose {
 
@@ -38,14 +38,14 @@ class Tensors {
     Status make(const LayerPlan &plan) {
         const Geometry &g = plan.geometry();
         const Allocator &from = plan.settings().allocator;
-        const std::uint64_t x_bytes = bytes_of(g.x_shape, g.dtype), y_bytes = bytes_of(g.y_shape, g.y_dtype);
         t_.x_strides = dense_strides(g.x_shape);
         t_.y_strides = t_.residual_strides = dense_strides(g.y_shape);
-        Status status = get(from, x_bytes, kNormal, "x", &x_, &t_.x);
-        if (status) status = get_block(from, y_bytes, "y, which a measuring plan writes", &y_);
+        Status status = get(from, g.x_bytes(), kNormal, "x", &x_, &t_.x);
+        if (status) status = get_block(from, g.y_bytes(), "y, which a measuring plan writes", &y_);
         if (!status) return status;
         std::memset(t_.y = y_.data(), 0, y_.size());
-        if (g.post_ops.adds_residual) status = get(from, y_bytes, kNormal, "the residual", &residual_, &t_.residual);
+        if (g.post_ops.adds_residual)
+            status = get(from, g.y_bytes(), kNormal, "the residual", &residual_, &t_.residual);
         if (!status || !plan.weights_at_run_time()) return status;
         status = get(from, g.w_bytes(), kNormal, "weights", &w_, &t_.w);
         if (status && g.has_bias) status = get(from, g.b_bytes(), 0, "biases", &b_, &t_.b);
@@ -78,9 +78,6 @@ class Tensors {
     // Bytes of this value make normal numbers of all types, whose sums are normal too.
     static constexpr int kNormal = 0x3c;
 
-    static std::uint64_t bytes_of(const Shape &shape, convt_dtype dtype) {
-        return static_cast<std::uint64_t>(volume(shape)) * convt_dtype_size(dtype);
-    }
     static Status get(const Allocator &from, std::uint64_t bytes, int fill, const char *what, Block *block,
                       const void **data) {
         Status status = get_block(from, bytes, what, block);

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,7 @@ class ProblemPlan {
     virtual Status run(const RunTensors &tensors, void *workspace) const = 0;
 
     virtual bool weights_at_run_time() const = 0;
-    virtual const std::optional<QuantizationValues> &quantization() const = 0;
+    virtual const QuantizationValues *quantization() const = 0; // null: floats, or it arrives with each run
     virtual std::size_t workspace_bytes() const = 0;
     virtual std::size_t packed_bytes() const = 0;
     virtual int threads() const = 0;
@@ -46,6 +45,10 @@ class ProblemPlan {
     virtual TuningRecord record() const = 0;                      // of what the plan does
     virtual const std::string &explanation() const = 0;
 };
+
+// Plans a problem for the CPU. The arguments are those of LayerPlan::create().
+Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                   const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan);
 
 } // namespace convtranspose
 
