@@ -1,7 +1,6 @@
 #include "algorithms/algorithm.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "algorithms/batch_as_width.h"
 #include "algorithms/depth_to_space.h"
@@ -10,26 +9,29 @@
 
 namespace convtranspose {
 
-AlgorithmList algorithms() {
-    static constexpr Algorithm kAll[] = {
-        {"batch_as_width", false, BatchAsWidth::propose},         {"col2im", false, propose_col2im},
-        {"depth_to_space", false, DepthToSpace::propose},         {"direct", false, propose_direct},
-        {"layout_transpose", false, propose_layout_transpose},    {"output_parts", false, propose_output_parts},
-        {"phases_as_channels", false, PhasesAsChannels::propose}, {"winograd", true, propose_winograd},
-    };
-    return {kAll, std::size(kAll)};
+const std::array<Algorithm, 8> &algorithms() {
+    static constexpr std::array<Algorithm, 8> kAll = {{
+        {"batch_as_width", false, BatchAsWidth::propose},
+        {"col2im", false, propose_col2im},
+        {"depth_to_space", false, DepthToSpace::propose},
+        {"direct", false, propose_direct},
+        {"layout_transpose", false, propose_layout_transpose},
+        {"output_parts", false, propose_output_parts},
+        {"phases_as_channels", false, PhasesAsChannels::propose},
+        {"winograd", true, propose_winograd},
+    }};
+    return kAll;
 }
 
 const Algorithm *find_algorithm(const std::string &name) {
-    const AlgorithmList all = algorithms();
-    const auto *const found =
-        std::find_if(all.begin(), all.end(), [&](const Algorithm &algorithm) { return name == algorithm.name; });
-    return found == all.end() ? nullptr : found;
+    const auto *const found = std::find_if(algorithms().begin(), algorithms().end(),
+                                           [&](const Algorithm &algorithm) { return name == algorithm.name; });
+    return found == algorithms().end() ? nullptr : found;
 }
 
 AlgorithmSet set_of(std::initializer_list<const char *> names) {
     AlgorithmSet set = 0;
-    for (const char *const name : names) set |= AlgorithmSet{1} << algorithms().number_of(*find_algorithm(name));
+    for (const char *const name : names) set |= AlgorithmSet{1} << (find_algorithm(name) - algorithms().data());
     return set;
 }
 

@@ -4,6 +4,7 @@
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -103,6 +104,15 @@ class SubPlan {
     virtual Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
 };
 
+// Plans another layer with the weights of a plan, and appends it to a list.
+inline Status add_reshaped(const SubPlan &from, const Geometry &geometry,
+                           std::vector<std::unique_ptr<SubPlan>> *plans) {
+    std::unique_ptr<SubPlan> plan;
+    Status status = from.reshape(geometry, &plan);
+    if (status) plans->push_back(std::move(plan));
+    return status;
+}
+
 class Planner {
   public:
     virtual ~Planner() = default;
@@ -173,18 +183,8 @@ struct Algorithm {
     Proposer *propose;
 };
 
-// A list of algorithms that live as long as the program.
-struct AlgorithmList {
-    const Algorithm *first;
-    std::size_t count;
-
-    const Algorithm *begin() const { return first; }
-    const Algorithm *end() const { return first + count; }
-    std::size_t number_of(const Algorithm &algorithm) const { return static_cast<std::size_t>(&algorithm - first); }
-};
-
 // Returns all algorithms. Their order decides nothing.
-AlgorithmList algorithms();
+const std::array<Algorithm, 8> &algorithms();
 const Algorithm *find_algorithm(const std::string &name); // null: there is none of that name
 
 // Returns true if all conditions hold. Otherwise *why receives the text of the first one that does not.

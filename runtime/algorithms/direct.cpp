@@ -13,8 +13,6 @@ namespace convtranspose {
 
 namespace {
 
-std::uint64_t elements_of(const Shape &shape) { return static_cast<std::uint64_t>(volume(shape)); }
-
 // Returns the type that kernels write. With leading axes that is the type of sums.
 convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
     if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.y_dtype;
@@ -189,37 +187,29 @@ void Direct::plan_fallbacks() {
 // Packs constant weights for direct_.
 Status Direct::pack_all(const LayerWeights &weights, Packed *packed) const {
     packed->layout = direct_.packed_layout();
-    const std::uint64_t bytes = direct_.packed_bytes() * static_cast<std::uint64_t>(leading_elements());
+    const std::uint64_t bytes = direct_.packed_bytes() * leading_elements();
     Status status = get_block(settings_.allocator, bytes, "packed weights", &packed->block);
     if (status) packed->finite = pack(direct_, weights, quantization_, packed->block.data());
     return status;
 }
 
-// Packs constant weights for direct_ and keeps them. If they hold an infinity or a NaN, a kernel that may meet such weights is
-// chosen first.
-Status Direct::take_weights(const LayerWeights &weights, std::shared_ptr<Packed> packed) {
+// Packs constant weights for direct_. If they hold an infinity or a NaN, a kernel that may meet such weights is chosen first.
+Status Direct::build(const LayerWeights &weights, const Planner & /*planner*/) {
+    if (!is_possible_) return refused();
+    if (!weights.w) return finish();
+    auto packed = std::make_shared<Packed>();
+    packed->facts = facts_;
     Status status = pack_all(weights, packed.get());
-    if (!status) return status;
-    if (!packed->finite) {
+    if (status && !packed->finite) {
         const bool keeps = reference_reads(packed->layout);
         if (!keeps) packed->block = Block();
         choose(packed.get());
         status = is_possible_ ? Status() : refused();
         if (status && !keeps) status = pack_all(weights, packed.get());
-        if (!status) return status;
     }
-    status = copy_block(settings_.allocator, weights.b, geometry_.b_bytes(), "biases", &packed->bias);
+    if (status) status = copy_block(settings_.allocator, weights.b, geometry_.b_bytes(), "biases", &packed->bias);
+    if (!status) return status;
     packed_ = std::move(packed);
-    return status;
-}
-
-Status Direct::build(const LayerWeights &weights, const Planner & /*planner*/) {
-    if (!is_possible_) return refused();
-    if (weights.w) {
-        auto packed = std::make_shared<Packed>();
-        packed->facts = facts_;
-        if (Status status = take_weights(weights, std::move(packed)); !status) return status;
-    }
     return finish();
 }
 
@@ -300,7 +290,7 @@ Status Direct::finish() {
     }
     if (weights_at_run_time() && geometry_.quantized())
         direct_bytes = std::max(direct_bytes, examination_bytes(geometry_));
-    const auto elements = static_cast<std::uint64_t>(leading_elements());
+    const std::int64_t elements = leading_elements();
     run_packed_bytes_ = weights_at_run_time() ? round_up(direct_packed * elements) : 0;
     run_epilogue_bytes_ =
         round_up(direct_epilogue * elements); // a run may bring its own scales even if weights are constant
@@ -313,15 +303,14 @@ Status Direct::finish() {
         direct_.variant().family != Family::kReference && direct_.variant().output_order == OutputOrder::kPlanar;
     dense_y_bytes_ = 0;
     if (!leading_ && planar && geometry_.y_channels_last()) {
-        dense_y_bytes_ = round_up(elements_of(geometry_.y_shape) * convt_dtype_size(geometry_.y_dtype));
+        dense_y_bytes_ = round_up(geometry_.y_bytes());
     }
     partial_bytes_ = 0;
     if (leading_) {
         // One position of the leading axes needs room for a result of the direct plan and for the sum of the results.
         Shape inner = {problem_.geometry.batch, problem_.geometry.out_channels};
         for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
-        partial_bytes_ = round_up(elements_of(inner) * convt_dtype_size(problem_.y_dtype)) +
-                         round_up(elements_of(inner) * sizeof(double));
+        partial_bytes_ = round_up(volume(inner) * size_of(problem_.y_dtype)) + round_up(volume(inner) * sizeof(double));
     }
     direct_bytes_ = round_up(direct_bytes);
     return Status();

@@ -59,7 +59,6 @@ class Direct : public AlgorithmPlan {
     template<typename F>
     void for_each_leading_element(const F &f) const;
 
-    Status take_weights(const LayerWeights &weights, std::shared_ptr<Packed> packed);
     Status pack_all(const LayerWeights &weights, Packed *packed) const;
     Status repack(const Direct &from);
     bool pack(const DirectPlan &direct, const LayerWeights &weights, const QuantizationValues *q, void *packed) const;

@@ -65,24 +65,21 @@ class Direct::LeadingRun {
           epilogue_(static_cast<const char *>(operands.epilogue)), first_axis_(plan.geometry_.dimensions().first_axis),
           q_(t.quantization ? t.quantization : plan.quantization_),
           b_(static_cast<const char *>(plan.packed_ ? plan.packed_->bias.data() : t.b)),
-          bias_in_sum_(!(q_ && plan.geometry_.y_dtype == CONVT_F32)), partial_(workspace), at_(plan.leading_, 0),
-          tap_extents_(plan.leading_), tap_(plan.leading_), strides_(t.y_strides.begin(), t.y_strides.end()),
-          taps_(plan.leading_) {
+          bias_in_sum_(!(q_ && plan.geometry_.y_dtype == CONVT_F32)), inner_(plan.geometry_.y_shape),
+          partial_(workspace), at_(plan.leading_, 0), tap_extents_(plan.leading_), tap_(plan.leading_),
+          strides_(t.y_strides.begin(), t.y_strides.end()), taps_(plan.leading_) {
         const Geometry &g = plan.problem_.geometry;
-        const bool last = g.layout == CONVT_CHANNELS_LAST;
-        inner_ = {g.batch};
-        if (!last) inner_.push_back(g.out_channels);
-        for (const AxisGeometry &a : g.axes) inner_.push_back(a.out);
-        if (last) inner_.push_back(g.out_channels);
+        const auto first = static_cast<std::ptrdiff_t>(first_axis_),
+                   end = first + static_cast<std::ptrdiff_t>(plan.leading_);
+        out_extents_.assign(inner_.begin() + first, inner_.begin() + end);
+        inner_.erase(inner_.begin() + first, inner_.begin() + end);
+        strides_.erase(strides_.begin() + first, strides_.begin() + end);
         elements_ = static_cast<std::size_t>(volume(inner_));
         channel_ = dimension_order(g.layout, inner_.size()).channel;
         total_ = reinterpret_cast<double *>(partial_ + round_up(elements_ * convt_dtype_size(plan.problem_.y_dtype)));
         operands_.y = partial_;
         operands_.y_strides = tensor_strides(g, dense_strides(inner_));
         position_.resize(inner_.size());
-        for (std::size_t a = 0; a < plan.leading_; a++) out_extents_.push_back(plan.geometry_.axes[a].out);
-        const auto first = strides_.begin() + static_cast<std::ptrdiff_t>(first_axis_);
-        strides_.erase(first, first + static_cast<std::ptrdiff_t>(plan.leading_));
     }
 
     void run() {

@@ -91,9 +91,7 @@ class LayoutTranspose : public AlgorithmPlan {
     }
 
     std::vector<const SubPlan *> layers() const override { return plans_of(blocks_); }
-    std::uint64_t workspace_bytes() const override {
-        return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + x_bytes_ + y_bytes_);
-    }
+    std::uint64_t workspace_bytes() const override { return workers_ * (layer_bytes_ + x_bytes_ + y_bytes_); }
 
     Status build(const LayerWeights &weights, const Planner &planner) override {
         if (strips_ > 1) {

@@ -106,7 +106,7 @@ class OutputParts : public AlgorithmPlan {
     }
 
     std::vector<const SubPlan *> layers() const override { return plans_of(parts_); }
-    std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * part_bytes_; }
+    std::uint64_t workspace_bytes() const override { return workers_ * part_bytes_; }
 
     Status build(const LayerWeights &weights, const Planner &planner) override {
         Part &first = parts_.front();

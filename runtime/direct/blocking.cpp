@@ -2,9 +2,10 @@
 // docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
+#include "base/allocator.h"
+#include "base/division.h"
 #include "cpu/cpu.h"
 #include "direct/direct_plan.h"
-#include "direct/direct_plan_parts.h"
 #include "selection/input_access.h"
 
 namespace convtranspose {
@@ -187,8 +188,7 @@ void DirectPlan::plan_copy() {
                        elements = most + (variant_->tile_q + variant_->lanes) * column;
     if (elements > kMostElements)
         overflow_ = too_large("its copy of x has # elements; a kernel counts up to #", elements);
-    const std::int64_t bytes = capped_product({elements, operand_size(*variant_)});
-    copy_bytes_ = static_cast<std::uint64_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
+    copy_bytes_ = round_up(capped_product({elements, operand_size(*variant_)}));
 }
 
 // Returns where the i-th strip of an image begins. Strips have equally many whole tiles, as far as possible; the last one has the rest

@@ -4,15 +4,15 @@
 #include <tuple>
 #include <utility>
 
+#include "base/allocator.h"
 #include "base/division.h"
 #include "cpu/cpu.h"
-#include "direct/direct_plan_parts.h"
 #include "kernels/kernel_tables.h"
 #include "selection/input_access.h"
 
 namespace convtranspose {
 
-OperandTypes types_of(const Variant &v) {
+DirectPlan::OperandTypes DirectPlan::types_of(const Variant &v) {
     const halide_type_t s32(halide_type_int, 32), s16(halide_type_int, 16);
     switch (v.arithmetic) {
     case Arithmetic::kFloat:
@@ -76,19 +76,18 @@ std::uint64_t DirectPlan::weight_bytes() const {
     std::int64_t elements = packed_.weights();
     if (multiplies_by_element(variant_->isa))
         elements += packed_.block * std::max<std::int64_t>(packed_.oc_tile, 1); // kernels may load a channel more
-    return static_cast<std::uint64_t>(ceil_div(elements * operand_size(*variant_), kCacheLine) * kCacheLine);
+    return round_up(elements * operand_size(*variant_));
 }
 
 std::uint64_t DirectPlan::packed_bytes() const {
     std::int64_t bytes = packed_.biases() * types_of(*variant_).bias.bytes();
     if (packed_.arithmetic == Arithmetic::kInt8) bytes = packed_.biases() * packed_.taps_volume() * 4;
     if (packed_.arithmetic == Arithmetic::kInt16) bytes = 0;
-    return weight_bytes() + static_cast<std::uint64_t>(ceil_div(bytes, kCacheLine) * kCacheLine);
+    return weight_bytes() + round_up(bytes);
 }
 
 std::uint64_t DirectPlan::epilogue_bytes() const {
-    if (is_float(packed_.arithmetic)) return 0;
-    return static_cast<std::uint64_t>(ceil_div(epilogue_of({packed_, axes_}).bytes(), kCacheLine) * kCacheLine);
+    return is_float(packed_.arithmetic) ? 0 : round_up(epilogue_of({packed_, axes_}).bytes());
 }
 
 bool DirectPlan::pack(const WeightsView &w, const void *bias, void *packed) const {

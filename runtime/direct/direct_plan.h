@@ -38,7 +38,7 @@ class DirectPlan {
     const std::array<AxisPlan, 3> &axes() const { return axes_; }
     std::uint64_t packed_bytes() const;   // for weights, then biases; if quantized, for weights, then their sums
     std::uint64_t epilogue_bytes() const; // 0 if not quantized
-    std::uint64_t workspace_bytes() const { return copy_bytes_ * static_cast<std::uint64_t>(workers_); }
+    std::uint64_t workspace_bytes() const { return copy_bytes_ * workers_; }
     bool copies_x() const { return copies_x_; }
     bool packs_edge_strips() const { return packs_edge_strips_; } // copies_x() is only for strips that taps leave
     bool packs_row_edges() const { return in_place_.any(); }      // copies_x() is only for the ends of rows
@@ -80,9 +80,41 @@ class DirectPlan {
   private:
     friend struct StripsForTests; // tests/units/strips_test.cpp
 
-    struct Strip;
-    struct StripParts;
-    struct Call;
+    // Bytes of a piece of y that stays in the second-level cache until post-ops have read it, or other tiles have stored to it.
+    static constexpr std::int64_t kPieceBytes = 512 << 10;
+
+    // The types of packed weights, of the copy of x, and of the packed bias.
+    struct OperandTypes {
+        halide_type_t w, x, bias;
+    };
+    static OperandTypes types_of(const Variant &v);
+
+    // A strip: positions of some images, along the strip axis, that are computed together, and the part of x that they read.
+    struct Strip {
+        std::int64_t first_image = 0, images = 1;
+        std::int64_t q_begin = 0, q_end = 0;         // positions along the strip axis
+        Columns columns;                             // columns of y that read this part of x
+        std::array<std::int64_t, 3> x_min, x_extent; // w, h, d
+        // The place of that part of x, in the caller's memory or in a copy: x points to x_min, and strides are in elements. If
+        // channels come in blocks, strides.c is from one block to the next.
+        const char *x = nullptr;
+        char *copy = nullptr; // x, if it is a copy made for this strip
+        TensorStrides strides;
+        std::int64_t group_stride = 0;
+    };
+    // The parts of a strip, by columns: a single one, or the beginnings, the middles and the ends of its rows. Each reads x
+    // elsewhere.
+    struct StripParts {
+        std::array<Strip, 3> part;
+        std::size_t count = 0;
+    };
+    // One call of a kernel: the box of y that it computes.
+    struct Call {
+        std::int64_t q_begin = 0, q_end = 0; // positions along the strip axis of all calls of the task
+        std::array<Box, 3> box;
+        std::int64_t oc_tile_begin = 0, oc_tile_end = 1;
+        std::int64_t group_begin = 0, group_end = 1;
+    };
 
     struct Amounts;
     Amounts amounts(const CostProfile &profile) const;

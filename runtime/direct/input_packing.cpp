@@ -3,8 +3,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/division.h"
+#include "direct/copy_box.h"
 #include "direct/direct_plan.h"
-#include "direct/direct_plan_parts.h"
 
 namespace convtranspose {
 

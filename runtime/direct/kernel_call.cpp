@@ -1,8 +1,8 @@
 // One call of a kernel: makes the buffers of x, w, bias, tap tables and y that it takes.
 #include <algorithm>
 
+#include "base/division.h"
 #include "direct/direct_plan.h"
-#include "direct/direct_plan_parts.h"
 #include "kernel_contract/table_columns.h"
 
 namespace convtranspose {

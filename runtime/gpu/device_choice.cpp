@@ -120,9 +120,7 @@ void append_choices(const DeviceTable &table, const DeviceVariant &v, const Devi
     const Geometry &g = *q.geometry;
     const convt_dtype y = as_table(g.y_dtype), sum = sum_dtype(g.dtype);
     const bool each = v.family == DeviceFamily::kEach;
-    DeviceChoice whole;
-    whole.name = v.name;
-    whole.variant = &v;
+    DeviceChoice whole = {v.name, &v, nullptr, 1, {}, {}, 0};
     const auto estimate = [&](DeviceChoice *choice) {
         choice->work = work_of(v, q, choice->splits);
         choice->cost = cycles_of(table, v, choice->work, q.multiprocessors);
@@ -142,11 +140,7 @@ void append_choices(const DeviceTable &table, const DeviceVariant &v, const Devi
         const std::int64_t y_elements =
             g.batch * g.out_channels * axis_product(*q.axes, [](const AxisPlan &a) { return a.geometry.out; });
         for (int parts = 2; parts <= kMostParts && chunks / 2 >= parts && y_elements <= INT32_MAX / parts; parts *= 2) {
-            DeviceChoice choice;
-            choice.name = concat(v.name, ":", parts);
-            choice.variant = &v;
-            choice.combine = adds_up;
-            choice.splits = parts;
+            DeviceChoice choice = {concat(v.name, ":", parts), &v, adds_up, parts, {}, {}, 0};
             estimate(&choice);
             list->push_back(choice);
         }
@@ -171,11 +165,7 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQ
         const DeviceVariant &v = table.variants[i];
         const UnsupportedReason unsupported = unsupported_reason(v, q);
         if (unsupported.text) {
-            DeviceChoice choice;
-            choice.name = v.name;
-            choice.variant = &v;
-            choice.unsupported = unsupported;
-            list.push_back(choice);
+            list.push_back({v.name, &v, nullptr, 1, unsupported, {}, 0});
         } else {
             append_choices(table, v, q, &list);
         }

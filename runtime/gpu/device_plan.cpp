@@ -32,9 +32,8 @@ DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, c
       device_(std::move(device)), key_(tuning_key(geometry)) {}
 
 std::size_t DevicePlan::packed_bytes() const {
-    return constant_
-               ? static_cast<std::size_t>(constant_->w.bytes() + constant_->bias.bytes() + constant_->factors.bytes())
-               : 0;
+    if (!constant_) return 0;
+    return static_cast<std::size_t>(constant_->w.bytes() + constant_->bias.bytes() + constant_->factors.bytes());
 }
 
 Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kernel) {
@@ -126,21 +125,13 @@ TuningRecord DevicePlan::record() const {
     return record;
 }
 
-Status DevicePlan::upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const {
-    DeviceMemory memory;
-    Status status = memory.allocate(device_, bytes);
-    if (status && bytes) status = memory.upload(nullptr, from, bytes);
-    if (status) *to = std::move(memory);
-    return status;
-}
-
 Status DevicePlan::make_tables(Kernel *kernel) const {
     const std::array<AxisPlan, 3> &axes = problem_.plan;
     const DeviceVariant &v = *kernel->choice.variant;
     if (v.family == DeviceFamily::kEach) {
         for (std::size_t a = 0; a < 3; a++) {
             const std::vector<std::int32_t> table = axes[a].row_for_each();
-            Status status = upload_table(table.data(), table.size() * sizeof table[0], &kernel->taps[a]);
+            Status status = send(table.data(), table.size() * sizeof table[0], nullptr, &kernel->taps[a]);
             if (!status) return status;
         }
         return Status();
@@ -197,14 +188,20 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     kernel->element_count = std::max<std::int64_t>(static_cast<std::int64_t>(elements.size() / kElementColumns), 1);
     kernel->part_count = static_cast<std::int64_t>(parts.size());
     elements.resize(static_cast<std::size_t>(kernel->element_count) * kElementColumns);
-    Status status = upload_table(elements.data(), elements.size() * sizeof elements[0], &kernel->elements);
-    if (status) status = upload_table(parts.data(), parts.size() * sizeof parts[0], &kernel->parts);
+    Status status = send(elements.data(), elements.size() * sizeof elements[0], nullptr, &kernel->elements);
+    if (status) status = send(parts.data(), parts.size() * sizeof parts[0], nullptr, &kernel->parts);
     return status;
 }
 
 Status DevicePlan::ensure(std::uint64_t bytes, DeviceMemory *memory) const {
     if (*memory && memory->bytes() >= bytes) return Status();
     return memory->allocate(device_, bytes);
+}
+
+// Copies from host memory, in a stream, to memory that becomes large enough for it.
+Status DevicePlan::send(const void *from, std::uint64_t bytes, void *stream, DeviceMemory *to) const {
+    Status status = ensure(bytes, to);
+    return status && bytes ? to->upload(stream, from, bytes) : status;
 }
 
 Status DevicePlan::host_block(std::uint64_t bytes, Block *block) const {
@@ -224,8 +221,7 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     view.m = strides[1];
     for (std::size_t a = 0; a < g.axes.size(); a++) view.k[a] = strides[strides.size() - 1 - a];
     const std::uint64_t size = bytes_of_weight(*kernel.choice.variant);
-    const std::uint64_t w_bytes = round_up(static_cast<std::uint64_t>(layout.weights()) * size),
-                        bias_bytes = static_cast<std::uint64_t>(layout.biases()) * size;
+    const std::uint64_t w_bytes = round_up(layout.weights() * size), bias_bytes = layout.biases() * size;
     Status status = host_block(w_bytes + bias_bytes, upload.host);
     if (!status) return status;
     char *const packed = static_cast<char *>(upload.host->data());
@@ -239,31 +235,22 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     } else {
         weights->finite = pack_weights({layout, problem_.plan}, g.dtype, view, b, packed, packed + w_bytes);
     }
-    status = ensure(w_bytes, &weights->w);
-    if (status) status = weights->w.upload(upload.stream, packed, w_bytes);
-    if (!q) {
-        if (status) status = ensure(bias_bytes, &weights->bias);
-        if (status && bias_bytes) status = weights->bias.upload(upload.stream, packed + w_bytes, bias_bytes);
-        return status;
-    }
-    return status ? upload_factors(kernel, *q, weights->sums, b, upload) : status;
+    status = send(packed, w_bytes, upload.stream, &weights->w);
+    if (!status) return status;
+    if (q) return upload_factors(kernel, *q, weights->sums, b, upload);
+    return send(packed + w_bytes, bias_bytes, upload.stream, &weights->bias);
 }
 
 Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues &q,
                                   const std::vector<std::int32_t> &sums, const void *b, const Upload &upload) const {
-    Weights *const weights = upload.weights;
     const EpilogueLayout epilogue = epilogue_of({kernel.layout, problem_.plan});
-    const auto bias_bytes = static_cast<std::uint64_t>(4 * epilogue.bias_count()),
-               all_bytes = static_cast<std::uint64_t>(epilogue.bytes());
+    const std::uint64_t bias_bytes = 4 * epilogue.bias_count(), all_bytes = epilogue.bytes();
     Status status = host_block(all_bytes, upload.host);
     if (!status) return status;
     char *const made = static_cast<char *>(upload.host->data());
     make_epilogue({kernel.layout, problem_.plan}, problem_.geometry, q, sums.data(), b, made);
-    status = ensure(bias_bytes, &weights->bias);
-    if (status && bias_bytes) status = weights->bias.upload(upload.stream, made, bias_bytes);
-    if (status) status = ensure(all_bytes - bias_bytes, &weights->factors);
-    if (status && bias_bytes)
-        status = weights->factors.upload(upload.stream, made + bias_bytes, all_bytes - bias_bytes);
+    status = send(made, bias_bytes, upload.stream, &upload.weights->bias);
+    if (status) status = send(made + bias_bytes, all_bytes - bias_bytes, upload.stream, &upload.weights->factors);
     return status;
 }
 

@@ -13,7 +13,6 @@
 #include "base/threads.h"
 #include "direct/direct_plan.h"
 #include "gpu/device_choice.h"
-#include "gpu/kernel_arguments.h"
 #include "gpu/open_device.h"
 #include "kernels/tuning.h"
 #include "plan/problem_plan.h"
@@ -108,13 +107,13 @@ class DevicePlan : public ProblemPlan {
                std::shared_ptr<OpenDevice> device);
     const DeviceChoice *tuned(const std::vector<DeviceChoice> &choices, std::string *note) const;
     Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
-    Status upload_table(const void *from, std::size_t bytes, DeviceMemory *to) const;
     Status make_tables(Kernel *kernel) const;
     Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b,
                 const Upload &upload) const;
     Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const std::vector<std::int32_t> &sums,
                           const void *b, const Upload &upload) const;
     Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
+    Status send(const void *from, std::uint64_t bytes, void *stream, DeviceMemory *to) const;
     Status host_block(std::uint64_t bytes, Block *block) const;
     Status place(const Given &given, void *stream, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
     Status run_in(const RunTensors &t, Workspace *workspace) const;
@@ -122,6 +121,7 @@ class DevicePlan : public ProblemPlan {
                       const Placed &y, void *stream) const;
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
                        void *stream) const;
+    class KernelArguments;
     void add_weights(const Kernel &kernel, const Operands &operands, halide_type_t type,
                      KernelArguments *arguments) const;
     void add_taps(const Kernel &kernel, KernelArguments *arguments) const;

@@ -1,15 +1,36 @@
 // A run of a plan on a device places tensors there, prepares the arguments of kernels, and starts them.
+#include <HalideRuntime.h>
+
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 
 #include "base/error.h"
 #include "base/tensor_copy.h"
 #include "gpu/device_plan.h"
 #include "kernel_contract/device_types.h"
+#include "kernel_contract/table_columns.h"
 #include "kernels/halide_buffer.h"
 
 namespace convtranspose {
 
 namespace {
+
+// Kernels divide by multiplication: n / value = (n * multiplier) >> shift for n < 2^31 and value > 0.
+struct Divisor {
+    std::int32_t value = 1;
+    std::uint32_t multiplier = 0;
+    std::int32_t shift = 0;
+
+    Divisor() : Divisor(1) {}
+    explicit Divisor(std::int64_t of) : value(static_cast<std::int32_t>(of)) {
+        int log = 0; // the least with 2^log >= value
+        while ((std::int64_t{1} << log) < of) log++;
+        shift = 31 + log;
+        const std::uint64_t power = std::uint64_t{1} << shift, d = static_cast<std::uint64_t>(of);
+        multiplier = static_cast<std::uint32_t>((power + d - 1) / d);
+    }
+};
 
 // Returns the number of elements from the first to the last.
 std::int64_t span_of(const Shape &shape, const Strides &strides) {
@@ -27,6 +48,71 @@ bool is_dense(const Shape &shape, const Strides &strides) {
 }
 
 } // namespace
+
+// These are the arguments of a kernel, in the order of its generator's inputs.
+class DevicePlan::KernelArguments {
+  public:
+    explicit KernelArguments(const halide_device_interface_t *device_interface) : interface_(device_interface) {}
+    KernelArguments(const KernelArguments &) = delete;
+    KernelArguments &operator=(const KernelArguments &) = delete;
+
+    // Adds a dense buffer.
+    void add_buffer(std::uint64_t memory, halide_type_t type, std::initializer_list<std::int64_t> extents) {
+        Buffer &b = buffers_[buffer_count_++];
+        b.raw.device = memory;
+        b.raw.device_interface = interface_;
+        b.raw.type = type;
+        b.raw.dimensions = static_cast<std::int32_t>(extents.size());
+        b.raw.dim = b.dims;
+        std::int64_t stride = 1;
+        std::size_t i = 0;
+        for (const std::int64_t extent : extents) {
+            b.dims[i++] = halide_dimension_t(0, static_cast<std::int32_t>(extent), static_cast<std::int32_t>(stride));
+            stride *= extent;
+        }
+        pointers_[++count_] = &b.raw;
+    }
+    void add(std::int64_t value) { put(static_cast<std::uint32_t>(static_cast<std::int32_t>(value))); }
+    void add(float value) {
+        std::uint32_t bits = 0;
+        __builtin_memcpy(&bits, &value, sizeof bits);
+        put(bits);
+    }
+    template<typename Range>
+    void add_all(const Range &values) {
+        for (const auto value : values) add(static_cast<std::int64_t>(value));
+    }
+    void add(const Divisor &d) {
+        add(std::int64_t{d.value});
+        put(d.multiplier);
+        add(std::int64_t{d.shift});
+    }
+    // Adds the divisors of several axes: all values, then all multipliers, then all shifts.
+    template<typename Range>
+    void add_divisors(const Range &divisors) {
+        for (const Divisor &d : divisors) add(std::int64_t{d.value});
+        for (const Divisor &d : divisors) put(d.multiplier);
+        for (const Divisor &d : divisors) add(std::int64_t{d.shift});
+    }
+
+    void **data() { return pointers_.data(); } // the first is for the user context
+
+  private:
+    struct Buffer {
+        halide_dimension_t dims[5] = {};
+        halide_buffer_t raw = {};
+    };
+    void put(std::uint32_t bits) {
+        values_[value_count_] = bits;
+        pointers_[++count_] = &values_[value_count_++];
+    }
+
+    const halide_device_interface_t *interface_;
+    std::array<Buffer, 8> buffers_;
+    std::array<std::uint32_t, 72> values_ = {};
+    std::array<void *, 82> pointers_ = {};
+    std::size_t buffer_count_ = 0, value_count_ = 0, count_ = 0;
+};
 
 halide_type_t DevicePlan::type_on_device(convt_dtype dtype) const {
     const bool as_bits = dtype == CONVT_BF16 || (dtype == CONVT_F16 && keeps_f16_as_bits(device_->table().kind));
@@ -260,10 +346,9 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         if (status && choice.combine) status = run_combine(*kernel, y, residual, y, stream);
     }
     if (!status || t.y_memory == CONVT_DEVICE_MEMORY) return status;
-    const std::uint64_t bytes = static_cast<std::uint64_t>(volume(g.y_shape)) * size;
-    if (is_dense(g.y_shape, t.y_strides)) return workspace->y.download(stream, t.y, bytes);
-    status = host_block(bytes, &workspace->host);
-    if (status) status = workspace->y.download(stream, workspace->host.data(), bytes);
+    if (is_dense(g.y_shape, t.y_strides)) return workspace->y.download(stream, t.y, g.y_bytes());
+    status = host_block(g.y_bytes(), &workspace->host);
+    if (status) status = workspace->y.download(stream, workspace->host.data(), g.y_bytes());
     if (status) {
         copy_tensor(g.y_shape, size, workspace->host.data(), dense_strides(g.y_shape), t.y, t.y_strides);
     }

@@ -97,7 +97,7 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
 std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
     std::vector<Proposal> proposals;
     const auto ask = [&](const Algorithm &algorithm) {
-        if (problem.settings.excluded >> algorithms().number_of(algorithm) & 1) return;
+        if (problem.settings.excluded & set_of({algorithm.name})) return;
         Proposal proposal = {&algorithm, nullptr, {}};
         if (algorithm.changes_rounding && !problem.settings.may_change_rounding) {
             proposal.unsupported = {"it rounds differently from the definition, which options.winograd must allow"};

@@ -91,10 +91,10 @@ struct Geometry {
         for (const AxisGeometry &axis : axes) product *= axis.kernel;
         return product;
     }
-    std::uint64_t x_bytes() const { return static_cast<std::uint64_t>(volume(x_shape)) * convt_dtype_size(dtype); }
-    std::uint64_t y_bytes() const { return static_cast<std::uint64_t>(volume(y_shape)) * convt_dtype_size(y_dtype); }
-    std::uint64_t w_bytes() const { return static_cast<std::uint64_t>(volume(w_shape)) * convt_dtype_size(w_dtype); }
-    std::uint64_t b_bytes() const { return static_cast<std::uint64_t>(out_channels) * convt_dtype_size(b_dtype); }
+    std::uint64_t x_bytes() const { return volume(x_shape) * size_of(dtype); }
+    std::uint64_t y_bytes() const { return volume(y_shape) * size_of(y_dtype); }
+    std::uint64_t w_bytes() const { return volume(w_shape) * size_of(w_dtype); }
+    std::uint64_t b_bytes() const { return out_channels * size_of(b_dtype); }
 };
 
 // Checks the problem against every rule of the operator and fills *geometry; if a check fails, *geometry is unchanged.

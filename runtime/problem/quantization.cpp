@@ -117,7 +117,7 @@ void requantize(const Geometry &geometry, double sum, float factor, float addend
 }
 
 std::uint64_t examination_bytes(const Geometry &geometry) {
-    return 3 * sizeof(std::int64_t) * static_cast<std::uint64_t>(geometry.kernel_volume());
+    return 3 * sizeof(std::int64_t) * geometry.kernel_volume();
 }
 
 WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &q, const void *w, const void *b,

@@ -28,11 +28,12 @@ constexpr double kBytesPerCycle = 16;
 
 } // namespace
 
-Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, OutputOrder output_order)
+Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, bool planar)
     : geometry_(geometry), settings_(settings), parallel_(settings.parallel), sum_dtype_(sum_dtype(geometry.y_dtype)),
-      output_order_(output_order) {
+      size_(size_of(sum_dtype_)), planar_(planar) {
     axes_ = spatial_problem(geometry, geometry.y_dtype, false).plan;
-    const std::int64_t stride = output_order == OutputOrder::kPlanar ? geometry.axes.back().stride : 0;
+    const std::int64_t stride = planar ? geometry.axes.back().stride : 0;
+    const OutputOrder output_order = planar ? OutputOrder::kPlanar : OutputOrder::kChannels;
     const KernelTable &table = convt_float_kernels;
     const auto rank = [&](const Col2imVariant &v) { return std::pair(v.stride_w == stride, v.vectors); };
     for (std::size_t i = 0; i < table.col2im_count; i++) {
@@ -58,7 +59,7 @@ bool Col2im::may_take_channels(const Geometry &geometry) {
 }
 
 std::int64_t Col2im::read_past() const {
-    if (output_order_ == OutputOrder::kPlanar) return 0;
+    if (planar_) return 0;
     const AxisGeometry &w = axes_[0].geometry;
     return ceil_div(w.kernel, w.stride) * run() - w.kernel * geometry_.out_channels;
 }
@@ -71,9 +72,8 @@ void Col2im::plan_strips() {
     parts_.clear();
     parts_.push_back(part_of(0, axis.q_extent()));
     const std::int64_t rows = parts_[0].rows_end - parts_[0].rows_begin;
-    const std::int64_t size = size_of(sum_dtype_);
-    const std::int64_t row_bytes = capped_product({row_, elements(), size});
-    const std::int64_t strip_bytes = output_order_ == OutputOrder::kPlanar ? kStripBytes : kStripBytesInOrder;
+    const std::int64_t row_bytes = capped_product({row_, elements(), size_}),
+                       strip_bytes = planar_ ? kStripBytes : kStripBytesInOrder;
     images_ = 1;
     kept_rows_ = 0;
     strip_rows_ = std::max<std::int64_t>(rows, 1);
@@ -131,7 +131,7 @@ std::int64_t Col2im::strips() const {
 Geometry Col2im::product(std::int64_t positions) const {
     Geometry g = geometry_;
     g.post_ops = {};
-    g.y_order = output_order_ == OutputOrder::kPlanar ? YOrder::kPlanar : YOrder::kChannels;
+    g.y_order = planar_ ? YOrder::kPlanar : YOrder::kChannels;
     g.has_bias = false;
     g.batch = images_;
     g.y_dtype = sum_dtype_;
@@ -141,7 +141,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     g.x_shape = {images_, last ? positions : g.in_channels, last ? g.in_channels : positions};
     g.y_shape = {images_, last ? positions : g.out_channels, last ? g.out_channels : positions};
     g.w_shape = {g.in_channels, g.out_channels_per_group(), 1};
-    g.x_part_of_bytes = volume(geometry_.x_shape) * size_of(g.dtype);
+    g.x_part_of_bytes = static_cast<std::int64_t>(geometry_.x_bytes());
     return g;
 }
 
@@ -152,21 +152,19 @@ double Col2im::estimated() const {
     const double multiply =
         least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa, *settings_.profile) * rows /
         static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
-    const double planes =
-        static_cast<double>(images_) * (output_order_ == OutputOrder::kPlanar ? static_cast<double>(elements()) : 1);
+    const auto planes = static_cast<double>(planar_ ? images_ * elements() : images_);
     const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
                  moved = rows_moved * static_cast<double>(row_ * elements() * images_),
                  moves = rows_moved > 0 ? strips_of_all * planes : 0;
-    const double weights =
-        static_cast<double>(geometry_.in_channels_per_group() * elements()) * static_cast<double>(size_of(sum_dtype_));
+    const auto weights = static_cast<double>(geometry_.in_channels_per_group() * elements() * size_);
     const double far = weights > settings_.profile->near ? strips_of_all * weights / kBytesPerCycle : 0;
-    return multiply + far + (output_order_ == OutputOrder::kPlanar ? cycles_to_add_planes() : cycles_to_add_runs()) +
-           moved * 2 / kernel_->lanes + moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
+    return multiply + far + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) + moved * 2 / kernel_->lanes +
+           moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
 }
 
 std::string Col2im::summary() const {
     return concat("kernel elements as output channels of a matrix product, added up (col2im), in ", strips(), " strips",
-                  output_order_ == OutputOrder::kChannels ? ", positions outermost" : "");
+                  planar_ ? "" : ", positions outermost");
 }
 
 std::vector<const SubPlan *> Col2im::layers() const {
@@ -197,17 +195,14 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, c
     *why = {"no kernel that adds up columns is built in"};
     const CostProfile &profile = *problem.settings.profile;
     std::unique_ptr<Col2im> best;
-    for (const OutputOrder output_order : {OutputOrder::kPlanar, OutputOrder::kChannels}) {
-        if (output_order == OutputOrder::kChannels &&
-            (!problem.constant_weights || !Col2im::may_take_channels(geometry)))
-            continue;
-        std::unique_ptr<Col2im> own(new Col2im(geometry, for_layers(problem.settings), output_order));
+    for (const bool planar : {true, false}) {
+        if (!planar && (!problem.constant_weights || !Col2im::may_take_channels(geometry))) continue;
+        std::unique_ptr<Col2im> own(new Col2im(geometry, for_layers(problem.settings), planar));
         if (!own->kernel_) continue;
         own->plan_strips();
         *why = {"the columns of a strip do not fit in the cache"};
         if (!own->may_hold(!problem.constant_weights)) continue;
-        own->estimate(own->estimated(),
-                      output_order == OutputOrder::kChannels ? profile.margin_col2im_in_order : profile.margin_col2im);
+        own->estimate(own->estimated(), planar ? profile.margin_col2im : profile.margin_col2im_in_order);
         if (!best || own->cycles() < best->cycles()) best = std::move(own);
     }
     return best;
@@ -218,17 +213,15 @@ Status Col2im::build(const LayerWeights &weights, const Planner &planner) {
     Status status = plan_whole(weights, planner);
     if (status) status = plan_parts_of_whole();
     if (!status || !weights.w) return status;
-    const std::uint64_t bytes = bias_elements() * convt_dtype_size(sum_dtype_);
-    status = get_block(settings_.allocator, bytes, "biases", &bias_);
+    status = get_block(settings_.allocator, bias_elements() * size_, "biases", &bias_);
     if (status) bias_of(weights.b, bias_.data());
     return status;
 }
 
 bool Col2im::may_hold(bool weights_at_run_time) const {
-    const std::int64_t size = size_of(sum_dtype_);
-    const std::int64_t strip_bytes = capped_product({strip_rows_ + kept_rows_, row_, elements(), images_, size});
+    const std::int64_t strip_bytes = capped_product({strip_rows_ + kept_rows_, row_, elements(), images_, size_});
     return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions && strip_bytes <= kMostBytes &&
-           (output_order_ == OutputOrder::kPlanar || run() * size <= kMostRunBytes) &&
+           (planar_ || run() * size_ <= kMostRunBytes) &&
            // Weights of a run are packed once, for a single strip.
            (!weights_at_run_time || strips() == 1);
 }
@@ -237,7 +230,7 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     const Geometry &geometry = problem.geometry;
     PlanSettings settings = settings_;
     settings.parallel = parallel_;
-    std::unique_ptr<Col2im> own(new Col2im(geometry, settings, output_order_));
+    std::unique_ptr<Col2im> own(new Col2im(geometry, settings, planar_));
     Status status = copy_block(settings.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
     if (!weights_at_run_time()) own->plan_parts();
@@ -250,7 +243,7 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
 Status Col2im::plan_whole(const LayerWeights &weights, const Planner &planner) {
     Block ordered;
     const void *w = weights.w;
-    if (w && output_order_ == OutputOrder::kChannels) {
+    if (w && !planar_) {
         Status status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered);
         if (!status) return status;
         put_in_order_of_y(w, static_cast<char *>(ordered.data()));
@@ -272,11 +265,9 @@ Status Col2im::plan_parts_of_whole() {
     for (const SubPlan *plan : layers()) {
         layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
     }
-    const auto size = static_cast<std::uint64_t>(convt_dtype_size(sum_dtype_));
-    const auto count = static_cast<std::uint64_t>((strip_rows_ + kept_rows_) * row_ * elements() * images_);
-    columns_bytes_ = round_up(count * size) + 2 * round_up(static_cast<std::uint64_t>(kernel_->lanes) * size) +
-                     round_up(static_cast<std::uint64_t>(read_past()) * size);
-    if (weights_at_run_time()) bias_bytes_ = round_up(bias_elements() * size);
+    columns_bytes_ = round_up(capacity() * elements() * images_ * size_) + 2 * round_up(kernel_->lanes * size_) +
+                     round_up(read_past() * size_);
+    if (weights_at_run_time()) bias_bytes_ = round_up(bias_elements() * size_);
     return Status();
 }
 
@@ -319,40 +310,32 @@ void Col2im::put_in_order_of_y(const void *w, char *ordered) const {
 }
 
 // Returns the number of elements of the bias: all output channels or, in the order of y, a run and a vector.
-std::size_t Col2im::bias_elements() const {
-    return static_cast<std::size_t>(output_order_ == OutputOrder::kPlanar ? geometry_.out_channels
-                                                                          : run() + kernel_->lanes);
-}
+std::int64_t Col2im::bias_elements() const { return planar_ ? geometry_.out_channels : run() + kernel_->lanes; }
 
 // Writes the bias in the type of the sums, repeated up to bias_elements(). Without a bias it writes zeros.
 void Col2im::bias_of(const void *b, void *bias) const {
-    const std::size_t all = bias_elements() * convt_dtype_size(sum_dtype_);
-    bias_of_channels(b, bias);
-    const std::size_t once = static_cast<std::size_t>(geometry_.out_channels) * convt_dtype_size(sum_dtype_);
+    const auto once = static_cast<std::size_t>(geometry_.out_channels * size_),
+               all = static_cast<std::size_t>(bias_elements() * size_);
+    if (!b) {
+        std::memset(bias, 0, all);
+        return;
+    }
+    if (geometry_.b_dtype == sum_dtype_) {
+        std::memcpy(bias, b, once);
+    } else {
+        auto *const to = static_cast<float *>(bias);
+        for (std::int64_t m = 0; m < geometry_.out_channels; m++) {
+            to[m] = geometry_.b_dtype == CONVT_F16 ? static_cast<float>(static_cast<const F16 *>(b)[m])
+                                                   : static_cast<float>(static_cast<const Bf16 *>(b)[m]);
+        }
+    }
     for (std::size_t done = once; done < all; done += once) {
         std::memcpy(static_cast<char *>(bias) + done, bias, std::min(once, all - done));
     }
 }
 
-void Col2im::bias_of_channels(const void *b, void *bias) const {
-    const auto count = static_cast<std::size_t>(geometry_.out_channels), size = convt_dtype_size(sum_dtype_);
-    if (!b) {
-        std::memset(bias, 0, count * size);
-        return;
-    }
-    if (geometry_.b_dtype == sum_dtype_) {
-        std::memcpy(bias, b, count * size);
-        return;
-    }
-    auto *const to = static_cast<float *>(bias);
-    for (std::size_t m = 0; m < count; m++) {
-        to[m] = geometry_.b_dtype == CONVT_F16 ? static_cast<float>(static_cast<const F16 *>(b)[m])
-                                               : static_cast<float>(static_cast<const Bf16 *>(b)[m]);
-    }
-}
-
 Status Col2im::run(const RunTensors &t, char *workspace) const {
-    char *const run_bias = workspace + static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_);
+    char *const run_bias = workspace + workers_ * (layer_bytes_ + columns_bytes_);
     if (weights_at_run_time()) bias_of(t.b, run_bias);
     const char *const bias = weights_at_run_time() ? run_bias : static_cast<const char *>(bias_.data());
     const std::size_t parts = parts_.size();
@@ -365,14 +348,10 @@ Status Col2im::run(const RunTensors &t, char *workspace) const {
 
 Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, const char *bias,
                         char *workspace) const {
-    const std::int64_t size = size_of(sum_dtype_);
-    const std::int64_t margin = static_cast<std::int64_t>(round_up(static_cast<std::uint64_t>(kernel_->lanes * size)));
-    char *const columns = workspace + layer_bytes_ + margin;
+    char *const columns = workspace + layer_bytes_ + round_up(kernel_->lanes * size_);
     const AxisPlan &axis = axes_[strip_axis_];
-    const bool planar = output_order_ == OutputOrder::kPlanar;
-    const std::int64_t row_bytes = row_ * position_stride() * size; // in each plane
-    const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_bytes,
-                       planes = planar ? images_ * elements() : images_;
+    const std::int64_t position_bytes = position_stride() * size_, row_bytes = row_ * position_bytes, // in each plane
+        plane_bytes = capacity() * position_bytes, planes = planar_ ? images_ * elements() : images_;
     std::int64_t first = part.rows_begin, q_done = part.q_begin; // the first row held; the end of what is done of y
     for (std::int64_t begin = part.rows_begin; q_done < part.q_end;) {
         const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
@@ -391,7 +370,8 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
         if (next > first && q_done < part.q_end) {
             const auto kept = static_cast<std::size_t>((end - next) * row_bytes);
             for (std::int64_t i = 0; i < planes; i++) {
-                std::memmove(columns + i * capacity, columns + i * capacity + (next - first) * row_bytes, kept);
+                char *const plane = columns + i * plane_bytes;
+                std::memmove(plane, plane + (next - first) * row_bytes, kept);
             }
             first = next;
         }
@@ -404,7 +384,7 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
                         char *workspace) const {
     const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
     const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
-    const std::int64_t x_size = size_of(geometry_.dtype), size = size_of(sum_dtype_);
+    const std::int64_t x_size = size_of(geometry_.dtype);
     RunTensors own;
     own.w = t.w;
     own.x_strides = own.y_strides = Strides(3);
@@ -412,10 +392,9 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
     const std::size_t own_c = own_at.channel, own_p = own_at.first_axis;
     own.x_strides[0] = t.x_strides[0];
     own.x_strides[own_c] = t.x_strides[c_at];
-    const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_, of_position = position_stride();
-    own.y_strides[own_c] = output_order_ == OutputOrder::kPlanar ? capacity : 1;
-    own.y_strides[0] = capacity * elements();
-    own.y_strides[own_p] = of_position;
+    own.y_strides[own_c] = planar_ ? capacity() : 1;
+    own.y_strides[0] = capacity() * elements();
+    own.y_strides[own_p] = position_stride();
     const auto *const x = static_cast<const char *>(t.x) + first_image * t.x_strides[0] * x_size;
 
     // The positions of a strip are one axis if each row begins where the row before it ends.
@@ -441,7 +420,7 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
             std::int64_t at = row * t.x_strides[w_at - strip_axis_];
             if (strip_axis_ == 2) at += h * t.x_strides[w_at - 1];
             own.x = x + at * x_size;
-            own.y = columns + ((row - rows.begin) * row_ + h * in_w) * of_position * size;
+            own.y = columns + ((row - rows.begin) * row_ + h * in_w) * position_stride() * size_;
             if (Status status = single_->run(own, workspace); !status) return status;
         }
     }

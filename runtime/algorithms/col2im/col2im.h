@@ -30,9 +30,7 @@ class Col2im : public AlgorithmPlan {
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
     bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
-    std::uint64_t workspace_bytes() const override {
-        return static_cast<std::uint64_t>(workers_) * (layer_bytes_ + columns_bytes_) + bias_bytes_;
-    }
+    std::uint64_t workspace_bytes() const override { return workers_ * (layer_bytes_ + columns_bytes_) + bias_bytes_; }
     Status build(const LayerWeights &weights, const Planner &planner) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
@@ -49,7 +47,7 @@ class Col2im : public AlgorithmPlan {
         std::unique_ptr<SubPlan> last; // plan of the last strip, if that has fewer rows
     };
 
-    Col2im(const Geometry &geometry, const PlanSettings &settings, OutputOrder output_order);
+    Col2im(const Geometry &geometry, const PlanSettings &settings, bool planar);
     static bool may_take_channels(const Geometry &geometry);
     bool may_hold(bool weights_at_run_time) const;    // true if the columns of a strip, and a run's weights, fit
     bool takes_vectors(const Col2imVariant &v) const; // true if rows are long and dense enough for several at once
@@ -59,9 +57,8 @@ class Col2im : public AlgorithmPlan {
     // that vectors read past the columns of a position.
     std::int64_t run() const { return capped_product({axes_[0].geometry.stride, geometry_.out_channels}); }
     std::int64_t read_past() const;
-    std::int64_t position_stride() const {
-        return output_order_ == OutputOrder::kPlanar ? 1 : elements();
-    } // between columns
+    std::int64_t position_stride() const { return planar_ ? 1 : elements(); }   // between columns
+    std::int64_t capacity() const { return (strip_rows_ + kept_rows_) * row_; } // positions that are held
     void plan_strips();
     void plan_parts();
     Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
@@ -74,9 +71,8 @@ class Col2im : public AlgorithmPlan {
     Status plan_parts_of_whole();
     void make_tables();
     void put_in_order_of_y(const void *w, char *ordered) const;
-    std::size_t bias_elements() const;
+    std::int64_t bias_elements() const;
     void bias_of(const void *b, void *bias) const;
-    void bias_of_channels(const void *b, void *bias) const;
     Status run_part(const Part &part, const RunTensors &tensors, std::int64_t first_image, const char *bias,
                     char *workspace) const;
     struct Range {
@@ -103,7 +99,8 @@ class Col2im : public AlgorithmPlan {
     Parallel parallel_;     // for the whole algorithm
     int workers_ = 1;       // threads that take whole parts; 1: all share each strip
     convt_dtype sum_dtype_;
-    OutputOrder output_order_; // the dense dimension of columns: kernel elements and channels, or positions
+    std::int64_t size_; // bytes of a sum
+    bool planar_;       // the dense dimension of columns is positions, not kernel elements and channels
     const Col2imVariant *kernel_ = nullptr;
     std::array<AxisPlan, 3> axes_; // w, h, d
     // Strips consist of rows, which are positions of the outermost axis along which x has several. A row holds all positions of

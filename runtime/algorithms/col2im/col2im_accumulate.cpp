@@ -66,17 +66,16 @@ double Col2im::cycles_to_add_runs() const {
 }
 
 void Col2im::add_up(const Columns &columns, const RunTensors &t, Range q, const char *bias) const {
-    const bool planar = output_order_ == OutputOrder::kPlanar;
     const std::int64_t wanted = settings_.parallel.threads > 1 ? 4 * std::int64_t{settings_.parallel.threads} : 1;
     const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1;
     const std::int64_t q_parts = std::clamp<std::int64_t>((q.end - q.begin) / unit, 1, wanted),
-                       oc_parts = planar ? std::clamp<std::int64_t>(wanted / q_parts, 1, geometry_.out_channels) : 1;
+                       oc_parts = planar_ ? std::clamp<std::int64_t>(wanted / q_parts, 1, geometry_.out_channels) : 1;
     settings_.parallel.for_each(static_cast<std::size_t>(q_parts * oc_parts), [&](std::size_t task) {
         const std::int64_t q_part = static_cast<std::int64_t>(task) / oc_parts,
                            oc_part = static_cast<std::int64_t>(task) % oc_parts;
         const std::int64_t units = (q.end - q.begin) / unit, from = q.begin + units * q_part / q_parts * unit,
                            to = q_part + 1 == q_parts ? q.end : q.begin + units * (q_part + 1) / q_parts * unit;
-        if (planar) {
+        if (planar_) {
             add_planes(columns, t, {from, to},
                        {geometry_.out_channels * oc_part / oc_parts, geometry_.out_channels * (oc_part + 1) / oc_parts},
                        bias);
@@ -100,31 +99,31 @@ Buffer<2> Col2im::taps(std::size_t a, const Outputs &of) const {
 }
 
 void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Range oc, const char *bias) const {
-    const std::int64_t size = size_of(sum_dtype_), y_size = size_of(geometry_.y_dtype);
+    const std::int64_t y_size = size_of(geometry_.y_dtype);
     const std::size_t c_at = geometry_.dimensions().channel, w_at = geometry_.dimensions().last_axis;
-    const std::int64_t lanes = kernel_->lanes, capacity = (strip_rows_ + kept_rows_) * row_;
+    const std::int64_t lanes = kernel_->lanes;
     const std::size_t axes = geometry_.axes.size();
 
     Buffer<8> in(nullptr, type_of(sum_dtype_));
     std::int64_t stride = 1;
     for (std::size_t a = 0; a < 3; a++) {
-        const std::int64_t extent = a == strip_axis_ ? capacity / row_ : axes_[a].geometry.in;
+        const std::int64_t extent = a == strip_axis_ ? strip_rows_ + kept_rows_ : axes_[a].geometry.in;
         in.add(extent, stride, a == strip_axis_ ? columns.first_row : 0);
         if (a < strip_axis_) stride *= extent;
     }
     // Along w the buffer has a vector more at either end, and q counts from 0 in each call.
-    const std::int64_t held = strip_axis_ == 0 ? std::min(capacity, columns.rows) : in.dims[0].extent;
+    const std::int64_t held = strip_axis_ == 0 ? std::min(capacity(), columns.rows) : in.dims[0].extent;
     const std::int64_t shift = strip_axis_ == 0 ? q.begin : 0;
     in.set(0, in.dims[0].min - shift - lanes, held + 2 * lanes, 1);
-    stride = capacity;
+    stride = capacity();
     for (const AxisPlan &axis : axes_) {
         in.add(axis.geometry.kernel, stride);
         stride *= axis.geometry.kernel;
     }
     in.add(oc.end - oc.begin, stride);
     in.add(images_, stride * geometry_.out_channels);
-    in.locate(columns.data + (oc.begin * stride - lanes) * size);
-    Buffer<1> b(bias + oc.begin * size, type_of(sum_dtype_), {{oc.end - oc.begin, 1}});
+    in.locate(columns.data + (oc.begin * stride - lanes) * size_);
+    Buffer<1> b(bias + oc.begin * size_, type_of(sum_dtype_), {{oc.end - oc.begin, 1}});
 
     const Outputs along_w = outputs(0, q), h = outputs(1, q), d = outputs(2, q);
     Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
@@ -161,16 +160,16 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
 }
 
 void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, const char *bias) const {
-    const std::int64_t size = size_of(sum_dtype_), y_size = size_of(geometry_.y_dtype);
+    const std::int64_t y_size = size_of(geometry_.y_dtype);
     const std::size_t w_at = t.y_strides.size() - 2, axes = geometry_.axes.size();
-    const std::int64_t capacity = (strip_rows_ + kept_rows_) * row_, channels = geometry_.out_channels;
+    const std::int64_t channels = geometry_.out_channels;
     const AxisGeometry &w = axes_[0].geometry;
 
     Buffer<8> in(nullptr, type_of(sum_dtype_));
     std::int64_t stride = elements();
     for (std::size_t a = 0; a < 3; a++) {
         const bool strips = a == strip_axis_;
-        const std::int64_t extent = strips ? std::min(capacity / row_, columns.rows) : axes_[a].geometry.in;
+        const std::int64_t extent = strips ? std::min(strip_rows_ + kept_rows_, columns.rows) : axes_[a].geometry.in;
         in.add(extent, stride, strips ? columns.first_row : 0);
         stride *= extent;
     }
@@ -180,7 +179,7 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
         stride *= axis.geometry.kernel;
     }
     in.add(0, 1); // set for each call
-    in.add(images_, capacity * elements());
+    in.add(images_, capacity() * elements());
 
     const Outputs along_w = outputs(0, range), h = outputs(1, range), d = outputs(2, range);
     Buffer<2> taps_h = taps(1, h), taps_d = taps(2, d);
@@ -197,8 +196,8 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
         const std::int64_t tap = std::clamp<std::int64_t>(q - last, 0, most_taps),
                            tap_count = std::clamp<std::int64_t>(q - least + 1, tap, most_taps) - tap;
         in.set(6, 0, (w.kernel - first) * channels, 1);
-        in.locate(columns.data + first * channels * size);
-        Buffer<1> b(bias + first * channels * size, type_of(sum_dtype_), {{run(), 1}});
+        in.locate(columns.data + first * channels * size_);
+        Buffer<1> b(bias + first * channels * size_, type_of(sum_dtype_), {{run(), 1}});
         Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype),
                       {{is_dense ? count * channels : channels, 1},
                        {is_dense ? 1 : count, y_stride(0)},

@@ -308,13 +308,9 @@ Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, cons
         status =
             like ? like->replan({own, bias}, &plan)
                  : planner.plan(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, {own, bias}, &plan);
+        if (status && rest_tiles())
+            status = add_reshaped(*plan, product_geometry(positions(rest_tiles())), &layer->rest);
         if (!status) return status;
-        if (rest_tiles()) {
-            std::unique_ptr<SubPlan> end;
-            status = plan->reshape(product_geometry(positions(rest_tiles())), &end);
-            if (!status) return status;
-            layer->rest.push_back(std::move(end));
-        }
         layer->products.push_back(std::move(plan));
         if (!like) like = layer->products.front().get();
     }
@@ -358,12 +354,11 @@ Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algori
             return layer.h.kernel_begin == other.h.kernel_begin && layer.w.kernel_begin == other.w.kernel_begin;
         });
         const auto reshaped = [&](std::int64_t positions, std::vector<std::unique_ptr<SubPlan>> *to) {
+            Status status;
             for (const std::unique_ptr<SubPlan> &plan : from.products) {
-                std::unique_ptr<SubPlan> one;
-                if (Status status = plan->reshape(own->product_geometry(positions), &one); !status) return status;
-                to->push_back(std::move(one));
+                if (status) status = add_reshaped(*plan, own->product_geometry(positions), to);
             }
-            return Status();
+            return status;
         };
         Status status = reshaped(own->positions(own->tiles_of_strip_), &layer.products);
         if (status && own->rest_tiles()) status = reshaped(own->positions(own->rest_tiles()), &layer.rest);

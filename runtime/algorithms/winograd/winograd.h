@@ -32,7 +32,7 @@ class Winograd : public AlgorithmPlan {
   public:
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
-    std::uint64_t workspace_bytes() const override { return static_cast<std::uint64_t>(workers_) * bytes_of_worker(); }
+    std::uint64_t workspace_bytes() const override { return workers_ * bytes_of_worker(); }
     Status build(const LayerWeights &weights, const Planner &planner) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
@@ -92,9 +92,7 @@ class Winograd : public AlgorithmPlan {
     std::int64_t pitch() const;          // elements between positions of the transformed x
     std::int64_t product_stride() const; // elements between products
     std::uint64_t bytes_of_phase() const { return layer_bytes_ + product_bytes_; }
-    std::uint64_t bytes_of_worker() const {
-        return transformed_bytes_ + static_cast<std::uint64_t>(phases_at_once_) * bytes_of_phase();
-    }
+    std::uint64_t bytes_of_worker() const { return transformed_bytes_ + phases_at_once_ * bytes_of_phase(); }
     Status run_strip(const Strip &strip, const RunTensors &tensors, char *workspace) const;
     Status run_layer(const Strip &strip, const Layer &layer, const RunTensors &tensors, const char *transformed,
                      char *workspace) const;
