@@ -322,12 +322,7 @@ template<typename F>
 void Direct::for_each_leading_element(const F &f) const {
     const Shape &shape = geometry_.w_shape;
     const Strides strides = dense_strides(shape);
-    WeightsView view;
-    view.c = strides[0];
-    view.m = strides[1];
-    const std::size_t axes = problem_.geometry.axes.size();
-    for (std::size_t a = 0; a < axes; a++) view.k[a] = strides[strides.size() - 1 - a];
-
+    const WeightsView view = view_of_dense(shape, nullptr);
     const std::vector<std::int64_t> extents(shape.begin() + 2,
                                             shape.begin() + 2 + static_cast<std::ptrdiff_t>(leading_));
     std::vector<std::int64_t> at(leading_, 0);

@@ -1,8 +1,8 @@
 #include "api/arguments.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -138,13 +138,11 @@ const char *dtype_name(int dtype) {
     }
 }
 
-const IsasBuiltIn &isas_built_in() {
-    static Once<IsasBuiltIn> isas;
+const std::vector<Isa> &isas_built_in() {
+    static Once<std::vector<Isa>> isas;
     return isas.get([] {
-        IsasBuiltIn built;
-        for (const Isa isa : kIsas) {
-            if (built_in(isa)) built.list[built.count++] = isa;
-        }
+        std::vector<Isa> built;
+        std::copy_if(std::begin(kIsas), std::end(kIsas), std::back_inserter(built), built_in);
         return built;
     });
 }
@@ -179,7 +177,7 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
     settings->may_change_rounding = o.winograd != 0;
     settings->tuning = o.tuning ? &o.tuning->records : nullptr;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
-    if (isas_built_in().count == 0) {
+    if (isas_built_in().empty()) {
         return Status(
             CONVT_UNSUPPORTED,
             "no kernels are linked into this program: libconvtranspose_float.a or _quantized.a must come before "

@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
 
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "base/shape.h"
@@ -16,15 +17,8 @@ namespace convtranspose {
 // Returns the name of a type, or "unknown" for other numbers.
 const char *dtype_name(int dtype);
 
-// This is the list of ISAs whose kernels are linked, the best first.
-struct IsasBuiltIn {
-    std::array<Isa, std::size(kIsas)> list = {};
-    std::size_t count = 0;
-
-    const Isa *begin() const { return list.data(); }
-    const Isa *end() const { return begin() + count; }
-};
-const IsasBuiltIn &isas_built_in();
+// Returns the ISAs whose kernels are linked, the best first.
+const std::vector<Isa> &isas_built_in();
 
 // Reads the options (as KnownOptions has them) for a plan on a device. *request stays empty if they are for the CPU.
 Status device_of(const convt_options &options, std::optional<DeviceRequest> *request);

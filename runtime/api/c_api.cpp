@@ -322,13 +322,13 @@ convt_status convt_add_kernels(const convt_kernels *kernels) {
 }
 
 size_t convt_isa_count(void) {
-    return guarded_or(size_t{0}, [] { return isas_built_in().count; });
+    return guarded_or(size_t{0}, [] { return isas_built_in().size(); });
 }
 
-const char *convt_isa_name(size_t i) { return i < convt_isa_count() ? isa_name(isas_built_in().list[i]) : nullptr; }
+const char *convt_isa_name(size_t i) { return i < convt_isa_count() ? isa_name(isas_built_in()[i]) : nullptr; }
 
 int convt_isa_supported(size_t i) {
-    return i < convt_isa_count() && guarded_or(false, [&] { return isa_supported(isas_built_in().list[i]); });
+    return i < convt_isa_count() && guarded_or(false, [&] { return isa_supported(isas_built_in()[i]); });
 }
 
 size_t convt_variant_count(void) {

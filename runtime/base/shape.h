@@ -74,6 +74,22 @@ inline DimensionOrder dimension_order(convt_layout layout, std::size_t rank) {
     return {1, 2, rank - 1};
 }
 
+// These are for three axes w, h and d. Calls f(at) for each index of a box, w innermost.
+using Index = std::array<std::int64_t, 3>;
+template<typename F>
+void for_each_index(const Index &extents, const F &f) {
+    Index at;
+    for (at[2] = 0; at[2] < extents[2]; at[2]++) {
+        for (at[1] = 0; at[1] < extents[1]; at[1]++) {
+            for (at[0] = 0; at[0] < extents[0]; at[0]++) f(at);
+        }
+    }
+}
+// Returns how many indices come before this one.
+inline std::int64_t number_of(const Index &at, const Index &extents) {
+    return (at[2] * extents[1] + at[1]) * extents[0] + at[0];
+}
+
 // Turns the shape or the strides of a tensor into those of the other layout: (N, C, axes...) becomes (N, axes..., C), or back.
 template<typename ForEachAxis>
 void move_channels(ForEachAxis *shape, convt_layout to) {

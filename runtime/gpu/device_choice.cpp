@@ -37,20 +37,17 @@ convt_dtype as_table(convt_dtype dtype) { return dtype == CONVT_S8 ? CONVT_U8 : 
 
 // Returns the reason why the variant cannot compute the problem, no matter how sums are split; no text: it can.
 UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestion &q) {
-    const Geometry &g = *q.geometry;
+    const Geometry &g = q.geometry;
     if (v.family == DeviceFamily::kCombine) return {"adds up what others compute"};
     if (v.integers != g.quantized()) return {v.integers ? "computes with integers" : "computes with floats"};
     if (v.x_dtype != as_table(g.dtype)) return {"reads another type"};
-    if (v.x_dtype == CONVT_F64 && !q.has_f64) return {"the device has no f64"};
+    if (v.x_dtype == CONVT_F64 && !q.device.has_f64) return {"the device has no f64"};
     const bool each = v.family == DeviceFamily::kEach;
-    if (q.oc_tile &&
-        (q.oc_tile != (each ? 1 : v.tile_oc) || q.block != v.block || q.dense_groups != packs_groups(v, g))) {
-        return {"weights are packed in another order"};
-    }
+    if (q.packed && !same_packing(*q.packed, packing_of(v, g))) return {"weights are packed in another order"};
     if (!each && !q.finite) return {"a weight is inf or NaN, which the zeros around x must not meet"};
     if (v.block > 1 && !q.fits_int8) return {"weights less their zero points, or sums with that of x, do not fit"};
     if (!each && g.in_channels_per_group() == 0) return {"x has no elements"};
-    const std::array<AxisPlan, 3> &axes = *q.axes;
+    const std::array<AxisPlan, 3> &axes = q.axes;
     const std::int64_t tiles =
         each ? ceil_div(g.out_channels, v.tile_oc) : g.group * ceil_div(g.out_channels_per_group(), v.tile_oc);
     if (tiles > kMostBlocks) return {"# tiles of output channels, a grid has #", tiles, kMostBlocks};
@@ -68,8 +65,8 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceQuestio
 
 // Returns what a kernel has to do, with sums over input channels in so many parts.
 DeviceWork work_of(const DeviceVariant &v, const DeviceQuestion &q, int parts) {
-    const Geometry &g = *q.geometry;
-    const std::array<AxisPlan, 3> &axes = *q.axes;
+    const Geometry &g = q.geometry;
+    const std::array<AxisPlan, 3> &axes = q.axes;
     const auto per_axis = [&](std::int64_t (*f)(const AxisPlan &)) {
         return static_cast<double>(axis_product(axes, f));
     };
@@ -117,13 +114,13 @@ double cycles_of(const DeviceTable &table, const DeviceVariant &v, const DeviceW
 // Appends the choices by which a variant that supports the problem can compute it.
 void append_choices(const DeviceTable &table, const DeviceVariant &v, const DeviceQuestion &q,
                     std::vector<DeviceChoice> *list) {
-    const Geometry &g = *q.geometry;
+    const Geometry &g = q.geometry;
     const convt_dtype y = as_table(g.y_dtype), sum = sum_dtype(g.dtype);
     const bool each = v.family == DeviceFamily::kEach;
     DeviceChoice whole = {v.name, &v, nullptr, 1, {}, {}, 0};
     const auto estimate = [&](DeviceChoice *choice) {
         choice->work = work_of(v, q, choice->splits);
-        choice->cost = cycles_of(table, v, choice->work, q.multiprocessors);
+        choice->cost = cycles_of(table, v, choice->work, q.device.multiprocessors);
     };
     estimate(&whole);
     if (v.y_dtype != y) whole.unsupported = {"writes another type"};
@@ -138,7 +135,7 @@ void append_choices(const DeviceTable &table, const DeviceVariant &v, const Devi
     if (!each && !v.integers && v.y_dtype == sum && adds_up) {
         const std::int64_t chunks = ceil_div(g.in_channels_per_group(), v.chunk);
         const std::int64_t y_elements =
-            g.batch * g.out_channels * axis_product(*q.axes, [](const AxisPlan &a) { return a.geometry.out; });
+            g.batch * g.out_channels * axis_product(q.axes, [](const AxisPlan &a) { return a.geometry.out; });
         for (int parts = 2; parts <= kMostParts && chunks / 2 >= parts && y_elements <= INT32_MAX / parts; parts *= 2) {
             DeviceChoice choice = {concat(v.name, ":", parts), &v, adds_up, parts, {}, {}, 0};
             estimate(&choice);
@@ -154,9 +151,13 @@ std::size_t bytes_of_weight(const DeviceVariant &v) {
     return v.block > 1 ? 1 : v.integers ? 2 : convt_dtype_size(sum_dtype(v.x_dtype));
 }
 
-bool packs_groups(const DeviceVariant &v, const Geometry &g) {
-    return v.family == DeviceFamily::kEach && v.along_channels && g.in_channels_per_group() == 1 &&
-           g.out_channels_per_group() == 1;
+PackedLayout packing_of(const DeviceVariant &v, const Geometry &g) {
+    const bool of_groups = v.along_channels && g.in_channels_per_group() == 1 && g.out_channels_per_group() == 1;
+    PackedLayout packing;
+    packing.arithmetic = !v.integers ? Arithmetic::kFloat : v.block > 1 ? Arithmetic::kInt8 : Arithmetic::kInt16;
+    packing.block = v.block;
+    packing.oc_tile = v.family != DeviceFamily::kEach ? v.tile_oc : of_groups ? 0 : 1;
+    return packing;
 }
 
 std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQuestion &q) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/device_table.h"
+#include "kernels/packed_weights.h"
 #include "problem/axis_plan.h"
 #include "selection/candidates.h"
 
@@ -34,15 +35,12 @@ struct DeviceChoice {
 
 // These properties of a problem and of a device decide which variants can compute the problem, and how fast.
 struct DeviceQuestion {
-    const Geometry *geometry = nullptr;
-    const std::array<AxisPlan, 3> *axes = nullptr; // w, h, d
-    bool finite = true;                            // true if all weights are finite
-    bool fits_int8 = false;                        // true if quantized weights, less their zero points, fit in 8 bits
-    int multiprocessors = 1;
-    bool has_f64 = true;       // true if the device computes with f64
-    std::int64_t oc_tile = 0;  // tile of weights that are packed already; 0: none are
-    int block = 1;             // likewise: of input channels
-    bool dense_groups = false; // likewise: true if groups are side by side
+    const Geometry &geometry;
+    const std::array<AxisPlan, 3> &axes; // w, h, d
+    bool finite;                         // true if all weights are finite
+    bool fits_int8;                      // true if quantized weights, less their zero points, fit in 8 bits
+    const DeviceFacts &device;
+    const PackedLayout *packed; // that of weights that are packed already; null: none are
 };
 
 // Returns the choices for each variant, in table order: one for each number of parts that its sums may be computed in, or one that
@@ -52,9 +50,9 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQ
 // Returns the bytes of a packed weight.
 std::size_t bytes_of_weight(const DeviceVariant &variant);
 
-// Returns true if the variant's weights are packed with groups side by side, which takes one input and one output channel per
-// group.
-bool packs_groups(const DeviceVariant &variant, const Geometry &geometry);
+// Returns the members of a layout that a variant decides. The others are the problem's. Groups are side by side (oc_tile = 0) if they
+// have one input and one output channel each.
+PackedLayout packing_of(const DeviceVariant &variant, const Geometry &geometry);
 
 } // namespace convtranspose
 

@@ -37,19 +37,8 @@ std::size_t DevicePlan::packed_bytes() const {
 }
 
 Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kernel) {
-    DeviceQuestion question;
-    question.geometry = &problem_.geometry;
-    question.axes = &problem_.plan;
-    question.finite = finite;
-    question.fits_int8 = fits_int8_;
-    question.multiprocessors = device_->facts().multiprocessors;
-    question.has_f64 = device_->facts().has_f64;
-    if (packed) {
-        question.oc_tile = std::max<std::int64_t>(packed->oc_tile, 1);
-        question.block = static_cast<int>(packed->block);
-        question.dense_groups = packed->oc_tile == 0;
-    }
-    const std::vector<DeviceChoice> choices = device_choices(device_->table(), question);
+    const std::vector<DeviceChoice> choices = device_choices(
+        device_->table(), {problem_.geometry, problem_.plan, finite, fits_int8_, device_->facts(), packed});
     const DeviceChoice *best = nullptr;
     std::string unsupported, note;
     const DeviceChoice *const recorded = request_.variant.empty() ? tuned(choices, &note) : nullptr;
@@ -93,10 +82,7 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     const DeviceVariant &v = *best->variant;
     kernel->choice = *best;
     PackedLayout &layout = kernel->layout;
-    layout = PackedLayout();
-    layout.arithmetic = !v.integers ? Arithmetic::kFloat : v.block > 1 ? Arithmetic::kInt8 : Arithmetic::kInt16;
-    layout.block = v.block;
-    layout.oc_tile = v.family == DeviceFamily::kEach ? (packs_groups(v, g) ? 0 : 1) : v.tile_oc;
+    layout = packing_of(v, g);
     layout.group = g.group;
     layout.ic = g.in_channels_per_group();
     layout.oc = g.out_channels_per_group();
@@ -106,6 +92,15 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     }
     if (kernel == &kernel_) explain(choices, note);
     return make_tables(kernel);
+}
+
+// Chooses the kernel for weights of a run that hold an infinity or a NaN, if the other is not for them. It may be any.
+Status DevicePlan::choose_for_any_weights() {
+    if (kernel_.choice.variant->family == DeviceFamily::kEach) return Status();
+    const std::string forced = std::exchange(request_.variant, std::string());
+    Status status = choose(false, nullptr, &any_weights_);
+    request_.variant = forced;
+    return status;
 }
 
 // Returns the choice that a tuning record names, or null (recorded_choice()).
@@ -140,36 +135,30 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     std::vector<std::array<std::int32_t, kPartColumns>> parts;
     const std::array<std::vector<std::int32_t>, 3> tables = {axes[0].row_for_each(), axes[1].row_for_each(),
                                                              axes[2].row_for_each()};
-    const auto row = [&](std::size_t a, std::int64_t phase) { return tables[a].data() + kTapColumns * phase; };
-    const std::int64_t taps_w = kernel->layout.taps[0], taps_h = kernel->layout.taps[1];
-    for (std::int64_t d = 0; d < axes[2].phases; d++) {
-        for (std::int64_t h = 0; h < axes[1].phases; h++) {
-            for (std::int64_t w = 0; w < axes[0].phases; w++) {
-                const std::int32_t *const of_w = row(0, w), *const of_h = row(1, h), *const of_d = row(2, d);
-                const auto first = static_cast<std::int32_t>(elements.size() / kElementColumns);
-                for (std::int32_t td = 0; td < of_d[kTapCount]; td++) {
-                    for (std::int32_t th = 0; th < of_h[kTapCount]; th++) {
-                        for (std::int32_t tw = 0; tw < of_w[kTapCount]; tw++) {
-                            const std::int64_t tap = ((of_d[kTapFirst] + td) * taps_h + of_h[kTapFirst] + th) * taps_w +
-                                                     of_w[kTapFirst] + tw;
-                            elements.push_back(of_w[kTapOffset] + tw * static_cast<std::int32_t>(axes[0].step));
-                            elements.push_back(of_h[kTapOffset] + th * static_cast<std::int32_t>(axes[1].step));
-                            elements.push_back(of_d[kTapOffset] + td * static_cast<std::int32_t>(axes[2].step));
-                            elements.push_back(static_cast<std::int32_t>(tap));
-                        }
-                    }
-                }
-                const auto end = static_cast<std::int32_t>(elements.size() / kElementColumns);
-                kernel->most_elements = std::max<std::int64_t>(kernel->most_elements, end - first);
-                // If biases contain the part of x's zero point, each class of taps has biases of its own.
-                const auto classes = [&](std::size_t a) { return static_cast<std::int32_t>(axes[a].classes.size()); };
-                const std::int32_t row_of_biases =
-                    v.block > 1 ? (of_d[kTapClass] * classes(1) + of_h[kTapClass]) * classes(0) + of_w[kTapClass] : 0;
-                parts.push_back({static_cast<std::int32_t>(w), static_cast<std::int32_t>(h),
-                                 static_cast<std::int32_t>(d), first, end - first, 0, 0, row_of_biases});
+    const auto number = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+    const auto classes = [&](std::size_t a) { return static_cast<std::int64_t>(axes[a].classes.size()); };
+    for_each_index({axes[0].phases, axes[1].phases, axes[2].phases}, [&](const Index &phase) {
+        const auto column = [&](std::size_t a, std::int64_t c) {
+            return tables[a][static_cast<std::size_t>(kTapColumns * phase[a] + c)];
+        };
+        const auto columns = [&](std::int64_t c) { return Index{column(0, c), column(1, c), column(2, c)}; };
+        const std::size_t first = elements.size() / kElementColumns;
+        for_each_index(columns(kTapCount), [&](const Index &t) {
+            Index tap = columns(kTapFirst);
+            for (std::size_t a = 0; a < 3; a++) {
+                elements.push_back(number(column(a, kTapOffset) + t[a] * axes[a].step));
+                tap[a] += t[a];
             }
-        }
-    }
+            elements.push_back(number(number_of(tap, kernel->layout.taps)));
+        });
+        const auto count = static_cast<std::int64_t>(elements.size() / kElementColumns - first);
+        kernel->most_elements = std::max(kernel->most_elements, count);
+        // If biases contain the part of x's zero point, each class of taps has biases of its own.
+        const std::int64_t row_of_biases =
+            v.block > 1 ? number_of(columns(kTapClass), {classes(0), classes(1), classes(2)}) : 0;
+        parts.push_back({number(phase[0]), number(phase[1]), number(phase[2]), static_cast<std::int32_t>(first),
+                         number(count), 0, 0, number(row_of_biases)});
+    });
     // The longest parts come first, so that no block of threads is left alone at the end.
     std::stable_sort(parts.begin(), parts.end(),
                      [](const auto &a, const auto &b) { return a[kPartCount] > b[kPartCount]; });
@@ -210,21 +199,16 @@ Status DevicePlan::host_block(std::uint64_t bytes, Block *block) const {
 }
 
 Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b,
-                        const Upload &upload) const {
+                        Workspace *workspace) const {
     const Geometry &g = problem_.geometry;
-    Weights *const weights = upload.weights;
+    Weights *const weights = &workspace->weights;
     const PackedLayout &layout = kernel.layout;
-    const Strides strides = dense_strides(g.w_shape);
-    WeightsView view;
-    view.data = w;
-    view.c = strides[0];
-    view.m = strides[1];
-    for (std::size_t a = 0; a < g.axes.size(); a++) view.k[a] = strides[strides.size() - 1 - a];
+    const WeightsView view = view_of_dense(g.w_shape, w);
     const std::uint64_t size = bytes_of_weight(*kernel.choice.variant);
     const std::uint64_t w_bytes = round_up(layout.weights() * size), bias_bytes = layout.biases() * size;
-    Status status = host_block(w_bytes + bias_bytes, upload.host);
+    Status status = host_block(w_bytes + bias_bytes, &workspace->host);
     if (!status) return status;
-    char *const packed = static_cast<char *>(upload.host->data());
+    char *const packed = static_cast<char *>(workspace->host.data());
     weights->finite = true;
     if (q) {
         weights->sums.resize(layout.arithmetic == Arithmetic::kInt8
@@ -235,22 +219,23 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     } else {
         weights->finite = pack_weights({layout, problem_.plan}, g.dtype, view, b, packed, packed + w_bytes);
     }
-    status = send(packed, w_bytes, upload.stream, &weights->w);
+    status = send(packed, w_bytes, workspace->stream, &weights->w);
     if (!status) return status;
-    if (q) return upload_factors(kernel, *q, weights->sums, b, upload);
-    return send(packed + w_bytes, bias_bytes, upload.stream, &weights->bias);
+    if (q) return upload_factors(kernel, *q, weights->sums, b, workspace);
+    return send(packed + w_bytes, bias_bytes, workspace->stream, &weights->bias);
 }
 
 Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues &q,
-                                  const std::vector<std::int32_t> &sums, const void *b, const Upload &upload) const {
+                                  const std::vector<std::int32_t> &sums, const void *b, Workspace *workspace) const {
     const EpilogueLayout epilogue = epilogue_of({kernel.layout, problem_.plan});
     const std::uint64_t bias_bytes = 4 * epilogue.bias_count(), all_bytes = epilogue.bytes();
-    Status status = host_block(all_bytes, upload.host);
+    Status status = host_block(all_bytes, &workspace->host);
     if (!status) return status;
-    char *const made = static_cast<char *>(upload.host->data());
+    char *const made = static_cast<char *>(workspace->host.data());
     make_epilogue({kernel.layout, problem_.plan}, problem_.geometry, q, sums.data(), b, made);
-    status = send(made, bias_bytes, upload.stream, &upload.weights->bias);
-    if (status) status = send(made + bias_bytes, all_bytes - bias_bytes, upload.stream, &upload.weights->factors);
+    Weights *const weights = &workspace->weights;
+    status = send(made, bias_bytes, workspace->stream, &weights->bias);
+    if (status) status = send(made + bias_bytes, all_bytes - bias_bytes, workspace->stream, &weights->factors);
     return status;
 }
 
@@ -286,28 +271,23 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
     Status status = p->choose(true, nullptr, &p->kernel_);
     if (!status) return status;
     if (w) {
-        auto weights = std::make_shared<Weights>();
-        Block host;
-        status = p->pack(p->kernel_, quantization, w, b, {nullptr, &host, weights.get()});
-        if (status && !weights->finite && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
+        Workspace packing;
+        status = p->pack(p->kernel_, quantization, w, b, &packing);
+        if (status && !packing.weights.finite && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
             p->kernel_ = Kernel();
-            *weights = Weights();
+            packing = Workspace();
             status = p->choose(false, nullptr, &p->kernel_);
-            if (status) status = p->pack(p->kernel_, quantization, w, b, {nullptr, &host, weights.get()});
+            if (status) status = p->pack(p->kernel_, quantization, w, b, &packing);
         }
-        if (!status) return status;
         if (b && geometry.quantized()) {
             const auto *const bytes = static_cast<const char *>(b);
-            p->bias_.assign(bytes, bytes + static_cast<std::size_t>(geometry.out_channels) *
-                                               convt_dtype_size(geometry.b_dtype));
+            packing.weights.given_bias.assign(bytes, bytes + geometry.b_bytes());
         }
-        p->constant_ = std::move(weights);
-    } else if (p->kernel_.choice.variant->family != DeviceFamily::kEach) {
-        const std::string forced = std::exchange(p->request_.variant, std::string());
-        status = p->choose(false, nullptr, &p->any_weights_);
-        p->request_.variant = forced;
-        if (!status) return status;
+        p->constant_ = std::make_shared<Weights>(std::move(packing.weights));
+    } else {
+        status = p->choose_for_any_weights();
     }
+    if (!status) return status;
     // Memory for sums in parts is allocated now, so that a lack of it shows when the layer is planned.
     if (p->kernel_.choice.splits > 1 && volume(geometry.y_shape)) {
         Workspace workspace;
@@ -325,14 +305,9 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan
     std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_));
     p->quantization_ = quantization_;
     p->constant_ = constant_;
-    p->bias_ = bias_;
     p->fits_int8_ = fits_int8_;
     Status status = p->choose(!constant_ || constant_->finite, constant_ ? &kernel_.layout : nullptr, &p->kernel_);
-    if (status && !constant_ && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
-        p->request_.variant.clear();
-        status = p->choose(false, nullptr, &p->any_weights_);
-        p->request_.variant = request_.variant;
-    }
+    if (status && !constant_) status = p->choose_for_any_weights();
     if (status) *plan = std::move(p);
     return status;
 }

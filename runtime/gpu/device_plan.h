@@ -66,17 +66,9 @@ class DevicePlan : public ProblemPlan {
     struct Weights {
         DeviceMemory w, bias, factors;
         std::vector<std::int32_t> sums; // sums of 8-bit weights, to subtract the part of x's zero point
+        std::vector<char>
+            given_bias; // (M) of quantized layers, as a run may bring its own scales; constant weights only
         bool finite = true;
-    };
-    // This is how weights come to the device.
-    struct Upload {
-        void *stream;
-        Block *host; // their memory on the way
-        Weights *weights;
-    };
-    // These are the addresses of the weights that a run uses.
-    struct Operands {
-        std::uint64_t w = 0, bias = 0, factors = 0;
     };
     // This is a tensor as the caller gave it.
     struct Given {
@@ -107,22 +99,23 @@ class DevicePlan : public ProblemPlan {
                std::shared_ptr<OpenDevice> device);
     const DeviceChoice *tuned(const std::vector<DeviceChoice> &choices, std::string *note) const;
     Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
+    Status choose_for_any_weights();
     Status make_tables(Kernel *kernel) const;
     Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b,
-                const Upload &upload) const;
+                Workspace *workspace) const;
     Status upload_factors(const Kernel &kernel, const QuantizationValues &q, const std::vector<std::int32_t> &sums,
-                          const void *b, const Upload &upload) const;
+                          const void *b, Workspace *workspace) const;
     Status ensure(std::uint64_t bytes, DeviceMemory *memory) const;
     Status send(const void *from, std::uint64_t bytes, void *stream, DeviceMemory *to) const;
     Status host_block(std::uint64_t bytes, Block *block) const;
-    Status place(const Given &given, void *stream, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
+    Status place(const Given &given, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
     Status run_in(const RunTensors &t, Workspace *workspace) const;
-    Status run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q, const Placed &x,
-                      const Placed &y, void *stream) const;
+    Status run_kernel(const Kernel &kernel, const Weights &weights, const Weights &epilogue,
+                      const QuantizationValues *q, const Placed &x, const Placed &y, void *stream) const;
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
                        void *stream) const;
     class KernelArguments;
-    void add_weights(const Kernel &kernel, const Operands &operands, halide_type_t type,
+    void add_weights(const Kernel &kernel, const Weights &weights, halide_type_t type,
                      KernelArguments *arguments) const;
     void add_taps(const Kernel &kernel, KernelArguments *arguments) const;
     halide_type_t type_on_device(convt_dtype dtype) const;
@@ -139,7 +132,6 @@ class DevicePlan : public ProblemPlan {
     // This kernel is for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
-    std::vector<char> bias_; // (M) of constant weights of quantized layers, as a run may bring its own scales
     std::vector<DeviceChoice> able_choices_; // sorted by estimate
     std::vector<AbleCandidate> able_;        // the same
     std::vector<const char *> kernels_;      // one

@@ -125,19 +125,19 @@ Status DevicePlan::call(DeviceFunction function, KernelArguments *arguments, voi
                                                                                                 : to_status(error);
 }
 
-void DevicePlan::add_weights(const Kernel &kernel, const Operands &operands, halide_type_t type,
+void DevicePlan::add_weights(const Kernel &kernel, const Weights &weights, halide_type_t type,
                              KernelArguments *arguments) const {
     const DeviceVariant &v = *kernel.choice.variant;
     const PackedLayout &layout = kernel.layout;
     KernelArguments &a = *arguments;
     if (v.family == DeviceFamily::kEach) {
-        a.add_buffer(operands.w, type, {layout.weights()});
+        a.add_buffer(weights.w.get(), type, {layout.weights()});
     } else if (v.block > 1) {
         a.add_buffer(
-            operands.w, type,
+            weights.w.get(), type,
             {layout.block, layout.oc_tile, layout.blocks(), layout.taps_volume(), layout.group * layout.tiles()});
     } else {
-        a.add_buffer(operands.w, type,
+        a.add_buffer(weights.w.get(), type,
                      {layout.oc_tile, layout.ic, layout.taps_volume(), layout.group * layout.tiles()});
     }
 }
@@ -185,8 +185,8 @@ void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) cons
     }
 }
 
-Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, const QuantizationValues *q,
-                              const Placed &x, const Placed &y, void *stream) const {
+Status DevicePlan::run_kernel(const Kernel &kernel, const Weights &weights, const Weights &epilogue,
+                              const QuantizationValues *q, const Placed &x, const Placed &y, void *stream) const {
     const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *kernel.choice.variant;
     const std::array<AxisPlan, 3> &axes = problem_.plan;
@@ -198,10 +198,10 @@ Status DevicePlan::run_kernel(const Kernel &kernel, const Operands &operands, co
 
     KernelArguments a(device_->backend().interface());
     a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});
-    add_weights(kernel, operands, w_type, &a);
-    a.add_buffer(operands.bias, sum_type, {q ? epilogue_of({layout, axes}).bias_count() : layout.biases()});
+    add_weights(kernel, weights, w_type, &a);
+    a.add_buffer(epilogue.bias.get(), sum_type, {q ? epilogue_of({layout, axes}).bias_count() : layout.biases()});
     // Floats have no factors, so another buffer takes their place.
-    a.add_buffer(q ? operands.factors : operands.bias, f32, {layout.biases(), q ? kFactorColumns : 1});
+    a.add_buffer((q ? epilogue.factors : epilogue.bias).get(), f32, {layout.biases(), q ? kFactorColumns : 1});
     for (const AxisPlan &axis : axes) a.add(axis.geometry.in);
     a.add_all(x.strides.axes);
     a.add(x.strides.c);
@@ -264,8 +264,7 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
 }
 
 // Places a tensor on the device. A tensor in host memory is copied to memory of the run, unless data is null.
-Status DevicePlan::place(const Given &given, void *stream, Workspace *workspace, DeviceMemory *own,
-                         Placed *placed) const {
+Status DevicePlan::place(const Given &given, Workspace *workspace, DeviceMemory *own, Placed *placed) const {
     const Shape &shape = given.shape;
     const Strides &strides = given.strides;
     const void *data = given.data;
@@ -290,7 +289,7 @@ Status DevicePlan::place(const Given &given, void *stream, Workspace *workspace,
         copy_tensor(shape, given.size, data, strides, workspace->host.data(), dense_strides(shape));
         data = workspace->host.data();
     }
-    return own->upload(stream, data, bytes);
+    return own->upload(workspace->stream, data, bytes);
 }
 
 Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
@@ -300,34 +299,31 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
 
     const Kernel *kernel = &kernel_;
     const Weights *weights = constant_.get(), *epilogue = weights;
-    const Upload upload = {stream, &workspace->host, &workspace->weights};
     Status status;
     if (!constant_) {
-        status = pack(*kernel, q, t.w, t.b, upload);
+        status = pack(*kernel, q, t.w, t.b, workspace);
         if (status && !workspace->weights.finite && any_weights_.choice.variant) {
             kernel = &any_weights_;
-            status = pack(*kernel, q, t.w, t.b, upload);
+            status = pack(*kernel, q, t.w, t.b, workspace);
         }
         weights = epilogue = &workspace->weights;
     } else if (t.quantization) {
-        const void *const b = bias_.empty() ? nullptr : bias_.data();
-        status = upload_factors(*kernel, *q, constant_->sums, b, upload);
+        const std::vector<char> &b = constant_->given_bias;
+        status = upload_factors(*kernel, *q, constant_->sums, b.empty() ? nullptr : b.data(), workspace);
         epilogue = &workspace->weights;
     }
     if (!status) return status;
-    const Operands operands = {weights->w.get(), epilogue->bias.get(), epilogue->factors.get()};
 
     Placed x, y, residual;
     const std::size_t size = convt_dtype_size(g.y_dtype);
-    status = place({t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype)}, stream, workspace,
-                   &workspace->x, &x);
+    status = place({t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype)}, workspace, &workspace->x, &x);
     if (status && t.residual) {
-        status = place({t.residual, t.residual_memory, g.y_shape, t.residual_strides, size}, stream, workspace,
+        status = place({t.residual, t.residual_memory, g.y_shape, t.residual_strides, size}, workspace,
                        &workspace->residual, &residual);
     }
     if (status) {
         const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else y is copied afterwards
-        status = place({data, t.y_memory, g.y_shape, t.y_strides, size}, stream, workspace, &workspace->y, &y);
+        status = place({data, t.y_memory, g.y_shape, t.y_strides, size}, workspace, &workspace->y, &y);
     }
     if (!status) return status;
 
@@ -339,10 +335,10 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         status =
             ensure(static_cast<std::uint64_t>(parts.span) * convt_dtype_size(sum_dtype(g.dtype)), &workspace->parts);
         parts.memory = workspace->parts.get();
-        if (status) status = run_kernel(*kernel, operands, q, x, parts, stream);
+        if (status) status = run_kernel(*kernel, *weights, *epilogue, q, x, parts, stream);
         if (status) status = run_combine(*kernel, parts, residual, y, stream);
     } else {
-        status = run_kernel(*kernel, operands, q, x, y, stream);
+        status = run_kernel(*kernel, *weights, *epilogue, q, x, y, stream);
         if (status && choice.combine) status = run_combine(*kernel, y, residual, y, stream);
     }
     if (!status || t.y_memory == CONVT_DEVICE_MEMORY) return status;

@@ -52,18 +52,15 @@ std::vector<ElementPlace> element_places(const Packing &packing, const WeightsVi
     const std::int64_t of_tap = p.pairs_taps ? 2 : 1;
     std::vector<ElementPlace> places;
     places.reserve(static_cast<std::size_t>(of_tap * p.taps_volume()));
-    std::int64_t tap = 0, plane = 0;
-    for (const std::int32_t d : axes[2].elements) {
-        for (const std::int32_t h : axes[1].elements) {
-            for (const std::int32_t v : axes[0].elements) {
-                const std::int64_t from = v < 0 ? -1 : d * w.k[2] + h * w.k[1] + v * w.k[0];
-                places.push_back({from, plane + tap / of_tap * p.tap_stride() + tap % of_tap});
-                tap++;
-            }
-        }
-        tap = 0;
-        plane += p.plane_stride();
-    }
+    const auto element = [&](std::size_t a, const Index &at) {
+        return std::int64_t{axes[a].elements[static_cast<std::size_t>(at[a])]};
+    };
+    const auto extent = [&](std::size_t a) { return static_cast<std::int64_t>(axes[a].elements.size()); };
+    for_each_index({extent(0), extent(1), extent(2)}, [&](const Index &at) {
+        const std::int64_t v = element(0, at), tap = (at[1] * extent(0) + at[0]) / of_tap;
+        const std::int64_t from = v < 0 ? -1 : element(2, at) * w.k[2] + element(1, at) * w.k[1] + v * w.k[0];
+        places.push_back({from, at[2] * p.plane_stride() + tap * p.tap_stride() + at[0] % of_tap});
+    });
     return places;
 }
 
@@ -314,22 +311,16 @@ void make_epilogue(const Packing &packing, const Geometry &geometry, const Quant
     const std::int32_t zero = byte_x(q, geometry).zero;
     if (zero == 0) return;
     std::int32_t *to = biases;
-    for (const TapClass &d : axes[2].classes) {
-        for (const TapClass &h : axes[1].classes) {
-            for (const TapClass &w : axes[0].classes) {
-                for (std::int64_t td = d.first; td < d.first + d.count; td++) {
-                    for (std::int64_t th = h.first; th < h.first + h.count; th++) {
-                        for (std::int64_t tw = w.first; tw < w.first + w.count; tw++) {
-                            const std::int32_t *const from =
-                                sums + ((td * layout.taps[1] + th) * layout.taps[0] + tw) * e.biases;
-                            for (std::int64_t i = 0; i < e.biases; i++) to[i] -= zero * from[i];
-                        }
-                    }
-                }
-                to += e.biases;
-            }
-        }
-    }
+    for_each_index(e.classes, [&](const Index &at) {
+        const auto class_of = [&](std::size_t a) { return axes[a].classes[static_cast<std::size_t>(at[a])]; };
+        const TapClass w = class_of(0), h = class_of(1), d = class_of(2);
+        for_each_index({w.count, h.count, d.count}, [&](const Index &t) {
+            const Index tap = {w.first + t[0], h.first + t[1], d.first + t[2]};
+            const std::int32_t *const from = sums + number_of(tap, layout.taps) * e.biases;
+            for (std::int64_t i = 0; i < e.biases; i++) to[i] -= zero * from[i];
+        });
+        to += e.biases;
+    });
 }
 
 } // namespace convtranspose

@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,15 @@ struct WeightsView {
     std::int64_t c = 0, m = 0;                 // strides of (C, M/group)
     std::array<std::int64_t, 3> k = {0, 0, 0}; // strides of kernel w, h, d
 };
+
+// Returns a view of dense weights (C, M/group, K1..Kn), of the last three axes if there are more.
+inline WeightsView view_of_dense(const Shape &w_shape, const void *data) {
+    const Strides strides = dense_strides(w_shape);
+    WeightsView view = {data, strides[0], strides[1], {0, 0, 0}};
+    for (std::size_t a = 0; a < std::min<std::size_t>(w_shape.size() - 2, 3); a++)
+        view.k[a] = strides[strides.size() - 1 - a];
+    return view;
+}
 
 // If oc_tile > 0, w is [group][oc tile][tap d][tap h][tap w][ic / block][oc in tile][ic in block] or, with taps_inside,
 // [group][oc tile][tap d][ic / block][tap h][tap w][oc in tile][ic in block], and the bias is [group][oc]. If oc_tile = 0 (one
