@@ -112,9 +112,7 @@ class LayoutTranspose : public AlgorithmPlan {
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         const Geometry &geometry = problem.geometry;
-        PlanSettings settings = settings_;
-        settings.parallel = parallel_;
-        std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, settings, block_groups_));
+        std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, asked_, block_groups_));
         if (own->strips_ > 1) {
             if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
         } else {
@@ -133,7 +131,7 @@ class LayoutTranspose : public AlgorithmPlan {
     Status run(const RunTensors &t, char *workspace) const override {
         const std::size_t blocks = blocks_.size();
         const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
-        return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+        return run_by(asked_.parallel, workers_, count, [&](std::size_t task, std::size_t worker) {
             return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
                              workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
         });
@@ -152,14 +150,13 @@ class LayoutTranspose : public AlgorithmPlan {
     };
 
     LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
-        : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel),
-          block_groups_(block_groups),
+        : geometry_(geometry), asked_(settings), settings_(for_layers(settings)), block_groups_(block_groups),
           images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
         settings_.excluded |= set_of({"layout_transpose"});
         if (block_groups == geometry.group) plan_strips();
         const std::int64_t tasks = block_count() * (geometry.batch / images_);
-        if (are_enough_for_each(tasks, parallel_.threads)) {
-            workers_ = parallel_.threads;
+        if (are_enough_for_each(tasks, asked_.parallel.threads)) {
+            workers_ = asked_.parallel.threads;
             settings_.parallel = Parallel();
         }
         const bool bf16 = geometry.dtype == CONVT_BF16;
@@ -406,8 +403,8 @@ class LayoutTranspose : public AlgorithmPlan {
     }
 
     Geometry geometry_;
+    PlanSettings asked_;    // for the whole algorithm
     PlanSettings settings_; // for the layers
-    Parallel parallel_;     // for the whole algorithm
     int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each block
     std::int64_t block_groups_, images_;    // groups and images of a block
     std::int64_t strips_ = 1, strip_q_ = 0; // strips of an image; strides of y in a strip, along the outermost axis

@@ -3,7 +3,6 @@
 // cuts y along each axis where the set of taps that read inside x changes. Each part is a layer of its own with those taps
 // alone. Parts share packed weights if their kernels read the same layout.
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -117,9 +116,7 @@ class OutputParts : public AlgorithmPlan {
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         const Geometry &geometry = problem.geometry;
-        PlanSettings settings = settings_;
-        settings.parallel = parallel_;
-        std::unique_ptr<OutputParts> own(new OutputParts(geometry, settings));
+        std::unique_ptr<OutputParts> own(new OutputParts(geometry, asked_));
         std::vector<Cuts> list = proposals(geometry);
         if (list.empty()) { // all of y is one part
             list.emplace_back();
@@ -134,7 +131,7 @@ class OutputParts : public AlgorithmPlan {
     Status run(const RunTensors &t, char *workspace) const override {
         const std::size_t first_axis = geometry_.dimensions().first_axis;
         const std::int64_t size = size_of(geometry_.y_dtype);
-        return run_by(parallel_, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
+        return run_by(asked_.parallel, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
             const Part &part = parts_[i];
             RunTensors own = t;
             own.residual = nullptr;
@@ -159,7 +156,7 @@ class OutputParts : public AlgorithmPlan {
     };
 
     OutputParts(const Geometry &geometry, const PlanSettings &settings)
-        : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel) {
+        : geometry_(geometry), asked_(settings), settings_(for_layers(settings)) {
         geometry_.post_ops = {};
         settings_.excluded = all_but_direct();
     }
@@ -245,7 +242,7 @@ class OutputParts : public AlgorithmPlan {
             least = cycles;
             parts_ = std::move(parts);
         }
-        const int threads = parallel_.threads;
+        const int threads = asked_.parallel.threads;
         const bool are_alike = 2 * threads * parts_.front().cost <= least;
         if (are_alike && are_enough_for_each(static_cast<std::int64_t>(parts_.size()), threads)) {
             workers_ = threads;
@@ -265,10 +262,10 @@ class OutputParts : public AlgorithmPlan {
 
     Geometry geometry_;
     const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
+    PlanSettings asked_;                               // for the whole algorithm
     PlanSettings settings_;                            // for the parts
-    Parallel parallel_;
-    std::vector<Part> parts_; // the slowest first
-    int workers_ = 1;         // threads that take whole parts, each with its own workspace; 1: all share each part
+    std::vector<Part> parts_;                          // the slowest first
+    int workers_ = 1; // threads that take whole parts, each with its own workspace; 1: all share each part
     std::uint64_t part_bytes_ = 0;
 };
 

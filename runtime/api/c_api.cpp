@@ -28,7 +28,8 @@ struct convt_plan {
     double macs = 0;
     std::unique_ptr<convtranspose::ProblemPlan> plan;
     mutable std::once_flag recorded;
-    mutable std::string record; // made when it is first asked for
+    mutable convtranspose::TuningRecord record; // this and the text are made when one is first asked for
+    mutable std::string record_text;
 };
 
 namespace {
@@ -72,6 +73,15 @@ convt_arguments arguments_of(const convt_tensor *x, const convt_tensor *w, const
     arguments.y = y;
     arguments.workspace = workspace;
     return arguments;
+}
+
+// Returns the plan, which has its record.
+const convt_plan *with_record(const convt_plan *plan) {
+    std::call_once(plan->recorded, [&] {
+        plan->record = plan->plan->record();
+        plan->record_text = to_json(plan->record);
+    });
+    return plan;
 }
 
 // Returns the i-th kind of device whose component is linked, or null past the last.
@@ -233,15 +243,10 @@ const char *convt_plan_device(const convt_plan *plan) {
     return plan->plan->is_on_device() ? plan->plan->isa() : "cpu";
 }
 const char *convt_plan_problem(const convt_plan *plan) {
-    return plan ? guarded_or("", [&] { return plan->plan->key().c_str(); }) : "";
+    return plan ? guarded_or("", [&] { return with_record(plan)->record.problem.c_str(); }) : "";
 }
 const char *convt_plan_record(const convt_plan *plan) {
-    return plan ? guarded_or("",
-                             [&] {
-                                 std::call_once(plan->recorded, [&] { plan->record = to_json(plan->plan->record()); });
-                                 return plan->record.c_str();
-                             })
-                : "";
+    return plan ? guarded_or("", [&] { return with_record(plan)->record_text.c_str(); }) : "";
 }
 size_t convt_plan_candidate_count(const convt_plan *plan) {
     return plan ? guarded_or(size_t{0}, [&] { return plan->plan->able().size(); }) : 0;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <sstream>
 #include <string>
-#include <utility>
 
 #include "convtranspose/convtranspose.hpp"
 

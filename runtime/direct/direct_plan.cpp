@@ -6,7 +6,6 @@
 
 #include "base/allocator.h"
 #include "base/division.h"
-#include "cpu/cpu.h"
 #include "kernels/kernel_tables.h"
 #include "selection/input_access.h"
 

@@ -3,7 +3,6 @@
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
 
 #include <array>
-#include <cstdint>
 #include <string>
 #include <vector>
 

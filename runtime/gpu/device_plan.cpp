@@ -7,7 +7,6 @@
 #include "base/division.h"
 #include "base/error.h"
 #include "kernel_contract/table_columns.h"
-#include "kernels/halide_buffer.h"
 #include "kernels/post_ops.h"
 
 namespace convtranspose {
@@ -29,7 +28,7 @@ const char *family_rule(DeviceFamily family) {
 DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
                        std::shared_ptr<OpenDevice> device)
     : problem_(spatial_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
-      device_(std::move(device)), key_(tuning_key(geometry)) {}
+      device_(std::move(device)) {}
 
 std::size_t DevicePlan::packed_bytes() const {
     if (!constant_) return 0;
@@ -115,7 +114,7 @@ TuningRecord DevicePlan::record() const {
     TuningRecord record;
     record.cpu = device_->facts().name;
     record.isa = isa();
-    record.problem = key_;
+    record.problem = tuning_key(problem_.geometry);
     record.variant = variant();
     return record;
 }

@@ -3,7 +3,6 @@
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,7 +48,6 @@ class DevicePlan : public ProblemPlan {
     const std::vector<AbleCandidate> &able() const override { return able_; } // sorted by estimate
     const CostProfile *profile() const override { return nullptr; }
     const std::vector<const char *> &kernels() const override { return kernels_; }
-    const std::string &key() const override { return key_; }
     TuningRecord record() const override;
     const std::string &explanation() const override { return explanation_; }
 
@@ -135,7 +133,7 @@ class DevicePlan : public ProblemPlan {
     std::vector<DeviceChoice> able_choices_; // sorted by estimate
     std::vector<AbleCandidate> able_;        // the same
     std::vector<const char *> kernels_;      // one
-    std::string explanation_, key_;
+    std::string explanation_;
 
     mutable Mutex mutex_;
     mutable std::vector<Workspace> free_;

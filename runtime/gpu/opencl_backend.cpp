@@ -6,7 +6,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "gpu/device_table.h"
 #include "gpu/driver.h"

@@ -60,7 +60,6 @@ class HostPlan : public ProblemPlan {
     const std::vector<AbleCandidate> &able() const override { return layer_->able(); }
     const CostProfile *profile() const override { return layer_->settings().profile; }
     const std::vector<const char *> &kernels() const override { return layer_->kernels(); }
-    const std::string &key() const override { return layer_->key(); }
     TuningRecord record() const override { return layer_->record(); }
     const std::string &explanation() const override { return layer_->explanation(); }
 

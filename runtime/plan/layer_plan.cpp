@@ -339,7 +339,6 @@ const std::vector<Candidate> &LayerPlan::candidates() const {
 
 void LayerPlan::list() const {
     std::call_once(listed_, [this] {
-        key_ = tuning_key(geometry_);
         able_.clear(); // an earlier call may have run out of memory half-way
         kernels_.clear();
         chosen_->for_each_kernel([this](const char *name) {
@@ -369,11 +368,6 @@ const std::vector<AbleCandidate> &LayerPlan::able() const {
 const std::vector<const char *> &LayerPlan::kernels() const {
     list();
     return kernels_;
-}
-
-const std::string &LayerPlan::key() const {
-    list();
-    return key_;
 }
 
 const std::string &LayerPlan::explanation() const {

@@ -67,8 +67,7 @@ class LayerPlan : public SubPlan {
     const std::vector<Candidate> &candidates() const;        // the kernels that were compared
     const std::vector<AlgorithmEstimate> &estimates() const; // estimates of all algorithms that are not excluded
     const std::vector<AbleCandidate> &able() const;          // all that can, the chosen one first
-    const std::string &key() const;                          // tuning_key()
-    const std::string &explanation() const;                  // all five are computed on first use
+    const std::string &explanation() const;                  // all four are computed on first use
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
@@ -109,7 +108,7 @@ class LayerPlan : public SubPlan {
     mutable std::vector<AlgorithmEstimate> estimates_;
     mutable std::vector<AbleCandidate> able_;
     mutable std::vector<const char *> kernels_;
-    mutable std::string key_, explanation_;
+    mutable std::string explanation_;
     mutable SpareBlocks workspaces_;
 };
 

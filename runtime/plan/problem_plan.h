@@ -41,7 +41,6 @@ class ProblemPlan {
     virtual const std::vector<AbleCandidate> &able() const = 0;
     virtual const CostProfile *profile() const = 0;               // null: estimates go by none
     virtual const std::vector<const char *> &kernels() const = 0; // names of all kernels that a run may call
-    virtual const std::string &key() const = 0;                   // names the problem in tuning records
     virtual TuningRecord record() const = 0;                      // of what the plan does
     virtual const std::string &explanation() const = 0;
 };

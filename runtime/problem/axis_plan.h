@@ -3,7 +3,6 @@
 #define CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -29,7 +29,7 @@ constexpr double kBytesPerCycle = 16;
 } // namespace
 
 Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, bool planar)
-    : geometry_(geometry), settings_(settings), parallel_(settings.parallel), sum_dtype_(sum_dtype(geometry.y_dtype)),
+    : geometry_(geometry), asked_(settings), settings_(for_layers(settings)), sum_dtype_(sum_dtype(geometry.y_dtype)),
       size_(size_of(sum_dtype_)), planar_(planar) {
     axes_ = spatial_problem(geometry, geometry.y_dtype, false).plan;
     const std::int64_t stride = planar ? geometry.axes.back().stride : 0;
@@ -100,7 +100,7 @@ Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
 
 // Divides y into parts for threads. Weights must be constant, as those of a run are packed once, for one strip.
 void Col2im::plan_parts() {
-    const std::int64_t threads = parallel_.threads, groups = geometry_.batch / images_;
+    const std::int64_t threads = asked_.parallel.threads, groups = geometry_.batch / images_;
     if (threads <= 1) return;
     if (!are_enough_for_each(groups, threads)) {
         // Rows that two parts both read are computed twice.
@@ -197,7 +197,7 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, c
     std::unique_ptr<Col2im> best;
     for (const bool planar : {true, false}) {
         if (!planar && (!problem.constant_weights || !Col2im::may_take_channels(geometry))) continue;
-        std::unique_ptr<Col2im> own(new Col2im(geometry, for_layers(problem.settings), planar));
+        std::unique_ptr<Col2im> own(new Col2im(geometry, problem.settings, planar));
         if (!own->kernel_) continue;
         own->plan_strips();
         *why = {"the columns of a strip do not fit in the cache"};
@@ -228,10 +228,8 @@ bool Col2im::may_hold(bool weights_at_run_time) const {
 
 Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
-    PlanSettings settings = settings_;
-    settings.parallel = parallel_;
-    std::unique_ptr<Col2im> own(new Col2im(geometry, settings, planar_));
-    Status status = copy_block(settings.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
+    std::unique_ptr<Col2im> own(new Col2im(geometry, asked_, planar_));
+    Status status = copy_block(asked_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
     if (!weights_at_run_time()) own->plan_parts();
     if (status) status = whole_->reshape(own->product(own->strip_rows_ * own->row_), &own->whole_);
@@ -340,7 +338,7 @@ Status Col2im::run(const RunTensors &t, char *workspace) const {
     const char *const bias = weights_at_run_time() ? run_bias : static_cast<const char *>(bias_.data());
     const std::size_t parts = parts_.size();
     const auto count = parts * static_cast<std::size_t>(geometry_.batch / images_);
-    return run_by(parallel_, workers_, count, [&](std::size_t task, std::size_t worker) {
+    return run_by(asked_.parallel, workers_, count, [&](std::size_t task, std::size_t worker) {
         return run_part(parts_[task % parts], t, static_cast<std::int64_t>(task / parts) * images_, bias,
                         workspace + worker * (layer_bytes_ + columns_bytes_));
     });

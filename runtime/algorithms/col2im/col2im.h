@@ -95,8 +95,8 @@ class Col2im : public AlgorithmPlan {
     void add_runs(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;
 
     Geometry geometry_;
+    PlanSettings asked_;    // for the whole algorithm
     PlanSettings settings_; // for the 1x1 layer
-    Parallel parallel_;     // for the whole algorithm
     int workers_ = 1;       // threads that take whole parts; 1: all share each strip
     convt_dtype sum_dtype_;
     std::int64_t size_; // bytes of a sum

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/division.h"
@@ -122,8 +121,7 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
 }
 
 Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), settings_(for_layers(settings)), parallel_(settings.parallel),
-      size_(size_of(geometry.dtype)) {
+    : geometry_(geometry), asked_(settings), settings_(for_layers(settings)), size_(size_of(geometry.dtype)) {
     settings_.excluded = all_but_direct();
     h_ = axis_of(geometry.axes.front());
     if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
@@ -186,11 +184,11 @@ void Winograd::plan_strips() {
         tiles_of_strip_ = ceil_div(h_.tiles, std::clamp<std::int64_t>(strips, 1, h_.tiles));
         strips_ = ceil_div(h_.tiles, tiles_of_strip_);
     }
-    if (are_enough_for_each(strips_ * (geometry_.batch / images_), parallel_.threads)) {
-        workers_ = parallel_.threads;
+    if (are_enough_for_each(strips_ * (geometry_.batch / images_), asked_.parallel.threads)) {
+        workers_ = asked_.parallel.threads;
     } else {
         const std::size_t phases = h_.phases.size() * w_.phases.size();
-        phases_at_once_ = static_cast<int>(std::min(phases, static_cast<std::size_t>(parallel_.threads)));
+        phases_at_once_ = static_cast<int>(std::min(phases, static_cast<std::size_t>(asked_.parallel.threads)));
     }
     if (workers_ > 1 || phases_at_once_ > 1) settings_.parallel = Parallel();
 }
@@ -346,9 +344,7 @@ bool Winograd::transform_weights(const Layer &layer, const T *w, void *transform
 
 Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
-    PlanSettings settings = settings_;
-    settings.parallel = parallel_;
-    std::unique_ptr<Winograd> own(new Winograd(geometry, settings));
+    std::unique_ptr<Winograd> own(new Winograd(geometry, asked_));
     for (Layer &layer : own->layers_) {
         const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
             return layer.h.kernel_begin == other.h.kernel_begin && layer.w.kernel_begin == other.w.kernel_begin;

@@ -16,7 +16,6 @@
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,7 +23,6 @@
 
 #include "algorithms/algorithm.h"
 #include "kernel_contract/table_columns.h"
-#include "kernels/variant.h"
 
 namespace convtranspose {
 
@@ -101,8 +99,8 @@ class Winograd : public AlgorithmPlan {
                           const RunTensors &tensors) const;
 
     Geometry geometry_;
+    PlanSettings asked_;    // for the whole algorithm
     PlanSettings settings_; // for the layers
-    Parallel parallel_;     // for the whole algorithm
     std::int64_t size_;     // of an element of x, w and y
     Axis h_, w_;            // outermost, innermost; of one axis, w_ does not exist
     WinogradInputFunction input_ = nullptr;
