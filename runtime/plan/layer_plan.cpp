@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/shape.h"
-#include "base/tensor_copy.h"
 #include "cpu/cpu.h"
 
 namespace convtranspose {
@@ -393,23 +392,23 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
 void LayerPlan::finish_whole(const RunTensors &t) const {
     const Shape &shape = geometry_.y_shape;
     const std::int64_t size = size_of(geometry_.y_dtype);
-    // A box takes the innermost axes, as many as it can hold; loops run over the outer ones.
+    // A box takes the innermost axes, as many as it can hold; loops run over the outer ones. Nothing is allocated, as y is written.
     const std::size_t others =
         shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;
     const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
     PostOpsBox box;
     for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
-    const Shape extents(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(others));
-    Shape at(others, 0);
-    do {
-        std::int64_t y_offset = 0, residual_offset = 0;
-        for (std::size_t i = 0; i < others; i++) {
-            y_offset += at[i] * t.y_strides[i];
-            residual_offset += at[i] * residual_stride(i);
+    std::int64_t boxes = 1;
+    for (std::size_t i = 0; i < others; i++) boxes *= shape[i];
+    for (std::int64_t index = 0; index < boxes; index++) {
+        std::int64_t y_offset = 0, residual_offset = 0, rest = index;
+        for (std::size_t i = others; i-- > 0; rest /= shape[i]) {
+            y_offset += rest % shape[i] * t.y_strides[i];
+            residual_offset += rest % shape[i] * residual_stride(i);
         }
         run_post_ops(post_ops_, box, static_cast<char *>(t.y) + y_offset * size,
                      t.residual ? static_cast<const char *>(t.residual) + residual_offset * size : nullptr);
-    } while (next(extents, &at));
+    }
 }
 
 } // namespace convtranspose
