@@ -9,36 +9,6 @@
 
 namespace convtranspose {
 
-namespace {
-
-// Rounds a sum to the type of y. This is the only rounding.
-void store(convt_dtype dtype, double sum, void *y) {
-    switch (dtype) {
-    case CONVT_F16: *static_cast<F16 *>(y) = to_f16(static_cast<float>(sum)); break;
-    case CONVT_BF16: *static_cast<Bf16 *>(y) = to_bf16(static_cast<float>(sum)); break;
-    case CONVT_F32: *static_cast<float *>(y) = static_cast<float>(sum); break;
-    case CONVT_F64: *static_cast<double *>(y) = sum; break;
-    case CONVT_U8: // quantized sums end in requantize()
-    case CONVT_S8:
-    case CONVT_S32: break;
-    }
-}
-
-double load(convt_dtype dtype, const void *p) {
-    switch (dtype) {
-    case CONVT_F16: return static_cast<double>(static_cast<float>(*static_cast<const F16 *>(p)));
-    case CONVT_BF16: return static_cast<double>(static_cast<float>(*static_cast<const Bf16 *>(p)));
-    case CONVT_F32: return static_cast<double>(*static_cast<const float *>(p));
-    case CONVT_F64: return *static_cast<const double *>(p);
-    case CONVT_U8: return *static_cast<const std::uint8_t *>(p);
-    case CONVT_S8: return *static_cast<const std::int8_t *>(p);
-    case CONVT_S32: break;
-    }
-    return *static_cast<const std::int32_t *>(p);
-}
-
-} // namespace
-
 // Returns the direct plan that is right for the run's weights; null: the plan that they need would overflow.
 const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const {
     if (!weights_at_run_time() || !geometry_.quantized() || direct_.variant().family == Family::kReference)
@@ -93,7 +63,7 @@ class Direct::LeadingRun {
   private:
     double bias_of(std::int64_t m) const {
         const convt_dtype dtype = plan_.geometry_.b_dtype;
-        return b_ ? load(dtype, b_ + static_cast<std::size_t>(m) * convt_dtype_size(dtype)) : 0;
+        return b_ ? load_element(dtype, b_ + static_cast<std::size_t>(m) * convt_dtype_size(dtype)) : 0;
     }
 
     void begin_sums() {
@@ -133,7 +103,8 @@ class Direct::LeadingRun {
         if (epilogue_) operands_.epilogue = epilogue_ + element * static_cast<std::int64_t>(direct_.epilogue_bytes());
         direct_.run(operands_, plan_.settings_.parallel);
         const convt_dtype dtype = plan_.problem_.y_dtype;
-        for (std::size_t i = 0; i < elements_; i++) total_[i] += load(dtype, partial_ + i * convt_dtype_size(dtype));
+        for (std::size_t i = 0; i < elements_; i++)
+            total_[i] += load_element(dtype, partial_ + i * convt_dtype_size(dtype));
     }
 
     void store_sums() {
@@ -151,7 +122,7 @@ class Direct::LeadingRun {
                 const auto addend = static_cast<float>(bias_in_sum_ ? 0 : bias_of(m));
                 requantize(g, total_[i], factor_of(*q_, g, m), addend, operands_.range, y);
             } else {
-                store(g.dtype, total_[i], y);
+                store_element(g.dtype, total_[i], y);
             }
             next(inner_, &position_);
         }

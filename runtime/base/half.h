@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "convtranspose/convtranspose.h"
+
 namespace convtranspose {
 
 inline float float_from_bits(std::uint32_t bits) {
@@ -56,6 +58,33 @@ inline F16 to_f16(float f) {
     }
     return {
         static_cast<std::uint16_t>(sign | ((magnitude - ((127 - 15) << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13))};
+}
+
+// Returns an element of any type. Each of these types but s32 and f64 fits in f32.
+inline double load_element(convt_dtype dtype, const void *from) {
+    switch (dtype) {
+    case CONVT_F16: return static_cast<double>(static_cast<float>(*static_cast<const F16 *>(from)));
+    case CONVT_BF16: return static_cast<double>(static_cast<float>(*static_cast<const Bf16 *>(from)));
+    case CONVT_F32: return static_cast<double>(*static_cast<const float *>(from));
+    case CONVT_F64: return *static_cast<const double *>(from);
+    case CONVT_U8: return *static_cast<const std::uint8_t *>(from);
+    case CONVT_S8: return *static_cast<const std::int8_t *>(from);
+    case CONVT_S32: break;
+    }
+    return *static_cast<const std::int32_t *>(from);
+}
+
+// Rounds a number to a type of floats and stores it.
+inline void store_element(convt_dtype dtype, double value, void *to) {
+    switch (dtype) {
+    case CONVT_F16: *static_cast<F16 *>(to) = to_f16(static_cast<float>(value)); break;
+    case CONVT_BF16: *static_cast<Bf16 *>(to) = to_bf16(static_cast<float>(value)); break;
+    case CONVT_F32: *static_cast<float *>(to) = static_cast<float>(value); break;
+    case CONVT_F64: *static_cast<double *>(to) = value; break;
+    case CONVT_U8: // integers are requantized
+    case CONVT_S8:
+    case CONVT_S32: break;
+    }
 }
 
 } // namespace convtranspose

@@ -176,19 +176,6 @@ void pack_integers(const Packing &packing, const Geometry &geometry, const Quant
     }
 }
 
-// Converts an element that is packed as the type of the sums back to its own type, exactly.
-void narrow_back(const void *packed, std::int64_t from, convt_dtype dtype, void *w_out, std::int64_t to) {
-    switch (dtype) {
-    case CONVT_F16: static_cast<F16 *>(w_out)[to] = to_f16(static_cast<const float *>(packed)[from]); break;
-    case CONVT_BF16: static_cast<Bf16 *>(w_out)[to] = to_bf16(static_cast<const float *>(packed)[from]); break;
-    case CONVT_F32: static_cast<float *>(w_out)[to] = static_cast<const float *>(packed)[from]; break;
-    case CONVT_F64: static_cast<double *>(w_out)[to] = static_cast<const double *>(packed)[from]; break;
-    case CONVT_U8:
-    case CONVT_S8:
-    case CONVT_S32: break;
-    }
-}
-
 } // namespace
 
 PackedLayout packing_of(const Variant &v) {
@@ -250,7 +237,11 @@ void unpack_weights(const Packing &packing, convt_dtype dtype, const Quantizatio
     const std::vector<ElementPlace> places = element_places(packing, w);
     const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
         switch (p.arithmetic) {
-        case Arithmetic::kFloat: narrow_back(packed, from, dtype, w_out, to); return;
+        case Arithmetic::kFloat: {
+            const char *const sum = static_cast<const char *>(packed) + from * size_of(sum_dtype(dtype));
+            store_element(dtype, load_element(sum_dtype(dtype), sum), static_cast<char *>(w_out) + to * size_of(dtype));
+            return;
+        }
         case Arithmetic::kHalf: static_cast<F16 *>(w_out)[to] = static_cast<const F16 *>(packed)[from]; return;
         case Arithmetic::kBf16: static_cast<Bf16 *>(w_out)[to] = static_cast<const Bf16 *>(packed)[from]; return;
         case Arithmetic::kInt8:

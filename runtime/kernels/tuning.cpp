@@ -307,7 +307,7 @@ void remember(const std::string &key, std::shared_ptr<const TuningRecord> record
         if (find_remembered(last, made->next, key)) return;
         made->next = last;
     } while (!last_remembered.compare_exchange_weak(last, made.get(), std::memory_order_acq_rel));
-    made.release();
+    (void)made.release(); // the list has it
 }
 
 const CostProfile &cost_profile(const Tuning *tuning, Isa isa) {

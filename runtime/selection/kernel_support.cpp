@@ -41,7 +41,7 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
             return of_axis("built for a multiple of # @ of y, and the layer has #", a.phases, plan.geometry.out);
         }
         if (a.step != plan.step) return of_axis("built for taps # @ apart, and these are # apart", a.step, plan.step);
-        for (std::int64_t t = 0; t < kTapColumns * a.phases; t++) {
+        for (std::int64_t t = 0; t < std::int64_t{kTapColumns} * a.phases; t++) {
             if (a.table[t] != plan.table[static_cast<std::size_t>(t)]) {
                 return of_axis("built for other taps along %: phase # differs in column # of the table",
                                t / kTapColumns, t % kTapColumns);

@@ -323,8 +323,8 @@ void Col2im::bias_of(const void *b, void *bias) const {
     } else {
         auto *const to = static_cast<float *>(bias);
         for (std::int64_t m = 0; m < geometry_.out_channels; m++) {
-            to[m] = geometry_.b_dtype == CONVT_F16 ? static_cast<float>(static_cast<const F16 *>(b)[m])
-                                                   : static_cast<float>(static_cast<const Bf16 *>(b)[m]);
+            const char *const from = static_cast<const char *>(b) + m * size_of(geometry_.b_dtype);
+            to[m] = static_cast<float>(load_element(geometry_.b_dtype, from));
         }
     }
     for (std::size_t done = once; done < all; done += once) {
