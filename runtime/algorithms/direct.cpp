@@ -198,7 +198,6 @@ Status Direct::build(const LayerWeights &weights, const Planner & /*planner*/) {
     if (!is_possible_) return refused();
     if (!weights.w) return finish();
     auto packed = std::make_shared<Packed>();
-    packed->facts = facts_;
     Status status = pack_all(weights, packed.get());
     if (status && !packed->finite) {
         const bool keeps = reference_reads(packed->layout);
@@ -226,7 +225,6 @@ std::unique_ptr<AlgorithmPlan> Direct::again(const AlgorithmProblem &problem) co
 
 Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     std::unique_ptr<Direct> own(new Direct(problem));
-    if (packed_) own->facts_ = packed_->facts;
     // Another variant may fit best now, among those that read the weights as they are packed.
     own->choose(packed_.get());
     if (!own->is_possible_ || own->direct_.variant().family == Family::kReference) {
@@ -353,7 +351,6 @@ bool Direct::pack(const DirectPlan &direct, const LayerWeights &weights, const Q
 // Packs the weights of another plan again, for a variant that reads another layout.
 Status Direct::repack(const Direct &from) {
     auto packed = std::make_shared<Packed>();
-    packed->facts = facts_;
     packed->finite = from.packed_->finite;
     const Block &bias = from.packed_->bias;
     Block dense;

@@ -42,8 +42,7 @@ class Direct : public AlgorithmPlan {
     struct Packed {
         Block block;
         bool finite = true;
-        WeightFacts facts; // quantized only
-        Block bias;        // (M) as given; empty: there is none
+        Block bias; // (M) as given; empty: there is none
         PackedLayout layout;
     };
 

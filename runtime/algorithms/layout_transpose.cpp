@@ -211,7 +211,6 @@ class LayoutTranspose : public AlgorithmPlan {
 
     Strip strip(std::int64_t block) const {
         const AxisGeometry &axis = geometry_.axes.front();
-        if (strips_ == 1) return {0, axis.in, 0, axis.out};
         const std::int64_t begin = block * strip_q_ * axis.stride,
                            end = std::min(begin + strip_q_ * axis.stride, axis.out),
                            first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),

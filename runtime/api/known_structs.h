@@ -53,7 +53,16 @@ Status read_optional(const char *name, const Struct **place, Struct *own) {
 
 // The members are copies that problem, options and arguments refer to, so these structs stay where they are.
 struct KnownProblem {
-    Status read(const convt_problem &given);
+    Status read(const convt_problem &given) {
+        Status status = read_struct("problem", given, &problem);
+        attributes.group = 1; // the default of ONNX
+        if (status) status = read_optional("attributes", &problem.attributes, &attributes);
+        if (status) status = read_optional("quantization", &problem.quantization, &quantization);
+        if (status) status = read_optional("post_ops", &problem.post_ops, &post_ops);
+        problem.attributes = &attributes;
+        problem.post_ops = &post_ops;
+        return status;
+    }
 
     convt_problem problem{};
     convt_attributes attributes{};
@@ -62,14 +71,30 @@ struct KnownProblem {
 };
 
 struct KnownOptions {
-    Status read(const convt_options *given); // null: the defaults
+    // given: may be null, for the defaults.
+    Status read(const convt_options *given) {
+        Status status;
+        if (given) status = read_struct("options", *given, &options);
+        if (status) status = read_optional("device", &options.device, &device);
+        options.device = &device;
+        return status;
+    }
 
     convt_options options{};
     convt_device device{};
 };
 
 struct KnownArguments {
-    Status read(const convt_arguments &given);
+    Status read(const convt_arguments &given) {
+        Status status = read_struct("arguments", given, &arguments);
+        if (status) status = read_optional("x", &arguments.x, &x);
+        if (status) status = read_optional("w", &arguments.w, &w);
+        if (status) status = read_optional("b", &arguments.b, &b);
+        if (status) status = read_optional("residual", &arguments.residual, &residual);
+        if (status) status = read_optional("y", &arguments.y, &y);
+        if (status) status = read_optional("quantization", &arguments.quantization, &quantization);
+        return status;
+    }
 
     convt_arguments arguments{};
     convt_tensor x{}, w{}, b{}, residual{}, y{};
