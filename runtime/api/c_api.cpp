@@ -175,7 +175,7 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         made->problem = copy_of(known.problem);
         made->macs = count_macs(g);
         if (device) {
-            status = DevicePlan::create(g, *device, settings.allocator, quantization, weights, &made->plan);
+            status = plan_on_device(g, *device, settings.allocator, quantization, weights, &made->plan);
             if (!status && !falls_back) return status;
         }
         if (!made->plan) status = plan_on_cpu(g, settings, quantization, weights, &made->plan);

@@ -238,10 +238,10 @@ Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues
     return status;
 }
 
-Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-                          const QuantizationValues *quantization, const LayerWeights &weights_given,
-                          std::unique_ptr<ProblemPlan> *plan) {
-    const void *const w = weights_given.w, *const b = weights_given.b;
+Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
+                      const QuantizationValues *quantization, const LayerWeights &weights,
+                      std::unique_ptr<ProblemPlan> *plan) {
+    const void *const w = weights.w, *const b = weights.b;
     if (geometry.axes.size() > 3) {
         return Status(CONVT_UNSUPPORTED,
                       concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
@@ -270,11 +270,11 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
     Status status = p->choose(true, nullptr, &p->kernel_);
     if (!status) return status;
     if (w) {
-        Workspace packing;
+        DevicePlan::Workspace packing;
         status = p->pack(p->kernel_, quantization, w, b, &packing);
         if (status && !packing.weights.finite && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
-            p->kernel_ = Kernel();
-            packing = Workspace();
+            p->kernel_ = DevicePlan::Kernel();
+            packing = DevicePlan::Workspace();
             status = p->choose(false, nullptr, &p->kernel_);
             if (status) status = p->pack(p->kernel_, quantization, w, b, &packing);
         }
@@ -282,14 +282,14 @@ Status DevicePlan::create(const Geometry &geometry, const DeviceRequest &request
             const auto *const bytes = static_cast<const char *>(b);
             packing.weights.given_bias.assign(bytes, bytes + geometry.b_bytes());
         }
-        p->constant_ = std::make_shared<Weights>(std::move(packing.weights));
+        p->constant_ = std::make_shared<DevicePlan::Weights>(std::move(packing.weights));
     } else {
         status = p->choose_for_any_weights();
     }
     if (!status) return status;
     // Memory for sums in parts is allocated now, so that a lack of it shows when the layer is planned.
     if (p->kernel_.choice.splits > 1 && volume(geometry.y_shape)) {
-        Workspace workspace;
+        DevicePlan::Workspace workspace;
         status = p->ensure(static_cast<std::uint64_t>(p->kernel_.choice.splits * volume(geometry.y_shape)) *
                                convt_dtype_size(sum_dtype(geometry.dtype)),
                            &workspace.parts);

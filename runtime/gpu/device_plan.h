@@ -27,12 +27,13 @@ struct DeviceRequest {
     const Tuning *tuning = nullptr; // as in PlanSettings
 };
 
+// Plans a problem for a device. The other arguments are those of LayerPlan::create().
+Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
+                      const QuantizationValues *quantization, const LayerWeights &weights,
+                      std::unique_ptr<ProblemPlan> *plan);
+
 class DevicePlan : public ProblemPlan {
   public:
-    // The arguments are those of LayerPlan::create().
-    static Status create(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-                         const QuantizationValues *quantization, const LayerWeights &weights,
-                         std::unique_ptr<ProblemPlan> *plan);
     Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override;
     Status run(const RunTensors &tensors, void *workspace) const override;
 
@@ -52,6 +53,9 @@ class DevicePlan : public ProblemPlan {
     const std::string &explanation() const override { return explanation_; }
 
   private:
+    friend Status plan_on_device(const Geometry &, const DeviceRequest &, const Allocator &, const QuantizationValues *,
+                                 const LayerWeights &, std::unique_ptr<ProblemPlan> *);
+
     // A Kernel is a variant for this problem, with the layout of its weights and its tables of taps on the device.
     struct Kernel {
         DeviceChoice choice;
