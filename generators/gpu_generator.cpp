@@ -1,6 +1,6 @@
 // The AOT generators of GPU kernels: the algorithm with positions in a phase (families tiled and small_oc) and with outputs (each),
 // and schedules/gpu/. kernels/table.py lists those that are built. Kernels are called through their _argv function, with the
-// arguments in the order in which they stand here; runtime/gpu/kernel_arguments.h has the same.
+// arguments in the order in which they stand here; DevicePlan::KernelArguments (runtime/gpu) has the same.
 #include <Halide.h>
 
 #include "conv_transpose.h"
