@@ -21,13 +21,14 @@ import random_layers
 from layers import problem_line, read_workload
 
 
-def random_lines(seed, dtype, most_macs):
+def random_lines(seed, dtype, most_macs, both, tokens):
     chance = random.Random(seed)
     while True:
         layer = random_layers.propose(chance)
-        layout = chance.choice(["nchw", "nhwc"])
+        one = chance.choice(["nchw", "nhwc"])
         if random_layers.plausible(layer) and random_layers.multiplies(layer) <= most_macs:
-            yield problem_line(layer, dtype, layout)
+            for layout in ("nchw", "nhwc") if both else (one,):
+                yield " ".join([problem_line(layer, dtype, layout), *tokens])
 
 
 def times_of(worker, line, options):
@@ -54,38 +55,57 @@ def times_of(worker, line, options):
             print(f"{line}: {name}: {error}", file=sys.stderr)
     time_ready()
     kept = ("package", "kernels", "cpu", "isa", *(("measured", "planning_ms") if measuring else ()))
-    return {**{key: plan[key] for key in kept}, "problem": line,
-            "ms": {result["variant"]: result["ms"] for result in results if "ms" in result}}
+    row = {**{key: plan[key] for key in kept}, "problem": line,
+           "ms": {result["variant"]: result["ms"] for result in results if "ms" in result}}
+    if options.inner:
+        row["cycles"] = {name: cycles for cycles, name in estimates if not name.startswith("reference_")}
+        row["inner"] = {name: inner for name in row["ms"]
+                        if (inner := worker.ask(do="kernels", variant=name)["kernels"]) != [name]}
+    return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=pathlib.Path, help="file of JSON lines, which are added to it")
+    parser.add_argument("out", type=pathlib.Path, help="file of JSON lines, to which those of layers that it lacks are added")
     parser.add_argument("--worker", default="build/bin/convtranspose-worker")
     parser.add_argument("--seconds", type=float, default=600, help="for all (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the layers (%(default)s)")
     parser.add_argument("--workload", type=pathlib.Path, help="file of layers, in either layout, instead of random ones")
+    parser.add_argument("--lines", type=pathlib.Path,
+                        help="file of problem lines, instead; type and layout are replaced")
     parser.add_argument("--isa", default="", help="default: the best that this CPU runs")
     parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--token", action="append", default=[], help="added to the lines of layers, as yf32 (tools/problem_line.h)")
     parser.add_argument("--factor", type=float, default=4, help="of estimates that are tried, over the least (%(default)s)")
     parser.add_argument("--most", type=int, default=12, help="candidates of a layer (%(default)s)")
     parser.add_argument("--each", type=float, default=0.015, help="seconds to time each for (%(default)s)")
     parser.add_argument("--alone", action="store_true",
                         help="time each candidate by itself, with its weights in near caches, instead of in turns")
+    parser.add_argument("--inner", action="store_true",
+                        help="note what prune.py needs: all estimates, and the kernels that algorithms use")
+    parser.add_argument("--both", action="store_true", help="time each layer in both layouts")
     parser.add_argument("--measure", type=int, metavar="MS", help="plans that measure for so long choose, too")
     parser.add_argument("--most-macs", type=float, default=random_layers.MULTIPLIES[1],
                         help="multiply-adds of a layer (%(default)g)")
     options = parser.parse_args()
     worker = Worker(options.worker)
-    lines = random_lines(options.seed, options.dtype, options.most_macs)
-    if options.workload:
-        lines = (problem_line(layer, options.dtype, layout)
+    lines = random_lines(options.seed, options.dtype, options.most_macs, options.both, options.token)
+    if options.lines:
+        lines = (" ".join([options.dtype, layout, *line.split()[2:], *options.token])
+                 for line in options.lines.read_text(encoding="utf-8").splitlines() for layout in ("nchw", "nhwc"))
+    elif options.workload:
+        lines = (" ".join([problem_line(layer, options.dtype, layout), *options.token])
                  for layer in read_workload(options.workload) for layout in ("nchw", "nhwc"))
+    timed = set()
+    if options.out.exists():
+        timed = {json.loads(text)["problem"] for text in options.out.read_text(encoding="utf-8").splitlines()}
     end, count = time.monotonic() + options.seconds, 0
     with options.out.open("a", encoding="utf-8") as file:
         for line in lines:
             if time.monotonic() > end:
                 break
+            if line in timed:
+                continue
             try:
                 print(json.dumps(times_of(worker, line, options)), file=file, flush=True)
                 count += 1
