@@ -5,7 +5,7 @@ docs/kernel-names.md how the kernels are called. To add a variant, add a line, o
 
 Tiles leave a register or two for operands: AVX-512 and 64-bit ARM have 32 vector registers; AVX2, plain x86-64 and 32-bit ARM
 have 16, and engines of WebAssembly map its own to those. Where several kernels are estimated to be equally fast, the first in
-the table is chosen.
+the table is chosen. Kernels for x86-64 are those that bench/cost/prune.py found to pay for their bytes.
 """
 from __future__ import annotations
 
@@ -95,79 +95,77 @@ FIRST = [
 X86 = [
     # Deep channels. Narrow images take the narrow tiles, which go over rows to fill the registers. Planar rows are stored
     # in runs if the stride is built in. Channels last, tiles of one row need no copy of x but at the ends of rows.
-    Variants(OC_VECTORIZED, "avx512", "f32 f64", "channels", strides="0",
-             tiles="2x14 2x12 2x10 2x8 2x7 2x5 2x4 2x6x2 2x5x2 2x4x2 2x4x3 2x3x4 3x8 3x4x2 3x2x4 4x6 4x4 4x2 4x3x2 4x2x2 "
-                   "4x1x2 4x2x3 2x2 2x2x4 8x1 2x1 1x14 1x12 1x8x2 1x6x2 1x4x2 1x4 1x1"),
-    Variants(OC_VECTORIZED, "avx512", "f32 f64", "planar", strides="0", tiles="2x14 2x7 2x4x3 2x4 2x2 8x1 2x1 1x1"),
-    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="1", tiles="2x14 2x12 2x10 2x8 2x7x2 2x4x2 2x4x3"),
-    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="2",
-             tiles="2x14 2x12 2x10 2x8 2x7x2 2x5x2 2x4x2 2x4x3 1x16 1x8x2"),
-    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="3 4 8", tiles="2x14 2x12 2x10 2x8 2x4x2 1x8"),
-    Variants(OC_VECTORIZED, "avx512", "f16 bf16 f64", "planar", strides="1 2 4", tiles="2x12 2x8 2x4x2"),
-    Variants(OC_VECTORIZED, "avx512", "f64", "planar", strides="8", tiles="2x14 2x10 2x8"),
-    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "channels planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 2x1 1x1"),
-    Variants(OC_VECTORIZED, "avx2 x86_64", "f32 f64", "channels planar", strides="0",
-             tiles="2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1"),
-    Variants(OC_VECTORIZED, "avx2 x86_64", "f32 f64", "planar", strides="1 2 4", tiles="2x6 2x4 2x2x3"),
-    Variants(OC_VECTORIZED, "avx2 x86_64", "f16 bf16", "channels planar", strides="0", tiles="2x6 2x4 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "channels", strides="0",
+             tiles="2x14 2x12 2x10 2x8 2x5 2x4 2x6x2 2x5x2 2x4x3 2x3x4 3x8 3x2x4 4x6 4x4 4x2 4x3x2 4x2x2 4x1x2 2x2 2x2x4 "
+                   "8x1 2x1 1x14 1x12 1x8x2 1x6x2 1x4x2 1x4 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f64", "channels", strides="0",
+             tiles="2x14 2x12 2x10 2x8 2x7 2x5 2x4 3x8 3x2x4 4x6 4x4 4x2 4x3x2 4x1x2 2x2 8x1 1x14 1x12 1x8x2 1x6x2 1x4x2 "
+                   "1x4 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="0", tiles="2x14 2x4 2x2 8x1 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f64", "planar", strides="0", tiles="2x7 2x4 2x2 8x1 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="1", tiles="2x12 2x10 2x8"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="2", tiles="2x14 2x7x2 2x4x2"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="3 4", tiles="2x4x2 1x8"),
+    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="8", tiles="2x14 2x12 2x10 1x8"),
+    Variants(OC_VECTORIZED, "avx512", "f64", "planar", strides="1 2", tiles="2x12 2x4x2"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "channels", strides="0", tiles="2x14 2x8 2x4x3 2x2 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="0", tiles="2x8 2x2 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="1", tiles="2x12"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="2", tiles="2x8 2x4x2"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="4", tiles="2x4x2"),
+    Variants(OC_VECTORIZED, "avx2", "f32 f64", "channels", strides="0", tiles="2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1"),
+    Variants(OC_VECTORIZED, "avx2", "f32 f64", "planar", strides="0", tiles="2x6 2x4 2x2x3 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx2", "f32 f64", "planar", strides="1 2", tiles="2x6 2x4"),
+    Variants(OC_VECTORIZED, "avx2", "f32 f64", "planar", strides="4", tiles="2x6"),
+    Variants(OC_VECTORIZED, "avx2", "f16 bf16", "channels planar", strides="0", tiles="2x6 2x4 2x1 1x1"),
 
     # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are
-    # scattered, but few).
-    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="1 2", tiles="8x3 12x2 8x2 14x1 8x1 4x6 3x8 3x4x2 3x2x4"),
-    # Where the elements of a kernel of 3x3 are output channels, there are multiples of nine of them.
-    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="1", tiles="9x3"),
-    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="3 4", tiles="8x3 8x2 8x1 3x8 3x4x2"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f64", "planar", strides="1 2 3 4", tiles="8x3 8x2 8x1 3x4x2"),
-    Variants(OW_VECTORIZED, "avx2 x86_64", "f32 f64", "planar", strides="1 2 3 4", tiles="4x3 6x2 6x1 3x3"),
-    Variants(OW_VECTORIZED, "avx2 x86_64", "f16 bf16", "planar", strides="1 2 3 4", tiles="4x3 6x1"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32", "channels", strides="1 2", tiles="3x8 3x4x2 3x2x4"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32", "channels", strides="3 4", tiles="3x8 3x2x4"),
-    Variants(OW_VECTORIZED, "avx2 x86_64", "f16 bf16 f32", "channels", strides="1 2 3 4", tiles="4x3 2x2x2"),
+    # scattered, but few). Where the elements of a kernel of 3x3 are output channels, there are multiples of nine of them.
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="1", tiles="8x3 12x2 8x2 14x1 4x6 3x8 9x3"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="2", tiles="8x2 8x1 4x6"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="3 4", tiles="8x1"),
+    Variants(OW_VECTORIZED, "avx512", "f64", "planar", strides="1 3", tiles="8x3 8x2 8x1"),
+    Variants(OW_VECTORIZED, "avx512", "f64", "planar", strides="2 4", tiles="8x1"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16", "planar", strides="1", tiles="8x3 8x1 3x4x2"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16", "planar", strides="2 3 4", tiles="8x1"),
+    Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="1", tiles="4x3 6x2 3x3"),
+    Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="2", tiles="4x3 6x2 6x1 3x3"),
+    Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="3", tiles="4x3 6x2"),
+    Variants(OW_VECTORIZED, "avx2", "f16 bf16", "planar", strides="1 2 3", tiles="4x3 6x1"),
+    Variants(OW_VECTORIZED, "avx2", "f16 bf16", "planar", strides="4", tiles="4x3"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32", "channels", strides="1", tiles="3x8"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16", "channels", strides="2", tiles="3x8"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "channels", strides="1", tiles="3x2x4"),
+    Variants(OW_VECTORIZED, "avx2", "f16 bf16 f32", "channels", strides="1 2", tiles="4x3 2x2x2"),
 
     # Few output channels: a tile holds the phases of both axes.
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", tiles="1x6 1x4 1x2"),
-    Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x2", tiles="3x2"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x1 4x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", tiles="1x4"),
+    Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x2", tiles="1x2"),
     Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="3x3", tiles="1x3"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="8x1", tiles="1x3 1x2"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="4x1", tiles="1x6"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="4x4", tiles="1x1"),
-    Variants(SMALL_OC, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="1x1 2x1", tiles="1x6"),
-    Variants(SMALL_OC, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="2x2 4x1", tiles="1x3"),
-    Variants(SMALL_OC, "avx2 x86_64", "f16 bf16 f32 f64", "planar", strides="3x3 8x1", tiles="1x1"),
+    Variants(SMALL_OC, "avx512", "f16 bf16", "planar", strides="8x1", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2 4x1", tiles="1x3"),
 
     # Kernels of common taps, which searches for the layers of networks found to be the fastest.
     Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="2s2p0", tiles="3x2 1x4"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="3x2 1x4"),
-    Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x2", taps="3s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="3x2"),
     Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="2x2", taps="9s2p4", tiles="1x4"),
-    Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="3x3", taps="9s3p4", tiles="1x2"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="8x1", taps="16s8p0x1s1p0", tiles="1x2"),
     Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x1", taps="4s2p1x1s1p0", tiles="4x2"),
-    Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="1x4 1x2"),
-    Variants(DEPTHWISE, "avx512", "f32", "planar", strides="2x2", taps="3s2p1", tiles="1x4 1x2"),
-    Variants(DEPTHWISE, "avx512", "f32", "planar", strides="1x1", taps="3s1p1", tiles="1x4"),
+    Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="1x4"),
+    Variants(DEPTHWISE, "avx512", "f32", "planar", strides="2x2", taps="3s2p1", tiles="1x2"),
     Variants(DEPTHWISE, "avx512", "f32", "planar", strides="4", taps="8s4p2", tiles="1x2"),
     Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="8", taps="16s8p4", tiles="1x2"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32 f64", "planar", strides="2", taps="2s2p0", tiles="6x1x2"),
-    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="2", taps="4s2p1", tiles="8x1x2"),
-    Variants(OC_VECTORIZED, "avx512", "f32 f64", "planar", strides="2", taps="2s2p0", tiles="2x14 2x8"),
-    Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="4", taps="4s4p0", tiles="2x9 2x6"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="2", taps="2s2p0", tiles="6x1x2"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="2s2p0", tiles="1x3"),
-    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="2s2p0", tiles="3x2"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="4s2p1", tiles="1x3"),
-    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="4s2p1", tiles="3x2"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="3s2p1", tiles="1x3"),
-    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="3s2p1", tiles="3x2"),
-    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="5s2p2", tiles="1x3"),
-    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2", taps="5s2p2", tiles="3x2"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="9s2p4", tiles="1x3"),
+    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="2s2p0", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="4s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="3s2p1", tiles="3x2"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="3", taps="9s3p4", tiles="1x3"),
-    Variants(SMALL_OC, "avx2", "f32", "planar", strides="8x1", taps="16s8p0x1s1p0", tiles="1x1"),
     Variants(DEPTHWISE, "avx2", "f32", "planar", strides="2x2", taps="4s2p1", tiles="1x2"),
     Variants(DEPTHWISE, "avx2", "f32", "planar", strides="8", taps="16s8p4", tiles="1x1"),
-    Variants(OW_VECTORIZED, "avx2", "f32", "planar", strides="2", taps="2s2p0", tiles="6x1x2"),
-    Variants(OC_VECTORIZED, "avx2", "f32", "planar", strides="2", taps="2s2p0", tiles="2x6"),
 
     # Rows of columns of more than two vectors are added up by four at once (AVX2 gains nothing by that).
     Col2im("avx512", "f32", strides="0 2 3", vectors=4),
@@ -190,34 +188,68 @@ X86 = [
     # Quantized.
     Copies("avx512_vnni", "i8", block=4, orders="planar channels transposed tochannels"),
     Variants(OC_VECTORIZED, "avx512_vnni", "i8", "channels", strides="0",
-             tiles="2x14 2x12 2x10 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1"),
-    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 8x1 1x1"),
-    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="2 4 8", tiles="2x14 2x12 2x8 2x4x2 2x4x3 1x8"),
+             tiles="2x12 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1"),
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="0", tiles="2x8 2x4x3 2x2 8x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="1", tiles="2x4x3"),
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="2 4 8", tiles="2x12 2x4x2 2x4x3 1x8"),
     Variants(AMX, "amx", "i8", "channels", strides="0",
              tiles="2x16x2 2x14x2 2x12x2 2x32 2x28 2x24 2x16 2x8x2 2x4x2 2x1"),
     Variants(AMX, "amx", "i8_f32", "channels", strides="0", tiles="2x16x2 2x16 2x8x2 2x1"),
-    # A tile of 2x14 with stride 1 would hold an instruction that is AMD's alone (tests/kernels).
-    Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="1", tiles="2x12 2x8 2x4x2 2x4x3 1x8"),
-    Variants(OC_VECTORIZED, "avx512_vnni", "i8_f32", "channels planar", strides="0", tiles="2x14 2x8 2x4x3 2x2 8x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512_vnni", "i8_f32", "channels planar", strides="0", tiles="2x8 2x4x3 2x2 8x1 1x1"),
     Variants(OC_VECTORIZED, "avx512_vnni avx512", "i16", "channels planar", strides="0", tiles="2x12 2x8 2x4x3 2x2 8x1 1x1"),
     Variants(OC_VECTORIZED, "avx512_vnni avx512", "i16_f32", "channels planar", strides="0", tiles="2x12 2x4x2 1x1"),
     Variants(OC_VECTORIZED, "avx2 x86_64", "i16 i16_f32", "channels planar", strides="0", tiles="2x5 2x4 2x2x2 2x1 1x6 1x1"),
-    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "planar", strides="1 2 3 4", tiles="8x3 12x2 8x2 14x1 8x1 3x8 3x4x2"),
-    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "channels", strides="1 2 3 4", tiles="3x8 3x4x2 3x2x4 1x4"),
-    Variants(OW_VECTORIZED, "avx512_vnni avx512", "i16", "planar", strides="1 2", tiles="8x2 8x1 3x4x2"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "planar", strides="1", tiles="8x2 8x1 3x8"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "planar", strides="2 3", tiles="12x2 8x1 3x8"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "planar", strides="4", tiles="14x1 8x1 3x4x2"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "channels", strides="1 2", tiles="3x8 3x2x4"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "channels", strides="2 3 4", tiles="1x4"),
+    Variants(OW_VECTORIZED, "avx512_vnni", "i8", "channels", strides="3 4", tiles="3x8"),
+    Variants(OW_VECTORIZED, "avx512_vnni avx512", "i16", "planar", strides="1 2", tiles="8x2 3x4x2"),
     Variants(OW_VECTORIZED, "avx512", "i16", "channels", strides="1 2 3 4", tiles="3x4x2"),
     Variants(OW_VECTORIZED, "avx2 x86_64", "i16", "planar", strides="1 2", tiles="4x2 6x1 3x3"),
     Variants(OW_VECTORIZED, "avx2 x86_64", "i16", "channels", strides="1 2 3 4", tiles="3x3 2x2x2"),
-    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="1x1 2x1 2x2", tiles="1x6 1x4 1x2"),
-    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="2x2", tiles="3x2 3x1"),
+    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="2x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="2x2", tiles="1x4 1x2 3x2 3x1"),
     Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="3x3 8x1", tiles="1x3 1x2"),
-    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="4x1", tiles="1x6"),
-    Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="4x4", tiles="1x1"),
-    Variants(SMALL_OC, "avx512", "i16", "planar", strides="1x1 2x1 2x2", tiles="1x6 1x4"),
+    Variants(SMALL_OC, "avx512", "i16", "planar", strides="1x1 2x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx512", "i16", "planar", strides="2x2", tiles="1x4"),
     Variants(SMALL_OC, "avx512", "i16", "planar", strides="3x3 8x1", tiles="1x2"),
-    Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="1x1 2x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="2x1", tiles="1x6"),
     Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="2x2 4x1", tiles="1x2"),
     Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="3x3 8x1", tiles="1x1"),
+
+    # One input channel per group.
+    Variants(DEPTHWISE, "avx512 avx2", "f16 bf16 f32 f64", "planar", strides="2 4", tiles="1x4 1x1"),
+    Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="8", tiles="1x2 1x1"),
+    Variants(DEPTHWISE, "avx512", "f16 bf16", "planar", strides="2", tiles="1x2"),
+    Variants(DEPTHWISE, "avx2", "f16 bf16 f32 f64", "planar", strides="8", tiles="1x4 1x1"),
+    Variants(DEPTHWISE, "avx512 avx2", "f16 bf16 f32 f64", "planar", strides="1 3", tiles="1x4"),
+    Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x16"),
+    Variants(DEPTHWISE, "avx512_vnni avx512 avx2 x86_64", "i16", "planar", strides="2 3 4", tiles="1x4 1x1"),
+    Variants(DEPTHWISE, "avx512_vnni avx512", "i16", "planar", strides="8", tiles="1x2 1x1"),
+    Variants(DEPTHWISE, "avx2 x86_64", "i16", "planar", strides="8", tiles="1x4 1x1"),
+    Variants(DEPTHWISE, "avx512_vnni avx512 avx2 x86_64", "i16", "planar", strides="1", tiles="1x4"),
+    Variants(DEPTHWISE, "avx512_vnni avx512", "i16 i16_f32", "channels", strides="0", tiles="1x16"),
+
+    # CPUs from before 2013 have the kernels without which their layers would take some percent longer.
+    Variants(OC_VECTORIZED, "x86_64", "f32 f64", "channels", strides="0", tiles="2x6 2x5 2x4 2x3x2 2x1 1x6 1x1"),
+    Variants(OC_VECTORIZED, "x86_64", "f32 f64", "planar", strides="0", tiles="2x6 2x2x3 2x1 1x1"),
+    Variants(OC_VECTORIZED, "x86_64", "f32 f64", "planar", strides="1", tiles="2x6 2x4"),
+    Variants(OC_VECTORIZED, "x86_64", "f32 f64", "planar", strides="2 4", tiles="2x6"),
+    Variants(OC_VECTORIZED, "x86_64", "f16 bf16", "channels", strides="0", tiles="2x6 2x4 2x1 1x1"),
+    Variants(OC_VECTORIZED, "x86_64", "f16 bf16", "planar", strides="0", tiles="2x4 2x1 1x1"),
+    Variants(OW_VECTORIZED, "x86_64", "f32 f64", "planar", strides="1", tiles="4x3 6x2 3x3"),
+    Variants(OW_VECTORIZED, "x86_64", "f32 f64", "planar", strides="2 3", tiles="6x2 3x3"),
+    Variants(OW_VECTORIZED, "x86_64", "f16 bf16", "planar", strides="1 3", tiles="4x3"),
+    Variants(OW_VECTORIZED, "x86_64", "f16 bf16", "planar", strides="2", tiles="6x1"),
+    Variants(OW_VECTORIZED, "x86_64", "f16 bf16", "channels", strides="1", tiles="4x3 2x2x2"),
+    Variants(OW_VECTORIZED, "x86_64", "f32", "channels", strides="1 2", tiles="2x2x2"),
+    Variants(SMALL_OC, "x86_64", "f32", "planar", strides="4x1", tiles="1x3"),
+    Variants(DEPTHWISE, "x86_64", "f16 bf16", "planar", strides="2 8", tiles="1x2 1x1"),
+    Variants(DEPTHWISE, "x86_64", "f16 bf16", "planar", strides="4", tiles="1x1"),
+    Variants(DEPTHWISE, "x86_64", "f32 f64", "planar", strides="2 3 8", tiles="1x4"),
+    Variants(DEPTHWISE, "x86_64", "f32 f64", "planar", strides="4", tiles="1x1"),
 ]
 
 # 64-bit ARM has 32 registers of four f32.
@@ -308,14 +340,12 @@ OF_16 = [
 
 LAST = [
     # One input channel per group.
-    Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="2 8", tiles="1x4 1x2 1x1"),
-    Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="1 3 4", tiles="1x4 1x1"),
+    Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="2 8", tiles="1x4 1x2 1x1")),
+    Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="1 3 4", tiles="1x4 1x1")),
     Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x4 1x8 1x1"),
-    Variants(DEPTHWISE, "floats_of_32", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x16"),
-    Variants(DEPTHWISE, "int16s", "i16", "planar", strides="1 2 8", tiles="1x4 1x2 1x1"),
-    Variants(DEPTHWISE, "int16s", "i16", "planar", strides="3 4", tiles="1x4 1x1"),
+    Only("arm arm32 wasm", Variants(DEPTHWISE, "int16s", "i16", "planar", strides="1 2 8", tiles="1x4 1x2 1x1")),
+    Only("arm arm32 wasm", Variants(DEPTHWISE, "int16s", "i16", "planar", strides="3 4", tiles="1x4 1x1")),
     Variants(DEPTHWISE, "int16s", "i16 i16_f32", "channels", strides="0", tiles="1x4 1x8 1x1"),
-    Variants(DEPTHWISE, "int16s_of_32", "i16 i16_f32", "channels", strides="0", tiles="1x16"),
     Variants(DEPTHWISE, "int16s", "i16_f32", "planar", strides="1 2 4 8", tiles="1x1"),
 
     # Bare sums, to be added up over the axes beyond three.
@@ -327,20 +357,17 @@ LAST = [
 ]
 
 # Groups of ISAs: `floats` have kernels of floats, which serve the ISAs that add to them too; `int16s` have kernels of 16-bit
-# integer arithmetic; `..._of_32` are the ISAs of each with 32 vector registers that take the larger tiles of LAST (64-bit ARM
-# has lines of its own for those).
+# integer arithmetic.
 ARCHITECTURES = [
     Architecture("x86", "x86_64|amd64", ("amx", "avx512_vnni", "avx512", "avx2", "x86_64"),
-                 {"floats": "avx512 avx2 x86_64", "floats_of_32": "avx512", "int16s": "avx512_vnni avx512 avx2 x86_64",
-                  "int16s_of_32": "avx512_vnni avx512"}, X86),
+                 {"floats": "avx512 avx2 x86_64", "int16s": "avx512_vnni avx512 avx2 x86_64"}, X86),
     Architecture("arm", "aarch64|arm64", ("neon_dotprod", "neon_fp16", "neon"),
-                 {"floats": "neon", "floats_of_32": "", "int16s": "neon", "int16s_of_32": ""}, ARM),
+                 {"floats": "neon", "int16s": "neon"}, ARM),
     Architecture("arm32", "arm.*", ("neon32",),  # CMake calls it armv7, armhf and so on
-                 {"all": "neon32", "floats": "neon32", "floats_of_32": "", "int16s": "neon32", "int16s_of_32": ""}, OF_16,
+                 {"all": "neon32", "floats": "neon32", "int16s": "neon32"}, OF_16,
                  keeps_llvm="f64|reference"),
     Architecture("wasm", "wasm32", ("wasm_simd128",),
-                 {"all": "wasm_simd128", "floats": "wasm_simd128", "floats_of_32": "", "int16s": "wasm_simd128",
-                  "int16s_of_32": ""}, OF_16),
+                 {"all": "wasm_simd128", "floats": "wasm_simd128", "int16s": "wasm_simd128"}, OF_16),
 ]
 
 # Kernels for devices, CUDA and OpenCL alike. A thread keeps 64 sums if the layer fills the device, and down to 4 if it does not:

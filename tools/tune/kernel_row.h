@@ -1,9 +1,9 @@
 // A row of the table of kernels (kernel_contract/kernel_table.h) as JSON: how the command, its worker and kernels/generate.py tell each other
 // of kernels.
 //
-//     {"name": "oc_vectorized_f32_planar_s2_2x8", "isa": "avx512", "family": "oc_vectorized", "output_order": "planar",
-//      "arithmetic": "float", "dtype": "f32", "stride_w": 2, "stride_h": 0, "tile_oc": 32, "tile_q": 8, "tile_qh": 1,
-//      "lanes": 16, "function": "convt_oc_vectorized_f32_planar_s2_2x8_avx512"}
+//     {"name": "oc_vectorized_f32_planar_s2_2x14", "isa": "avx512", "family": "oc_vectorized", "output_order": "planar",
+//      "arithmetic": "float", "dtype": "f32", "stride_w": 2, "stride_h": 0, "tile_oc": 32, "tile_q": 14, "tile_qh": 1,
+//      "lanes": 16, "function": "convt_oc_vectorized_f32_planar_s2_2x14_avx512"}
 //
 // and of a kernel that is built for one layer (BuiltIn in kernel_contract/kernel_table.h, axes w, h, d)
 //
