@@ -221,7 +221,7 @@ Status Col2im::build(const LayerWeights &weights, const Planner &planner) {
 bool Col2im::may_hold(bool weights_at_run_time) const {
     const std::int64_t strip_bytes = capped_product({strip_rows_ + kept_rows_, row_, elements(), images_, size_});
     return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions && strip_bytes <= kMostBytes &&
-           (planar_ || run() * size_ <= kMostRunBytes) &&
+           (planar_ || capped_product({run(), size_}) <= kMostRunBytes) &&
            // Weights of a run are packed once, for a single strip.
            (!weights_at_run_time || strips() == 1);
 }
