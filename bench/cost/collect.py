@@ -20,15 +20,28 @@ from worker import Worker, WorkerEnded
 import random_layers
 from layers import problem_line, read_workload
 
+LAYOUTS = ("nchw", "nhwc")
 
-def random_lines(seed, dtype, most_macs, both, tokens):
-    chance = random.Random(seed)
+
+def random_lines(options):
+    chance = random.Random(options.seed)
     while True:
         layer = random_layers.propose(chance)
-        one = chance.choice(["nchw", "nhwc"])
-        if random_layers.plausible(layer) and random_layers.multiplies(layer) <= most_macs:
-            for layout in ("nchw", "nhwc") if both else (one,):
-                yield " ".join([problem_line(layer, dtype, layout), *tokens])
+        layout = chance.choice(LAYOUTS)
+        if random_layers.plausible(layer) and random_layers.multiplies(layer) <= options.most_macs:
+            yield from (problem_line(layer, options.dtype, each) for each in (LAYOUTS if options.both else (layout,)))
+
+
+def lines_of(options):
+    """The problem lines of the layers to time."""
+    if options.lines:
+        given = options.lines.read_text(encoding="utf-8").splitlines()
+        lines = (" ".join([options.dtype, layout, *line.split()[2:]]) for line in given for layout in LAYOUTS)
+    elif options.workload:
+        lines = (problem_line(layer, options.dtype, layout) for layer in read_workload(options.workload) for layout in LAYOUTS)
+    else:
+        lines = random_lines(options)
+    return (" ".join([line, *options.token]) for line in lines)
 
 
 def times_of(worker, line, options):
@@ -83,25 +96,18 @@ def main():
                         help="time each candidate by itself, with its weights in near caches, instead of in turns")
     parser.add_argument("--inner", action="store_true",
                         help="note what prune.py needs: all estimates, and the kernels that algorithms use")
-    parser.add_argument("--both", action="store_true", help="time each layer in both layouts")
+    parser.add_argument("--both", action="store_true", help="time random layers in both layouts; the others always are")
     parser.add_argument("--measure", type=int, metavar="MS", help="plans that measure for so long choose, too")
     parser.add_argument("--most-macs", type=float, default=random_layers.MULTIPLIES[1],
                         help="multiply-adds of a layer (%(default)g)")
     options = parser.parse_args()
     worker = Worker(options.worker)
-    lines = random_lines(options.seed, options.dtype, options.most_macs, options.both, options.token)
-    if options.lines:
-        lines = (" ".join([options.dtype, layout, *line.split()[2:], *options.token])
-                 for line in options.lines.read_text(encoding="utf-8").splitlines() for layout in ("nchw", "nhwc"))
-    elif options.workload:
-        lines = (" ".join([problem_line(layer, options.dtype, layout), *options.token])
-                 for layer in read_workload(options.workload) for layout in ("nchw", "nhwc"))
     timed = set()
     if options.out.exists():
         timed = {json.loads(text)["problem"] for text in options.out.read_text(encoding="utf-8").splitlines()}
     end, count = time.monotonic() + options.seconds, 0
     with options.out.open("a", encoding="utf-8") as file:
-        for line in lines:
+        for line in lines_of(options):
             if time.monotonic() > end:
                 break
             if line in timed:

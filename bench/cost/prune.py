@@ -17,8 +17,9 @@ import re
 import subprocess
 import sys
 
-# The ISAs whose kernels an ISA falls back on (kernels/table.py).
-BELOW = {"amx": ["avx512_vnni", "avx512"], "avx512_vnni": ["avx512"], "neon_dotprod": ["neon"], "neon_fp16": ["neon"]}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from kernels.table import ISAS
+
 NAME = re.compile(r"(oc_vectorized|ow_vectorized|small_oc|depthwise|amx)_((?:i8|i16|[a-z]+[0-9]+)(?:_[fs]32)?)_(planar|channels)_"
                   r"(?:s([0-9x]+)_)?([0-9x]+)(?:_(.*))?")
 RUN_TIME = " weights at run time"  # at the end of a problem: algorithms that need constant weights are no candidates
@@ -49,6 +50,11 @@ def by_dtype(regrets):
 
 def all_but_one_in_twenty(ordered):
     return ordered[math.ceil(0.95 * len(ordered)) - 1]
+
+
+def with_those_below(isa):
+    """The ISA and those whose kernels it falls back on, best first."""
+    return [isa, *(with_those_below(ISAS[isa].adds_to) if ISAS[isa].adds_to else ())]
 
 
 def kernel_bytes(objects, nm):
@@ -94,6 +100,7 @@ def _needed(row, candidate):
 def _at_run_time(row, needed):
     """What computes the layer if its weights arrive with each run. Kernels that only algorithms left behind were not timed, and
     take what their estimate says."""
+    # col2im is the one algorithm that takes weights of a run.
     found = {name: ms for name, ms in row["ms"].items() if needed[name] and (is_kernel(name) or name == "col2im")}
     ratios = sorted(ms / row["cycles"][name] for name, ms in row["ms"].items() if row.get("cycles", {}).get(name))
     if ratios:
@@ -218,8 +225,7 @@ def main():
             rows[row["isa"]].append(row)
     stay = {}
     for isa, some in sorted(rows.items()):
-        own = {name: size for folder in [isa, *BELOW.get(isa, [])][::-1]
-               for (where, name), size in sizes.items() if where == folder}
+        own = {name: size for each in reversed(with_those_below(isa)) for (where, name), size in sizes.items() if where == each}
         found = choices(some)
         named = workload_problems(options.workload, {dtype_of(problem) for problem in found if not problem.endswith(RUN_TIME)})
         left, regrets = prune(found, own, keep, Limits(options.mean, options.worst, options.most, options.run_time, named))

@@ -14,8 +14,8 @@ namespace convtranspose {
 // The reason why a variant cannot compute a problem. It is made for every variant with every plan and seldom read, so its text is
 // put together only by to_string().
 struct UnsupportedReason {
-    const char *text =
-        nullptr; // each # stands for a number, in order; @ and % for extents of an axis and its name; null: it can
+    // In it, each # stands for a number, in order, @ for the positions of an axis (rows) and % for its name (h). Null: it can.
+    const char *text = nullptr;
     std::int64_t first = 0, second = 0;
     bool is_overflow = false; // true: only because kernels count with 32 bits
     std::size_t axis = 0;     // w, h or d
