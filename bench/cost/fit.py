@@ -7,7 +7,7 @@ Two of three layers are fitted to, by `convtranspose calibrate --fit-only`, the 
 much longer its choices take than the fastest candidates that were timed, as a share, in the geometric mean. Prints the regret of
 the profiles that ship and of the fitted one; what each field saves on held-out layers, against its value in the generic profile;
 and the held-out layers whose choice is furthest behind. A choice that was not timed counts as the slowest that was. --report fits
-nothing.
+nothing. --sweep does so too, with a field of the profile that ships at each of some values, as a new field gets its own.
 """
 import argparse
 import json
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=120, help="to fit for (%(default)s)")
     parser.add_argument("--report", action="store_true", help="fit nothing: only report on the profiles that ship")
     parser.add_argument("--also", type=pathlib.Path, help="a tuning text whose last profile is reported on too")
+    parser.add_argument("--sweep", nargs="+", metavar=("FIELD", "VALUE"), help="report on these values of a field")
     parser.add_argument("--list", type=int, default=5, help="layers that are furthest behind (%(default)s)")
     options = parser.parse_args()
     lines = [json.loads(line) for file in options.times for line in file.read_text(encoding="utf-8").splitlines()]
@@ -104,7 +105,10 @@ def main():
     if options.also:
         also = [json.loads(line) for line in options.also.read_text(encoding="utf-8").splitlines()]
         profiles[f"of {options.also.name}"] = [line["cost_profile"] for line in also if "cost_profile" in line][-1]
-    if not options.report:
+    if options.sweep:
+        field, *values = options.sweep
+        profiles = {f"{field} = {value}": {**own, field: float(value)} for value in values}
+    elif not options.report:
         profiles["fitted"] = calibrate(options, train)
     print(f"{lines[0]['cpu']}, {lines[0]['isa']}: {len(train)} layers fitted to, {len(held_out)} held out\n")
     print("| profile | regret, fitted to | regret, held out | within 10%, held out | choices not timed |\n|---|--:|--:|--:|--:|")

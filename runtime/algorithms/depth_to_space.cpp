@@ -22,8 +22,11 @@ constexpr std::int64_t kManyGroups = 16;
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // to rearrange; a run is one position along w
 constexpr double kCyclesApart = 2;     // for an element, if other channels lie between those of a run
 constexpr double kCyclesDilated = 1.0; // the same, if other phases do
-constexpr double kFilled = 4;          // bytes of bias written per cycle
-constexpr double kCyclesPerRow = 18, kCyclesPerFill = 40; // more for each row rearranged, and for each plane filled
+// The same with gaps (docs/measurements/2026-11-27-gaps.md): bytes of y written per cycle; for each row of y, and each row of a
+// phase; for an element of a plane, or the channels of a group, that is copied.
+constexpr double kFilled = 16, kCyclesPerGapRow = 4, kCyclesPerPhaseRow = 15, kCyclesPerSpread = 1,
+                 kCyclesPerCopy = 3.3;
+constexpr double kCyclesPerRow = 18; // more for each row of a plane
 
 template<typename T, std::size_t... kI>
 void copy_apart(const T *from, T *to, std::int64_t apart, std::index_sequence<kI...> /*elements*/) {
@@ -79,41 +82,12 @@ CopyRuns copy_of(std::int64_t size, std::int64_t count, bool dense) {
     }
 }
 
-template<typename T>
-void fill(char *to, std::int64_t count, const char *value) {
-    T bits;
-    std::memcpy(&bits, value, sizeof bits);
-    std::fill_n(reinterpret_cast<T *>(to), count, bits);
-}
-
-// Fills memory with a value of several elements, from what is there already, as far as that is near.
-void repeat(char *to, std::int64_t bytes, const char *value, std::int64_t value_bytes) {
-    constexpr std::int64_t kAtOnce = 4096;
-    std::memcpy(to, value, static_cast<std::size_t>(value_bytes));
-    std::int64_t near = value_bytes;
-    for (std::int64_t done = value_bytes, count = 0; done < bytes; done += count) {
-        count = std::min(near, bytes - done);
-        std::memcpy(to + done, to, static_cast<std::size_t>(count));
-        if (near < kAtOnce) near += count;
-    }
-}
-
-// Returns the distance between kernel elements of one phase.
-std::int64_t period_of(const AxisGeometry &axis) { return -axis.kernel_step; }
-
-// Returns the number of phases that a tap reaches.
-std::int64_t phases_of(const AxisGeometry &axis) { return std::min(axis.kernel, period_of(axis)); }
-
-// Returns true if no tap reaches some of the phases.
-bool has_gaps(const Geometry &geometry) {
-    return std::any_of(geometry.axes.begin(), geometry.axes.end(),
-                       [](const AxisGeometry &axis) { return phases_of(axis) < axis.stride; });
-}
-
-// Returns true if the phases of a position span about the length of y at most, so that few positions reach beyond y.
-bool lie_together(const AxisGeometry &axis) { return (phases_of(axis) - 1) * axis.dilation <= axis.stride + axis.out; }
-
 } // namespace
+
+DepthToSpace::DepthToSpace(const Geometry &geometry, const PlanSettings &settings)
+    : geometry_(geometry), settings_(for_layers(settings)),
+      has_gaps_(std::any_of(geometry.axes.begin(), geometry.axes.end(), has_gaps)),
+      has_planes_(has_gaps_ && (!geometry.y_channels_last() || geometry.out_channels == 1)) {}
 
 std::vector<DepthToSpace::Layer> DepthToSpace::list() const {
     std::vector<Layer> all(1);
@@ -143,7 +117,7 @@ std::vector<DepthToSpace::Layer> DepthToSpace::list() const {
 Geometry DepthToSpace::geometry_of(const Layer &layer) const {
     Geometry g = geometry_;
     g.post_ops = {};
-    g.y_order = YOrder::kChannels;
+    g.y_order = has_planes_ ? YOrder::kPlanar : YOrder::kChannels;
     g.batch = g.x_shape[0] = g.y_shape[0] = images_;
     const DimensionOrder at = g.dimensions();
     for (std::size_t a = 0; a < g.axes.size(); a++) {
@@ -175,21 +149,22 @@ void DepthToSpace::plan_layers() {
     images_ = divisor_up_to(std::max<std::int64_t>(geometry_.batch, 1), kNearBytes / most);
 }
 
-// Gathers the weights as (C, M/group * phases, taps...), the phases of the last axis innermost. Repeats each bias for all
-// phases.
+// Gathers the weights as (C, M/group * phases, taps...), with the phases of the last axis innermost, and repeats each bias for
+// all phases. Where y is spread channels last, the phases stand before the channels of a group.
 void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
+    const std::int64_t size = size_of(geometry_.w_dtype), b_size = size_of(geometry_.b_dtype);
     const std::size_t axes = geometry_.axes.size();
-    const std::int64_t kernel = geometry_.kernel_volume();
-    std::int64_t phases = 1, taps = 1;
-    for (std::size_t a = 0; a < axes; a++) {
-        phases *= layer.axes[a].count;
-        taps *= layer.axes[a].taps;
-    }
-    const std::int64_t pairs = geometry_.w_shape[0] * geometry_.w_shape[1]; // pairs of an input and an output channel
-    for (std::int64_t pair = 0; pair < pairs; pair++) {
+    const std::int64_t kernel = geometry_.kernel_volume(), channels = geometry_.w_shape[1], phases = layer.phases();
+    std::int64_t taps = 1;
+    for (const Phases &axis : layer.axes) taps *= axis.taps;
+    const auto place_of = [&](std::int64_t m, std::int64_t r) {
+        return has_gaps_ && !has_planes_ ? r * channels + m : m * phases + r;
+    };
+    for (std::int64_t pair = 0; pair < geometry_.w_shape[0] * channels; pair++) { // of an input and an output channel
+        const std::int64_t c = pair / channels, m = pair % channels;
         for (std::int64_t r = 0; r < phases; r++) {
-            for (std::int64_t t = 0; t < taps; t++, w_out += size) {
+            char *to = w_out + (c * channels * phases + place_of(m, r)) * taps * size;
+            for (std::int64_t t = 0; t < taps; t++, to += size) {
                 std::int64_t element = 0, stride = 1, rest_r = r, rest_t = t;
                 for (std::size_t a = axes; a-- > 0;) {
                     const Phases &axis = layer.axes[a];
@@ -199,26 +174,28 @@ void DepthToSpace::gather(const Layer &layer, const void *w, const void *b, char
                     rest_r /= axis.count;
                     rest_t /= axis.taps;
                 }
-                std::memcpy(w_out, static_cast<const char *>(w) + (pair * kernel + element) * size,
+                std::memcpy(to, static_cast<const char *>(w) + (pair * kernel + element) * size,
                             static_cast<std::size_t>(size));
             }
         }
     }
-    if (!b) return;
-    const auto b_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.b_dtype));
-    for (std::int64_t i = 0; i < geometry_.out_channels * phases; i++, b_out += b_size) {
-        std::memcpy(b_out, static_cast<const char *>(b) + i / phases * b_size, static_cast<std::size_t>(b_size));
+    for (std::int64_t i = 0; b && i < geometry_.out_channels * phases; i++) {
+        const std::int64_t m = i / phases, first = m / channels * channels * phases;
+        std::memcpy(b_out + (first + place_of(m % channels, i % phases)) * b_size,
+                    static_cast<const char *>(b) + m * b_size, static_cast<std::size_t>(b_size));
     }
 }
 
 std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
                                                      UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
-    const bool gaps = has_gaps(geometry), many = geometry.out_channels_per_group() > kMostChannels;
+    const bool gaps = std::any_of(geometry.axes.begin(), geometry.axes.end(), has_gaps),
+               many = geometry.out_channels_per_group() > kMostChannels;
     bool near = true;
     std::int64_t phases = 1;
     for (const AxisGeometry &axis : geometry.axes) {
-        near = near && axis.stride <= kMostBytes && lie_together(axis);
+        // The phases of a position span about the length of y at most, so that few positions reach beyond y.
+        near = near && axis.stride <= kMostBytes && (phases_of(axis) - 1) * axis.dilation <= axis.stride + axis.out;
         phases *= near ? axis.stride : 1;
         near = near && phases <= kMostBytes;
     }
@@ -236,7 +213,7 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
     const double elements = own->elements_rearranged(), times = own->times(),
                  y_elements = static_cast<double>(volume(geometry.y_shape)) / times,
                  bytes = elements * static_cast<double>(convt_dtype_size(geometry.y_dtype));
-    const bool leaves_cache = bytes > kNearBytes && bytes * times > kMostBytes;
+    const bool leaves_cache = !gaps && bytes > kNearBytes && bytes * times > kMostBytes;
     if (!supports({{!leaves_cache, "what is rearranged does not fit in the cache"},
                    {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"}},
                   why)) {
@@ -257,18 +234,25 @@ double DepthToSpace::elements_rearranged() const {
 
 double DepthToSpace::estimated() const {
     const AxisGeometry &w = geometry_.axes.back();
-    const auto y_size = static_cast<double>(convt_dtype_size(geometry_.y_dtype));
-    const bool gaps = has_gaps(geometry_), are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
-    const double each = !are_planes && geometry_.out_channels > 1 ? kCyclesApart
-                        : w.dilation > 1                          ? kCyclesDilated
-                                                                  : kCyclesPerElement;
-    const double y_elements = static_cast<double>(volume(geometry_.y_shape)) / times();
-    double cycles = elements_rearranged() * (each + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
-    if (gaps) cycles += y_elements * y_size / kFilled;
-    const auto planes = static_cast<double>(geometry_.out_channels * images_);
-    if (gaps && are_planes) cycles += planes * kCyclesPerFill;
+    const bool are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
+    const double elements = elements_rearranged(), planes = static_cast<double>(geometry_.out_channels * images_);
+    double cycles = 0;
+    if (has_gaps_) {
+        // All of y is written, row by row, and what taps computed is copied by elements of planes, or by channels of a group.
+        double rows = has_planes_ ? planes : 1;
+        for (std::size_t a = 0; a + 1 < geometry_.axes.size(); a++) rows *= static_cast<double>(geometry_.axes[a].out);
+        const double copies = has_planes_ ? kCyclesPerSpread + kCyclesPerPhaseRow / static_cast<double>(w.in)
+                                          : kCyclesPerCopy / static_cast<double>(geometry_.out_channels_per_group());
+        cycles =
+            static_cast<double>(geometry_.y_bytes()) / times() / kFilled + rows * kCyclesPerGapRow + elements * copies;
+    } else {
+        const double each = !are_planes && geometry_.out_channels > 1 ? kCyclesApart
+                            : w.dilation > 1                          ? kCyclesDilated
+                                                                      : kCyclesPerElement;
+        cycles = elements * (each + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
+    }
     for (const Layer &layer : layers_) {
-        double rows = are_planes ? planes : 0;
+        double rows = are_planes && !has_gaps_ ? planes : 0;
         for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
             rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
         cycles += rows * kCyclesPerRow + least_cost(geometry_of(layer), settings_.isa, *settings_.profile);
@@ -291,15 +275,15 @@ Status DepthToSpace::build(const LayerWeights &weights, const Planner &planner) 
         if (!status) return status;
     }
     plan_workspace();
-    return copy_block(settings_.allocator, weights.b, geometry_.b_bytes(), "biases", &bias_);
+    return has_gaps_ ? make_bias(weights.b) : Status();
 }
 
 Status DepthToSpace::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings_));
-    Status status = copy_block(settings_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
-    if (!status) return status;
     own->plan_layers();
+    Status status = has_gaps_ ? own->make_bias(bias_.data()) : Status();
+    if (!status) return status;
     for (Layer &layer : own->layers_) {
         const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // the same phases
         status = from.plan->reshape(own->geometry_of(layer), &layer.plan);
@@ -325,7 +309,7 @@ void DepthToSpace::plan_workspace() {
 
 Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
     char *const depth = workspace + layer_bytes_;
-    if (has_gaps(geometry_)) fill_with_bias(t);
+    const DimensionOrder at = geometry_.dimensions();
     const auto tasks = static_cast<std::size_t>(geometry_.batch / images_) * layers_.size();
     for (std::size_t task = 0; task < tasks; task++) {
         const auto first_image = static_cast<std::int64_t>(task / layers_.size()) * images_;
@@ -337,124 +321,80 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
         own.x_strides = t.x_strides;
         own.y = depth;
         own.y_strides = t.y_strides; // for the rank; all entries are set below
-        const std::size_t c_at = geometry_.dimensions().channel;
-        std::int64_t stride = g.out_channels;
-        own.y_strides[c_at] = 1;
-        for (std::size_t i = g.y_shape.size(); i-- > 0;) {
-            if (i == c_at) continue;
-            own.y_strides[i] = stride;
-            stride *= g.y_shape[i];
-        }
+        std::int64_t stride = 1;
+        const auto add = [&](std::size_t dimension) {
+            own.y_strides[dimension] = stride;
+            stride *= g.y_shape[dimension];
+        };
+        if (!has_planes_) add(at.channel);
+        for (std::size_t a = g.axes.size(); a-- > 0;) add(at.first_axis + a);
+        if (has_planes_) add(at.channel);
+        add(0);
         if (Status status = layer.plan->run(own, workspace); !status) return status;
-        rearrange(layer, depth, first_image, t);
+        has_gaps_ ? spread(layer, depth, first_image, t) : rearrange(layer, depth, first_image, t);
     }
     return Status();
 }
 
-void DepthToSpace::fill_with_bias(const RunTensors &t) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    const bool last = geometry_.layout == CONVT_CHANNELS_LAST;
-    // A run is contiguous: the innermost positions of all channels, or of one channel where channels are first.
-    const std::size_t rank = geometry_.y_shape.size(), first_axis = geometry_.dimensions().first_axis;
-    const std::int64_t channels = last ? geometry_.y_shape.back() : 1;
-    std::size_t outer = last ? rank - 1 : rank;
-    std::int64_t run = channels, runs = 1;
-    while (outer > first_axis && t.y_strides[outer - 1] == run) run *= geometry_.y_shape[--outer];
-    for (std::size_t i = 0; i < outer; i++) runs *= geometry_.y_shape[i];
-    settings_.parallel.for_each(static_cast<std::size_t>(runs), [&](std::size_t index) {
-        auto rest = static_cast<std::int64_t>(index);
-        std::int64_t to = 0, channel = 0;
-        for (std::size_t i = outer; i-- > 0; rest /= geometry_.y_shape[i]) {
-            const std::int64_t at = rest % geometry_.y_shape[i];
-            to += at * t.y_strides[i];
-            if (i == 1 && !last) channel = at;
-        }
-        char *const target = static_cast<char *>(t.y) + to * size;
-        if (!bias_) {
-            std::memset(target, 0, static_cast<std::size_t>(run * size));
-            return;
-        }
-        const char *const value = static_cast<const char *>(bias_.data()) + channel * size;
-        if (channels > 1) {
-            repeat(target, run * size, value, channels * size);
-        } else if (size == 2) {
-            fill<std::uint16_t>(target, run, value);
-        } else if (size == 4) {
-            fill<std::uint32_t>(target, run, value);
-        } else {
-            fill<std::uint64_t>(target, run, value);
-        }
-    });
+std::array<DepthToSpace::LayerAxis, 3> DepthToSpace::axes_of(const Layer &layer, const Strides &y_strides) const {
+    std::array<LayerAxis, 3> all;
+    const std::size_t missing = all.size() - layer.axes.size();
+    for (std::size_t a = 0; a < layer.axes.size(); a++) {
+        const Phases &r = layer.axes[a];
+        const AxisGeometry &axis = geometry_.axes[a];
+        const std::int64_t start = r.q_begin * axis.stride + r.first * axis.dilation - axis.pad_begin;
+        all[missing + a] = {start,
+                            r.q_count,
+                            r.count,
+                            axis.stride,
+                            axis.dilation,
+                            axis.out,
+                            y_strides[geometry_.dimensions().first_axis + a]};
+    }
+    return all;
 }
 
 // Moves the tensor of a layer into y. It is (n, q of each axis, channel, phase of each axis), dense, of images from
 // first_image on.
 void DepthToSpace::rearrange(const Layer &layer, const char *depth, std::int64_t first_image,
                              const RunTensors &t) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
+    const std::int64_t size = size_of(geometry_.y_dtype);
     const DimensionOrder at = geometry_.dimensions();
-    const std::size_t axes = geometry_.axes.size(), first = at.first_axis;
-    // These are the axes outside of w, of which there are at most two, outermost first.
-    struct Outer {
-        std::int64_t q_begin = 0, q_count = 1, first = 0, count = 1, stride = 1, dilation = 1, pad = 0, out = 1,
-                     y_stride = 0;
-        // Returns the position in y of the q-th position and the r-th phase here; -1: it is outside of y.
-        std::int64_t output(std::int64_t q, std::int64_t r) const {
-            const std::int64_t o = (q_begin + q) * stride + (first + r) * dilation - pad;
-            return o < out ? std::max<std::int64_t>(o, -1) : -1;
-        }
-    };
-    std::array<Outer, 2> outer;
-    for (std::size_t a = 0; a + 1 < axes; a++) {
-        const Phases &r = layer.axes[a];
-        const AxisGeometry &axis = geometry_.axes[a];
-        outer[a + 3 - axes] = {r.q_begin,      r.q_count,   r.first,
-                               r.count,        axis.stride, axis.dilation,
-                               axis.pad_begin, axis.out,    t.y_strides[first + a]};
-    }
-    const Phases &w = layer.axes.back();
-    const AxisGeometry &w_axis = geometry_.axes.back();
-    const std::int64_t w_stride = t.y_strides[at.last_axis], c_stride = t.y_strides[at.channel];
-    const std::int64_t phases = outer[0].count * outer[1].count * w.count, channels = geometry_.out_channels * phases;
-    const auto rows = static_cast<std::size_t>(images_ * outer[0].q_count * outer[1].q_count);
-    const std::int64_t step = w_axis.stride * w_stride,
-                       apart = w_axis.dilation * w_stride; // between positions; between phases
+    const std::array<LayerAxis, 3> axes = axes_of(layer, t.y_strides);
+    const LayerAxis &d = axes[0], &h = axes[1], &w = axes[2];
+    const std::int64_t c_stride = t.y_strides[at.channel], channels = geometry_.out_channels * layer.phases();
+    const auto rows = static_cast<std::size_t>(images_ * d.q_count * h.q_count);
+    const std::int64_t step = w.stride * w.y_stride,
+                       apart = w.dilation * w.y_stride; // between positions; between phases
     const CopyRuns whole_runs = copy_of(size, w.count, apart == 1), a_run = copy_of(size, 0, apart == 1);
     const auto copy = [&](CopyRuns way, const char *from, std::int64_t to, std::int64_t runs, std::int64_t count) {
         way(from, static_cast<char *>(t.y) + to * size, {channels, step, apart, runs, count});
     };
     // At these positions all phases are inside y. Those before and after them are cropped.
-    const std::int64_t start = w.q_begin * w_axis.stride + w.first * w_axis.dilation - w_axis.pad_begin; // or < 0
-    const std::int64_t last_start = start + (w.count - 1) * w_axis.dilation;
-    const std::int64_t whole_begin = std::clamp<std::int64_t>(ceil_div(-start, w_axis.stride), 0, w.q_count);
-    const std::int64_t whole_end =
-        std::clamp<std::int64_t>(floor_div(w_axis.out - 1 - last_start, w_axis.stride) + 1, whole_begin, w.q_count);
+    const std::int64_t whole_begin = w.q_at(0, 0), whole_end = std::max(w.q_at(w.out, w.count - 1), whole_begin);
     settings_.parallel.for_each(rows, [&](std::size_t row) {
         const auto index = static_cast<std::int64_t>(row);
-        const std::int64_t qh = index % outer[1].q_count, qd = index / outer[1].q_count % outer[0].q_count,
-                           n = first_image + index / outer[1].q_count / outer[0].q_count;
+        const std::int64_t qh = index % h.q_count, qd = index / h.q_count % d.q_count,
+                           n = first_image + index / h.q_count / d.q_count;
         const char *const from_row = depth + index * w.q_count * channels * size;
         for (std::int64_t c = 0; c < geometry_.out_channels; c++) {
-            for (std::int64_t rd = 0; rd < outer[0].count; rd++) {
-                const std::int64_t od = outer[0].output(qd, rd);
-                if (od < 0) continue;
-                for (std::int64_t rh = 0; rh < outer[1].count; rh++) {
-                    const std::int64_t oh = outer[1].output(qh, rh);
-                    if (oh < 0) continue;
-                    const std::int64_t y_row =
-                        n * t.y_strides[0] + c * c_stride + od * outer[0].y_stride + oh * outer[1].y_stride;
-                    const char *const from =
-                        from_row + ((c * outer[0].count + rd) * outer[1].count + rh) * w.count * size;
-                    copy(whole_runs, from + whole_begin * channels * size,
-                         y_row + (start + whole_begin * w_axis.stride) * w_stride, whole_end - whole_begin, w.count);
+            for (std::int64_t rd = 0; rd < d.count; rd++) {
+                const std::int64_t od = d.at(qd, rd);
+                if (od < 0 || od >= d.out) continue;
+                for (std::int64_t rh = 0; rh < h.count; rh++) {
+                    const std::int64_t oh = h.at(qh, rh);
+                    if (oh < 0 || oh >= h.out) continue;
+                    const std::int64_t y_row = n * t.y_strides[0] + c * c_stride + od * d.y_stride + oh * h.y_stride;
+                    const char *const from = from_row + ((c * d.count + rd) * h.count + rh) * w.count * size;
+                    copy(whole_runs, from + whole_begin * channels * size, y_row + w.at(whole_begin, 0) * w.y_stride,
+                         whole_end - whole_begin, w.count);
                     for (std::int64_t q = 0; q < w.q_count; q++) {
                         if (q == whole_begin) q = whole_end;
                         if (q >= w.q_count) break;
-                        const std::int64_t o = start + q * w_axis.stride,
-                                           skip = std::max<std::int64_t>(ceil_div(-o, w_axis.dilation), 0),
-                                           end = std::min(w.count, ceil_div(w_axis.out - o, w_axis.dilation));
+                        const std::int64_t o = w.at(q, 0), skip = std::max<std::int64_t>(ceil_div(-o, w.dilation), 0),
+                                           end = std::min(w.count, ceil_div(w.out - o, w.dilation));
                         if (skip >= end) continue;
-                        copy(a_run, from + (q * channels + skip) * size, y_row + o * w_stride + skip * apart, 1,
+                        copy(a_run, from + (q * channels + skip) * size, y_row + o * w.y_stride + skip * apart, 1,
                              end - skip);
                     }
                 }

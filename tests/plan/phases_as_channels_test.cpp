@@ -70,6 +70,12 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n1 g1 ic48 oc40 i5x7 k2x3 s5x7 p4x2_0x6 op2x0",
     "f64 nchw n1 g2 ic16 oc40 i4x3x5 k2x2x2 s6x5x4 p3x0x0_0x2x1 bias",
     "f16 nchw n1 g1 ic24 oc32 i6x30 k2x2 s8x3 bias",
+    // The same with gaps along h alone, where two layers meet in a row; with rows longer than what is filled at once; in groups.
+    "f32 nchw n2 g8 ic8 oc8 i9x16 k1x3 s2x2 p0x1_1x0 bias",
+    "f32 nchw n1 g1 ic3 oc5 i3x2500 k3x1 s2x6 p1x0_0x3 op1x0 bias",
+    "f32 nhwc n2 g4 ic8 oc12 i4x5x6 k2x1x2 s3x2x5 p1x0x2_0x0x1 bias",
+    "f32 nhwc n3 g1 ic5 oc1 i7x9 k1x1 s4x5 p0x2_1x0",
+    "f64 nhwc n1 g1 ic4 oc24 i900 k2 s7 p3_0 bias",
 };
 
 // Each problem by name, as one of the two at least can, and as estimates decide, which differ by ISA.
@@ -143,7 +149,8 @@ TEST(PhasesAsChannels, OtherSizesOfX) { expect_agreement_when_reshaped(kProblems
 
 TEST(PhasesAsChannels, CropsPostOpsAndWorkspaces) {
     expect_agreement_of_crops({kProblems[3], kProblems[7], kProblems[8], kProblems[10], kProblems[18], kProblems[19],
-                               kProblems[24], kProblems[31]},
+                               kProblems[24], kProblems[31], kProblems[33], kProblems[34], kProblems[36],
+                               kProblems[37]},
                               {}, CropOrder::kOther);
 }
 
