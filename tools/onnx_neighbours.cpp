@@ -12,12 +12,12 @@ namespace {
 
 bool is_8_bit(int data_type) { return data_type == onnx::TensorProto::UINT8 || data_type == onnx::TensorProto::INT8; }
 
-// The values that a DequantizeLinear or a QuantizeLinear takes.
-struct Scaled {
+// A quantized value, with its scale and zero point: what a DequantizeLinear takes, or what a QuantizeLinear gives.
+struct Quantized {
     const onnx::NodeProto *node = nullptr;
     std::string value, scale, zero_point;
 
-    Scaled(const onnx::NodeProto *n, const std::vector<std::string> &inputs) {
+    Quantized(const onnx::NodeProto *n, const std::vector<std::string> &inputs) {
         if (!n || inputs.size() < 2) return;
         node = n;
         value = inputs[0];
@@ -26,8 +26,52 @@ struct Scaled {
     }
 };
 
+// The tensors of a layer, with their names in messages.
+using Operands = std::vector<std::pair<const char *, const Quantized *>>;
+
 bool is_single(const ValueType &type) {
     return type.shape && std::all_of(type.shape->begin(), type.shape->end(), [](std::int64_t n) { return n == 1; });
+}
+
+// The functions below return why a layer is computed in floats; empty: nothing that they look at is against integers.
+std::string fault_of_types(const Model &model, const Operands &operands) {
+    for (const auto &[what, q] : operands) {
+        const int type = model.type_of(q->value).data_type;
+        if (!is_8_bit(type)) return std::string(what) + " is quantized to " + onnx_type_name(type) + ", not to 8 bits";
+    }
+    for (const auto &[what, q] : operands) {
+        const int type = model.type_of(q->scale).data_type;
+        if (type != onnx::TensorProto::FLOAT)
+            return std::string("the scale of ") + what + " is " + onnx_type_name(type);
+    }
+    return "";
+}
+
+std::string fault_of_scales(const Model &model, const Quantized &x, const Quantized &w, const Quantized &y) {
+    if (!is_single(model.type_of(x.scale))) return "X has more than one scale";
+    if (!is_single(model.type_of(y.scale))) return "its output has more than one scale";
+    const ValueType scales = model.type_of(w.scale);
+    if (is_single(scales)) return "";
+    const ValueType weights = model.type_of(w.value);
+    std::int64_t axis = int_attribute(*w.node, "axis", 1);
+    if (axis < 0 && weights.shape) axis += static_cast<std::int64_t>(weights.shape->size());
+    if (axis == 1 && scales.shape && scales.shape->size() == 1) return "";
+    return "its weights have scales along axis " + std::to_string(axis) +
+           ", and not only along that of output channels";
+}
+
+std::string fault_of_bias(const Model &model, const Quantized &x, const Quantized &w, const Quantized &b) {
+    const int type = model.type_of(b.value).data_type;
+    if (type != onnx::TensorProto::INT32) return "its bias is quantized to " + onnx_type_name(type) + ", not to INT32";
+    if (!model.is_constant(x.scale) || !model.is_constant(w.scale) || !model.is_constant(b.scale)) return "";
+    const Tensor x_scale = model.constant(x.scale), w_scale = model.constant(w.scale),
+                 b_scale = model.constant(b.scale);
+    for (std::size_t i = 0; i < b_scale.count(); i++) {
+        const double product = x_scale.at(0) * w_scale.at(w_scale.count() == 1 ? 0 : i % w_scale.count());
+        if (!(std::fabs(b_scale.at(i) - product) <= 1e-4 * std::fabs(product)))
+            return "the scale of its bias is not that of X times that of its weights";
+    }
+    return "";
 }
 
 } // namespace
@@ -37,9 +81,9 @@ Node Model::with_neighbours(const Node &node) const {
     const auto dequantized = [&](const std::string &value) {
         std::vector<std::string> inputs;
         const onnx::NodeProto *const by = value.empty() ? nullptr : producer(value, "DequantizeLinear", &inputs);
-        return Scaled(by, inputs);
+        return Quantized(by, inputs);
     };
-    const Scaled x = dequantized(node.x), w = dequantized(node.w), b = dequantized(node.b);
+    const Quantized x = dequantized(node.x), w = dequantized(node.w), b = dequantized(node.b);
     if (!x.node && !w.node) return node;
     const auto floats = [&](const std::string &why) {
         Node same = node;
@@ -59,57 +103,28 @@ Node Model::with_neighbours(const Node &node) const {
                       ", and to no QuantizeLinear alone");
     }
     const Place &quantizer = output->consumers[0];
-    const Scaled y(quantizer.node, inputs_of(*quantizer.node, quantizer.scope));
+    Quantized y(quantizer.node, inputs_of(*quantizer.node, quantizer.scope));
     if (!y.node || quantizer.node->output_size() != 1)
         return floats("the QuantizeLinear behind it lacks an input or output");
+    y.value = resolve(quantizer.node->output(0), quantizer.scope);
+
+    std::string fault = fault_of_types(*this, {{"X", &x}, {"its weights", &w}, {"its output", &y}});
+    if (fault.empty()) fault = fault_of_scales(*this, x, w, y);
+    if (fault.empty() && b.node) fault = fault_of_bias(*this, x, w, b);
+    if (!fault.empty()) return floats(fault);
 
     Node q = node;
     q.quantized = true;
-    q.y = resolve(quantizer.node->output(0), quantizer.scope);
-    for (const auto &[what, value] : {std::pair("X", x.value), {"its weights", w.value}, {"its output", q.y}}) {
-        const int type = type_of(value).data_type;
-        if (!is_8_bit(type))
-            return floats(std::string(what) + " is quantized to " + onnx_type_name(type) + ", not to 8 bits");
-    }
-    for (const auto &[what, s] : {std::pair("X", x), {"its weights", w}, {"its output", y}}) {
-        const int type = type_of(s.scale).data_type;
-        if (type != onnx::TensorProto::FLOAT)
-            return floats(std::string("the scale of ") + what + " is " + onnx_type_name(type));
-    }
-    if (!is_single(type_of(x.scale))) return floats("X has more than one scale");
-    if (!is_single(type_of(y.scale))) return floats("its output has more than one scale");
-    if (!is_single(type_of(w.scale))) {
-        const ValueType scales = type_of(w.scale), weights = type_of(w.value);
-        std::int64_t axis = int_attribute(*w.node, "axis", 1);
-        if (axis < 0 && weights.shape) axis += static_cast<std::int64_t>(weights.shape->size());
-        if (axis != 1 || !scales.shape || scales.shape->size() != 1) {
-            return floats("its weights have scales along axis " + std::to_string(axis) +
-                          ", and not only along that of output channels");
-        }
-    }
     q.x = x.value;
     q.x_scale = x.scale;
     q.x_zero_point = x.zero_point;
     q.w = w.value;
     q.w_scale = w.scale;
     q.w_zero_point = w.zero_point;
+    q.y = y.value;
     q.y_scale = y.scale;
     q.y_zero_point = y.zero_point;
-    q.b.clear();
-    if (!b.node) return q;
-    const int bias_type = type_of(b.value).data_type;
-    if (bias_type != onnx::TensorProto::INT32)
-        return floats("its bias is quantized to " + onnx_type_name(bias_type) + ", not to INT32");
-    if (is_constant(x.scale) && is_constant(w.scale) && is_constant(b.scale)) {
-        const Tensor x_scale = constant(x.scale), w_scale = constant(w.scale), b_scale = constant(b.scale);
-        for (std::size_t i = 0; i < b_scale.count(); i++) {
-            const double product = x_scale.at(0) * w_scale.at(w_scale.count() == 1 ? 0 : i % w_scale.count());
-            if (!(std::fabs(b_scale.at(i) - product) <= 1e-4 * std::fabs(product))) {
-                return floats("the scale of its bias is not that of X times that of its weights");
-            }
-        }
-    }
-    q.b = b.value;
+    q.b = b.node ? b.value : "";
     return q;
 }
 

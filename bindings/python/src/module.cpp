@@ -75,57 +75,60 @@ nb::object refuse_to_pickle(const PythonPlan &, nb::handle) {
                "make the plan where it is to run");
 }
 
-void define_plan(nb::module_ &m) {
-    nb::class_<PythonPlan>(m, "Plan", docstrings::kPlan)
-        .def(
-            "__init__",
-            [](PythonPlan *self, nb::object w, nb::object b, nb::object x_shape, nb::object strides, nb::object pads,
-               nb::object dilations, std::int64_t group, nb::object output_padding, nb::object output_shape,
-               nb::object auto_pad, nb::object kernel_shape, int opset, std::string layout, nb::object x_dtype,
-               nb::object y_dtype, nb::object w_shape, nb::object w_dtype, bool bias, nb::object x_scale,
-               nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point, nb::object y_scale,
-               nb::object y_zero_point, nb::object y_range, nb::object activation, bool residual, nb::object threads,
-               bool winograd, bool sums_in_f16, nb::object variant, nb::object isa, nb::object measure,
-               std::shared_ptr<Tuning> tuning, nb::object device) {
-                PlanArguments a;
-                a.x_shape = std::move(x_shape);
-                a.attributes = {
-                    std::move(strides),      std::move(pads),     std::move(dilations),    std::move(output_padding),
-                    std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), group};
-                a.opset = opset;
-                a.layout = std::move(layout);
-                a.x_dtype = std::move(x_dtype);
-                a.y_dtype = std::move(y_dtype);
-                a.w_shape = std::move(w_shape);
-                a.w_dtype = std::move(w_dtype);
-                a.bias = bias;
-                a.quantization = {std::move(x_scale),      std::move(x_zero_point), std::move(w_scale),
-                                  std::move(w_zero_point), std::move(y_scale),      std::move(y_zero_point),
-                                  std::move(y_range)};
-                a.activation = std::move(activation);
-                a.residual = residual;
-                const nb::object count = threads.is_none() ? call_framework("usable_cpus") : threads;
-                a.threads = integer(count, "threads");
-                a.winograd = winograd;
-                a.sums_in_f16 = sums_in_f16;
-                a.variant = std::move(variant);
-                a.isa = std::move(isa);
-                a.measure = std::move(measure);
-                a.tuning = std::move(tuning);
-                a.device = std::move(device);
-                new (self) PythonPlan(w, b, a);
-            },
-            "w"_a.none(), "b"_a = nb::none(), nb::kw_only(), "x_shape"_a, "strides"_a = nb::none(),
-            "pads"_a = nb::none(), "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(),
-            "output_shape"_a = nb::none(), "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22,
-            "layout"_a = "nchw", "x_dtype"_a = nb::none(), "y_dtype"_a = nb::none(), "w_shape"_a = nb::none(),
-            "w_dtype"_a = nb::none(), "bias"_a = false, "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(),
-            "w_scale"_a = nb::none(), "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(),
-            "y_zero_point"_a = nb::none(), "y_range"_a = nb::none(), "activation"_a = nb::none(), "residual"_a = false,
-            "threads"_a = nb::none(), "winograd"_a = false, "sums_in_f16"_a = false, "variant"_a = nb::none(),
-            "isa"_a = nb::none(), "measure"_a = false, "tuning"_a.none() = nb::none(), "device"_a = nb::none(),
-            docstrings::kPlanInit)
-        .def(
+using PlanClass = nb::class_<PythonPlan>;
+
+void define_init(PlanClass &plan) {
+    plan.def(
+        "__init__",
+        [](PythonPlan *self, nb::object w, nb::object b, nb::object x_shape, nb::object strides, nb::object pads,
+           nb::object dilations, std::int64_t group, nb::object output_padding, nb::object output_shape,
+           nb::object auto_pad, nb::object kernel_shape, int opset, std::string layout, nb::object x_dtype,
+           nb::object y_dtype, nb::object w_shape, nb::object w_dtype, bool bias, nb::object x_scale,
+           nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point, nb::object y_scale,
+           nb::object y_zero_point, nb::object y_range, nb::object activation, bool residual, nb::object threads,
+           bool winograd, bool sums_in_f16, nb::object variant, nb::object isa, nb::object measure,
+           std::shared_ptr<Tuning> tuning, nb::object device) {
+            PlanArguments a;
+            a.x_shape = std::move(x_shape);
+            a.attributes = {
+                std::move(strides),      std::move(pads),     std::move(dilations),    std::move(output_padding),
+                std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), group};
+            a.opset = opset;
+            a.layout = std::move(layout);
+            a.x_dtype = std::move(x_dtype);
+            a.y_dtype = std::move(y_dtype);
+            a.w_shape = std::move(w_shape);
+            a.w_dtype = std::move(w_dtype);
+            a.bias = bias;
+            a.quantization = {std::move(x_scale), std::move(x_zero_point), std::move(w_scale), std::move(w_zero_point),
+                              std::move(y_scale), std::move(y_zero_point), std::move(y_range)};
+            a.activation = std::move(activation);
+            a.residual = residual;
+            const nb::object count = threads.is_none() ? call_framework("usable_cpus") : threads;
+            a.threads = integer(count, "threads");
+            a.winograd = winograd;
+            a.sums_in_f16 = sums_in_f16;
+            a.variant = std::move(variant);
+            a.isa = std::move(isa);
+            a.measure = std::move(measure);
+            a.tuning = std::move(tuning);
+            a.device = std::move(device);
+            new (self) PythonPlan(w, b, a);
+        },
+        "w"_a.none(), "b"_a = nb::none(), nb::kw_only(), "x_shape"_a, "strides"_a = nb::none(), "pads"_a = nb::none(),
+        "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(), "output_shape"_a = nb::none(),
+        "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22, "layout"_a = "nchw",
+        "x_dtype"_a = nb::none(), "y_dtype"_a = nb::none(), "w_shape"_a = nb::none(), "w_dtype"_a = nb::none(),
+        "bias"_a = false, "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(), "w_scale"_a = nb::none(),
+        "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(), "y_zero_point"_a = nb::none(),
+        "y_range"_a = nb::none(), "activation"_a = nb::none(), "residual"_a = false, "threads"_a = nb::none(),
+        "winograd"_a = false, "sums_in_f16"_a = false, "variant"_a = nb::none(), "isa"_a = nb::none(),
+        "measure"_a = false, "tuning"_a.none() = nb::none(), "device"_a = nb::none(), docstrings::kPlanInit);
+}
+
+// Methods that compute, or say how it is done.
+void define_methods(PlanClass &plan) {
+    plan.def(
             "__call__",
             [](const PythonPlan &self, nb::handle x, nb::object out, nb::object residual, nb::object w, nb::object b,
                nb::object x_scale, nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point,
@@ -146,8 +149,11 @@ void define_plan(nb::module_ &m) {
         .def("reshape", &PythonPlan::reshape, "x_shape"_a.none(), docstrings::kPlanReshape)
         .def(
             "explain", [](const PythonPlan &p) { return p.plan().explain(); }, docstrings::kPlanExplain)
-        .def("candidates", &candidates, docstrings::kPlanCandidates)
-        .def_prop_ro(
+        .def("candidates", &candidates, docstrings::kPlanCandidates);
+}
+
+void define_properties(PlanClass &plan) {
+    plan.def_prop_ro(
             "x_shape", [](const PythonPlan &p) { return shape_tuple(p.plan().x_shape()); }, docstrings::kPlanXShape)
         .def_prop_ro(
             "y_shape", [](const PythonPlan &p) { return shape_tuple(p.plan().y_shape()); }, docstrings::kPlanYShape)
@@ -175,8 +181,15 @@ void define_plan(nb::module_ &m) {
             "workspace_bytes", [](const PythonPlan &p) { return p.plan().workspace_bytes(); },
             docstrings::kPlanWorkspaceBytes)
         .def_prop_ro(
-            "packed_bytes", [](const PythonPlan &p) { return p.plan().packed_bytes(); }, docstrings::kPlanPackedBytes)
-        .def("__repr__", &repr)
+            "packed_bytes", [](const PythonPlan &p) { return p.plan().packed_bytes(); }, docstrings::kPlanPackedBytes);
+}
+
+void define_plan(nb::module_ &m) {
+    PlanClass plan(m, "Plan", docstrings::kPlan);
+    define_init(plan);
+    define_methods(plan);
+    define_properties(plan);
+    plan.def("__repr__", &repr)
         .def("__copy__", [](nb::object self) { return self; })
         .def(
             "__deepcopy__", [](nb::object self, nb::handle) { return self; }, "memo"_a)
