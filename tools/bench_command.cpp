@@ -18,6 +18,7 @@
 #include "input_shape.h"
 #include "job.h"
 #include "layer.h"
+#include "problem_line.h"
 #include "random_layer.h"
 #include "text.h"
 
@@ -178,7 +179,7 @@ void print_json(const std::vector<Measurement> &measurements) {
                                             {"file", m.file},
                                             {"node", m.node},
                                             {"dtype", convt_dtype_name(m.dtype)},
-                                            {"layout", m.layout == CONVT_CHANNELS_LAST ? "nhwc" : "nchw"},
+                                            {"layout", layout_name(m.layout)},
                                             {"x_shape", m.x_shape},
                                             {"w_shape", m.w_shape},
                                             {"y_shape", m.y_shape},

@@ -12,9 +12,12 @@
 
 #include "commands.h"
 #include "error.h"
+#include "problem_line.h"
 
 namespace {
 
+using convtranspose::layout_name;
+using convtranspose::layout_of_name;
 using convtranspose::PostOps;
 using namespace convtranspose::tools;
 
@@ -136,12 +139,9 @@ void add_input_shapes(CLI::App *command, std::vector<std::string> *shapes) {
 void add_layout(CLI::App *command, std::optional<convt_layout> *layout) {
     command
         ->add_option_function<std::string>(
-            "--layout",
-            [layout](const std::string &name) {
-                *layout = name == "nhwc" ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST;
-            },
+            "--layout", [layout](const std::string &name) { *layout = layout_of_name(name); },
             "Layout of x and y; default: the operator's, nchw for ConvTranspose and nhwc for QLinearConvTranspose")
-        ->check(CLI::IsMember({"nchw", "nhwc"}));
+        ->check(CLI::IsMember({layout_name(CONVT_CHANNELS_FIRST), layout_name(CONVT_CHANNELS_LAST)}));
 }
 
 void add_post_ops(CLI::App *command, PostOps *post_ops) {

@@ -59,6 +59,14 @@ Shape spatial(const Problem &problem) {
 
 } // namespace
 
+const char *layout_name(convt_layout layout) { return layout == CONVT_CHANNELS_LAST ? "nhwc" : "nchw"; }
+
+std::optional<convt_layout> layout_of_name(const std::string &name) {
+    for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST})
+        if (name == layout_name(layout)) return layout;
+    return std::nullopt;
+}
+
 std::string to_line(const Problem &problem) {
     const Attributes &a = problem.attributes;
     const bool first = problem.layout == CONVT_CHANNELS_FIRST;
@@ -66,9 +74,10 @@ std::string to_line(const Problem &problem) {
     const auto out_channels = static_cast<std::int64_t>(static_cast<std::uint64_t>(problem.w_shape.at(1)) *
                                                         static_cast<std::uint64_t>(a.group));
     std::ostringstream line;
-    line << convt_dtype_name(problem.dtype) << (first ? " nchw" : " nhwc") << " n" << problem.x_shape.front() << " g"
-         << a.group << " ic" << (first ? problem.x_shape.at(1) : problem.x_shape.back()) << " oc" << out_channels
-         << " i" << join(spatial(problem)) << " k" << join(Shape(problem.w_shape.begin() + 2, problem.w_shape.end()));
+    line << convt_dtype_name(problem.dtype) << " " << layout_name(problem.layout) << " n" << problem.x_shape.front()
+         << " g" << a.group << " ic" << (first ? problem.x_shape.at(1) : problem.x_shape.back()) << " oc"
+         << out_channels << " i" << join(spatial(problem)) << " k"
+         << join(Shape(problem.w_shape.begin() + 2, problem.w_shape.end()));
     if (a.strides) line << " s" << join(*a.strides);
     if (a.pads) {
         const auto middle = a.pads->begin() + static_cast<std::ptrdiff_t>(a.pads->size() / 2);
@@ -127,8 +136,8 @@ struct LineReader {
             {"v", [&](const std::string &rest) { problem.opset = version(rest); }},
             {"p", [&](const std::string &rest) { take_pads(rest); }},
         };
-        if (token == "nchw" || token == "nhwc") {
-            problem.layout = token == "nchw" ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
+        if (const std::optional<convt_layout> layout = layout_of_name(token)) {
+            problem.layout = *layout;
         } else if (token == "bias") {
             bias = true;
         } else {

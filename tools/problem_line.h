@@ -14,11 +14,16 @@
 #define CONVTRANSPOSE_TOOLS_PROBLEM_LINE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "convtranspose/convtranspose.hpp"
 
 namespace convtranspose {
+
+// A layout's name in a line, "nchw" or "nhwc"; and the layout of a name, if it is one of the two.
+const char *layout_name(convt_layout layout);
+std::optional<convt_layout> layout_of_name(const std::string &name);
 
 // The line of a problem, without scales and zero points.
 std::string to_line(const Problem &problem);

@@ -7,6 +7,8 @@
 #include <initializer_list>
 #include <vector>
 
+#include "tools/problem_line.h"
+
 namespace convtranspose::tools {
 
 namespace {
@@ -29,7 +31,7 @@ class Chance {
 };
 
 struct Layer {
-    bool channels_last = false;
+    convt_layout layout = CONVT_CHANNELS_FIRST;
     std::int64_t batch = 1, group = 1, ic = 1, oc = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
     std::vector<std::int64_t> extents;
 
@@ -85,7 +87,7 @@ void choose_kernel(Chance *chance, Layer *layer) {
 
 Layer propose(Chance *chance) {
     Layer layer;
-    layer.channels_last = chance->share() < 0.5;
+    layer.layout = chance->share() < 0.5 ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST;
     choose_channels(chance, &layer);
     choose_kernel(chance, &layer);
     layer.batch = chance->of({1, 1, 1, 1, 1, 1, 1, 2, 3, 4});
@@ -106,7 +108,7 @@ std::string random_problem(std::mt19937 *generator) {
     do {
         layer = propose(&chance);
     } while (layer.macs() < kLeastMacs || layer.macs() > kMostMacs || layer.elements() > kMostElements);
-    std::string line = layer.channels_last ? "f32 nhwc" : "f32 nchw";
+    std::string line = std::string("f32 ") + layout_name(layer.layout);
     const auto number = [&](const char *name, std::int64_t value) { line += name + std::to_string(value); };
     number(" n", layer.batch);
     number(" g", layer.group);
