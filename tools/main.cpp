@@ -78,8 +78,8 @@ finds their shapes (--input-shape tells what the model leaves open), or a layer 
 
 --search select times the kernels that are built in: seconds, and nothing else is needed. schedule makes kernels
 for each layer, with its shape built in, by the generators and a linker. auto makes them by Halide's own
-autoschedulers, to compare with. Each candidate must compute what the reference computes before it is timed; one
-that does not compile, crashes or hangs costs only itself.
+autoschedulers, to compare with. Each candidate must compute what the reference kernel computes before it is
+timed; one that does not compile, crashes or hangs costs only itself.
 
 DIR gets tuning.jsonl, the records: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read; search.jsonl,
 every candidate's result; report.txt. --resume goes on where a search was ended, and refuses what other kernels

@@ -17,10 +17,10 @@
 namespace convtranspose::test {
 namespace {
 
-const std::vector<std::string> kMethods = {"phases_as_channels", "depth_to_space", "col2im",  "output_parts",
-                                           "layout_transpose",   "batch_as_width", "winograd"};
+const std::vector<std::string> kAlgorithms = {"phases_as_channels", "depth_to_space", "col2im",  "output_parts",
+                                              "layout_transpose",   "batch_as_width", "winograd"};
 
-// Images of which a few fit near the CPU at a time, numbers of them that rounds divide and do not; what each method is for.
+// Images of which a few fit near the CPU at a time, numbers of them that rounds divide and do not; what each algorithm is for.
 const std::vector<std::string> kBatches = {
     "f32 nchw n18 ic8 oc8 i24x24 k4x4 s2x2 p1x1_1x1 bias",
     "f32 nhwc n18 ic16 oc16 i20x20 k4x4 s2x2 p1x1_1x1 bias",
@@ -53,7 +53,7 @@ TEST_P(Algorithms, BatchesOfSeveralRounds) {
     std::size_t computed = 0;
     for (const std::string &line : kBatches) {
         const Problem problem = parse_problem(line);
-        // Integers: sums are exact by every method.
+        // Integers: sums are exact by every algorithm.
         const Inputs inputs = draw(problem, 1, Values::integers);
         const convt_dtype y_dtype = problem.y_dtype.value_or(problem.dtype);
         Expected expected;
@@ -128,7 +128,7 @@ TEST_P(Algorithms, NothingLargeComesFromOperatorNew) {
     EXPECT_GE(computed, 1u) << "none of these layers can be computed so";
 }
 
-// Small layers, of which each method can compute some.
+// Small layers, of which each algorithm can compute some.
 const std::vector<std::string> kSmall = {
     "f32 nchw n2 ic8 oc8 i6x7 k4x4 s2x2 p1x1_1x1 bias",
     "f32 nhwc n3 ic16 oc3 i6x9 k3x3 s1x1 p1x1_1x1 bias",
@@ -195,7 +195,7 @@ TEST_P(Algorithms, AnyAllocationMayFail) {
 }
 
 std::vector<std::string> names() {
-    std::vector<std::string> all = kMethods;
+    std::vector<std::string> all = kAlgorithms;
     all.emplace_back(); // what is chosen
     return all;
 }

@@ -122,7 +122,7 @@ TEST_P(BoundsOfProducts, OnlyWhatIsThereIsTouched) {
             options.variant = convt_plan_candidate(chosen.get(), i);
             SCOPED_TRACE(options.variant);
             Plan plan;
-            if (!create(options, &plan)) continue; // a method that this problem is none for
+            if (!create(options, &plan)) continue; // an algorithm that does not support this problem
             run(plan);
             tried++;
         }

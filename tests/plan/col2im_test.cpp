@@ -159,7 +159,7 @@ std::int64_t place(const Shape &shape, const Shape &strides, std::int64_t i) {
 }
 
 // x and y as crops of something larger, with post-ops and a workspace of the caller's, which is not written past its end.
-// Asked for by name: another method, which estimates may prefer, need not compute a y with gaps in the order of one without.
+// Asked for by name: another algorithm, which estimates may prefer, need not compute a y with gaps in the order of one without.
 TEST(Col2im, CropsPostOpsAndWorkspaces) {
     std::vector<std::string> lines = kProblems;
     lines.insert(lines.end(), kInOrderOfY.begin(), kInOrderOfY.end());

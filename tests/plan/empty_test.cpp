@@ -147,17 +147,17 @@ TEST(EmptyTensors, APlanIsReshapedToNoImages) {
                                    "f32 nchw n2 g40 ic40 oc40 i40x30 k6x6 s2x2", "f32 nhwc n2 ic8 oc1 i9 k4 s2"}) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 2);
-        for (const char *const method : {"", "phases_as_channels", "depth_to_space", "col2im", "output_parts",
-                                         "layout_transpose", "batch_as_width"}) {
+        for (const char *const algorithm : {"", "phases_as_channels", "depth_to_space", "col2im", "output_parts",
+                                            "layout_transpose", "batch_as_width"}) {
             for (const int threads : {1, 2}) {
                 Options options{};
-                options.variant = *method ? method : nullptr;
+                options.variant = *algorithm ? algorithm : nullptr;
                 options.threads = threads;
                 SCOPED_TRACE(describe(problem, 2, options));
                 Plan plan, none, again;
                 const void *const b = inputs.b ? inputs.b->data() : nullptr;
                 Status status = Plan::create(problem, options, inputs.w.data(), b, &plan);
-                if (*method && status.code() == CONVT_UNSUPPORTED) continue;
+                if (*algorithm && status.code() == CONVT_UNSUPPORTED) continue;
                 ASSERT_TRUE(status) << status.message();
                 Shape shape = problem.x_shape;
                 shape[0] = 0;

@@ -26,8 +26,8 @@ enum class SpatialAxis { kFirst, kLast };
 void expect_agreement_when_reshaped(const std::vector<std::string> &problems, SpatialAxis axis,
                                     const std::vector<std::int64_t> &extents, const Options &options = {});
 
-// y as a crop of something larger, with a post-op and a workspace of the caller's, is what it is without: bit by bit, or, of a
-// method that sums a y with gaps in another order, within the tolerance.
+// y as a crop of something larger, with a post-op and a workspace of the caller's, is what it is without: bit by bit, or, of an
+// algorithm that sums a y with gaps in another order, within the tolerance.
 enum class CropOrder { kSame, kOther };
 void expect_agreement_of_crops(const std::vector<std::string> &problems, const Options &options = {},
                                CropOrder order = CropOrder::kSame, Values values = Values::uniform);

@@ -82,29 +82,29 @@ const std::vector<std::string> kProblems = {
 TEST(PhasesAsChannels, AreChosenAndAgree) {
     for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
         if (!convt_isa_supported(isa)) continue;
-        std::size_t chosen = 0, by_methods = 0;
+        std::size_t chosen = 0, by_algorithms = 0;
         for (const std::string &line : kProblems) {
             const Problem problem = parse_problem(line);
             const Inputs inputs = draw(problem, 3);
             const Expected expected = reference(problem, inputs);
             int able = 0;
-            for (const char *const method : {"phases_as_channels", "depth_to_space", ""}) {
+            for (const char *const algorithm : {"phases_as_channels", "depth_to_space", ""}) {
                 for (const int threads : {1, 3}) {
                     Options options{};
                     options.threads = threads;
                     options.isa = convt_isa_name(isa);
-                    options.variant = *method ? method : nullptr;
+                    options.variant = *algorithm ? algorithm : nullptr;
                     SCOPED_TRACE(describe(problem, 3, options));
                     Plan plan;
                     const void *const b = inputs.b ? inputs.b->data() : nullptr;
                     const Status status = Plan::create(problem, options, inputs.w.data(), b, &plan);
-                    if (*method && status.code() == CONVT_UNSUPPORTED) continue;
+                    if (*algorithm && status.code() == CONVT_UNSUPPORTED) continue;
                     ASSERT_TRUE(status) << status.message();
-                    if (*method) {
+                    if (*algorithm) {
                         able += is_chosen(plan);
                     } else {
                         chosen += is_chosen(plan);
-                        by_methods += is_chosen_or_another(plan);
+                        by_algorithms += is_chosen_or_another(plan);
                     }
                     Tensor y(problem.dtype, plan.y_shape());
                     ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
@@ -114,7 +114,7 @@ TEST(PhasesAsChannels, AreChosenAndAgree) {
             EXPECT_GT(able, 0) << line << " on " << convt_isa_name(isa);
         }
         EXPECT_GT(chosen, kProblems.size() / 3) << "of " << 2 * kProblems.size() << " on " << convt_isa_name(isa);
-        EXPECT_GT(by_methods, 2 * kProblems.size() / 3)
+        EXPECT_GT(by_algorithms, 2 * kProblems.size() / 3)
             << "of " << 2 * kProblems.size() << " on " << convt_isa_name(isa);
         RecordProperty(convt_isa_name(isa), static_cast<int>(chosen));
     }
