@@ -11,7 +11,7 @@ PAUSE = 0.02  # seconds for the last one's threads to stop spinning
 
 
 def measure(layer, takers, folder, arguments):
-    """What each taker made of it, by name."""
+    """Runs the layer with each taker, and returns their results by name."""
     rounds, seconds, dtype = arguments.rounds, arguments.seconds, arguments.dtype
     x, w, b = contenders.write_layer(layer, folder, dtype)
     exact = {None: expected(layer, x, w, b, dtype=dtype)}

@@ -30,7 +30,7 @@ def tensors(layer, dtype="f32"):
 
 
 def bytes_touched(layer, dtype="f32"):
-    """Of x, w, b and y, each once: the least that any kernel moves."""
+    """The bytes of x, w, b and y, each once: the least that any kernel moves."""
     x = layer["n"] * layer["c"] * math.prod(layer["spatial"])
     w = layer["c"] * layer["m"] // layer["g"] * math.prod(layer["k"])
     y = layer["n"] * layer["m"] * math.prod(output_extents(layer))

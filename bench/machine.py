@@ -1,4 +1,4 @@
-"""What the machine is, and what it can do at best."""
+"""Describes the machine, and measures what it can do at best."""
 import datetime
 import os
 import pathlib

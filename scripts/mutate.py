@@ -197,7 +197,7 @@ class Scratch:
             print(f"{label}: {took:.1f} s", flush=True)
 
     def objects(self, file):
-        """What was compiled of a file."""
+        """The objects that were compiled of a file, by path."""
         return {path: path.read_bytes() for path in self.folder.glob(f"build/{file.split('/')[0]}/CMakeFiles/*.dir/**/*.o")
                 if f"{path}".endswith(f"/{file.split('/', 1)[1]}.o")}
 

@@ -72,7 +72,7 @@ def kernel_bytes(objects, nm):
 
 
 def choices(rows):
-    """What computes each problem: pairs of the time and of the kernel without which there is no such choice, fastest first."""
+    """The choices for each problem, fastest first: pairs of the time and of the kernel without which there is no such choice."""
     best = {}
     for row in rows:
         kept = best.setdefault(row["problem"], {**row, "ms": dict(row["ms"])})
@@ -98,7 +98,7 @@ def _needed(row, candidate):
 
 
 def _at_run_time(row, needed):
-    """What computes the layer if its weights arrive with each run. Kernels that only algorithms left behind were not timed, and
+    """The choices for the layer if its weights arrive with each run. Kernels that only algorithms left behind were not timed, and
     take what their estimate says."""
     # col2im is the one algorithm that takes weights of a run.
     found = {name: ms for name, ms in row["ms"].items() if needed[name] and (is_kernel(name) or name == "col2im")}

@@ -43,7 +43,7 @@ def called(*command):
 
 
 def work_of(text):
-    """What `explain --all` says of each candidate of each layer: {(layer, candidate): work}; and the device."""
+    """Reads the text of `explain --all`: the work of each candidate of each layer, {(layer, candidate): work}, and the device."""
     work, device, layer = {}, {}, None
     for line in text.splitlines():
         if heading := re.match(r"^(?:\S+: )?\w*ConvTranspose '(\S+)': ", line):

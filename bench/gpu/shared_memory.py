@@ -16,7 +16,7 @@ class Addresses:
                 self.definitions.setdefault(found[2], []).append((found[1], [part.strip() for part in found[3].split(",")]))
 
     def value(self, operand, thread):
-        """What the thread's number makes of an operand. What is the same for all threads counts as 0."""
+        """The value of an operand in that thread. A part that is the same for all threads counts as 0."""
         if operand in thread:
             return thread[operand]
         if not operand.startswith("%"):

@@ -1,5 +1,5 @@
-"""What the compiler of CUDA's driver makes of each kernel, without a GPU: registers, spills, how many threads
-of a multiprocessor that leaves, bank conflicts of shared memory, and what the inner loop consists of.
+"""Shows what the compiler of CUDA's driver makes of each kernel, without a GPU: registers, spills, how many threads
+of a multiprocessor that leaves, bank conflicts of shared memory, and the instructions of the inner loop.
 
 static_evidence.py FOLDER [--arch sm_90] [--check] [--output table.md]: FOLDER has the PTX, *.device_code. --check fails where a
 kernel spills more than a few bytes, leaves too few threads or has bank conflicts; with status 77 where ptxas is not installed

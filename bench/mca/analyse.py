@@ -56,7 +56,7 @@ def kind_of(kernel):
 
 
 class Figures:
-    """What is said of a loop: cycles of an iteration on each core, and the share of its multiply-accumulate limit."""
+    """The figures of a loop: cycles of an iteration on each core, and the share of its multiply-accumulate limit."""
 
     def __init__(self, loop, kind, mca):
         self.loop, self.kind = loop, kind
@@ -83,7 +83,7 @@ def head(first):
 
 
 def figures_of(loops, kind, mca):
-    """Of the hottest loop; of copies, the slowest."""
+    """Returns the figures of the hottest loop; among copies of it, those of the slowest."""
     return min((Figures(loop, kind, mca) for loop in hottest(loops, kind)), key=lambda figures: sum(figures.shares))
 
 

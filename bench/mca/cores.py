@@ -24,20 +24,20 @@ def run(mca, model, options, body, iterations):
 
 
 def cycles_by_mca(mca, model, options, texts):
-    """Of one iteration, with the loop long in progress."""
+    """The cycles that llvm-mca gives for one iteration, with the loop long in progress."""
     few, many = (int(re.search(r"^Total Cycles:\s+(\d+)", run(mca, model, options, "\n".join(texts), iterations),
                                re.MULTILINE)[1]) for iterations in (100, 300))
     return (many - few) / 200
 
 
 def latencies(mca, model, texts):
-    """Of each instruction."""
+    """The latency of each instruction, in cycles."""
     rows = run(mca, model, ("-instruction-info",), "\n".join(texts), 1).split("Instructions:\n")[1].split("\n\n")[0]
     return [int(row.split()[1]) for row in rows.splitlines()]
 
 
 def model_name(mca, model):
-    """What LLVM calls the model, by the names of its units: A57UnitV is of A57."""
+    """LLVM's name of the model, taken from the names of its units: A57UnitV belongs to A57."""
     return re.search(r"- (\w+?)Unit", run(mca, model, (), "nop", 1))[1]
 
 

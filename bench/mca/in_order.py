@@ -22,7 +22,7 @@ def registers(text):
 
 
 class Decoded:
-    """What an instruction reads, what it computes or loads, which address it moves on, and what it occupies."""
+    """An instruction, as the registers that it reads, writes and moves on, and the unit that it occupies."""
 
     def __init__(self, text, latency):
         self.mnemonic, _, rest = text.partition(" ")
@@ -66,7 +66,7 @@ class Decoded:
 
 
 def cycles(texts, latencies, iterations=40):
-    """Of one iteration, with the loop long in progress."""
+    """The cycles of one iteration, with the loop long in progress."""
     code = [Decoded(text, latency) for text, latency in zip(texts, latencies, strict=True)]
     ready, free, ends = {}, {}, []
     now, issued = 0, 0

@@ -81,7 +81,7 @@ def functions(listing):
 
 
 def inner_loops(function, code):
-    """What lies between a backward branch and its target, if no other such stretch lies in it."""
+    """The innermost loops: stretches between a backward branch and its target that hold no other such stretch."""
     at = {instruction.address: place for place, instruction in enumerate(code)}
     stretches = {(at[i.target], place) for place, i in enumerate(code) if i.target in at and i.target <= i.address}
     inner = [s for s in stretches if not any(s[0] <= o[0] and o[1] <= s[1] and o != s for o in stretches)]

@@ -19,7 +19,8 @@ def _tensor(model, name, shape, dtype, values=None):
 
 
 def make(x_shape, w, b, y_shape, strides, padding):
-    """Of shapes channels last, w (M, kh, kw, C) of two axes and (kd, kh, kw, M, C) of three; padding is SAME or VALID."""
+    """Makes a model of one layer, channels last. w is (M, kh, kw, C) for two axes and (kd, kh, kw, M, C) for three; padding is SAME
+    or VALID."""
     three = len(strides) == 3
     model = schema.ModelT()
     model.version, model.description = 3, "one transposed convolution"

@@ -114,7 +114,7 @@ class Checks:
         return self.helps[command]
 
     def names_of_script(self, words):
-        """What a script of ours is called with must be in its text, or in that of the program that it hands its options to."""
+        """Returns the fault of a call, or None. The script, or the program that gets its options, must know each option."""
         script = self.root / words[0]
         if not os.access(script, os.X_OK):
             return f"{words[0]} is not a program"
@@ -135,7 +135,7 @@ class Checks:
         return {preset["name"] for preset in json.loads((self.root / "CMakePresets.json").read_text())["configurePresets"]}
 
     def names(self, words):
-        """What is wrong with a command that is not run, or None."""
+        """Returns the fault of a command that is not run, or None."""
         while words and re.match(r"\w+=", words[0]):
             words = words[1:]
         if not words:

@@ -173,7 +173,7 @@ class Quantized(Chain):
                         self.assertLessEqual(np.abs(actual.astype(int) - wanted).max(), 1)
 
     def test_what_is_computed_in_floats(self):
-        """What breaks a rule of the chain is no layer of integers, and right all the same."""
+        """A chain that breaks a rule is no layer of integers, and right all the same."""
         for what in ("scales of x of each run", "axis 0", "float weights of each run"):
             with self.subTest(what=what):
                 case, x, w, b = self.draw_layer("u8", "s8", "u8", False, False)

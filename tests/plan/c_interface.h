@@ -1,4 +1,4 @@
-/* What c_interface_test.cpp calls of c_interface.c. */
+/* The functions of c_interface.c that c_interface_test.cpp calls. */
 #ifndef CONVTRANSPOSE_TESTS_PLAN_C_INTERFACE_H_
 #define CONVTRANSPOSE_TESTS_PLAN_C_INTERFACE_H_
 

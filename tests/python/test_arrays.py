@@ -1,4 +1,4 @@
-"""What arrays come in and go out: views, copies, types, and arrays of other libraries."""
+"""Arrays that come in and go out: views, copies, types, and arrays of other libraries."""
 
 import array
 import unittest

@@ -63,7 +63,7 @@ class TorchTest(unittest.TestCase):
 
     @functools.cached_property
     def uses_plans(self):
-        """What counts the plans that modules make."""
+        """A patch that counts the plans that modules make."""
         return unittest.mock.patch("convtranspose._torch_operator.Plan", wraps=importlib.import_module("convtranspose").Plan)
 
 

@@ -1,4 +1,4 @@
-"""What makes layers behind a transposed convolution a part of it: batch normalizations and activations."""
+"""Makes layers behind a transposed convolution a part of it: batch normalizations and activations."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class _Constant:
 
 
 class _State:
-    """What a module of ours has beside PyTorch's: options, an activation, and plans, which copies and pickles do without."""
+    """The state of a module of ours beside PyTorch's: options, an activation, and plans, which copies and pickles do without."""
 
     def __init__(self, options: dict[str, Any], activation: str | None = None, parameters: tuple[float, ...] = ()) -> None:
         self.options, self.activation, self.parameters = options, activation, parameters
@@ -92,7 +92,7 @@ class _State:
 
 
 class _Module:
-    """What the three modules share. Each stands before a class of torch.nn among the bases, and has its attributes."""
+    """The part that the three modules share. Each stands before a class of torch.nn among the bases, and has its attributes."""
 
     _convtranspose: _State
 

@@ -75,7 +75,7 @@ def _empty(x: Any, shape: Any, last: bool, batched: bool) -> Any:
 
 
 def _array(tensor: Any) -> Any:
-    """What plans take for a tensor: numpy's view of it where there is one, because it is made faster than DLPack's."""
+    """Returns what plans take for a tensor: numpy's view of it where there is one, because that is made faster than DLPack's."""
     if tensor.requires_grad:
         tensor = tensor.detach()
     return tensor.numpy() if tensor.is_cpu and tensor.dtype is not torch.bfloat16 else tensor
@@ -353,7 +353,7 @@ def _vmap(info: Any, in_dims: Any, x: Any, w: Any, b: Any, *rest: Any) -> Any:
 
 
 def _autocast(device: str, key: Any) -> Any:
-    """What autocast does with ATen's transposed convolutions: floats but float64 are cast to its type."""
+    """The operator under autocast, which casts floats but float64 to its type, as it does for ATen's transposed convolutions."""
 
     def cast(tensor: Any) -> Any:
         if tensor is None or tensor.dtype not in TYPES or tensor.dtype == torch.float64:

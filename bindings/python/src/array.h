@@ -12,7 +12,7 @@
 
 namespace convtranspose::python {
 
-/// What an array is for.
+/// The purpose of an array.
 enum class Use {
     input,  ///< x and the residual are read, with strides where the library takes them.
     dense,  ///< Weights and bias are read, and must be dense.

@@ -26,7 +26,7 @@ class Tuning {
     std::unique_ptr<convt_tuning, Destroy> records_;
 };
 
-/// What a layer is, and how it is to be planned: the keyword arguments of convtranspose.Plan, each None if it was not given.
+/// The keyword arguments of convtranspose.Plan, each None if it was not given: the layer, and how to plan it.
 struct PlanArguments {
     nanobind::object x_shape, x_dtype, w_shape, w_dtype, y_dtype;
     bool bias = false;
@@ -59,7 +59,7 @@ class PythonPlan {
     nanobind::object run(const RunArguments &arguments) const;
     /// The plan of another shape of x, which shares the packed weights.
     PythonPlan reshape(nanobind::handle x_shape) const;
-    /// What the C++ interface knows of it.
+    /// The plan of the C++ interface.
     const Plan &plan() const { return plan_; }
     /// The type of x.
     convt_dtype x_dtype() const { return x_dtype_; }
