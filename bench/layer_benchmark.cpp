@@ -19,8 +19,8 @@
 
 #include <benchmark/benchmark.h>
 
-#include "reference/reference.h"
-#include "reference/tensor.h"
+#include "tests/reference/reference.h"
+#include "tests/reference/tensor.h"
 #include "tools/error.h"
 #include "tools/fma_peak.h"
 #include "tools/tensor.h"

@@ -13,11 +13,11 @@
 #include "commands.h"
 #include "error.h"
 #include "text.h"
-#include "tune/cost_fit.h"
-#include "tune/kernel_builder.h"
-#include "tune/measurement_session.h"
-#include "tune/random_problems.h"
-#include "tune/search_log.h"
+#include "tools/tune/cost_fit.h"
+#include "tools/tune/kernel_builder.h"
+#include "tools/tune/measurement_session.h"
+#include "tools/tune/random_problems.h"
+#include "tools/tune/search_log.h"
 
 namespace convtranspose::tools {
 

@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
+#include <onnx-ml.pb.h>
+
 #include "input_shape.h"
-#include "onnx-ml.pb.h"
 #include "tensor.h"
 
 namespace convtranspose::tools {

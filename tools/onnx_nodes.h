@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "onnx-ml.pb.h"
+#include <onnx-ml.pb.h>
 
 namespace convtranspose::tools {
 

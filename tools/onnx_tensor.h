@@ -5,7 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "onnx-ml.pb.h"
+#include <onnx-ml.pb.h>
+
 #include "tensor.h"
 
 namespace convtranspose::tools {

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <onnx-ml.pb.h>
+
 #include "input_shape.h"
-#include "onnx-ml.pb.h"
 
 namespace convtranspose::tools {
 

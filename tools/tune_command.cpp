@@ -18,11 +18,11 @@
 #include "problem_line.h"
 #include "random_layer.h"
 #include "text.h"
-#include "tune/emit.h"
-#include "tune/kernel_builder.h"
-#include "tune/measurement_session.h"
-#include "tune/search_log.h"
-#include "tune/tuner.h"
+#include "tools/tune/emit.h"
+#include "tools/tune/kernel_builder.h"
+#include "tools/tune/measurement_session.h"
+#include "tools/tune/search_log.h"
+#include "tools/tune/tuner.h"
 
 namespace convtranspose::tools {
 

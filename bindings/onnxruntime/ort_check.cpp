@@ -1,7 +1,8 @@
 // Compares our declarations with ONNX Runtime's header, at compile time. Built where -DONNXRUNTIME_INCLUDE_DIR names its folder.
 #include <cstddef>
 
-#include "onnxruntime_c_api.h"
+#include <onnxruntime_c_api.h>
+
 #include "ort_api.h"
 
 namespace convtranspose::provider {

@@ -4,7 +4,7 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/passes/hoist_tap_loads.h"
+#include "schedules/cpu/passes/hoist_tap_loads.h"
 
 namespace convtranspose {
 

@@ -5,7 +5,7 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/passes/interleave_positions.h"
+#include "schedules/cpu/passes/interleave_positions.h"
 
 namespace convtranspose {
 

@@ -6,8 +6,8 @@
 
 #include <Halide.h>
 
-#include "conv_transpose.h"
-#include "gpu/gpu.h"
+#include "generators/conv_transpose.h"
+#include "schedules/gpu/gpu.h"
 
 namespace convtranspose::test {
 

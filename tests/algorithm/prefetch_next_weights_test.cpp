@@ -8,8 +8,8 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/passes/prefetch.h"
-#include "cpu/passes/prefetch_next_weights.h"
+#include "schedules/cpu/passes/prefetch.h"
+#include "schedules/cpu/passes/prefetch_next_weights.h"
 
 namespace convtranspose {
 

@@ -7,7 +7,7 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/passes/prefetch.h"
+#include "schedules/cpu/passes/prefetch.h"
 
 namespace convtranspose {
 

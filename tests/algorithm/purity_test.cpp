@@ -14,9 +14,9 @@
 #include <gtest/gtest.h>
 
 #include "algorithm/numbered_layer.h"
-#include "gpu/gpu.h"
 #include "kernel_contract/kernel_traits.h"
-#include "schedule.h"
+#include "schedules/gpu/gpu.h"
+#include "schedules/schedule.h"
 
 namespace convtranspose {
 

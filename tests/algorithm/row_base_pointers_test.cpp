@@ -6,7 +6,7 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/passes/row_base_pointers.h"
+#include "schedules/cpu/passes/row_base_pointers.h"
 
 namespace convtranspose {
 

@@ -9,7 +9,7 @@
 #include <Halide.h>
 #include <gtest/gtest.h>
 
-#include "cpu/passes/skip_padding.h"
+#include "schedules/cpu/passes/skip_padding.h"
 
 namespace convtranspose {
 

@@ -2,7 +2,7 @@
 #ifndef CONVTRANSPOSE_TESTS_ALGORITHM_UNSCHEDULED_H_
 #define CONVTRANSPOSE_TESTS_ALGORITHM_UNSCHEDULED_H_
 
-#include "schedule.h"
+#include "schedules/schedule.h"
 
 namespace convtranspose {
 

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "files.h"
+#include "gpu/device.h"
 #include "models.h"
 #include "process.h"
-#include "tests/gpu/device.h"
 
 namespace convtranspose::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx-ml.pb.h"
+#include <onnx-ml.pb.h>
 
 namespace convtranspose::test {
 

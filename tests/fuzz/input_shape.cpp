@@ -1,5 +1,5 @@
 // --input-shape, once for each line of the input: shapes, or a usage error with a message.
-#include "input_shape.h"
+#include "tools/input_shape.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "error.h"
 #include "fuzz/fail.h"
+#include "tools/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     using namespace convtranspose;

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "error.h"
 #include "fuzz/fail.h"
 #include "fuzz/input_file.h"
-#include "layer.h"
-#include "onnx_model.h"
+#include "tools/error.h"
+#include "tools/layer.h"
+#include "tools/onnx_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     using namespace convtranspose;

@@ -1,10 +1,10 @@
 // Files of tensors, .npy and .pb: any bytes are a tensor, all of which is there, or an error with a message.
 #include <cstdint>
 
-#include "error.h"
 #include "fuzz/fail.h"
 #include "fuzz/input_file.h"
-#include "onnx_tensor.h"
+#include "tools/error.h"
+#include "tools/onnx_tensor.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     using namespace convtranspose;

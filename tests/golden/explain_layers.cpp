@@ -7,9 +7,9 @@
 #include <iostream>
 #include <string>
 
-#include "problem_line.h"
-#include "profile_line.h"
-#include "random_layer.h"
+#include "tools/problem_line.h"
+#include "tools/profile_line.h"
+#include "tools/random_layer.h"
 
 namespace convtranspose::tools {
 

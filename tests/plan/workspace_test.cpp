@@ -6,12 +6,12 @@
 
 #include <gtest/gtest.h>
 
-#include "base/shape.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/quantized.h"
 #include "reference/random_problem.h"
 #include "reference/reference.h"
+#include "runtime/base/shape.h"
 
 namespace convtranspose::test {
 namespace {

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/files.h"
+#include "cli/process.h"
 #include "convtranspose/convtranspose.h"
-#include "files.h"
 #include "json_lines.h"
-#include "process.h"
 
 namespace convtranspose::test {
 namespace {

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "files.h"
+#include "cli/files.h"
+#include "cli/process.h"
 #include "json_lines.h"
-#include "process.h"
 
 namespace convtranspose::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "cost_field.h"
+#include "tools/cost_field.h"
 
 namespace convtranspose::tools {
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <sstream>
 
-#include "error.h"
-#include "kernel_name.h"
 #include "kernel_source.h"
-#include "problem_line.h"
+#include "tools/error.h"
+#include "tools/kernel_name.h"
+#include "tools/problem_line.h"
 
 namespace convtranspose::tools {
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "commands.h"
 #include "kernel_builder.h"
+#include "tools/commands.h"
 #include "tuned_layer.h"
 
 namespace convtranspose::tools {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <thread>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
 #include "subprocess.h"
+#include "tools/commands.h"
 
 namespace convtranspose::tools {
 

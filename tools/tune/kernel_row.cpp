@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

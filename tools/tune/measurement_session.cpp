@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base64.h"
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

@@ -16,7 +16,7 @@
 #include <map>
 #include <thread>
 
-#include "error.h"
+#include "tools/error.h"
 
 extern char **environ;
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "convtranspose/convtranspose.h"
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

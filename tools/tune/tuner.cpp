@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

@@ -10,10 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
 #include "kernel_builder.h"
 #include "measurement_session.h"
 #include "search_log.h"
+#include "tools/commands.h"
 
 namespace convtranspose::tools {
 

@@ -35,19 +35,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base64.h"
-#include "compare.h"
-#include "device_session.h"
-#include "error.h"
-#include "estimate_parts.h"
-#include "fma_peak.h"
 #include "kernel_row.h"
-#include "problem_line.h"
-#include "profile_line.h"
-#include "random_layer.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/problem/geometry.h"
 #include "runtime/selection/candidates.h"
 #include "schedule_candidates.h"
+#include "tools/compare.h"
+#include "tools/device_session.h"
+#include "tools/error.h"
+#include "tools/estimate_parts.h"
+#include "tools/fma_peak.h"
+#include "tools/problem_line.h"
+#include "tools/profile_line.h"
+#include "tools/random_layer.h"
 
 namespace convtranspose::tools {
 
