@@ -12,8 +12,9 @@ Blocks of code are fenced and name their language:
             convtranspose.onnxruntime, the execution provider
     cmake   configured and built against the installed package, with the first program of README.md as app.cpp, which is run
 
-A comment `<!-- not run: REASON -->` before a block of sh says why it is not run. What it names is checked all the same: scripts,
-their options, options of the command line, presets and labels of tests. Links between pages must lead somewhere.
+A comment `<!-- not run: REASON -->` before a block of sh or python says why it is not run. All that a block of sh names is
+checked all the same: scripts, their options, options of the command line, presets and labels of tests. Links between pages must
+lead somewhere.
 """
 import argparse
 import itertools
