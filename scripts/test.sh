@@ -2,8 +2,8 @@
 # Sets up, builds and runs the tests: on this machine (each ISA of x86 that its CPU runs, AMX in software, OpenCL by PoCL on the
 # CPU), and those of kernels, of some types, as 64-bit and 32-bit ARM under qemu and as WebAssembly in wasmtime:
 # scripts/test.sh [--all | --preset PRESET | --sanitize [thread] | --devices | --torch] [CTEST OPTION...]
-#   --all                   all types and all tests on each of those, what ptxas makes of kernels for CUDA, and programs for
-#                           Windows and macOS
+#   --all                   all types and all tests on each of those, what ptxas makes of kernels for CUDA, programs for Windows
+#                           and macOS, and the API reference
 #   --preset release        only those on this machine;  --preset linux-aarch64, linux-armv7, wasm32-wasi: all types and all
 #                           tests there;  --preset linux-aarch64-part and so on: what is run there without any option
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
@@ -29,6 +29,8 @@ case ${1:-} in
     presets=(release linux-aarch64 linux-armv7 wasm32-wasi)
     devices='opencl;cuda'
     export CONVTRANSPOSE_TEST_ALL=1 # tests that take long try a part otherwise
+    need_packages doxygen           # this and the next for the test `docs.Api`
+    make_environment build/docs-venv requirements-docs.txt
     shift
     ;;
 --sanitize)
