@@ -4,7 +4,7 @@
 #   Python    ruff, by the rules of ruff.toml
 #   CMake     cmake-lint, by the rules of .cmake-format.yaml
 #   shell     shellcheck
-#   comments  none begins with "Of" or "What" (CONTRIBUTING.md, Language)
+#   comments  none begins with "Of" or "What", nor does a docstring (CONTRIBUTING.md, Language)
 #   --quick   everything but clang-tidy, with the tools that are there; ends with 77 if they are not. The test `lint` runs this.
 #   --fix     format C++ and mend in Python what ruff can mend, instead of complaining
 #   FILE...   check these files only; without any, all files of the repository
@@ -51,10 +51,10 @@ for file in "${files[@]}"; do
 done
 
 status=0
-commented=("${sources[@]}" "${pythons[@]}" "${shells[@]}")
+commented=("${sources[@]}" "${pythons[@]}" "${cmakes[@]}" "${shells[@]}")
 if ((${#commented[@]})); then
     say "comments: ${#commented[@]} files"
-    if grep -nHE '^\s*(//|#) (Of|What|Whose) ' "${commented[@]}"; then
+    if grep -nHE '(^\s*(///?|/\*\*?|#) |""")(Of|What|Whose) ' "${commented[@]}"; then
         echo "  a comment is a sentence with a subject: see CONTRIBUTING.md, Language"
         status=1
     fi
