@@ -156,7 +156,8 @@ void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) cons
         return std::array<Divisor, 3>{Divisor(f(axes[0])), Divisor(f(axes[1])), Divisor(f(axes[2]))};
     };
     const auto out = [](const AxisPlan &p) { return p.geometry.out; };
-    const auto stride = [](const AxisPlan &p) { return p.geometry.stride; };
+    // A stride of more than y's extent leaves one position to each phase, as that extent does, which fits in 32 bits.
+    const auto stride = [](const AxisPlan &p) { return std::min(p.geometry.stride, p.geometry.out); };
     if (v.family == DeviceFamily::kEach) {
         for (std::size_t i = 0; i < 3; i++) {
             a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].phases});
