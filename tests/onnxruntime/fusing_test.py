@@ -136,6 +136,7 @@ class Fusing(TestCase):
             "a normalization of each run": ([self.up(), self.norm("y")], ["BatchNormalization"],
                                             {n: v for n, v in self.norm_constants().items() if n != "gamma"}, {"gamma": (4,)},
                                             {}),
+            "a hard sigmoid": ([self.up(), node("HardSigmoid", "c", "y", alpha=0.3, beta=0.4)], ["HardSigmoid"], {}, {}, {}),
             "another operator": ([self.up(), node("Softmax", "c", "y")], ["Softmax"], {}, {}, {}),
         }
         for what, (nodes, left, constants, inputs, outputs) in cases.items():
