@@ -1,4 +1,5 @@
 """Sessions are made and dropped in any order, from any thread, and leave nothing behind."""
+import ctypes
 import gc
 import subprocess
 import sys
@@ -118,6 +119,41 @@ class Lifecycle(TestCase):
         status, text = in_a_process(code)
         self.assertEqual(status, 0, text)
         self.assertIn("is missing: this package was built without the execution provider", text)
+
+    def test_an_old_onnx_runtime(self):
+        for version in ("1.23.0", "1.9.1", "1.22.2+cu12"):
+            code = f"""if True:
+                import convtranspose.onnxruntime as ct, onnxruntime as ort
+                ort.__version__ = "{version}"
+                try:
+                    ct.register()
+                except RuntimeError as error:
+                    print(error)
+            """
+            wanted = f"the execution provider needs onnxruntime 1.23.1 or later; {version} is installed\n"
+            self.assertEqual(in_a_process(code), (0, wanted))
+
+    def test_the_library_in_an_old_onnx_runtime(self):
+        """For programs that register it themselves: a table of functions as ONNX Runtime 1.22 has it, which knows no version 23."""
+        statuses = []
+
+        @ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
+        def create_status(code, message):
+            statuses.append((code, message.decode()))
+            return 1
+
+        table = (ctypes.c_void_p * 1)(ctypes.cast(create_status, ctypes.c_void_p))
+        get_api = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)(lambda n: ctypes.addressof(table) if n < 23 else None)
+        get_version = ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: ctypes.cast(version, ctypes.c_void_p).value)
+        version = ctypes.create_string_buffer(b"1.22.2")
+        base = (ctypes.c_void_p * 2)(ctypes.cast(get_api, ctypes.c_void_p), ctypes.cast(get_version, ctypes.c_void_p))
+        factories, count = (ctypes.c_void_p * 4)(), ctypes.c_size_t(4)
+        create = ctypes.CDLL(ct.get_library_path()).CreateEpFactories
+        create.restype = ctypes.c_void_p
+        self.assertEqual(create(b"ours", base, None, factories, ctypes.c_size_t(4), ctypes.byref(count)), 1)
+        not_implemented = 9  # ORT_NOT_IMPLEMENTED
+        self.assertEqual(statuses, [(not_implemented, f"{ct.PROVIDER} needs ONNX Runtime 1.23.1 or later; this is 1.22.2")])
+        self.assertEqual((count.value, list(factories)), (0, [None] * 4))
 
     def test_only_its_entry_points_are_exported(self):
         symbols = subprocess.run(["nm", "-D", "--defined-only", ct.get_library_path()], capture_output=True, text=True,
