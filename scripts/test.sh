@@ -3,7 +3,7 @@
 # CPU), and those of kernels, of some types, as 64-bit and 32-bit ARM under qemu and as WebAssembly in wasmtime:
 # scripts/test.sh [--all | --preset PRESET | --sanitize [thread] | --devices | --torch] [CTEST OPTION...]
 #   --all                   all types and all tests on each of those, what ptxas makes of kernels for CUDA, programs for Windows
-#                           and macOS, and the API reference
+#                           and macOS, the wheel, with several versions of ONNX Runtime, and the API reference
 #   --preset release        only those on this machine;  --preset linux-aarch64, linux-armv7, wasm32-wasi: all types and all
 #                           tests there;  --preset linux-aarch64-part and so on: what is run there without any option
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers
@@ -100,4 +100,5 @@ for preset in "${presets[@]}"; do
     fi
     "$venv/bin/ctest" --preset "$preset" -j "$(nproc)" "${skipped[@]}" "$@" || status=1
 done
+if [[ ${CONVTRANSPOSE_TEST_ALL:-} && ! ${1:-} ]]; then scripts/wheel.sh --check || status=1; fi
 exit "$status"
