@@ -145,20 +145,20 @@ def _directly(state: _State, x: Any, w: Any, b: Any, geometry: tuple[Any, ...], 
     """Runs a plan without the operator, whose calls cost more than a small layer; None where the operator is needed."""
     if not (x.is_cpu and w.is_cpu) or x.is_neg() or x.numel() == 0:
         return None
-    dtype = w.dtype
-    if torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad)):
-        if torch.is_autocast_enabled("cpu") or x.layout is not torch.strided:
-            return None
-        return Differentiable.apply(x, w, b, *geometry, *state.arguments, constant)
-    if torch.is_autocast_enabled("cpu"):
-        if x.dtype == torch.float64 or dtype == torch.float64:
+    dtype, autocast = w.dtype, torch.is_autocast_enabled("cpu")
+    gradients = torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad))
+    if autocast:
+        if gradients or x.dtype == torch.float64 or dtype == torch.float64:
             return None
         dtype = torch.get_autocast_dtype("cpu")
         x = x.to(dtype)
     if x.dtype is not dtype or dtype not in TYPES or x.layout is not torch.strided:
         return None
-    packed, threads = state.packed(w, b), state.threads or torch.get_num_threads()
-    return packed(x, w, b, threads, geometry)
+    packed = state.packed(w, b) if constant else None
+    threads = state.threads or torch.get_num_threads()
+    if gradients:
+        return Differentiable.apply(x, w, b, packed, threads, geometry, state.arguments)
+    return (packed or state.packed(w, b))(x, w, b, threads, geometry)
 
 
 class ConvTranspose1d(_Module, torch.nn.ConvTranspose1d):  # type: ignore[misc, unused-ignore]

@@ -314,25 +314,29 @@ def _backward(ctx: Any, dy: Any) -> Any:
     batched = _with_batch(x, w)
     if batched is not x:
         dy = dy.unsqueeze(0)
-    dx, dw, db = torch.ops.aten.convolution_backward(dy, batched, w, ctx.bias_sizes, *ctx.attributes,
-                                                     list(ctx.needs_input_grad[:3]))
+    dx, dw, db = torch.ops.aten.convolution_backward.default(dy, batched, w, ctx.bias_sizes, *ctx.attributes,
+                                                             list(ctx.needs_input_grad[:3]))
     if dx is not None and batched is not x:
         dx = dx.squeeze(0)
     return (dx, dw, db, *[None] * 13)
 
 
 class Differentiable(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
-    """The operator for eager mode with gradients: apply() takes its arguments, all of them, and costs less than its dispatch."""
+    """The operator for eager mode with gradients, which costs less than its dispatch.
+
+    apply() takes x, w and b, their plans or None where weights change at each call, the number of threads for plans, the
+    geometry, and the operator's arguments after those.
+    """
 
     @staticmethod
-    def forward(ctx: Any, *inputs: Any) -> Any:
-        y = _compute(*inputs)
-        _keep_for_backward(ctx, inputs, y)
+    def forward(ctx: Any, x: Any, w: Any, b: Any, packed: Packed | None, threads: int, geometry: Any, arguments: Any) -> Any:
+        y = packed(x, w, b, threads, geometry) if packed else _compute(x, w, b, *geometry, *arguments)
+        _keep_for_backward(ctx, (x, w, b, *geometry, *arguments), y)
         return y
 
     @staticmethod
     def backward(ctx: Any, dy: Any) -> Any:
-        return _backward(ctx, dy)
+        return _backward(ctx, dy)[:7]
 
 
 def _vmap(info: Any, in_dims: Any, x: Any, w: Any, b: Any, *rest: Any) -> Any:
