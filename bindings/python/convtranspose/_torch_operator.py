@@ -254,24 +254,24 @@ def _with_batch(x: Any, w: Any) -> Any:
 def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any,
              activation: str | None = None, parameters: Any = (), winograd: bool = False, sums_in_f16: bool = False,
              isa: str | None = None, measure: bool = False, threads: int = 0, constant: bool = False) -> Any:
-    _check_types(x, w, b)
-    batched = _with_batch(x, w)
     geometry = (tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation))
+    options = (activation, tuple(parameters), winograd, sums_in_f16, isa, measure, device := _device_of(x))
+    threads = threads or torch.get_num_threads()
+    _check_types(x, w, b)
+    if constant and device is not None and x.numel() > 0 and w.numel() > 0:
+        packed = _packed_of(w, b, options)
+        if packed is not None:
+            return packed(x, w, b, threads, geometry)  # which checks shapes that it has not met
+    batched = _with_batch(x, w)
     shape = _checked_shape(batched, w, b, geometry)
     has_batch = batched is x
     last = has_batch and is_channels_last(x)
-    device = _device_of(x)
     if device is None or 0 in shape or 0 in batched.shape or 0 in w.shape:
         # The layout is what the fake implementation says, whatever ATen chooses.
         y = _empty(x, shape, last, has_batch)
         convolved = torch.ops.aten.convolution(batched, w, b, *geometry[:2], geometry[4], True, geometry[2], groups)
         y.copy_(activate(convolved if has_batch else convolved.squeeze(0), activation, parameters))
         return y
-    options = (activation, tuple(parameters), winograd, sums_in_f16, isa, measure, device)
-    threads = threads or torch.get_num_threads()
-    packed = _packed_of(w, b, options) if constant else None
-    if packed is not None:
-        return packed(x, w, b, threads, geometry)
     plan = _open_plan(batched.shape, w.shape, x.dtype, b is not None, last, threads, geometry, options)
     return run(plan, shape, batched, last, has_batch, w=_array(w.contiguous()), b=None if b is None else _array(b.contiguous()))
 
