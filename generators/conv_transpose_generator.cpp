@@ -17,16 +17,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
   public:
     static constexpr const ScheduleFamily &family = CONVTRANSPOSE_FAMILY;
 
-    GeneratorParam<OutputOrder> output_order{"output_order",
-                                             OutputOrder::kChannels,
-                                             {{"channels", OutputOrder::kChannels}, {"planar", OutputOrder::kPlanar}}};
-    GeneratorParam<Arithmetic> arithmetic{"arithmetic",
-                                          Arithmetic::kFloat,
-                                          {{"float", Arithmetic::kFloat},
-                                           {"half", Arithmetic::kHalf},
-                                           {"bf16", Arithmetic::kBf16},
-                                           {"int8", Arithmetic::kInt8},
-                                           {"int16", Arithmetic::kInt16}}};
+    GeneratorParam<OutputOrder> output_order{"output_order", OutputOrder::kChannels, by_name(kOutputOrders)};
+    GeneratorParam<Arithmetic> arithmetic{"arithmetic", Arithmetic::kFloat, by_name(kArithmetics)};
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
     GeneratorParam<Type> y_type{"y_type", Float(32)};
     GeneratorParam<int> stride_w{"stride_w", 0};
@@ -41,7 +33,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     GeneratorParam<int> out_w{"out_w", 0}, out_h{"out_h", 0}; // extents of y along axes whose stride is built in
     GeneratorParam<int> count_w{"count_w", 0}, count_h{"count_h", 0}, count_d{"count_d", 0}; // built_in.h
     GeneratorParam<std::string> table_w{"table_w", ""}, table_h{"table_h", ""}, table_d{"table_d", ""};
-    // How such a kernel's loops run (schedule.h: Loops).
+    // The loops of such a kernel (schedule.h: Loops).
     GeneratorParam<int> unrolled_axes{"unrolled_axes", 0}, unrolled_ic{"unrolled_ic", 1};
     GeneratorParam<bool> tap_offset_order{"tap_offset_order", false}, x_stays{"x_stays", false};
 

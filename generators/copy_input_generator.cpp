@@ -18,13 +18,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
                                      {"transposed", CopyOrder::kTransposed},
                                      {"tiles", CopyOrder::kTiles},
                                      {"tochannels", CopyOrder::kToChannels}}};
-    GeneratorParam<Arithmetic> arithmetic{"arithmetic",
-                                          Arithmetic::kFloat,
-                                          {{"float", Arithmetic::kFloat},
-                                           {"half", Arithmetic::kHalf},
-                                           {"bf16", Arithmetic::kBf16},
-                                           {"int8", Arithmetic::kInt8},
-                                           {"int16", Arithmetic::kInt16}}};
+    GeneratorParam<Arithmetic> arithmetic{"arithmetic", Arithmetic::kFloat, by_name(kArithmetics)};
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
     GeneratorParam<int> block{"block", 1};            // extent of c0 where it is a block
 

@@ -3,6 +3,8 @@
 #define CONVTRANSPOSE_GENERATORS_NUMERICS_H_
 
 #include <functional>
+#include <map>
+#include <string>
 
 #include <Halide.h>
 
@@ -10,6 +12,16 @@
 #include "kernel_contract/table_columns.h"
 
 namespace convtranspose {
+
+// The values of a generator's parameter, by their names.
+template<typename E, std::size_t count>
+std::map<std::string, E> by_name(const Named<E> (&all)[count]) {
+    std::map<std::string, E> values;
+    for (const Named<E> &one : all) {
+        values[one.name] = one.value;
+    }
+    return values;
+}
 
 // The ISA of a target, as far as kernels differ by it.
 inline Isa isa_of(const Halide::Target &target) {

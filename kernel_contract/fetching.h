@@ -1,12 +1,14 @@
-// When kernels for 64-bit x86 fetch ahead and leave out zeros around x: the passes of schedules/cpu/passes/ decide by this, and
-// estimates of their cost go by it. Vectors are those of the sums.
+// Kernels for 64-bit x86 fetch ahead and leave out zeros around x: the passes of schedules/cpu/passes/ decide by this when they do,
+// and estimates of their cost go by it. Vectors are those of the sums.
 #ifndef CONVTRANSPOSE_KERNEL_CONTRACT_FETCHING_H_
 #define CONVTRANSPOSE_KERNEL_CONTRACT_FETCHING_H_
 
 namespace convtranspose {
 
+inline constexpr int kCacheLine = 64; // bytes
+
 // True if a vector is a cache line.
-constexpr bool is_cache_line(int vector_bytes) { return vector_bytes >= 64; }
+constexpr bool is_cache_line(int vector_bytes) { return vector_bytes >= kCacheLine; }
 
 // Bytes of the second-level cache that kernels count on. For cores with shorter vectors it is that of Zen 2 and 3 (Intel's have
 // 256 KiB to 2 MiB).

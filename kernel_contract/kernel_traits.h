@@ -53,8 +53,11 @@ constexpr int block_of(const KernelTraits &k) {
     return 1;
 }
 
+// The most rows, and columns of 4 bytes, of a tile register of AMX.
+inline constexpr int kAmxRows = 16;
+
 // Blocks of input channels are padded to a multiple of this number, which one instruction of AMX multiplies.
-constexpr int blocks_at_once(Family family) { return family == Family::kAmx ? 16 : 1; }
+constexpr int blocks_at_once(Family family) { return family == Family::kAmx ? kAmxRows : 1; }
 
 // True if the rows that such an instruction multiplies are output channels, not positions. A block of weights then holds all that
 // the instruction multiplies at once.
@@ -108,8 +111,8 @@ constexpr bool reads_blocks_of_channels(const KernelTraits &k) {
            !has_rows_of_channels(k);
 }
 
-// True if the kernel reads x whatever its strides are, as it broadcasts every element. With 32 vector registers that costs the same;
-// with 16, sums would be spilled while addresses are computed, at half the speed.
+// True if the kernel reads x whatever its strides are, as it broadcasts every element. With 32 vector registers that costs nothing;
+// with 16, sums would be spilled while addresses are computed.
 constexpr bool reads_any_strides(const KernelTraits &k) {
     return k.family == Family::kOcVectorized && k.output_order == OutputOrder::kChannels && is_float(k.arithmetic) &&
            block_of(k) == 1 && k.stride_w == 0 && has_masked_stores(k.isa);
@@ -121,6 +124,13 @@ constexpr bool skips_outside(const KernelTraits &k, int axis) {
     const bool loops = (k.family == Family::kOcVectorized || k.family == Family::kOwVectorized) &&
                        is_float(k.arithmetic) && block_of(k) == 1;
     return loops && !k.knows_counts[axis] && (axis == 2 || (axis == 1 && k.tile_qh == 1));
+}
+
+// True if the kernel leaves out the positions at the ends of a tile's row that a tap reads outside of x, unless its loops over taps
+// or input channels are unrolled (schedules/cpu/passes/skip_padding.h). The caller must have zeros there all the same.
+constexpr bool skips_positions(bool x86, int block, int tile_q) { return x86 && block == 1 && tile_q > 1; }
+constexpr bool skips_positions(const KernelTraits &k) {
+    return k.family == Family::kOcVectorized && skips_positions(is_x86(k.isa), block_of(k), k.tile_q);
 }
 
 } // namespace convtranspose

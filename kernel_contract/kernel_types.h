@@ -2,22 +2,70 @@
 #ifndef CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TYPES_H_
 #define CONVTRANSPOSE_KERNEL_CONTRACT_KERNEL_TYPES_H_
 
+#include <cstddef>
+
 namespace convtranspose {
 
 enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kAmx, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
 
-inline constexpr Isa kIsas[] = {Isa::kAmx,    Isa::kAvx512Vnni,  Isa::kAvx512,   Isa::kAvx2,
-                                Isa::kX86_64, Isa::kNeonDotprod, Isa::kNeonFp16, Isa::kNeon,
-                                Isa::kNeon32, Isa::kWasmSimd128}; // best first
+struct IsaFacts {
+    const char *name;
+    Isa value;
+    Isa adds_to; // the ISA whose kernels it takes where it has none of its own; if it adds to none, itself
+    int vector_bytes, vector_registers;
+};
+
+// All ISAs; kernels/table.py has the same names.
+inline constexpr IsaFacts kIsas[] = {
+    {"amx", Isa::kAmx, Isa::kAvx512Vnni, 64, 32}, // best first
+    {"avx512_vnni", Isa::kAvx512Vnni, Isa::kAvx512, 64, 32},
+    {"avx512", Isa::kAvx512, Isa::kAvx512, 64, 32},
+    {"avx2", Isa::kAvx2, Isa::kAvx2, 32, 16},
+    {"x86_64", Isa::kX86_64, Isa::kX86_64, 16, 16},
+    {"neon_dotprod", Isa::kNeonDotprod, Isa::kNeon, 16, 32},
+    {"neon_fp16", Isa::kNeonFp16, Isa::kNeon, 16, 32},
+    {"neon", Isa::kNeon, Isa::kNeon, 16, 32},
+    {"neon32", Isa::kNeon32, Isa::kNeon32, 16, 16},
+    {"wasm_simd128", Isa::kWasmSimd128, Isa::kWasmSimd128, 16, 16},
+};
+
+// The row of such a table that has a value.
+template<typename Row, std::size_t count>
+constexpr const Row &row_of(const Row (&rows)[count], decltype(Row::value) value) {
+    std::size_t i = 0;
+    while (rows[i].value != value) i++;
+    return rows[i];
+}
+
+constexpr const IsaFacts &facts_of(Isa isa) { return row_of(kIsas, isa); }
+constexpr const char *isa_name(Isa isa) { return facts_of(isa).name; }
+
+// An enumerator, and its name in the table of kernels, parameters of generators and tuning records.
+template<typename E>
+struct Named {
+    const char *name;
+    E value;
+};
 
 // The families of schedules (schedules/schedule.h).
 enum class Family { kReference, kOcVectorized, kAmx, kOwVectorized, kSmallOc, kDepthwise };
+
+inline constexpr Named<Family> kFamilies[] = {
+    {"oc_vectorized", Family::kOcVectorized}, {"amx", Family::kAmx},
+    {"ow_vectorized", Family::kOwVectorized}, {"small_oc", Family::kSmallOc},
+    {"depthwise", Family::kDepthwise},        {"reference", Family::kReference},
+};
+
+constexpr const char *family_name(Family family) { return row_of(kFamilies, family).name; }
 
 // The dimension along which the caller's y (and, if depthwise, x) is dense.
 enum class OutputOrder {
     kChannels, // oc; g if depthwise
     kPlanar,   // ow
 };
+
+inline constexpr Named<OutputOrder> kOutputOrders[] = {{"channels", OutputOrder::kChannels},
+                                                       {"planar", OutputOrder::kPlanar}};
 
 // The operands of a product.
 enum class Arithmetic {
@@ -29,6 +77,12 @@ enum class Arithmetic {
     // off the bias.
     kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
 };
+
+inline constexpr Named<Arithmetic> kArithmetics[] = {{"float", Arithmetic::kFloat},
+                                                     {"half", Arithmetic::kHalf},
+                                                     {"bf16", Arithmetic::kBf16},
+                                                     {"int8", Arithmetic::kInt8},
+                                                     {"int16", Arithmetic::kInt16}};
 
 constexpr bool is_float(Arithmetic a) {
     return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;

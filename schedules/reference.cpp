@@ -12,7 +12,6 @@ void schedule_reference(const ConvTranspose &c, const Tile &, OutputOrder) {
 
 } // namespace
 
-const ScheduleFamily kReference = {"reference", Family::kReference, Outside::kSkipped, TapOrder::kPerPhase,
-                                   schedule_reference};
+const ScheduleFamily kReference = {Family::kReference, Outside::kSkipped, TapOrder::kPerPhase, schedule_reference};
 
 } // namespace convtranspose

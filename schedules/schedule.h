@@ -11,7 +11,7 @@
 
 namespace convtranspose {
 
-// How the loops of a kernel for one layer run; the defaults are how those of a kernel for any layer do.
+// The loops of a kernel for one layer; the defaults are those of a kernel for any layer.
 struct Loops {
     int unrolled_axes = 0; // the taps of this many axes, w first, are unrolled, inside the loop over input channels
     int unrolled_ic = 1;   // input channels at a time
@@ -52,7 +52,6 @@ inline void add_passes(LoweringPasses passes, Halide::Pipeline pipeline) {
 
 // A way to schedule the algorithm, and the choices of the algorithm that it asks for.
 struct ScheduleFamily {
-    const char *name;
     Family family;
     Outside outside;    // whether it wants x with zeros around it
     TapOrder tap_order; // of w and h

@@ -1,14 +1,15 @@
 #include "size_report.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "convtranspose/convtranspose.hpp"
 #include "error.h"
+#include "kernel_contract/kernel_types.h"
 #include "kernel_name.h"
 #include "kernel_sizes.h"
 
@@ -16,15 +17,23 @@ namespace convtranspose::tools {
 
 namespace {
 
-constexpr std::array<const char *, 10> kFamilies = {"oc_vectorized", "amx",  "ow_vectorized", "small_oc", "depthwise",
-                                                    "reference",     "copy", "col2im",        "post",     "winograd"};
+// The families of schedules, and what surrounds a convolution.
+const std::vector<const char *> &columns() {
+    static const std::vector<const char *> all = [] {
+        std::vector<const char *> names;
+        for (const auto &family : kFamilies) names.push_back(family.name);
+        names.insert(names.end(), {"copy", "col2im", "post", "winograd"});
+        return names;
+    }();
+    return all;
+}
 
 // Columns are as wide as their family's name, and at least as the numbers below it.
 std::size_t width_of(const char *family) { return std::max<std::size_t>(9, std::string_view(family).size()); }
 
 std::size_t before_sum() {
     std::size_t width = 22;
-    for (const char *family : kFamilies) width += width_of(family) + 1;
+    for (const char *family : columns()) width += width_of(family) + 1;
     return width;
 }
 
@@ -93,7 +102,7 @@ std::string size_report() {
         total += kernel.bytes;
     }
     std::string text = "kB of code           ";
-    for (const char *family : kFamilies)
+    for (const char *family : columns())
         text += std::string(width_of(family) + 1 - std::string_view(family).size(), ' ') + family;
     text += "       sum\n";
     for (std::size_t i = 0; i < convt_isa_count(); i++) {
@@ -101,7 +110,7 @@ std::string size_report() {
             if (key.first != convt_isa_name(i)) continue;
             text += padded(key.first, 13) + padded(key.second, 9);
             std::size_t sum = 0;
-            for (const char *family : kFamilies) {
+            for (const char *family : columns()) {
                 const auto found = bytes.find(family);
                 const std::string number = found == bytes.end() ? "        -" : kilobytes(found->second);
                 text += std::string(width_of(family) - number.size(), ' ') + number;
@@ -113,10 +122,14 @@ std::string size_report() {
     }
     text += padded("dispatcher", before_sum()) + kilobytes(kRuntimeSize) + "\n";
     text += padded("all", before_sum()) + kilobytes(total) + "\n";
-    return text +
-           "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
-           "reference, copy, col2im and post; winograd comes with oc_vectorized. amx adds to avx512_vnni, that to "
-           "avx512, and neon_dotprod to neon.\n";
+    text += "A build has the rows and columns that CONVTRANSPOSE_ISAS, _TYPES and _FAMILIES name, and always\n"
+            "reference, copy, col2im and post; winograd comes with oc_vectorized. An ISA may add to another one:\n";
+    std::string added;
+    for (const IsaFacts &isa : kIsas) {
+        if (isa.adds_to == isa.value) continue;
+        added += (added.empty() ? "" : ", ") + std::string(isa.name) + " to " + isa_name(isa.adds_to);
+    }
+    return text + added + ".\n";
 }
 
 std::string size_report(const Selection &selection) {

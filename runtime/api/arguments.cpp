@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -142,7 +141,8 @@ const std::vector<Isa> &isas_built_in() {
     static Once<std::vector<Isa>> isas;
     return isas.get([] {
         std::vector<Isa> built;
-        std::copy_if(std::begin(kIsas), std::end(kIsas), std::back_inserter(built), built_in);
+        for (const IsaFacts &isa : kIsas)
+            if (built_in(isa.value)) built.push_back(isa.value);
         return built;
     });
 }

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "kernel_contract/fetching.h"
+
 namespace convtranspose {
 
 class WorkShares {
@@ -41,7 +43,7 @@ class WorkShares {
     static constexpr std::size_t kMost = 64;
 
     // Each share has a cache line of its own.
-    struct alignas(64) Share {
+    struct alignas(kCacheLine) Share {
         std::atomic<std::size_t> next;
         std::size_t end;
     };

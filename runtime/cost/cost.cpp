@@ -4,6 +4,7 @@
 
 #include "base/division.h"
 #include "cost/cost_terms.h"
+#include "kernel_contract/fetching.h"
 #include "kernels/kernel_tables.h"
 #include "kernels/packed_weights.h"
 
@@ -60,10 +61,10 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     load = lanes * size / (v.family == Family::kDepthwise ? m.first_level_rate : m.second_level_rate);
     crosses = v.family != Family::kOcVectorized; // vectors along rows do
     // A core loads three vectors a cycle that are shorter than a cache line, so those cost nothing.
-    per_load = lanes * size < 64 ? 0 : m.per_load;
+    per_load = lanes * size < kCacheLine ? 0 : m.per_load;
     is_of_channels = v.family == Family::kOcVectorized && v.output_order == OutputOrder::kChannels;
     // Instructions other than multiply-adds compete with them for ports.
-    per_other = is_of_channels && lanes * size >= 64 && v.tile_oc > v.lanes ? m.per_other : 0;
+    per_other = is_of_channels && lanes * size >= kCacheLine && v.tile_oc > v.lanes ? m.per_other : 0;
     // A row is put together from the phases of w by shuffles; bytes are requantized too, and take more of them. In kernels for few
     // output channels, each vector of eight phases or more is made of all of them, unless the kernel does it in two steps.
     const double shuffles = v.family != Family::kSmallOc || v.stride_w < 8 || has_tap_offset_order(v) ? 3 : 16;
@@ -72,11 +73,11 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
 
 double CostTerms::step(double vectors, double broadcasts) const {
     // A step loads each vector of weights and prefetches a later one; the loop itself takes four instructions.
-    const double others = per_other > 0                  ? per_other * (2 * vectors + broadcasts + 4)
-                          : crosses && lanes * size < 64 ? m.per_vector_along * vectors
-                                                         : per_load * (vectors + broadcasts);
+    const double others = per_other > 0                          ? per_other * (2 * vectors + broadcasts + 4)
+                          : crosses && lanes * size < kCacheLine ? m.per_vector_along * vectors
+                                                                 : per_load * (vectors + broadcasts);
     const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
-    const double least = crosses ? std::max(m.latency, crossing * vectors * lanes * size / 64) : m.latency;
+    const double least = crosses ? std::max(m.latency, crossing * vectors * lanes * size / kCacheLine) : m.latency;
     // Each vector of operands is multiplied by each broadcast.
     return std::max({product * vectors * broadcasts / m.multiply_adds, (vectors + broadcast * broadcasts) / m.loads,
                      vectors * load, least}) +
@@ -105,12 +106,12 @@ double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile
 double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile) {
     auto bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
     for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
-    if (y_position_bytes(geometry) <= 64 || bytes <= profile.counted_cache) return 1.5;
+    if (y_position_bytes(geometry) <= kCacheLine || bytes <= profile.counted_cache) return 1.5;
     return y_position_bytes(geometry) < kFarPositions ? 6 : 40;
 }
 
 bool shares_cache_lines(const Geometry &geometry) {
-    return geometry.group > 1 && y_position_bytes(geometry) < 64 * geometry.group;
+    return geometry.group > 1 && y_position_bytes(geometry) < kCacheLine * geometry.group;
 }
 
 } // namespace convtranspose

@@ -8,11 +8,11 @@ namespace convtranspose {
 double cost_of_amx(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;
-    // Tile registers have up to 16 rows and columns. A multiplication takes as many cycles as its first operand has rows, and one
+    // A multiplication takes as many cycles as its first operand has rows, and one
     // on the same sums can follow after 52; a load takes 8. Rows are positions, or output channels if y is planar.
     const bool planar = has_rows_of_channels(v);
-    const double columns = v.tile_oc / t.lanes, rows_of = planar ? 16 : std::min(v.tile_q, 16),
-                 row_tiles = parts_of(v.tile_q, 16) * v.tile_qh;
+    const double columns = v.tile_oc / t.lanes, rows_of = planar ? kAmxRows : std::min(v.tile_q, kAmxRows),
+                 row_tiles = parts_of(v.tile_q, kAmxRows) * v.tile_qh;
     const double tiles = parts_of(t.w.q_extent(), v.tile_q) * parts_of(t.h.q_extent(), v.tile_qh) *
                          static_cast<double>(t.d.q_extent()) * parts_of(p.oc(), v.tile_oc);
     // Cycles to store a vector of sums. Bytes of a last tile that is not full take longer, as their stores are masked.
@@ -20,7 +20,7 @@ double cost_of_amx(const CostTerms &t) {
                  store = 8 + partial;
     // Operands come from the second-level cache, at 40 bytes a cycle.
     const double k_step = std::max({columns * row_tiles * rows_of, 8 * (columns + row_tiles), 52.0,
-                                    (16 * columns + rows_of * row_tiles) * 64 / 40});
+                                    (kAmxRows * columns + rows_of * row_tiles) * kAmxRows * 4 / 40});
     return tiles * (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +
                     t.phases * (100 + columns * v.tile_q * v.tile_qh * store) + t.taps * 15);
 }

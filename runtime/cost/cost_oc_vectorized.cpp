@@ -12,12 +12,10 @@ namespace convtranspose {
 namespace {
 
 // Returns how many positions a tile whose row begins at `first` skips because they lie outside x, summed over the taps of w and
-// the phases. Only kernels for x86 skip any. None count for tiles of few positions, which wait for their weights anyway, and
-// for channels first, which gains less.
+// the phases. None count for tiles of few positions, which wait for their weights anyway, and for channels first, which gains less.
 double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
     constexpr int kFelt = 4; // positions
-    if (!is_x86(v.isa) || v.output_order != OutputOrder::kChannels || block_of(v) > 1 || v.tile_q < kFelt ||
-        unrolls_taps(v))
+    if (!skips_positions(v) || v.output_order != OutputOrder::kChannels || v.tile_q < kFelt || unrolls_taps(v))
         return 0;
     const std::int64_t most = most_left_out(v.tile_q);
     // Returns how many of the taps t = from .. n - 1 have a distance a + t * step of at least `least`.
@@ -55,7 +53,8 @@ class CostOfOcVectorized {
     double vectors_, tiles_of_channels_; // in a tile; for the output channels of a group
     double panel_, w_bytes_, x_bytes_;   // bytes: weights of a tile, all weights, an image of x
     bool is_of_lines_, is_of_short_vectors_;
-    // True if kernels prefetch the weights of the next tile while they compute one.
+    // True if kernels prefetch the weights of the next tile while they compute one. Tiles of few positions and many vectors fetch
+    // too, but CostProfile::late_weights is fitted as if they did not.
     bool fetches_next_;
     // True if stores wait for lines of a far y, because kernels do not prefetch them.
     bool waits_for_y_;
@@ -87,7 +86,7 @@ CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(t
 double CostOfOcVectorized::late(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     // Tiles of few positions need their weights, vectors of a cache line, sooner than they arrive.
-    double late = t_.lanes * t_.size == 64 && positions < m_.narrow_positions ? m_.narrow_tiles : 1;
+    double late = t_.lanes * t_.size == kCacheLine && positions < m_.narrow_positions ? m_.narrow_tiles : 1;
     if (vectors_ == 3) late *= m_.three_vectors;
     // Weights also arrive late if y and all weights together fill the second-level cache; if y alone does, a large panel is evicted
     // between two tiles.

@@ -4,6 +4,7 @@
 
 #include "cost/cost.h"
 #include "cost/cost_terms.h"
+#include "kernel_contract/fetching.h"
 #include "kernels/packed_weights.h"
 
 namespace convtranspose {
@@ -46,7 +47,7 @@ double cost_of_depthwise_channels(const CostTerms &t) {
     const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
     const double store = t.y_bytes >= t.m.far_weights_from ? 6 : 4;
-    const double each = std::max(v.lanes * t.size, 32.0) / 64; // in cache lines
+    const double each = std::max(v.lanes * t.size, 32.0) / kCacheLine; // in cache lines
     const double each_tap = each < 1 ? 1 : t.m.depthwise_taps;
     return tiles *
            (each_tap * t.taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +

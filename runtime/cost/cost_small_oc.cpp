@@ -4,6 +4,7 @@
 
 #include "base/shape.h"
 #include "cost/cost_terms.h"
+#include "kernel_contract/fetching.h"
 
 namespace convtranspose {
 
@@ -37,7 +38,7 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const double loads = vectors * static_cast<double>(w.high - w.low) *
                          (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
     const double accumulators = vectors * v.tile_oc * phases_w * (v.stride_h ? phases_h : 1);
-    const double registers = vector_registers(v.isa) - 3;
+    const double registers = facts_of(v.isa).vector_registers - 3;
     const double latency =
         4 * static_cast<double>(w.max_count) * (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
     const double rows_of_x = static_cast<double>(h.high - h.low);
@@ -53,8 +54,8 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     // taps share loads of x, several tiles of output channels take a little longer than the steps add up to.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
     const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
-                        (v.lanes * operand_size(v) < 64 ? 0 : t.m.per_load) * (loads + taps * v.tile_oc) + crossing +
-                        far + rows * std::max(0.0, accumulators - registers) * 2;
+                        (v.lanes * operand_size(v) < kCacheLine ? 0 : t.m.per_load) * (loads + taps * v.tile_oc) +
+                        crossing + far + rows * std::max(0.0, accumulators - registers) * 2;
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());

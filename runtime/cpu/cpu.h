@@ -2,15 +2,10 @@
 #ifndef CONVTRANSPOSE_RUNTIME_CPU_CPU_H_
 #define CONVTRANSPOSE_RUNTIME_CPU_CPU_H_
 
-#include <cstdint>
-
 #include "kernel_contract/kernel_table.h"
 
 namespace convtranspose {
 
-constexpr std::int64_t kCacheLine = 64; // bytes
-
-const char *isa_name(Isa isa);
 bool isa_supported(Isa isa); // true if this CPU has the instructions
 
 const char *cpu_name(); // as the CPU or the operating system names itself

@@ -23,22 +23,6 @@
 
 namespace convtranspose {
 
-const char *isa_name(Isa isa) {
-    switch (isa) {
-    case Isa::kX86_64: return "x86_64";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
-    case Isa::kAvx512Vnni: return "avx512_vnni";
-    case Isa::kAmx: return "amx";
-    case Isa::kNeon: return "neon";
-    case Isa::kNeonFp16: return "neon_fp16";
-    case Isa::kNeonDotprod: return "neon_dotprod";
-    case Isa::kNeon32: return "neon32";
-    case Isa::kWasmSimd128: return "wasm_simd128";
-    }
-    return "unknown";
-}
-
 namespace {
 
 #if defined(__aarch64__) || defined(_M_ARM64)
@@ -187,7 +171,7 @@ struct Cpu {
 Cpu ask() {
     Cpu c;
     // These are the features that kernels/table.py compiles each ISA for.
-    for (const Isa isa : kIsas) c.isas |= std::uint64_t{supported(isa)} << static_cast<int>(isa);
+    for (const IsaFacts &isa : kIsas) c.isas |= std::uint64_t{supported(isa.value)} << static_cast<int>(isa.value);
 #if defined(__x86_64__) || defined(_M_X64)
     constexpr unsigned int kGenu = 0x756e6547, kAuth = 0x68747541; // the first letters of GenuineIntel and AuthenticAMD
     constexpr unsigned int kFamilyOfZen4 = 25;   // also of Zen 3, which has no 512-bit vectors; Zen 5 has 26

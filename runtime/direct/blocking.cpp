@@ -4,8 +4,8 @@
 
 #include "base/allocator.h"
 #include "base/division.h"
-#include "cpu/cpu.h"
 #include "direct/direct_plan.h"
+#include "kernel_contract/fetching.h"
 #include "selection/input_access.h"
 
 namespace convtranspose {

@@ -31,12 +31,11 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
     if (channels.blocked) x->add(x_block(), 1);
     // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
     // kernels multiply its minimum by strides in 32 bits.
-    for (int a = 0; a < 3; a++) {
+    for (std::size_t a = 0; a < 3; a++) {
         std::int64_t begin = 0, end = s.x_extent[a];
         // If the kernel skips what leaves x on this axis, taps or positions at the ends of rows, its buffer of x leaves out the
         // padding around x, and it skips what lies outside that buffer.
-        const bool leaves_out_positions = a == 0 && v.family == Family::kOcVectorized && is_float(v.arithmetic);
-        if (skips_outside(v, static_cast<std::size_t>(a)) || leaves_out_positions) {
+        if (skips_outside(v, a) || (a == 0 && skips_positions(v))) {
             begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
             end = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, end);
         }

@@ -34,6 +34,7 @@ inline bool overlaps_groups(const Variant &v) { return overlaps_groups(traits_of
 inline bool has_vectors_along_w(const Variant &v) { return has_vectors_along_w(traits_of(v)); }
 inline bool reads_blocks_of_channels(const Variant &v) { return reads_blocks_of_channels(traits_of(v)); }
 inline bool reads_any_strides(const Variant &v) { return reads_any_strides(traits_of(v)); }
+inline bool skips_positions(const Variant &v) { return skips_positions(traits_of(v)); }
 inline bool skips_outside(const Variant &v, std::size_t axis) {
     return skips_outside(traits_of(v), static_cast<int>(axis));
 }
@@ -45,40 +46,24 @@ inline std::int64_t operand_size(const Variant &v) {
     return v.arithmetic == Arithmetic::kInt8 ? 1 : 2;
 }
 
-// Whether the variant can be used where `isa` is asked for. ISAs that add dot products or f16 arithmetic have variants of
+// True if the variant can be used where `isa` is asked for. ISAs that add dot products or f16 arithmetic have variants of
 // their own for what gains by them, and the rest is that of the ISA that they add to.
 inline bool belongs_to(const Variant &v, Isa isa) {
     if (v.isa == isa) return true;
-    if (isa == Isa::kAmx) return belongs_to(v, Isa::kAvx512Vnni);
-    if (isa == Isa::kAvx512Vnni) return v.isa == Isa::kAvx512 && v.arithmetic == Arithmetic::kFloat;
-    if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true;
-    return (isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16) && v.isa == Isa::kNeon;
+    if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true; // CPUs with dot products have f16 too
+    if (isa == Isa::kAvx512Vnni && v.arithmetic != Arithmetic::kFloat) return false; // it has integer variants for all
+    const Isa other = facts_of(isa).adds_to;
+    return other != isa && belongs_to(v, other);
 }
 
 // The ISA whose kernels of floats, other than variants, serve another: those have no use for dot products, and compute in f32.
-inline Isa isa_of_floats(Isa isa) {
-    if (isa == Isa::kAvx512Vnni || isa == Isa::kAmx) return Isa::kAvx512;
-    return isa == Isa::kNeonDotprod || isa == Isa::kNeonFp16 ? Isa::kNeon : isa;
+constexpr Isa isa_of_floats(Isa isa) {
+    while (facts_of(isa).adds_to != isa) isa = facts_of(isa).adds_to;
+    return isa;
 }
 
-// Whether kernels of the ISA compute with vectors of f16.
+// True if kernels of the ISA compute with vectors of f16.
 inline bool vectors_have_f16(Isa isa) { return isa == Isa::kNeonFp16 || isa == Isa::kNeonDotprod; }
-
-inline int vector_registers(Isa isa) {
-    switch (isa) {
-    case Isa::kAvx512:
-    case Isa::kAvx512Vnni:
-    case Isa::kAmx:
-    case Isa::kNeon:
-    case Isa::kNeonFp16:
-    case Isa::kNeonDotprod: return 32;
-    case Isa::kX86_64:
-    case Isa::kAvx2:
-    case Isa::kNeon32:
-    case Isa::kWasmSimd128: break;
-    }
-    return 16;
-}
 
 } // namespace convtranspose
 

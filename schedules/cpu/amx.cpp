@@ -10,14 +10,12 @@ using namespace Halide;
 
 namespace {
 
-constexpr int kMost = blocks_at_once(Family::kAmx); // rows, columns and steps of a tile register
-
 // The variables of the loops that one matrix instruction replaces.
 AmxLoops instruction_loops() { return {"amx_bytes", "amx_depth", "amx_columns", "amx_rows"}; }
 
-// The largest extent that is at most kMost and makes equal parts.
+// The largest extent that is at most kAmxRows and makes equal parts.
 int part_of(int extent) {
-    int parts = (extent + kMost - 1) / kMost;
+    int parts = (extent + kAmxRows - 1) / kAmxRows;
     while (extent % parts != 0) parts++;
     return extent / parts;
 }
@@ -105,7 +103,7 @@ void schedule_amx(const ConvTranspose &c, const Tile &tile, OutputOrder output_o
     RVar depth(loops.depth), ib(loops.bytes);
     Stage update = sum.update();
     std::vector<VarOrRVar> order = split_tile(c, sides, update);
-    update.rename(k.ib, ib).split(k.ic, k.ic, depth, kMost);
+    update.rename(k.ib, ib).split(k.ic, k.ic, depth, kAmxRows);
     order.insert(order.begin(), {ib, depth});
     order.insert(order.end(), {k.ic, k.tw, k.th, k.td});
     update.reorder(order);
@@ -120,7 +118,6 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile & /*tile*/, Output
 
 } // namespace
 
-const ScheduleFamily kAmx = {"amx",        Family::kAmx, Outside::kNeverReads, TapOrder::kPerPhase,
-                             schedule_amx, true,         make_passes};
+const ScheduleFamily kAmx = {Family::kAmx, Outside::kNeverReads, TapOrder::kPerPhase, schedule_amx, true, make_passes};
 
 } // namespace convtranspose

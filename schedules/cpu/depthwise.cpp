@@ -52,7 +52,6 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
 
 } // namespace
 
-const ScheduleFamily kDepthwise = {"depthwise", Family::kDepthwise, Outside::kNeverReads, TapOrder::kPerPhase,
-                                   schedule_depthwise};
+const ScheduleFamily kDepthwise = {Family::kDepthwise, Outside::kNeverReads, TapOrder::kPerPhase, schedule_depthwise};
 
 } // namespace convtranspose

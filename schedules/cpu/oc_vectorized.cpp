@@ -7,6 +7,7 @@
 #include "cpu/passes/row_base_pointers.h"
 #include "cpu/passes/skip_padding.h"
 #include "kernel_contract/fetching.h"
+#include "kernel_contract/kernel_traits.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -35,7 +36,7 @@ void schedule_any_stride(const ConvTranspose &c, const Tile &tile, OutputOrder o
         y.reorder({oi, qi, qhi, c.oo, qo, w.r, qho, h.r, d.q, d.r, c.g, c.n});
     }
     if (output_order == OutputOrder::kChannels) {
-        // A loop over its vectors would keep the sums in memory, at half the speed.
+        // A loop over its vectors would keep the sums in memory.
         y.vectorize(oi, tile.lanes).unroll(oi);
     }
     sum.compute_at(y, tile.loops.x_stays ? c.oo : qo);
@@ -173,7 +174,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
         for_far_images = prefetch->loops_for_far_images();
         passes.push_back(std::move(prefetch));
     }
-    if (tile.q > 1 && tile.loops.unrolled_axes == 0 && tile.loops.unrolled_ic == 1) {
+    if (skips_positions(tile.x86_64, c.block, tile.q) && tile.loops.unrolled_axes == 0 && tile.loops.unrolled_ic == 1) {
         passes.push_back(std::make_unique<SkipPadding>(c.sum.name(), inputs.x, tile.oc, tile.q, most_left_out(tile.q),
                                                        std::move(for_far_images)));
     }
@@ -187,8 +188,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
 
 } // namespace
 
-const ScheduleFamily kOcVectorized = {"oc_vectorized",     Family::kOcVectorized,  Outside::kNeverReads,
-                                      TapOrder::kPerPhase, schedule_oc_vectorized, false,
-                                      make_passes};
+const ScheduleFamily kOcVectorized = {
+    Family::kOcVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_oc_vectorized, false, make_passes};
 
 } // namespace convtranspose

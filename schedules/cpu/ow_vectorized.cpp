@@ -114,8 +114,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
 
 } // namespace
 
-const ScheduleFamily kOwVectorized = {"ow_vectorized",     Family::kOwVectorized,  Outside::kNeverReads,
-                                      TapOrder::kPerPhase, schedule_ow_vectorized, false,
-                                      make_passes};
+const ScheduleFamily kOwVectorized = {
+    Family::kOwVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_ow_vectorized, false, make_passes};
 
 } // namespace convtranspose

@@ -95,7 +95,6 @@ void schedule_small_oc(const ConvTranspose &c, const Tile &tile, OutputOrder) {
 
 } // namespace
 
-const ScheduleFamily kSmallOc = {"small_oc", Family::kSmallOc, Outside::kNeverReads, TapOrder::kShared,
-                                 schedule_small_oc};
+const ScheduleFamily kSmallOc = {Family::kSmallOc, Outside::kNeverReads, TapOrder::kShared, schedule_small_oc};
 
 } // namespace convtranspose

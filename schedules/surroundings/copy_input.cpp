@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernel_contract/fetching.h"
+
 namespace convtranspose {
 
 using namespace Halide;
@@ -40,7 +42,7 @@ Stage whole_block(Func p, int block) {
 // Measurements: docs/measurements/2026-11-26-schedules.md.
 void tile(const CopyInput &c, Func p, const Type &type, const Target &target) {
     const int extent = std::min(kCopyTile, std::min(target.natural_vector_size<uint8_t>(), 32) / type.bytes());
-    const int squares = 64 / (extent * type.bytes());
+    const int squares = kCacheLine / (extent * type.bytes());
     const Parts parts;
     const auto in_squares = [&](Stage s) {
         return s.split(c.w, c.w, parts.wi, extent, TailStrategy::ShiftInwards)

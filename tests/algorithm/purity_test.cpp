@@ -199,7 +199,7 @@ TEST(Purity, SchedulesChangeNoDefinition) {
         const ConvTranspose c = build(a.tile.oc, a.stride_w, a.stride_h, *a.family).c;
         const std::string before = definitions(c);
         a.family->schedule(c, a.tile, a.output_order);
-        EXPECT_EQ(definitions(c), before) << a.family->name;
+        EXPECT_EQ(definitions(c), before) << family_name(a.family->family);
     }
 }
 
@@ -306,7 +306,8 @@ TEST(Purity, PassesChangeNoSum) {
         {&kOwVectorized, OutputOrder::kPlanar, 1, false, {4, 24, 1, 8, true, true, false, true, {}}, 1},
     };
     for (const Case &a : cases) {
-        SCOPED_TRACE(testing::Message() << a.family->name << " " << a.tile.oc << "x" << a.tile.q << "x" << a.tile.qh);
+        SCOPED_TRACE(testing::Message() << family_name(a.family->family) << " " << a.tile.oc << "x" << a.tile.q << "x"
+                                        << a.tile.qh);
         Layer layer(a.tile.oc, a.stride_w);
         std::vector<int> shape = {Layer::kOc};
         if (a.stride_w > 0) {

@@ -8,10 +8,10 @@ namespace convtranspose {
 
 inline void leave_unscheduled(const ConvTranspose &, const Tile &, OutputOrder) {}
 
-inline const ScheduleFamily kUnscheduled = {"unscheduled", Family::kReference, Outside::kSkipped, TapOrder::kPerPhase,
+inline const ScheduleFamily kUnscheduled = {Family::kReference, Outside::kSkipped, TapOrder::kPerPhase,
                                             leave_unscheduled};
-inline const ScheduleFamily kUnscheduledShared = {"unscheduledshared", Family::kSmallOc, Outside::kNeverReads,
-                                                  TapOrder::kShared, leave_unscheduled};
+inline const ScheduleFamily kUnscheduledShared = {Family::kSmallOc, Outside::kNeverReads, TapOrder::kShared,
+                                                  leave_unscheduled};
 
 } // namespace convtranspose
 

@@ -87,6 +87,18 @@ class Table(Generated):
                                      references)
                 self.assertEqual(kernels[-1]["generator"], "reference")
 
+    def test_the_contract_has_the_same_isas_and_families(self):
+        text = (ROOT / "kernel_contract/kernel_types.h").read_text(encoding="utf-8")
+        isas = re.findall(r'\{"(\w+)", Isa::(\w+), Isa::(\w+), (\d+), \d+\}', text)
+        self.assertEqual(isas, [(isa.name, isa.enumerator, table.ISAS[isa.adds_to or isa.name].enumerator, str(4 * isa.lanes))
+                                for isa in table.ISAS.values()])
+        self.assertEqual(re.findall(r'\{"(\w+)", Family::(\w+)\}', text),
+                         [(family.name, family.enumerator) for family in table.FAMILIES])
+        for enumeration in ("Isa", "Family"):
+            enumerators = re.search(rf"enum class {enumeration} \{{ (.*) \}};", text)[1].split(", ")
+            known = table.ISAS.values() if enumeration == "Isa" else table.FAMILIES
+            self.assertEqual(sorted(enumerators), sorted(one.enumerator for one in known))
+
     def test_names_are_what_rows_say(self):
         """docs/kernel-names.md, checked on every variant."""
         pattern = re.compile(r"(?P<family>[a-z_]+?)_(?P<dtype>b?f16|f32|f64|[hb]16|i8(?:_f32)?|i16(?:_f32|_s32)?)"

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "kernel_row.h"
 #include "kernel_source.h"
 #include "tools/error.h"
 #include "tools/kernel_name.h"
@@ -158,22 +159,23 @@ class Emitter {
         }
     }
 
-    // Adds a kernel of the package. If the ISA has no such kernel, it is that of the ISA that it adds to.
+    // Adds a kernel of the package. If the ISA has no such kernel, it is that of the ISA that it adds to, or of one that adds to it:
+    // records of floats name the ISA of floats, though kernels of bf16 and of sums in f16 are of others.
     void add_built_in(const std::string &variant, const std::string &isa) {
-        std::vector<std::string> isas = {isa};
-        if (isa == "amx") isas.emplace_back("avx512_vnni");
-        if (isa == "amx" || isa == "avx512_vnni") isas.emplace_back("avx512");
-        if (isa == "avx512") isas.emplace_back("amx"); // whose kernels of bf16 are among those of floats
-        if (isa == "neon_dotprod" || isa == "neon") isas.emplace_back("neon_fp16");
-        if (isa == "neon_dotprod") isas.emplace_back("neon");
-        for (const std::string &one : isas) {
+        const Isa own = isa_of(isa);
+        std::vector<Isa> isas = {own};
+        for (const IsaFacts &other : kIsas) {
+            if (isa_of_floats(other.value) == isa_of_floats(own)) isas.push_back(other.value);
+        }
+        for (const Isa one : isas) {
             for (const json &kernel : builder_.kernels()) {
-                if (kernel.at("name") != variant || kernel.at("isa") != one) continue;
+                if (kernel.at("name") != variant || kernel.at("isa") != isa_name(one)) continue;
                 add(kernel);
-                add_company(kernel_name(variant).type, one);
-                if (one == "amx") { // what does not multiply is that of the ISAs that it adds to
+                add_company(kernel_name(variant).type, isa_name(one));
+                if (one == Isa::kAmx) { // what does not multiply is that of the ISAs that it adds to
                     const bool quantized = kernel.at("component") == "quantized";
-                    add_company(quantized ? kernel_name(variant).type : "bf16", quantized ? "avx512_vnni" : "avx512");
+                    add_company(quantized ? kernel_name(variant).type : "bf16",
+                                isa_name(quantized ? facts_of(one).adds_to : isa_of_floats(one)));
                 }
                 return;
             }

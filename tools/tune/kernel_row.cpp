@@ -3,59 +3,23 @@
 #include <utility>
 #include <vector>
 
+#include "kernel_contract/table_columns.h"
 #include "tools/error.h"
 
 namespace convtranspose::tools {
 
 namespace {
 
-template<typename E>
-struct Named {
-    const char *json;
-    E value;
-};
+constexpr Named<convt_dtype> kDtypes[] = {{"f16", CONVT_F16}, {"bf16", CONVT_BF16}, {"f32", CONVT_F32},
+                                          {"f64", CONVT_F64}, {"u8", CONVT_U8},     {"s32", CONVT_S32}};
 
-const std::vector<Named<Isa>> kIsas = {{"x86_64", Isa::kX86_64},
-                                       {"avx2", Isa::kAvx2},
-                                       {"avx512", Isa::kAvx512},
-                                       {"avx512_vnni", Isa::kAvx512Vnni},
-                                       {"amx", Isa::kAmx},
-                                       {"neon", Isa::kNeon},
-                                       {"neon_fp16", Isa::kNeonFp16},
-                                       {"neon_dotprod", Isa::kNeonDotprod},
-                                       {"neon32", Isa::kNeon32},
-                                       {"wasm_simd128", Isa::kWasmSimd128}};
-const std::vector<Named<Family>> kFamilies = {{"reference", Family::kReference},
-                                              {"oc_vectorized", Family::kOcVectorized},
-                                              {"amx", Family::kAmx},
-                                              {"ow_vectorized", Family::kOwVectorized},
-                                              {"small_oc", Family::kSmallOc},
-                                              {"depthwise", Family::kDepthwise}};
-const std::vector<Named<OutputOrder>> kOutputOrders = {{"channels", OutputOrder::kChannels},
-                                                       {"planar", OutputOrder::kPlanar}};
-const std::vector<Named<Arithmetic>> kArithmetics = {{"float", Arithmetic::kFloat},
-                                                     {"half", Arithmetic::kHalf},
-                                                     {"bf16", Arithmetic::kBf16},
-                                                     {"int8", Arithmetic::kInt8},
-                                                     {"int16", Arithmetic::kInt16}};
-const std::vector<Named<convt_dtype>> kDtypes = {{"f16", CONVT_F16}, {"bf16", CONVT_BF16}, {"f32", CONVT_F32},
-                                                 {"f64", CONVT_F64}, {"u8", CONVT_U8},     {"s32", CONVT_S32}};
-
-template<typename E>
-const Named<E> &named(const std::vector<Named<E>> &all, const nlohmann::json &json, const char *what) {
+template<typename Row, std::size_t count>
+const Row &named(const Row (&all)[count], const nlohmann::json &json, const char *what) {
     const auto name = json.at(what).get<std::string>();
-    for (const Named<E> &one : all) {
-        if (name == one.json) return one;
+    for (const Row &one : all) {
+        if (name == one.name) return one;
     }
     throw Error("there is no " + std::string(what) + " '" + name + "'");
-}
-
-template<typename E>
-const char *name_of(const std::vector<Named<E>> &all, E value) {
-    for (const Named<E> &one : all) {
-        if (one.value == value) return one.json;
-    }
-    throw Error("a value without a name");
 }
 
 constexpr std::pair<const char *, int Variant::*> kNumbers[] = {
@@ -91,7 +55,7 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
         BuiltInAxis &to = row->built_in.axes[a];
         to.table = row->tables[a].empty() ? nullptr : row->tables[a].data();
         for (const auto &[name, number] : kAxisNumbers) to.*number = axis.at(name).get<std::int32_t>();
-        if (to.table && row->tables[a].size() != 4 * static_cast<std::size_t>(to.phases)) {
+        if (to.table && row->tables[a].size() != kTapColumns * static_cast<std::size_t>(to.phases)) {
             throw Error("the tap table of " + row->name + " must have a row for each phase");
         }
     }
@@ -101,17 +65,17 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
 nlohmann::json json_of(const Variant &v, const std::string &function) {
     nlohmann::json json = {{"name", v.name},
                            {"function", function},
-                           {"isa", name_of(kIsas, v.isa)},
-                           {"family", name_of(kFamilies, v.family)},
-                           {"output_order", name_of(kOutputOrders, v.output_order)},
-                           {"arithmetic", name_of(kArithmetics, v.arithmetic)},
-                           {"dtype", name_of(kDtypes, v.dtype)}};
+                           {"isa", isa_name(v.isa)},
+                           {"family", family_name(v.family)},
+                           {"output_order", row_of(kOutputOrders, v.output_order).name},
+                           {"arithmetic", row_of(kArithmetics, v.arithmetic).name},
+                           {"dtype", row_of(kDtypes, v.dtype).name}};
     for (const auto &[name, number] : kNumbers) json[name] = v.*number;
     if (!v.built_in) return json;
     nlohmann::json axes = nlohmann::json::array();
     for (const BuiltInAxis &axis : v.built_in->axes) {
         nlohmann::json to = {{"table", nlohmann::json::array()}};
-        for (std::int32_t i = 0; axis.table && i < 4 * axis.phases; i++) to["table"].push_back(axis.table[i]);
+        for (std::int32_t i = 0; axis.table && i < kTapColumns * axis.phases; i++) to["table"].push_back(axis.table[i]);
         for (const auto &[name, number] : kAxisNumbers) to[name] = axis.*number;
         axes.push_back(to);
     }

@@ -14,19 +14,7 @@ constexpr std::int64_t kMostUnrolled = 1400;
 // The largest share of a row that its last tile may waste.
 constexpr double kMostWaste = 0.2;
 
-const char *name_of(Family family) {
-    switch (family) {
-    case Family::kReference: return "reference";
-    case Family::kOcVectorized: return "oc_vectorized";
-    case Family::kAmx: return "amx";
-    case Family::kOwVectorized: return "ow_vectorized";
-    case Family::kSmallOc: return "small_oc";
-    case Family::kDepthwise: return "depthwise";
-    }
-    return "";
-}
-
-const char *name_of(convt_dtype y) { // as Halide calls it
+const char *halide_name(convt_dtype y) {
     switch (y) {
     case CONVT_F16: return "float16";
     case CONVT_BF16: return "bfloat16";
@@ -37,22 +25,6 @@ const char *name_of(convt_dtype y) { // as Halide calls it
     case CONVT_S32: break;
     }
     return "int32";
-}
-
-int bytes_of_vector(Isa isa) {
-    switch (isa) {
-    case Isa::kAvx512:
-    case Isa::kAvx512Vnni:
-    case Isa::kAmx: return 64;
-    case Isa::kAvx2: return 32;
-    case Isa::kX86_64:
-    case Isa::kNeon:
-    case Isa::kNeonFp16:
-    case Isa::kNeonDotprod:
-    case Isa::kNeon32:
-    case Isa::kWasmSimd128: break;
-    }
-    return 16;
 }
 
 // The text "STEP/OFFSET:COUNT:FIRST,..." of an axis, as generators/built_in.h reads it.
@@ -100,8 +72,9 @@ class Space {
     Space(const SpatialProblem &problem, Isa isa) : p_(problem), isa_(isa) {
         const bool floats = !problem.geometry.quantized();
         arithmetic_ = floats ? Arithmetic::kFloat : Arithmetic::kInt8;
-        lanes_ = bytes_of_vector(isa) / (floats ? static_cast<int>(convt_dtype_size(sum_dtype(problem.y_dtype))) : 4);
-        accumulators_ = vector_registers(isa) - 4;
+        lanes_ =
+            facts_of(isa).vector_bytes / (floats ? static_cast<int>(convt_dtype_size(sum_dtype(problem.y_dtype))) : 4);
+        accumulators_ = facts_of(isa).vector_registers - 4;
         planar_ = !problem.geometry.y_channels_last();
         for (std::size_t a = 0; a < 3; a++) {
             const AxisPlan &axis = problem.plan[a];
@@ -260,7 +233,7 @@ class Space {
 
     void add(const Choice &c) {
         ScheduleCandidate made;
-        made.generator = name_of(c.family);
+        made.generator = family_name(c.family);
         Variant &v = made.variant;
         v.isa = isa_;
         v.family = c.family;
@@ -304,10 +277,11 @@ class Space {
         const auto number = [&](const char *name, std::int64_t value, std::int64_t otherwise) {
             if (value != otherwise) parameter(name, std::to_string(value));
         };
-        parameter("output_order", planar_ ? "planar" : "channels");
-        parameter("arithmetic", arithmetic_ == Arithmetic::kFloat ? "float" : "int8");
-        parameter("x_type", v.dtype == CONVT_F64 ? "float64" : "float32");
-        parameter("y_type", name_of(v.dtype));
+        const char *const output_order = row_of(kOutputOrders, v.output_order).name;
+        parameter("output_order", output_order);
+        parameter("arithmetic", row_of(kArithmetics, v.arithmetic).name);
+        parameter("x_type", halide_name(sum_dtype(v.dtype)));
+        parameter("y_type", halide_name(v.dtype));
         number("stride_w", v.stride_w, 0);
         number("stride_h", v.stride_h, 0);
         number("tile_oc", v.tile_oc, 0);
@@ -332,7 +306,7 @@ class Space {
         if (!seen_.insert(text).second) return;
         char name[160];
         std::snprintf(name, sizeof name, "%s_%s_%s_s%dx%d_%dx%dx%d", made.generator.c_str(), convt_dtype_name(v.dtype),
-                      planar_ ? "planar" : "channels", v.stride_w, v.stride_h, c.oc, c.q, c.qh);
+                      output_order, v.stride_w, v.stride_h, c.oc, c.q, c.qh);
         made.name = name;
         for (const bool x_in_place : {false, true}) {
             ScheduleCandidate one = made;
@@ -348,7 +322,7 @@ class Space {
             if (x_in_place && (found.copies_x && !found.packs_edge_strips)) return;
             // Phases of h one after the other take long to compile, and are seldom faster where all of them fit into registers.
             const bool one_by_one =
-                c.tap_offset_order && c.stride_h == 0 && stride(1) > 1 && vector_registers(isa_) > 16;
+                c.tap_offset_order && c.stride_h == 0 && stride(1) > 1 && facts_of(isa_).vector_registers > 16;
             one.cost = found.cost * (one_by_one ? 1.2 : 1);
             const bool reads_in_place = !found.copies_x;
             list_.push_back(std::move(one));
@@ -392,7 +366,7 @@ std::vector<ScheduleCandidate> schedule_candidates(const SpatialProblem &problem
 std::vector<std::string> auto_parameters(const SpatialProblem &problem) {
     const Geometry &g = problem.geometry;
     if (g.quantized()) return {};
-    std::vector<std::string> list = {std::string("y_type=") + name_of(g.y_dtype)};
+    std::vector<std::string> list = {std::string("y_type=") + halide_name(g.y_dtype)};
     const auto add = [&](const std::string &name, std::int64_t value) {
         list.push_back(name + "=" + std::to_string(value));
     };

@@ -7,7 +7,7 @@
 #include "base/division.h"
 #include "base/error.h"
 #include "base/half.h"
-#include "cpu/cpu.h"
+#include "kernel_contract/fetching.h"
 
 namespace convtranspose {
 

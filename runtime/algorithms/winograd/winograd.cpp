@@ -6,6 +6,7 @@
 
 #include "base/division.h"
 #include "base/error.h"
+#include "kernel_contract/fetching.h"
 #include "kernels/kernel_tables.h"
 #include "selection/candidates.h"
 #include "selection/input_access.h"
@@ -53,10 +54,6 @@ constexpr Products kProducts[kMostTaps + 1] = {
 };
 
 int weights_of(int count) { return kProducts[count].weights; }
-
-std::int64_t lanes_of(Isa isa, std::int64_t size) {
-    return (isa == Isa::kAvx512 ? 64 : isa == Isa::kAvx2 ? 32 : 16) / size;
-}
 
 // Returns the first variant that fits, or one without functions.
 template<typename Fits>
@@ -207,11 +204,11 @@ void Winograd::list_layers() {
 // Returns the distance between positions of the transformed x, in elements. It avoids multiples of a page, which would meet in
 // few sets of the first-level cache.
 std::int64_t Winograd::pitch() const {
-    return geometry_.in_channels + (in_few_sets(geometry_.in_channels * size_) ? 64 / size_ : 0);
+    return geometry_.in_channels + (in_few_sets(geometry_.in_channels * size_) ? kCacheLine / size_ : 0);
 }
 
 std::int64_t Winograd::product_stride() const {
-    return positions(tiles_of_strip_) * geometry_.out_channels + 64 / size_;
+    return positions(tiles_of_strip_) * geometry_.out_channels + kCacheLine / size_;
 }
 
 Geometry Winograd::product_geometry(std::int64_t positions) const {
@@ -239,7 +236,7 @@ double Winograd::estimated() const {
         weights += weights_of(layer.h.count) * weights_of(layer.w.count);
         outputs += layer.h.outputs() * layer.w.outputs();
     }
-    const std::int64_t lanes = lanes_of(isa_of_floats(settings_.isa), size_);
+    const std::int64_t lanes = facts_of(settings_.isa).vector_bytes / size_;
     const auto tiles = static_cast<double>(geometry_.batch * h_.tiles * w_.tiles),
                of_x = static_cast<double>(h_.entry_count() * w_.entry_count() * ceil_div(geometry_.in_channels, lanes)),
                of_y = static_cast<double>(ceil_div(geometry_.out_channels, lanes));

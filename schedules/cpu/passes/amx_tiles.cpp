@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cpu/passes/lowered_names.h"
+#include "kernel_contract/kernel_traits.h"
 
 namespace convtranspose {
 
@@ -11,7 +12,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kRegisterBytes = 1024;
+constexpr int kRegisterBytes = kAmxRows * kAmxRows * 4;
 
 void require(bool holds, const char *rule, const Stmt &nest) {
     _halide_user_assert(holds) << "AMX: " << rule << " in\n" << nest;
@@ -113,7 +114,8 @@ Stmt multiply(const Nest &nest, const AmxLoops &loops, const Expr &product, cons
     const int block = 4 / rows->type.bytes(), depth = nest.extent(loops.depth);
     const int m = nest.extent(loops.rows), n = nest.extent(loops.columns);
     require(nest.extent(loops.bytes) == block, "the innermost loop is not of 4 bytes", all);
-    require(m <= 16 && n <= 16 && depth <= 16, "a tile has more than 16 rows or columns", all);
+    require(m <= kAmxRows && n <= kAmxRows && depth <= kAmxRows, "a tile has more rows or columns than a register",
+            all);
     require(is_const_zero(nest.stride(rows->index, loops.columns)) &&
                 is_const_one(nest.stride(rows->index, loops.bytes)) &&
                 is_const(nest.stride(rows->index, loops.depth), block),

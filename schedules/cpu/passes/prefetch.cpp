@@ -9,6 +9,7 @@
 #include "cpu/passes/address.h"
 #include "cpu/passes/lowered_names.h"
 #include "cpu/passes/shared_base_pointer.h"
+#include "kernel_contract/fetching.h"
 
 namespace convtranspose {
 
@@ -17,7 +18,6 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kLine = 64; // bytes of a cache line
 constexpr int kParts = 3; // of a loop that fetches lines of y meanwhile
 
 // The first and the last element of each load or store of a buffer, in bytes from where the buffer begins.
@@ -140,7 +140,7 @@ std::vector<Expr> lines(const Accesses &accesses, bool dense) {
         for (const std::int64_t offset : run.offsets) {
             if (offset < next && (dense || offset != *run.offsets.rbegin())) continue;
             found.push_back(run.first + static_cast<int>(offset));
-            next = offset + kLine;
+            next = offset + kCacheLine;
         }
     }
     return found;
@@ -265,7 +265,7 @@ Stmt Prefetch::steps(const For *op) const {
         for (const Expr &at : lines(body.x, false)) {
             const Expr step = simplify(substitute(op->name, next, at) - at);
             const auto *const bytes = step.as<IntImm>();
-            if (bytes && bytes->value < kLine) continue;
+            if (bytes && bytes->value < kCacheLine) continue;
             all.push_back(prefetch(address_of(body.x.buffer, at + step * ahead), CacheLevel::kFirst));
         }
     }
