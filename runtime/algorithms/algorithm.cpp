@@ -9,8 +9,8 @@
 
 namespace convtranspose {
 
-const std::array<Algorithm, 8> &algorithms() {
-    static constexpr std::array<Algorithm, 8> kAll = {{
+std::initializer_list<Algorithm> algorithms() {
+    static constexpr std::initializer_list<Algorithm> kAll = {
         {"batch_as_width", false, BatchAsWidth::propose},
         {"col2im", false, propose_col2im},
         {"depth_to_space", false, DepthToSpace::propose},
@@ -18,8 +18,8 @@ const std::array<Algorithm, 8> &algorithms() {
         {"layout_transpose", false, propose_layout_transpose},
         {"output_parts", false, propose_output_parts},
         {"phases_as_channels", false, PhasesAsChannels::propose},
-        {"winograd", true, propose_winograd},
-    }};
+        {"winograd", true, propose_winograd}, // rounds differently
+    };
     return kAll;
 }
 
@@ -31,7 +31,7 @@ const Algorithm *find_algorithm(const std::string &name) {
 
 AlgorithmSet set_of(std::initializer_list<const char *> names) {
     AlgorithmSet set = 0;
-    for (const char *const name : names) set |= AlgorithmSet{1} << (find_algorithm(name) - algorithms().data());
+    for (const char *const name : names) set |= AlgorithmSet{1} << (find_algorithm(name) - algorithms().begin());
     return set;
 }
 

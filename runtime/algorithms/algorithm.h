@@ -4,7 +4,6 @@
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -151,7 +150,9 @@ class AlgorithmPlan {
 
     virtual std::string summary() const = 0; // what it does with this layer, for people
     virtual std::string reason(const ChoiceReason &why) const;
-    virtual bool follows_record() const { return false; } // true: it uses the kernel that a tuning record names
+    // The kernel that computes the layer as it is; null: other layers are computed.
+    virtual const char *own_kernel() const { return nullptr; }
+    virtual bool follows_record() const { return false; } // true: own_kernel() is what a tuning record names
     virtual std::vector<const SubPlan *> layers() const { return {}; } // plans that it computes the layer through
     virtual const DirectPlan &direct() const { return layers().front()->direct(); }
     virtual bool weights_at_run_time() const { return false; }
@@ -184,7 +185,7 @@ struct Algorithm {
 };
 
 // Returns all algorithms. Their order decides nothing.
-const std::array<Algorithm, 8> &algorithms();
+std::initializer_list<Algorithm> algorithms();
 const Algorithm *find_algorithm(const std::string &name); // null: there is none of that name
 
 // Returns true if all conditions hold. Otherwise *why receives the text of the first one that does not.

@@ -23,6 +23,7 @@ class Direct : public AlgorithmPlan {
 
     std::string summary() const override;
     std::string reason(const ChoiceReason &why) const override;
+    const char *own_kernel() const override { return direct_.variant().name; }
     bool follows_record() const override { return recorded_; }
     const DirectPlan &direct() const override { return direct_; }
     bool weights_at_run_time() const override { return packed_ == nullptr; }

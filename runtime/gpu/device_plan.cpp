@@ -13,7 +13,7 @@ namespace convtranspose {
 
 namespace {
 
-const char *family_rule(DeviceFamily family) {
+const char *device_family_rule(DeviceFamily family) {
     switch (family) {
     case DeviceFamily::kTiled: return "tiles of x and w in shared memory";
     case DeviceFamily::kSmallOc: return "a thread for a few positions of all channels of a tile";
@@ -319,7 +319,7 @@ void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::st
                g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group, "\nx ",
                to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape), "\ndevice ",
                request_.table->kind, ": ", device_->facts().name, ", ", device_->facts().multiprocessors,
-               " multiprocessors\nvariant ", chosen.name, ": ", family_rule(chosen.variant->family));
+               " multiprocessors\nvariant ", chosen.name, ": ", device_family_rule(chosen.variant->family));
     if (chosen.splits > 1) explanation_ += concat("; sums over input channels in ", chosen.splits, " parts");
     if (chosen.combine) explanation_ += concat("; then ", chosen.combine->name);
     if (!note.empty()) explanation_ += "\n" + note;

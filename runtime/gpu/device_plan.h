@@ -87,6 +87,14 @@ class DevicePlan : public ProblemPlan {
         std::int64_t span = 1; // elements from the first to the last
         DeviceMemory wrapped;  // the caller's memory, if it is that
     };
+    // A call of a kernel that multiplies: all but the tensor that it writes.
+    struct Launch {
+        const Kernel &kernel;
+        const Weights &weights, &epilogue; // epilogue: has the biases and factors
+        const QuantizationValues *q;
+        const Placed &x;
+        void *stream;
+    };
     // A workspace is the memory that a run needs besides those. It belongs to the stream that it was last used in, whose work
     // may not have ended.
     struct Workspace {
@@ -112,8 +120,7 @@ class DevicePlan : public ProblemPlan {
     Status host_block(std::uint64_t bytes, Block *block) const;
     Status place(const Given &given, Workspace *workspace, DeviceMemory *own, Placed *placed) const;
     Status run_in(const RunTensors &t, Workspace *workspace) const;
-    Status run_kernel(const Kernel &kernel, const Weights &weights, const Weights &epilogue,
-                      const QuantizationValues *q, const Placed &x, const Placed &y, void *stream) const;
+    Status run_kernel(const Launch &launch, const Placed &y) const;
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
                        void *stream) const;
     class KernelArguments;

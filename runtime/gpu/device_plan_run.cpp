@@ -186,8 +186,8 @@ void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) cons
     }
 }
 
-Status DevicePlan::run_kernel(const Kernel &kernel, const Weights &weights, const Weights &epilogue,
-                              const QuantizationValues *q, const Placed &x, const Placed &y, void *stream) const {
+Status DevicePlan::run_kernel(const Launch &launch, const Placed &y) const {
+    const auto &[kernel, weights, epilogue, q, x, stream] = launch;
     const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *kernel.choice.variant;
     const std::array<AxisPlan, 3> &axes = problem_.plan;
@@ -329,6 +329,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
     if (!status) return status;
 
     const DeviceChoice &choice = kernel->choice;
+    const Launch launch = {*kernel, *weights, *epilogue, q, x, stream};
     if (choice.splits > 1) {
         Placed parts;
         parts.strides = tensor_strides(g, dense_strides(g.y_shape));
@@ -336,10 +337,10 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         status =
             ensure(static_cast<std::uint64_t>(parts.span) * convt_dtype_size(sum_dtype(g.dtype)), &workspace->parts);
         parts.memory = workspace->parts.get();
-        if (status) status = run_kernel(*kernel, *weights, *epilogue, q, x, parts, stream);
+        if (status) status = run_kernel(launch, parts);
         if (status) status = run_combine(*kernel, parts, residual, y, stream);
     } else {
-        status = run_kernel(*kernel, *weights, *epilogue, q, x, y, stream);
+        status = run_kernel(launch, y);
         if (status && choice.combine) status = run_combine(*kernel, y, residual, y, stream);
     }
     if (!status || t.y_memory == CONVT_DEVICE_MEMORY) return status;

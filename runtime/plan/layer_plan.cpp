@@ -93,7 +93,8 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
     return problem;
 }
 
-// Asks each algorithm that is not excluded. The first one returned is chosen, unless another is wanted.
+// Asks each algorithm that is not excluded. The first one returned is chosen, unless another is wanted: it is the one of least
+// cycles among those whose estimates are lower than the direct algorithm's by a safe margin (gain()), or else the direct one.
 std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
     std::vector<Proposal> proposals;
     const auto ask = [&](const Algorithm &algorithm) {
@@ -107,35 +108,23 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
         }
         proposals.push_back(std::move(proposal));
     };
-    const Algorithm &direct = *find_algorithm("direct");
-    ask(direct);
+    const Algorithm *const direct = find_algorithm("direct");
+    ask(*direct);
+    const double limit = proposals.empty() ? problem.limit : proposals.front().plan->cycles();
     const bool one_is_named =
         find_algorithm(problem.settings.variant) || (problem.record && find_algorithm(problem.record->variant));
-    if (!proposals.empty() && !one_is_named) {
-        problem.limit = proposals.front().plan->cycles() * (problem.settings.measuring_ms ? kNearEstimates : 1);
-    }
+    if (!one_is_named) problem.limit = limit * (problem.settings.measuring_ms ? kNearEstimates : 1);
     for (const Algorithm &algorithm : algorithms()) {
-        if (&algorithm != &direct) ask(algorithm);
-    }
-    sort(&proposals);
-    return proposals;
-}
-
-// Puts the algorithm to choose in front: the one of least cycles among those whose estimates are lower than the direct
-// algorithm's by a safe margin (gain()), or else the direct one.
-void LayerPlan::sort(std::vector<Proposal> *proposals) {
-    const Algorithm *const direct = find_algorithm("direct");
-    double limit = std::numeric_limits<double>::infinity();
-    for (const Proposal &p : *proposals) {
-        if (p.plan && p.algorithm == direct) limit = p.plan->cycles();
+        if (&algorithm != direct) ask(algorithm);
     }
     const auto rank = [&](const Proposal &p) {
         const double cycles = p.plan ? p.plan->cycles() : 0;
         const int group = !p.plan ? 3 : p.algorithm == direct ? 1 : cycles < p.plan->gain() * limit ? 0 : 2;
         return std::tuple(group, cycles, std::string_view(p.algorithm->name));
     };
-    std::sort(proposals->begin(), proposals->end(),
+    std::sort(proposals.begin(), proposals.end(),
               [&](const Proposal &a, const Proposal &b) { return rank(a) < rank(b); });
+    return proposals;
 }
 
 // Returns true if the plan, of the algorithm that record_ names or that has the kernel that it names, does what it says.
@@ -220,8 +209,8 @@ TuningRecord LayerPlan::record() const {
     record.cpu = cpu_name();
     record.isa = isa_name(geometry_.quantized() ? settings_.isa : isa_of_floats(settings_.isa));
     record.problem = tuning_key(geometry_);
-    const bool is_direct = std::strcmp(algorithm(), "direct") == 0;
-    record.variant = is_direct ? direct().variant().name : algorithm();
+    const char *const kernel = chosen_->own_kernel();
+    record.variant = kernel ? kernel : algorithm();
     record.threads = asked_.parallel.threads;
     record.on_threads = threads() < record.threads ? threads() : 0;
     if (reason_kind_ == ChoiceReason::kByRecord) record.ms = record_->ms;

@@ -78,7 +78,6 @@ class LayerPlan : public SubPlan {
     AlgorithmProblem problem(bool constant_weights) const;
     struct Proposal;
     static std::vector<Proposal> consider(AlgorithmProblem problem);
-    static void sort(std::vector<Proposal> *proposals);
     friend class LayerPlanner;
     const Algorithm *wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const;
     Status choose(const LayerWeights &weights);
