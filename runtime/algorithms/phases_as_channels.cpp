@@ -89,7 +89,7 @@ void PhasesAsChannels::gather(const Phases &r, std::int64_t channel, const void 
     std::int64_t rows = 1; // rows of kernel elements along w, for a pair of channels
     for (std::size_t i = 2; i + 1 < shape.size(); i++) rows *= shape[i];
     const std::int64_t oc = geometry_.out_channels_per_group(), ic = geometry_.in_channels_per_group();
-    const std::int64_t folded = folds() ? oc : 1, first_m = folds() ? 0 : channel % oc;
+    const std::int64_t folded = folds() ? oc : 1, first_m = channel % oc;
     const auto *const from = static_cast<const char *>(w) + channel / oc * ic * oc * rows * kernel * size;
     for (std::int64_t c = 0; c < ic; c++) {
         for (std::int64_t i = 0; i < r.count; i++) {
@@ -106,8 +106,7 @@ void PhasesAsChannels::gather(const Phases &r, std::int64_t channel, const void 
     if (!b) return;
     const auto b_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.b_dtype));
     for (std::int64_t i = 0; i < r.count; i++, b_out += folded * b_size) {
-        std::memcpy(b_out, static_cast<const char *>(b) + (folds() ? 0 : channel) * b_size,
-                    static_cast<std::size_t>(folded * b_size));
+        std::memcpy(b_out, static_cast<const char *>(b) + channel * b_size, static_cast<std::size_t>(folded * b_size));
     }
 }
 
@@ -243,9 +242,9 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
                       w_at = geometry_.dimensions().last_axis;
     const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
                y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    const std::int64_t group = folds() ? 0 : piece.channel / geometry_.out_channels_per_group();
+    const std::int64_t group = piece.channel / geometry_.out_channels_per_group();
     const std::int64_t first = piece.q_begin * axis.stride + piece.phases.first - axis.pad_begin; // negative: before y
-    const std::int64_t w_stride = t.y_strides[w_at], channel_offset = folds() ? 0 : piece.channel * t.y_strides[1];
+    const std::int64_t w_stride = t.y_strides[w_at], channel_offset = piece.channel * t.y_strides[c_at];
 
     RunTensors own;
     own.x = static_cast<const char *>(t.x) + group * geometry_.in_channels_per_group() * t.x_strides[c_at] * x_size;

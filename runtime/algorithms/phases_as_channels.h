@@ -37,7 +37,7 @@ class PhasesAsChannels : public AlgorithmPlan {
     struct Piece {
         std::unique_ptr<SubPlan> plan;
         Phases phases;
-        std::int64_t channel;          // channel of y, if channels are first
+        std::int64_t channel;          // channel of y; the first one, if folds()
         std::int64_t q_begin, q_count; // positions
         bool aside;                    // some phases of its one position are cropped
 

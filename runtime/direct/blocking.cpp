@@ -106,7 +106,7 @@ std::int64_t DirectPlan::most_strips(std::int64_t least) const {
 void DirectPlan::plan_strips(const CostProfile &profile, int threads) {
     const Variant &v = *variant_;
     strip_axis_ = static_cast<int>(problem_.strip_axis());
-    strip_tile_ = strip_axis_ == 0 ? v.tile_q : strip_axis_ == 1 ? v.tile_qh : 1;
+    strip_tile_ = tile_along(v, problem_.strip_axis());
     images_ = std::max<std::int64_t>(problem_.geometry.batch, 1);
     // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile of
     // output channels and each phase.

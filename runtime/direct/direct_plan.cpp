@@ -127,8 +127,8 @@ UnsupportedReason DirectPlan::overflow_of_strides(const TensorStrides &x) const 
     if (copies_x_ && !packs_edge_strips_ && !in_place_.any()) return {};
     for (std::size_t a = 0; a < 3; a++) {
         const AxisPlan &axis = axes_[a];
-        const std::int64_t tile = a == 0 ? variant_->tile_q : a == 1 ? variant_->tile_qh : 1;
-        const std::int64_t before = std::clamp<std::int64_t>(tile - 1 - axis.low, 0, axis.q_extent() - 1);
+        const std::int64_t before =
+            std::clamp<std::int64_t>(tile_along(*variant_, a) - 1 - axis.low, 0, axis.q_extent() - 1);
         if (axis.geometry.in < 2 || before * x.axes[a] <= kMostElements) continue;
         return too_large("taps reach # elements before x, whose strides are large; a kernel counts up to #",
                          before * x.axes[a]);

@@ -41,10 +41,9 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
         }
         const AxisPlan &axis = axes_[a];
         const Box &box = c.box[a];
-        const std::int64_t tile = a == 0 ? v.tile_q : a == 1 ? v.tile_qh : 1; // the last tile may begin before the box
-        if (axis.low != axis.high)
-            begin = std::clamp(std::min(box.q_begin, box.q_end - tile) + axis.low - s.x_min[a], begin,
-                               std::max(begin, end));
+        const std::int64_t q_begin =
+            std::min(box.q_begin, box.q_end - tile_along(v, a)); // of the last tile, if before the box
+        if (axis.low != axis.high) begin = std::clamp(q_begin + axis.low - s.x_min[a], begin, std::max(begin, end));
         host += begin * s.strides.axes[a] * size;
         x->add(end - begin, s.strides.axes[a], s.x_min[a] + begin - box.q_begin);
     }

@@ -39,6 +39,9 @@ inline bool skips_outside(const Variant &v, std::size_t axis) {
     return skips_outside(traits_of(v), static_cast<int>(axis));
 }
 
+// Positions of a tile along an axis: w, h or d.
+inline int tile_along(const Variant &v, std::size_t axis) { return axis == 0 ? v.tile_q : axis == 1 ? v.tile_qh : 1; }
+
 // Bytes of an element of the packed weights, and of the copy of x.
 inline std::int64_t operand_size(const Variant &v) {
     if (v.arithmetic == Arithmetic::kBf16) return 2;

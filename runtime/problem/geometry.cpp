@@ -389,7 +389,7 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
     Shape &y = resolved.y_shape;
     y.push_back(resolved.batch);
     for (const AxisGeometry &axis : resolved.axes) y.push_back(axis.out);
-    y.insert(resolved.layout == CONVT_CHANNELS_FIRST ? y.begin() + 1 : y.end(), resolved.out_channels);
+    y.insert(y.begin() + static_cast<std::ptrdiff_t>(resolved.dimensions().channel), resolved.out_channels);
     if (Status status = check_bytes("y", y, resolved.y_dtype); !status) return status;
 
     if (Status status = resolve_post_ops(*problem.post_ops, &resolved); !status) return status;
