@@ -196,12 +196,12 @@ class LayoutTranspose : public AlgorithmPlan {
         const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
         const std::int64_t least =
             std::max({ceil_div(kLeastPositions, positions), halo * kHalosPerStrip, std::int64_t{1}});
-        // The number is even, for two threads. It does not depend on the number of threads, as other strips may round differently.
-        const std::int64_t count = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2) * 2;
-        if (count == 0) return;
-        strip_q_ = ceil_div(all, count);
-        if (settings_.may_change_rounding) strip_q_ += strip_q_ % 2; // tiles of Winograd's algorithm have two positions
-        strips_ = ceil_div(all, strip_q_);
+        const std::int64_t pairs = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2);
+        if (pairs == 0) return;
+        // Tiles of Winograd's algorithm have two positions.
+        const EqualParts strips = even_strips(all, pairs, settings_.may_change_rounding ? 2 : 1);
+        strip_q_ = strips.length;
+        strips_ = strips.count;
         images_ = 1;
     }
 

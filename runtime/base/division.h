@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
 #define CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 
@@ -40,6 +41,19 @@ inline std::int64_t divisor_from(std::int64_t n, std::int64_t least) {
 // Returns the greatest divisor of n, a positive number, that is at most `most`; 1 if none is.
 inline std::int64_t divisor_up_to(std::int64_t n, std::int64_t most) {
     return most >= n ? n : most < 1 ? 1 : n / divisor_from(n, ceil_div(n, most));
+}
+
+// Equal parts of a length that is positive, but for the last, which may be shorter.
+struct EqualParts {
+    std::int64_t length, count;
+};
+
+// Cuts a length into strips, twice `pairs` of them, or fewer if lengths are rounded up, which they are to multiples of a unit. An even
+// number suits two threads; it must not depend on how many there are, as other strips may round differently.
+inline EqualParts even_strips(std::int64_t length, std::int64_t pairs, std::int64_t unit = 1) {
+    const std::int64_t least = ceil_div(length, std::clamp<std::int64_t>(2 * pairs, 1, length)),
+                       strip = ceil_div(least, unit) * unit;
+    return {strip, ceil_div(length, strip)};
 }
 
 } // namespace convtranspose

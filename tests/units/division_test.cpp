@@ -1,4 +1,5 @@
 // Arithmetic on sizes, against its definitions.
+#include <algorithm>
 #include <cstdint>
 
 #include <gtest/gtest.h>
@@ -41,6 +42,25 @@ TEST(Division, RoundsDownAndUp) {
             EXPECT_LT(ceil_div(a, b) * b, a + b);
         }
     }
+}
+
+TEST(Division, StripsAreEvenAndEqual) {
+    for (std::int64_t length = 1; length <= 40; ++length) {
+        for (std::int64_t pairs = 0; pairs <= 12; ++pairs) {
+            for (const std::int64_t unit : {1, 2}) {
+                const EqualParts strips = even_strips(length, pairs, unit);
+                const std::int64_t most = std::clamp<std::int64_t>(2 * pairs, 1, length);
+                EXPECT_EQ(strips.length % unit, 0);
+                EXPECT_GE(strips.length * most, length);
+                EXPECT_LT((strips.length - unit) * most, length);
+                EXPECT_GE(strips.length * strips.count, length);
+                EXPECT_LT(strips.length * (strips.count - 1), length);
+            }
+        }
+    }
+    EXPECT_EQ(even_strips(9, 0).count, 1); // no pairs: one strip
+    EXPECT_EQ(even_strips(7, 2).length, 2);
+    EXPECT_EQ(even_strips(10, 2, 2).length, 4);
 }
 
 TEST(Division, ProductsAreCapped) {

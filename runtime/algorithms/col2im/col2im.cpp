@@ -64,6 +64,7 @@ std::int64_t Col2im::read_past() const {
     return ceil_div(w.kernel, w.stride) * run() - w.kernel * geometry_.out_channels;
 }
 
+// Strips of col2im are no even_strips(): a part's strips are computed in turn, each keeping rows of the one before it.
 void Col2im::plan_strips() {
     strip_axis_ = axes_[2].geometry.in > 1 ? 2 : axes_[1].geometry.in > 1 ? 1 : 0;
     row_ = 1;

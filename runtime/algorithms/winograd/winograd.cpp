@@ -175,11 +175,11 @@ void Winograd::plan_strips() {
         tiles_of_strip_ = h_.tiles;
         images_ = divisor_from(geometry_.batch, ceil_div(wanted, of_image));
     } else {
-        // The number is even, for two threads. It does not depend on the number of threads.
         const std::int64_t least = of_image >= 2 * kLeastPositions ? 1 : 0,
-                           strips = std::max(of_image > wanted ? ceil_div(of_image, 2 * wanted) : 0, least) * 2;
-        tiles_of_strip_ = ceil_div(h_.tiles, std::clamp<std::int64_t>(strips, 1, h_.tiles));
-        strips_ = ceil_div(h_.tiles, tiles_of_strip_);
+                           pairs = of_image > wanted ? ceil_div(of_image, 2 * wanted) : least;
+        const EqualParts strips = even_strips(h_.tiles, pairs);
+        tiles_of_strip_ = strips.length;
+        strips_ = strips.count;
     }
     if (are_enough_for_each(strips_ * (geometry_.batch / images_), asked_.parallel.threads)) {
         workers_ = asked_.parallel.threads;
