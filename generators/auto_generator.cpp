@@ -1,11 +1,7 @@
 // The algorithm as Halide's own autoschedulers schedule it, to measure our schedules against:
-//
 //     auto_generator -p libautoschedule_adams2019.so -g auto -f NAME -e object,schedule -o FOLDER target=x86-64-linux-...
 //                    autoscheduler=Adams2019 autoscheduler.parallelism=2 x_w=64 x_h=64 ic=256 oc=128 table_w=... table_h=...
-//
-// Its inputs are those of the other generators. x is read in place, in any strides, and what is outside of it is zero; all taps are
-// built in; channels and extents are estimates, of calls that compute all of y. It allocates, and may run threads: it needs a Halide
-// runtime.
+// x is read in place, in any strides, and is zero outside. All taps are built in; channels and extents are estimates.
 #include <Halide.h>
 
 #include <algorithm>

@@ -1,9 +1,7 @@
-// col2im (col2im_generator.cpp) for columns whose kernel elements along w, and output channels in them, lie side by side as
-// they do in a y with channels last: a position adds a run of neighbours to a row of y, and the elements of y between two
-// positions, stride * channels of them, are neighbours too. They are summed in vectors; with q = (ow + pad) / stride
+// col2im (col2im_generator.cpp) for columns whose kernel elements along w, and output channels in them, lie side by side. A position
+// then adds a run of neighbours to a row of y with channels last, in vectors; with q = (ow + pad) / stride
 //   y(i, q) = bias(i) + sum over t < count:  columns(q - t, i + t * stride * channels)
-// with rows h and d as there. The vector at the end of a run holds elements past it, which are not stored: for targets with masked
-// stores.
+// The vector at the end of a run holds elements past it, which are not stored: for targets with masked stores.
 #include <Halide.h>
 
 #include <vector>

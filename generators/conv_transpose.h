@@ -1,14 +1,7 @@
-// The algorithm of transposed convolution, once, for every layout, rank up to 3, type and target. It makes no scheduling
-// call; schedules/ holds those.
-//
-// Per spatial axis, an output position o = stride*q + r of phase r meets a few kernel elements, its taps, and tap t of
-// phase r reads input position q + offset(r) + t*step (runtime/problem/geometry.h derives this). So with
-//   first(r), count(r), offset(r)   the table of the axis's taps, and
-//   packed weights whose kernel axis lists the taps of phase 0, then those of phase 1, ...
-// the operator is, per axis w and alike for h and d,
+// The algorithm of transposed convolution, once, for every layout, rank up to 3, type and target (docs/architecture.md derives it).
+// It makes no scheduling call; schedules/ holds those. The kernel axis of packed weights lists the taps of phase 0, then those of
+// phase 1, and so on. With the table of an axis's taps the operator is, along w and alike along h and d,
 //   y(oc, stride*q + r) = finish(bias(oc) + sum over ic, t < count(r):  x(q + offset(r) + t*step, ic) * w(oc, ic, first(r) + t))
-// No kernel is flipped, nothing is inserted between the elements of x, and no multiply is done that the definition does
-// not ask for.
 #ifndef CONVTRANSPOSE_GENERATORS_CONV_TRANSPOSE_H_
 #define CONVTRANSPOSE_GENERATORS_CONV_TRANSPOSE_H_
 
@@ -28,7 +21,7 @@ namespace convtranspose {
 // same without such a promise: x is zero there, or what `around` says.
 enum class Outside { kSkipped, kNeverReads, kZero };
 
-// How the sum runs over the taps of an axis. kPerPhase: tap 0, 1, ... of each phase. kShared (needs step = 1): first over
+// The order in which the sum runs over the taps of an axis. kPerPhase: tap 0, 1, ... of each phase. kShared (needs step = 1): first over
 // the input offsets that every phase has a tap for, so that one load of x serves all phases, then over the taps that
 // are left; of two axes, one load serves all phases of those that it is shared on. kTapOffset: over all input offsets, each
 // with the phases that have a tap for it, which is for phases and offsets that are constants. Either way a term enters a

@@ -1,4 +1,4 @@
-// How 16-bit floats are kept and converted on GPUs.
+// The form in which GPUs keep 16-bit floats, and their conversion.
 #ifndef CONVTRANSPOSE_GENERATORS_GPU_TYPES_H_
 #define CONVTRANSPOSE_GENERATORS_GPU_TYPES_H_
 

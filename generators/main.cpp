@@ -1,10 +1,7 @@
-// The command line of the generators for CPUs, as Halide's own has it:
-//
+// The command line of the generators for CPUs, as Halide's own has it; it writes FOLDER/NAME with the extension of each output.
 //     oc_vectorized_generator -g GENERATOR -f FUNCTION -n NAME -e object[,llvm_assembly] -o FOLDER target=TARGET [PARAMETER=VALUE...]
-//
-// writes FOLDER/NAME with the extension of each kind of output. Halide's own main adds to each function a description of its
-// arguments and a wrapper that takes them as an array. The dispatcher uses neither, and together they take a third as many bytes as
-// the code of a kernel.
+// Halide's own main adds to each function a description of its arguments and a wrapper that takes them as an array, which the
+// dispatcher does not use.
 #include <cstdio>
 #include <exception>
 #include <map>

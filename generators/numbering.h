@@ -16,7 +16,7 @@ struct Divisor {
     Halide::Expr value, multiplier, shift;
 };
 
-// How positions are numbered. kByAxis: by (q, r) of each axis. kInPhase: p counts the positions q of one phase of (w, h, d), along
+// The numbering of positions. kByAxis: by (q, r) of each axis. kInPhase: p counts the positions q of one phase of (w, h, d), along
 // w, h, d and then images; the phase is that of a part (PartColumn). kOutputs: p counts outputs o likewise, of whatever phase.
 enum class Positions { kByAxis, kInPhase, kOutputs };
 
@@ -65,7 +65,7 @@ struct Strided {
     bool defined() const { return size.defined(); }
 };
 
-// Where an element of the sum is.
+// The place of an element of the sum.
 struct Place {
     std::array<Halide::Expr, 3> q, r; // of w, h, d
     std::array<Halide::Expr, 3> o;    // of kOutputs
@@ -75,7 +75,7 @@ struct Place {
 // The place whose digits are these, in the order of Numbering::digits. phases: of each axis; kOutputs only.
 Place place_of(const Numbering &numbering, const std::vector<Halide::Expr> &digits);
 
-// Whether a digit is one within a tile, of constant extent.
+// True if a digit is one within a tile, of constant extent.
 inline bool is_inner(const Digit &digit) { return digit.extent > 0; }
 
 // The digits as dimensions: by number, the least significant first, those within a tile before the others.
@@ -84,7 +84,7 @@ std::vector<std::size_t> storage_order(const std::vector<Digit> &digits);
 // The extent of a digit.
 Halide::Expr extent_of(const Numbering &numbering, const Digit &digit, const Halide::Expr &part_count);
 
-// Whether 0 <= a < extent, in one comparison.
+// True if 0 <= a < extent, in one comparison.
 inline Halide::Expr is_within(const Halide::Expr &a, const Halide::Expr &extent) {
     return Halide::cast<uint32_t>(a) < Halide::cast<uint32_t>(extent);
 }

@@ -1,4 +1,4 @@
-// How kernels for a kind of device keep tensors, in words that generators and the runtime share.
+// The form in which kernels for a kind of device keep tensors, in words that generators and the runtime share.
 #ifndef CONVTRANSPOSE_KERNEL_CONTRACT_DEVICE_TYPES_H_
 #define CONVTRANSPOSE_KERNEL_CONTRACT_DEVICE_TYPES_H_
 

@@ -3,9 +3,9 @@
 //
 //     y[m][q * stride + r - pad] = sum over t, c of x[c][q - t] * w[c][m][r + t * stride]
 //
-// is a layer of stride 1 whose output channels are the phases r. They are dense in y and have the same taps, so that kernels
-// that vectorise along output channels fit. Phases below kernel % stride have one tap more than the others, so they are a
-// layer of their own. Positions q at either end, some of whose phases are cropped, are computed aside.
+// is a layer of stride 1 whose output channels are the phases r, which are dense in y. Phases below kernel % stride have one tap
+// more than the others, so they are a layer of their own. Positions q at either end, some of whose phases are cropped, are computed
+// aside.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
 

@@ -22,14 +22,10 @@ std::size_t usable_cpus();
 double granted_cpus(const char *root);
 
 #ifndef CONVTRANSPOSE_NO_THREADS
-// Threads that help callers with their jobs. These rules make it correct:
-//  1. A helper is in the list of idle helpers, or belongs to the one caller who took it from there and who puts it back.
-//  2. Its caller offers it a job. Either the helper accepts, or its caller withdraws the offer: one atomic exchange decides.
-//  3. A caller returns when it has withdrawn the offer to each of its helpers or the helper has ended the job that it accepted.
-//     No helper looks at a job after that, so jobs are on their callers' stacks.
-//  4. Nothing throws or allocates between the first offer and that return. The pool's lock is held to change the list or to
-//     start a thread, never while a thread works or waits.
-//  5. No pool or helper is ever destroyed: helpers wait for work until the process ends.
+// Threads that help callers with their jobs. A helper is idle, or belongs to the one caller who took it from the list of idle ones. It
+// accepts the caller's offer of a job, or the caller withdraws the offer: one atomic exchange decides. A caller returns when all its
+// helpers have ended the job or lost the offer, so jobs are on the stacks of callers; nothing throws or allocates until then. The
+// lock is held to change the list or to start a thread, never while one works. Pools and helpers are never destroyed.
 class Pool {
   public:
     // most: the number of helpers, which are started when they are first needed. abandoned: see the member.

@@ -1,16 +1,5 @@
-// Tuning records name the variant that was measured to be the fastest for a problem on a CPU. A line is a JSON object:
-//
-//     {"package": "0.2.0", "kernels": "1f0c...", "cpu": "AMD EPYC ...", "isa": "avx512", "threads": 1,
-//      "problem": "f32 nchw n1 g1 ic256 oc128 i16x16 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
-//      "variant": "oc_vectorized_f32_planar_s2_2x8", "ms": 0.273}
-//
-// For floats, the ISA is the one that ISAs for integers extend: avx512, not avx512_vnni. "on_threads" says that the layer is
-// faster on fewer threads than "threads", which are those that a plan may use. Other members are for people. A record of another
-// package or of other kernels is refused when it is read, as it was measured with other code. A record of another CPU, ISA or
-// number of threads is kept, but does not match. The CPU "*" matches any CPU, and 0 any number of threads.
-//
-// A line with "cost_profile" in place of threads, problem and variant is a cost profile: fields, of which those that are left
-// out have the values of the generic profile, or the name of a profile that ships. Its ISA "*" matches any ISA.
+// Tuning records name the variant that was measured to be the fastest for a problem on a CPU, and cost profiles say what estimates
+// go by. Each is a line, a JSON object; docs/tuning.md says which members it has and when it matches.
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
 

@@ -1,4 +1,4 @@
-// How a kernel reads x: in place, or from a copy of it or of parts of it.
+// The ways in which a kernel reads x: in place, or from a copy of it or of parts of it.
 #ifndef CONVTRANSPOSE_RUNTIME_SELECTION_INPUT_ACCESS_H_
 #define CONVTRANSPOSE_RUNTIME_SELECTION_INPUT_ACCESS_H_
 

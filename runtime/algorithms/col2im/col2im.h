@@ -1,16 +1,8 @@
-// Layers of few output channels on images too small or narrow for vectors along w, where kernels would multiply many of the
-// zeros around x, are computed by a matrix product and col2im. The kernel elements of each output channel become output
-// channels of a 1x1 layer, whose positions i are one row whatever the axes:
-//
-//     columns[m][k][i] = sum over c of x[c][i] * w[c][m][k]
-//
-// The columns that meet in an output position are then added up (generators/col2im_generator.cpp). Strips along the outermost
-// axis are computed one by one, so that only the columns of a strip are held, in cache. Threads take whole parts of y or whole
-// images. If those would be few or small, threads share each strip.
-//
-// Columns are planar, a plane for each kernel element, with the weights as they are. If channels are last and weights constant,
-// the columns of one position may be side by side instead, in the order of rows of y: (kernel elements, output channels). Then
-// x is not transposed (generators/col2im_channels_generator.cpp).
+// Layers of few output channels on images too small or narrow for vectors along w are computed by a matrix product and col2im. The
+// product is a 1x1 layer, whose positions i are one row whatever the axes: columns[m][k][i] = sum over c of x[c][i] * w[c][m][k].
+// The columns that meet in an output position are then added up, strip by strip (generators/col2im_generator.cpp). Columns are
+// planar; if channels are last and weights constant, those of one position may be side by side instead, in the order of rows of y:
+// (kernel elements, output channels). Then x is not transposed (generators/col2im_channels_generator.cpp).
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
 

@@ -89,7 +89,7 @@ typedef enum convt_layout {
  * size 0, for which any non-null pointer will do. */
 typedef struct convt_ints {
     const int64_t *data; /**< The elements, or null. */
-    size_t size;         /**< How many there are. */
+    size_t size;         /**< The number of elements. */
 } convt_ints;
 
 /** The attributes of an ONNX ConvTranspose node, by their ONNX names. Zero-initialise, then set `struct_size`, `group` (its ONNX
@@ -107,7 +107,7 @@ typedef struct convt_attributes {
     convt_ints strides;        /**< Distances in y between the outputs of neighbouring inputs, at least 1. */
 } convt_attributes;
 
-/** How integers stand for reals: real = (integer - zero_point) * scale. Scales are positive and finite. A zero point is a value
+/** The reals that integers stand for: real = (integer - zero_point) * scale. Scales are positive and finite. A zero point is a value
  * of its tensor's type. */
 typedef struct convt_quantization {
     size_t struct_size;          /**< sizeof(convt_quantization). */
@@ -123,7 +123,7 @@ typedef struct convt_quantization {
     const float *y_range;
 } convt_quantization;
 
-/** What is applied to y after the convolution and the residual. */
+/** The function that is applied to y after the convolution and the residual. */
 typedef enum convt_activation {
     CONVT_NO_ACTIVATION = 0, /**< Nothing. */
     CONVT_RELU = 1,          /**< max(y, 0). */
@@ -146,14 +146,14 @@ typedef struct convt_post_ops {
     float beta;                  /**< The upper bound of clip. */
 } convt_post_ops;
 
-/** What is computed: the node, its types and its shapes. Zero-initialise, then set `struct_size` and what applies. */
+/** A layer to compute: the node, its types and its shapes. Zero-initialise, then set `struct_size` and what applies. */
 typedef struct convt_problem {
     size_t struct_size;                 /**< sizeof(convt_problem). */
     int opset;                          /**< Version of the operator: 1, 11 or 22. Any opset of a model will do. */
     convt_dtype dtype;                  /**< Type of x; of w, b and y too if it is a float. */
     convt_dtype w_dtype;                /**< 0: the type of x. Another type only if x is u8 or s8. */
     convt_dtype y_dtype;                /**< Likewise; f32 is allowed too then. */
-    convt_layout layout;                /**< Of x, y and the residual. */
+    convt_layout layout;                /**< Layout of x, y and the residual. */
     convt_ints x_shape;                 /**< Shape of x, in `layout` order; at least (N, C, D1) or (N, D1, C). */
     convt_ints w_shape;                 /**< Shape of w: (C, M/group, K1..Kn). */
     convt_ints b_shape;                 /**< Shape of b: (M). Absent: there is no bias. */
@@ -163,7 +163,7 @@ typedef struct convt_problem {
     const convt_post_ops *post_ops; /**< Null: none. */
 } convt_problem;
 
-/** Where the data of a tensor is. */
+/** The place of a tensor's data. */
 typedef enum convt_memory {
     CONVT_HOST_MEMORY = 0, /**< Ordinary memory. */
     /** Memory of the plan's device: what cudaMalloc or cuMemAlloc gave, or a place inside of it; or a cl_mem, from its start. */
@@ -211,7 +211,7 @@ typedef void *(*convt_allocate)(void *user, size_t size, size_t alignment);
 /** Takes back what convt_allocate returned. */
 typedef void (*convt_deallocate)(void *user, void *pointer);
 
-/** What a plan runs on. The component of the library with the device's name must be linked.
+/** The device that a plan runs on. The component of the library with the device's name must be linked.
  *
  * A plan for a device keeps its weights there. Tensors in host memory are copied for the caller, and y is there when the run
  * returns. If x, y and the residual are all on the device, a run only puts its work into the stream and returns: nothing waits,
@@ -228,7 +228,7 @@ typedef struct convt_device {
     int falls_back;
 } convt_device;
 
-/** How the choice between candidates is made, unless `variant` or a tuning record makes it. */
+/** The way in which a candidate is chosen, unless `variant` or a tuning record makes it. */
 typedef enum convt_planning {
     CONVT_ESTIMATE = 0, /**< By estimated cost. Nothing is run. */
     /** By running the candidates of nearly the least estimate on tensors of these shapes, with these weights, in memory of
@@ -240,7 +240,7 @@ typedef enum convt_planning {
     CONVT_MEASURE = 1
 } convt_planning;
 
-/** How to plan and run. Zero-initialise and set `struct_size` for the defaults.
+/** Settings of a plan and its runs. Zero-initialise and set `struct_size` for the defaults.
  *
  * The strings and the device are only read during the call. The hooks must outlive the plan and its reshapes.
  *
@@ -276,8 +276,8 @@ typedef struct convt_options {
      * that is estimated to be. They must outlive the plan and its reshapes. Null: the records of the file that the environment
      * variable CONVTRANSPOSE_TUNING names, which is read once; convt_plan_explain() says if it could not be used. */
     const struct convt_tuning *tuning;
-    const convt_device *device; /**< What the plan runs on. Null: the CPU. */
-    convt_planning planning;    /**< How the choice is made. */
+    const convt_device *device; /**< The device that the plan runs on. Null: the CPU. */
+    convt_planning planning;    /**< The way in which a candidate is chosen. */
     /** For CONVT_MEASURE: so many milliseconds of runs, besides the packing of weights for each candidate. 0: 50. */
     int planning_ms;
 } convt_options;
@@ -352,7 +352,7 @@ typedef struct convt_arguments {
     const convt_tensor *x; /**< The input. */
     const convt_tensor *w; /**< As for convt_plan_run(). */
     const convt_tensor *b; /**< As for convt_plan_run(). */
-    /** Of y's type and shape, not overlapping y; given if and only if the problem adds one. */
+    /** It has y's type and shape, and does not overlap y; given if and only if the problem adds one. */
     const convt_tensor *residual;
     const convt_tensor *y;                  /**< The output. */
     const convt_quantization *quantization; /**< Null: as planned. */
@@ -413,7 +413,7 @@ CONVT_API double convt_plan_candidate_cycles(const convt_plan *plan, size_t i);
 CONVT_API const char *convt_plan_cost_field(const convt_plan *plan, size_t i, double *value);
 /** The name that tuning records know the problem by. */
 CONVT_API const char *convt_plan_problem(const convt_plan *plan);
-/** What the plan does, as a tuning record: one line of JSON, without an end of line. A plan with this record (convt_tuning_read())
+/** The plan's choice as a tuning record: one line of JSON, without an end of line. A plan with this record (convt_tuning_read())
  * makes the same choice, without measuring. Time is given if it was measured. */
 CONVT_API const char *convt_plan_record(const convt_plan *plan);
 
@@ -469,7 +469,7 @@ CONVT_API size_t convt_device_kind_count(void);
 CONVT_API const char *convt_device_kind_name(size_t i);
 /** Number of devices of a kind. If it is 0, convt_last_error() says why. */
 CONVT_API size_t convt_device_count(const char *kind);
-/** What a device is called, or null if there is no such device. */
+/** The name of a device, or null if there is no such device. */
 CONVT_API const char *convt_device_description(const char *kind, size_t index);
 
 /** Number of variants that are built in. */

@@ -42,7 +42,7 @@ class [[nodiscard]] Status {
     explicit operator bool() const { return code_ == CONVT_OK; }
     /// CONVT_OK, or the kind of failure.
     convt_status code() const { return code_; }
-    /// Which value broke which rule; empty for success.
+    /// The value and the rule that it broke; empty for success.
     const std::string &message() const { return message_; }
 
     /// The status of a C call that has just been made on this thread.
@@ -68,7 +68,7 @@ struct Attributes {
     Ints strides;                        ///< One for each spatial axis; 1 if absent.
 };
 
-/// How integers stand for reals: real = (integer - zero_point) * scale; see convt_quantization.
+/// The reals that integers stand for: real = (integer - zero_point) * scale; see convt_quantization.
 struct Quantization {
     float x_scale = 1;                            ///< Scale of x.
     std::int32_t x_zero_point = 0;                ///< Zero point of x.
@@ -79,7 +79,7 @@ struct Quantization {
     std::optional<std::array<float, 2>> y_range;  ///< Least and greatest real that y is clamped to.
 };
 
-/// What follows the convolution; see convt_post_ops.
+/// The steps that follow the convolution; see convt_post_ops.
 struct PostOps {
     int adds_residual = 0;                             ///< Nonzero: a residual, which comes with each run, is added.
     convt_activation activation = CONVT_NO_ACTIVATION; ///< The function that is applied last.
@@ -99,7 +99,7 @@ struct Problem {
     Shape x_shape;                              ///< Shape of x, in the layout's order.
     Shape w_shape;                              ///< Shape of w: (C, M/group, K1..Kn).
     Ints b_shape;                               ///< Assigned, as (M): the layer has a bias.
-    PostOps post_ops = {};                      ///< What follows the convolution.
+    PostOps post_ops = {};                      ///< The steps that follow the convolution.
 };
 
 /// The type of the bias: that of x; for quantized layers s32, or f32 with an f32 y.
@@ -136,7 +136,7 @@ struct ConstTensorView {
         : data(t.data), dtype(t.dtype), shape(t.shape), strides(t.strides), memory(t.memory) {}
 };
 
-/// What a plan runs on; see convt_device.
+/// The device that a plan runs on; see convt_device.
 struct Device {
     const char *name = nullptr; ///< "cuda" or "opencl"; null or "cpu": the CPU.
     int index = 0;              ///< Number of the device, from 0.
@@ -144,7 +144,7 @@ struct Device {
     int falls_back = 0;         ///< Nonzero: the plan is made for the CPU if it cannot be made for the device.
 };
 
-/// How to plan and run; see convt_options.
+/// Settings of a plan and its runs; see convt_options.
 struct Options {
     int threads = 0;                           ///< 0: one.
     convt_parallel_for parallel_for = nullptr; ///< Null: the library's own threads.
@@ -157,8 +157,8 @@ struct Options {
     int sums_in_f16 = 0;                       ///< Nonzero: f16 layers may be summed in f16.
     int winograd = 0;                          ///< Nonzero: Winograd's algorithm is allowed.
     const convt_tuning *tuning = nullptr;      ///< Null: those of the file that CONVTRANSPOSE_TUNING names.
-    Device device;                             ///< What the plan runs on.
-    convt_planning planning = CONVT_ESTIMATE;  ///< How the choice between candidates is made.
+    Device device;                             ///< The device that the plan runs on.
+    convt_planning planning = CONVT_ESTIMATE;  ///< The way in which a candidate is chosen.
     int planning_ms = 0;                       ///< Milliseconds of runs for CONVT_MEASURE; 0: 50.
 };
 
@@ -291,7 +291,7 @@ class Plan {
 
     /// Validates the layer, packs the weights and chooses what computes it; see convt_plan_create().
     /// @param problem  The layer.
-    /// @param options  How to plan and run; {} for the defaults.
+    /// @param options  Settings; {} for the defaults.
     /// @param weights  Dense (C, M/group, K1..Kn). Null, as the bias then is: they come with each run.
     /// @param bias     Dense (M), or null if the problem has none.
     /// @param plan     Gets the plan.
@@ -408,7 +408,7 @@ class Plan {
     std::string isa() const { return convt_plan_isa(plan_.get()); }
     /// "cpu", or the name of the device.
     std::string device() const { return convt_plan_device(plan_.get()); }
-    /// What the plan does, as a tuning record; see convt_plan_record().
+    /// The plan's choice as a tuning record; see convt_plan_record().
     std::string record() const { return convt_plan_record(plan_.get()); }
     /// Geometry, taps, candidates, choice and reason, as text for a person.
     std::string explain() const { return convt_plan_explain(plan_.get()); }

@@ -9,7 +9,7 @@
 
 namespace convtranspose {
 
-// Where a step is nothing but stores to Func `sum`, `vectors` of them for each position: the positions of the second half come
+// A step must be nothing but stores to Func `sum`, `vectors` of them for each position. The positions of the second half then come
 // between those of the first. Where positions lie a stride apart that only the caller knows, LLVM's LoopStrengthReduce derives the
 // address of a position from its neighbour's, an addition each on the ports of the multiply-adds. Distances that change it leaves
 // alone, and then all positions share an index.

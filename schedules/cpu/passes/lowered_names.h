@@ -1,4 +1,4 @@
-// How Halide 21 names what a lowered pipeline holds. Each rule is stated here once, for all passes.
+// The names that Halide 21 gives to what a lowered pipeline holds. Each rule is stated here once, for all passes.
 #ifndef CONVTRANSPOSE_SCHEDULES_CPU_PASSES_LOWERED_NAMES_H_
 #define CONVTRANSPOSE_SCHEDULES_CPU_PASSES_LOWERED_NAMES_H_
 

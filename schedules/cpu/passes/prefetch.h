@@ -28,7 +28,7 @@ class Prefetch : public Halide::Internal::IRMutator {
         std::string sum, x, w;
     };
 
-    // How far ahead of its use each input is fetched; 0: it is not.
+    // The distance between the fetch of an input and its use; 0: it is not fetched.
     struct Ahead {
         int w_bytes = 0, x_steps = 0;
     };

@@ -12,7 +12,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-// Whether a loop is innermost and stores to the sums.
+// Finds out whether a loop is innermost and stores to the sums.
 class Body : public IRVisitor {
   public:
     explicit Body(const std::string &sum) : sum_(sum) {}
