@@ -127,6 +127,7 @@ struct ApiBase {
 
 // The functions that are called, by ONNX Runtime's names. A process may hold several copies of ONNX Runtime, so whoever has an
 // object of one has a reference to its Api too.
+// NOLINTBEGIN(bugprone-macro-parentheses): types and lists of parameters cannot stand in parentheses.
 struct Api {
     explicit Api(const void *table) {
         const auto *const slots = static_cast<const Unused *>(table);
@@ -145,6 +146,7 @@ struct Api {
 #undef CONVT_SLOT
 #undef CONVT_EP_SLOT
 };
+// NOLINTEND(bugprone-macro-parentheses)
 
 } // namespace convtranspose::provider
 

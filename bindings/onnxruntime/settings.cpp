@@ -125,8 +125,8 @@ Settings settings_of(const Api &api, const OrtSessionOptions *options) {
         if (reader == readers.end()) {
             std::string names;
             for (const auto &[known, unused] : readers) names += (names.empty() ? "" : ", ") + known;
-            throw Failure(kInvalidArgument,
-                          std::string(kProviderName) + ": there is no option '" + name + "', only " + names);
+            std::string message = std::string(kProviderName) + ": there is no option '";
+            throw Failure(kInvalidArgument, message.append(name).append("', only ").append(names));
         }
         reader->second(settings, name, value);
     }

@@ -33,6 +33,8 @@ double as(const Type &type, double value) {
     return type.is_int() && wrapped >= range / 2 ? wrapped - range : wrapped;
 }
 
+std::size_t size_of(const Type &type) { return static_cast<std::size_t>(type.bytes()); }
+
 double divide(const Type &type, double a, double b) {
     if (type.is_float()) return a / b;
     return b == 0 ? 0 : b > 0 ? std::floor(a / b) : std::ceil(a / b); // the remainder is not negative
@@ -43,6 +45,7 @@ class Turns {
   public:
     void run(std::size_t count, const std::function<void(std::size_t)> &body) {
         ended_.assign(count, false);
+        woken_ = std::vector<std::condition_variable>(count);
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < count; i++) {
             threads.emplace_back([&, i] {
@@ -68,7 +71,7 @@ class Turns {
   private:
     void wait_for(std::size_t i) {
         std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [&] { return turn_ == i; });
+        woken_[i].wait(lock, [&] { return turn_ == i; });
     }
     void pass_on(std::size_t i) {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -76,11 +79,11 @@ class Turns {
             turn_ = (i + k) % ended_.size();
             if (!ended_[turn_]) break;
         }
-        changed_.notify_all();
+        woken_[turn_].notify_one();
     }
 
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::vector<std::condition_variable> woken_; // each waits for its own turn
     std::size_t turn_ = 0;
     std::vector<bool> ended_;
     std::exception_ptr failure_;
@@ -281,22 +284,24 @@ class Interpreter : public IRVisitor {
 
     // AMX's registers hold 16 rows of 64 bytes. Numbers of rows and bytes come first; addresses are in bytes.
     void tile(const Call *op) {
-        const auto number = [&](std::size_t i) { return static_cast<int>(scalar(op->args.at(i))); };
-        const int rows = number(0), row_bytes = number(1), pitch = 64 / op->type.bytes();
-        Lanes result(static_cast<std::size_t>(16 * pitch), 0);
-        const auto at = [](Lanes &lanes, int row, int columns, int column) -> double & {
-            return lanes.at(static_cast<std::size_t>(row * columns + column));
+        const auto number = [&](std::size_t i) { return static_cast<std::size_t>(scalar(op->args.at(i))); };
+        const std::size_t rows = number(0), row_bytes = number(1), pitch = 64 / size_of(op->type);
+        Lanes result(16 * pitch, 0);
+        const auto at = [](Lanes &lanes, std::size_t row, std::size_t columns, std::size_t column) -> double & {
+            return lanes.at(row * columns + column);
         };
         if (op->name == "tile_load" || op->name == "tile_store") {
             const std::string &name = op->args[2].as<Variable>()->name;
             Lanes &memory = find(name);
             const bool stores = op->name == "tile_store";
-            const int size = stores ? op->args[5].type().bytes() : op->type.bytes();
-            const double first = scalar(op->args[3]) / size, stride = scalar(op->args[4]) / size;
+            const std::size_t size = size_of(stores ? op->args[5].type() : op->type);
+            const double bytes = static_cast<double>(size), first = scalar(op->args[3]) / bytes,
+                         stride = scalar(op->args[4]) / bytes;
             Lanes value = stores ? eval(op->args[5]) : Lanes();
-            for (int r = 0; r < rows; r++) {
-                for (int c = 0; c < row_bytes / size; c++) {
-                    double &there = element(&memory, name, first + r * stride + c);
+            for (std::size_t r = 0; r < rows; r++) {
+                for (std::size_t c = 0; c < row_bytes / size; c++) {
+                    double &there =
+                        element(&memory, name, first + static_cast<double>(r) * stride + static_cast<double>(c));
                     if (stores) {
                         there = at(value, r, 64 / size, c);
                     } else {
@@ -305,13 +310,13 @@ class Interpreter : public IRVisitor {
                 }
             }
         } else if (op->name == "tile_matmul") {
-            const int depth = number(2);
+            const std::size_t depth = number(2);
             result = eval(op->args[3]);
             Lanes a = eval(op->args[4]), b = eval(op->args[5]);
-            const int block = 4 / op->args[4].type().bytes();
-            for (int r = 0; r < rows; r++) {
-                for (int c = 0; c < row_bytes / 4; c++) {
-                    for (int k = 0; k < depth; k++) {
+            const std::size_t block = 4 / size_of(op->args[4].type());
+            for (std::size_t r = 0; r < rows; r++) {
+                for (std::size_t c = 0; c < row_bytes / 4; c++) {
+                    for (std::size_t k = 0; k < depth; k++) {
                         at(result, r, 16, c) +=
                             at(a, r, 16 * block, k) * at(b, k / block, 16 * block, c * block + k % block);
                     }

@@ -3,6 +3,7 @@
 #include "tools/tune/schedule_candidates.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -135,7 +136,8 @@ TEST_P(ScheduleCandidates, CompileAndComputeTheDefinition) {
         if (kinds.insert(kind).second) sample.push_back(&c);
     }
     const fs::path folder =
-        fs::temp_directory_path() / ("schedule_candidates_" + std::to_string(std::hash<std::string>()(GetParam())));
+        fs::temp_directory_path() / ("schedule_candidates_" + std::to_string(std::hash<std::string>()(GetParam())) +
+                                     "_" + std::to_string(::getpid()));
     fs::create_directories(folder);
     // Added kernels stay: so what the table refers to does, too.
     static std::vector<std::unique_ptr<BuiltIn>> layers;
@@ -153,7 +155,9 @@ TEST_P(ScheduleCandidates, CompileAndComputeTheDefinition) {
         std::ifstream log(folder / "log");
         const std::string words((std::istreambuf_iterator<char>(log)), std::istreambuf_iterator<char>());
         EXPECT_EQ(words.find("guaranteed to fail"), std::string::npos) << command << "\n" << words;
-        ASSERT_EQ(std::system((std::string(CONVTRANSPOSE_CXX " -shared -o ") + shared + " " + object).c_str()), 0);
+        std::string link = CONVTRANSPOSE_CXX " -shared -o ";
+        link.append(shared).append(" ").append(object);
+        ASSERT_EQ(std::system(link.c_str()), 0);
         void *const handle = dlopen(shared.c_str(), RTLD_NOW | RTLD_LOCAL);
         ASSERT_NE(handle, nullptr) << dlerror();
         kept.push_back(std::make_unique<ScheduleCandidate>(*c));

@@ -26,7 +26,8 @@ TEST(Estimates, CountTapsThatArePassedOver) {
             continue;
         }
         loops++;
-        const double rows = 513, tiles = rows * static_cast<double>((8 + v.tile_q - 1) / v.tile_q);
+        const int rows = 513, tiles_of_row = (8 + v.tile_q - 1) / v.tile_q;
+        const double tiles = rows * tiles_of_row;
         EXPECT_GE(counted.cost, forgotten.cost + (510 - 1) * profile.per_skipped_tap * tiles / 2) << v.name;
     }
     EXPECT_GT(loops, 0u);
