@@ -280,7 +280,7 @@ class Emitter {
         if (component != components_.front()) return "";
         std::string text = "extern \"C\" {\n";
         for (const std::string &symbol : {name_ + "_kernels", std::string("convt_link_one_emitted_library_only")}) {
-            text += "extern const char " + symbol + ";\nconst char " + symbol + " = 0;\n";
+            text.append("extern const char ").append(symbol).append(";\nconst char ").append(symbol).append(" = 0;\n");
         }
         return text + "}\n\n";
     }
@@ -348,7 +348,9 @@ class Emitter {
     std::string config() const {
         const std::string ask = "LINKER:-u,$<$<PLATFORM_ID:Darwin>:_>";
         std::string asks = ask + name_ + "_kernels";
-        for (const std::string &component : components_) asks += ";" + ask + "convt_" + component + "_kernels";
+        for (const std::string &component : components_) {
+            asks.append(";").append(ask).append("convt_").append(component).append("_kernels");
+        }
         return filled(kConfig, {{"@NAME@", name_}, {"@ASKS@", asks}});
     }
 

@@ -22,7 +22,7 @@ std::string joined(const json &list) {
 std::string KernelSource::text_of(const std::string &key, const json &value) const {
     if (value.is_array()) return joined(value);
     if (!value.is_string()) return value.dump();
-    const auto word = value.get<std::string>();
+    auto word = value.get<std::string>();
     const json &enumerators = templates_.at("enumerators");
     if (!enumerators.contains(key)) return word;
     if (!enumerators.at(key).contains(word)) throw Error("there is no " + key + " '" + word + "'");

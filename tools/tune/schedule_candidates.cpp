@@ -248,65 +248,14 @@ class Space {
         v.tile_qh = c.qh;
         v.lanes = lanes_;
 
-        BuiltIn &b = made.built_in;
-        b.ic = static_cast<std::int32_t>(p_.ic());
-        b.oc = static_cast<std::int32_t>(p_.oc());
-        const int strides[3] = {c.stride_w, c.stride_h, 0};
-        for (std::size_t a = 0; a < 3; a++) {
-            const AxisPlan &axis = p_.plan[a];
-            BuiltInAxis &to = b.axes[a];
-            const bool knows = a < 2 || c.knows_d;
-            to.count = knows ? counts_[a] : 0;
-            // If phases are a dimension of y, each call must be for all of them.
-            const bool all_at_once = strides[a] > 0 || axis.geometry.out % axis.geometry.stride == 0;
-            const bool table = knows && tables_[a] && all_at_once &&
-                               (strides[a] > 0 || stride(a) == 1 || (c.tap_offset_order && a == 1));
-            if (table) {
-                made.tables[a].assign(axis.table.begin(), axis.table.begin() + kTapColumns * axis.phases);
-                to.phases = static_cast<std::int32_t>(axis.phases);
-                to.step = static_cast<std::int32_t>(axis.step);
-            }
-            if (strides[a] > 0) to.out = static_cast<std::int32_t>(axis.geometry.out);
-        }
-
-        // The type of y is its own, and that of x is the one that the families want.
-        std::vector<std::string> &list = made.parameters;
-        const auto parameter = [&](const char *name, const std::string &value) {
-            list.push_back(std::string(name) + "=" + value);
-        };
-        const auto number = [&](const char *name, std::int64_t value, std::int64_t otherwise) {
-            if (value != otherwise) parameter(name, std::to_string(value));
-        };
-        const char *const output_order = row_of(kOutputOrders, v.output_order).name;
-        parameter("output_order", output_order);
-        parameter("arithmetic", row_of(kArithmetics, v.arithmetic).name);
-        parameter("x_type", halide_name(sum_dtype(v.dtype)));
-        parameter("y_type", halide_name(v.dtype));
-        number("stride_w", v.stride_w, 0);
-        number("stride_h", v.stride_h, 0);
-        number("tile_oc", v.tile_oc, 0);
-        number("tile_q", v.tile_q, 0);
-        number("tile_qh", v.tile_qh, 0);
-        number("ic", b.ic, 0);
-        number("oc", b.oc, 0);
-        const char *const outs[2] = {"out_w", "out_h"}, *const counts[3] = {"count_w", "count_h", "count_d"},
-                          *const tables[3] = {"table_w", "table_h", "table_d"};
-        for (std::size_t a = 0; a < 3; a++) {
-            if (a < 2) number(outs[a], b.axes[a].out, 0);
-            number(counts[a], b.axes[a].count, 0);
-            if (!made.tables[a].empty()) parameter(tables[a], text_of(p_.plan[a]));
-        }
-        number("unrolled_axes", c.unrolled_axes, 0);
-        number("unrolled_ic", c.unrolled_ic, 1);
-        if (c.tap_offset_order) parameter("tap_offset_order", "true");
-        if (c.x_stays) parameter("x_stays", "true");
-
+        build_in(c, &made);
+        list_parameters(c, &made);
         std::string text;
-        for (const std::string &one : list) text += one + " ";
+        for (const std::string &one : made.parameters) text += one + " ";
         if (!seen_.insert(text).second) return;
         char name[160];
         std::snprintf(name, sizeof name, "%s_%s_%s_s%dx%d_%dx%dx%d", made.generator.c_str(), convt_dtype_name(v.dtype),
-                      output_order, v.stride_w, v.stride_h, c.oc, c.q, c.qh);
+                      row_of(kOutputOrders, v.output_order).name, v.stride_w, v.stride_h, c.oc, c.q, c.qh);
         made.name = name;
         for (const bool x_in_place : {false, true}) {
             ScheduleCandidate one = made;
@@ -328,6 +277,65 @@ class Space {
             list_.push_back(std::move(one));
             if (reads_in_place) return; // anyway
         }
+    }
+
+    // Writes what the kernel is built for: channels, and taps of axes.
+    void build_in(const Choice &c, ScheduleCandidate *made) const {
+        BuiltIn &b = made->built_in;
+        b.ic = static_cast<std::int32_t>(p_.ic());
+        b.oc = static_cast<std::int32_t>(p_.oc());
+        const int strides[3] = {c.stride_w, c.stride_h, 0};
+        for (std::size_t a = 0; a < 3; a++) {
+            const AxisPlan &axis = p_.plan[a];
+            BuiltInAxis &to = b.axes[a];
+            const bool knows = a < 2 || c.knows_d;
+            to.count = knows ? counts_[a] : 0;
+            // If phases are a dimension of y, each call must be for all of them.
+            const bool all_at_once = strides[a] > 0 || axis.geometry.out % axis.geometry.stride == 0;
+            const bool table = knows && tables_[a] && all_at_once &&
+                               (strides[a] > 0 || stride(a) == 1 || (c.tap_offset_order && a == 1));
+            if (table) {
+                made->tables[a].assign(axis.table.begin(), axis.table.begin() + kTapColumns * axis.phases);
+                to.phases = static_cast<std::int32_t>(axis.phases);
+                to.step = static_cast<std::int32_t>(axis.step);
+            }
+            if (strides[a] > 0) to.out = static_cast<std::int32_t>(axis.geometry.out);
+        }
+    }
+
+    // Lists the generator's parameters. The type of y is its own, and that of x is the one that the families want.
+    void list_parameters(const Choice &c, ScheduleCandidate *made) const {
+        const Variant &v = made->variant;
+        const BuiltIn &b = made->built_in;
+        std::vector<std::string> &list = made->parameters;
+        const auto parameter = [&](const char *name, const std::string &value) {
+            list.push_back(std::string(name) + "=" + value);
+        };
+        const auto number = [&](const char *name, std::int64_t value, std::int64_t otherwise) {
+            if (value != otherwise) parameter(name, std::to_string(value));
+        };
+        parameter("output_order", row_of(kOutputOrders, v.output_order).name);
+        parameter("arithmetic", row_of(kArithmetics, v.arithmetic).name);
+        parameter("x_type", halide_name(sum_dtype(v.dtype)));
+        parameter("y_type", halide_name(v.dtype));
+        number("stride_w", v.stride_w, 0);
+        number("stride_h", v.stride_h, 0);
+        number("tile_oc", v.tile_oc, 0);
+        number("tile_q", v.tile_q, 0);
+        number("tile_qh", v.tile_qh, 0);
+        number("ic", b.ic, 0);
+        number("oc", b.oc, 0);
+        const char *const outs[2] = {"out_w", "out_h"}, *const counts[3] = {"count_w", "count_h", "count_d"},
+                          *const tables[3] = {"table_w", "table_h", "table_d"};
+        for (std::size_t a = 0; a < 3; a++) {
+            if (a < 2) number(outs[a], b.axes[a].out, 0);
+            number(counts[a], b.axes[a].count, 0);
+            if (!made->tables[a].empty()) parameter(tables[a], text_of(p_.plan[a]));
+        }
+        number("unrolled_axes", c.unrolled_axes, 0);
+        number("unrolled_ic", c.unrolled_ic, 1);
+        if (c.tap_offset_order) parameter("tap_offset_order", "true");
+        if (c.x_stays) parameter("x_stays", "true");
     }
 
     const SpatialProblem &p_;
