@@ -377,6 +377,7 @@ operator.register_fake(_fake)
 operator.register_autograd(_backward, setup_context=_keep_for_backward)
 operator.register_vmap(_vmap)
 _library: Any = torch.library.Library("convtranspose", "FRAGMENT")  # type: ignore[no-untyped-call, unused-ignore]
+_library.impl("conv_transpose", _compute, "CPU")  # without what custom_op() wraps around it, which takes as long as a small layer
 for _device, _key in (("cpu", torch._C.DispatchKey.AutocastCPU), ("cuda", torch._C.DispatchKey.AutocastCUDA)):
     _library.impl("conv_transpose", _autocast(_device, _key), _key.name, with_keyset=False)
 operator = torch.ops.convtranspose.conv_transpose.default
