@@ -217,7 +217,10 @@ class Checks:
             if names != json.loads(rooms):
                 self.fail(where, f"has the rooms {names}, tests/rooms {rooms}")
         registry = (self.root / "runtime" / "algorithms" / "algorithm.cpp").read_text()
-        for name in re.findall(r'^        \{"(\w+)", \w+, \w+::propose\}', registry, re.M):
+        names = re.findall(r'^        \{"(\w+)", (?:true|false), ', registry, re.M)
+        if "direct" not in names:
+            self.fail("tests/docs/pages_test.py", "finds no registry of algorithms")
+        for name in names:
             if f"| `{name}` |" not in text:
                 self.fail("docs/architecture.md", f"does not list the algorithm {name}")
 
