@@ -299,7 +299,8 @@ int run_main(int argc, char **argv) {
     const CLI::App *const tune_app = add_tune(&app, &tune);
     CalibrateOptions calibrate;
     const CLI::App *const calibrate_app = add_calibrate(&app, &calibrate);
-    const CLI::App *const targets_app = app.add_subcommand("targets", "List the ISAs and variants that are built in");
+    const CLI::App *const targets_app =
+        app.add_subcommand("targets", "List the ISAs, algorithms and variants that are built in");
 
     try {
         app.parse(argc, argv);

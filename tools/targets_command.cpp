@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <string>
 
 #include "commands.h"
 
@@ -18,6 +19,10 @@ int targets_command() {
             const char *const description = convt_device_description(name, i);
             std::printf("  %zu %s\n", i, description ? description : convt_last_error());
         }
+    }
+    std::printf("algorithms, which may be named as variants:\n");
+    for (std::size_t i = 0; i < convt_algorithm_count(); i++) {
+        if (convt_algorithm_name(i) != std::string("direct")) std::printf("  %s\n", convt_algorithm_name(i));
     }
     std::printf("variants:\n");
     for (std::size_t i = 0; i < convt_variant_count(); i++) std::printf("  %s\n", convt_variant_name(i));

@@ -129,6 +129,7 @@ void DepthToSpace::spread(const Layer &layer, const char *depth, std::int64_t fi
                     for (std::int64_t rw = 0; rw < w.count; rw++) {
                         const std::int64_t r = (rd * h.count + rh) * w.count + rw, q_begin = w.q_at(w_begin, rw),
                                            q_end = w.q_at(w_end, rw);
+                        if (q_begin == q_end) continue;
                         const std::int64_t from = has_planes_
                                                       ? ((n * all + c) * phases + r) * q_volume + q + q_begin
                                                       : (n * q_volume + q + q_begin) * all * phases + r * of_group;

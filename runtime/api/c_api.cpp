@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/algorithm.h"
 #include "api/arguments.h"
 #include "api/guard.h"
 #include "api/known_structs.h"
@@ -341,5 +342,11 @@ size_t convt_variant_count(void) {
 }
 
 const char *convt_variant_name(size_t i) { return i < convt_variant_count() ? variant_names()[i] : nullptr; }
+
+size_t convt_algorithm_count(void) { return algorithms().size(); }
+
+const char *convt_algorithm_name(size_t i) {
+    return i < algorithms().size() ? (algorithms().begin() + i)->name : nullptr;
+}
 
 } // extern "C"

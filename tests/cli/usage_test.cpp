@@ -54,7 +54,7 @@ TEST(Usage, HelpAndVersionSucceed) {
     EXPECT_EQ(version.out, CONVT_VERSION "\n");
 }
 
-TEST(Targets, ListsIsasAndVariants) {
+TEST(Targets, ListsIsasAlgorithmsAndVariants) {
     const Outcome outcome = convtranspose({"targets"});
     EXPECT_EQ(outcome.status, 0) << outcome;
     ASSERT_GT(convt_isa_count(), 0u);
@@ -63,6 +63,12 @@ TEST(Targets, ListsIsasAndVariants) {
         ASSERT_NE(at, std::string::npos) << outcome;
         const std::string line = outcome.out.substr(at, outcome.out.find('\n', at) - at);
         EXPECT_EQ(line.find("not supported") == std::string::npos, convt_isa_supported(i) != 0) << line;
+    }
+    ASSERT_GT(convt_algorithm_count(), 1u);
+    EXPECT_EQ(convt_algorithm_name(convt_algorithm_count()), nullptr);
+    for (std::size_t i = 0; i < convt_algorithm_count(); i++) {
+        const std::string name = convt_algorithm_name(i);
+        EXPECT_EQ(outcome.out.find("  " + name + "\n") != std::string::npos, name != "direct") << outcome;
     }
     ASSERT_GT(convt_variant_count(), 0u);
     for (std::size_t i = 0; i < convt_variant_count(); i++) {

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/algorithm_names.h"
 #include "plan/counting_allocator.h"
 #include "plan/counting_new.h"
 #include "plan/crop.h"
@@ -17,8 +18,7 @@
 namespace convtranspose::test {
 namespace {
 
-const std::vector<std::string> kAlgorithms = {"phases_as_channels", "depth_to_space", "col2im",  "output_parts",
-                                              "layout_transpose",   "batch_as_width", "winograd"};
+const std::vector<std::string> kAlgorithms = algorithm_names();
 
 // Images of which a few fit near the CPU at a time, numbers of them that rounds divide and do not; what each algorithm is for.
 const std::vector<std::string> kBatches = {

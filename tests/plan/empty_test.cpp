@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/algorithm_names.h"
 #include "reference/descriptor.h"
 #include "reference/layer.h"
 #include "reference/reference.h"
@@ -147,17 +148,19 @@ TEST(EmptyTensors, APlanIsReshapedToNoImages) {
                                    "f32 nchw n2 g40 ic40 oc40 i40x30 k6x6 s2x2", "f32 nhwc n2 ic8 oc1 i9 k4 s2"}) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 2);
-        for (const char *const algorithm : {"", "phases_as_channels", "depth_to_space", "col2im", "output_parts",
-                                            "layout_transpose", "batch_as_width"}) {
+        std::vector<std::string> algorithms = algorithm_names();
+        algorithms.emplace_back();
+        for (const std::string &algorithm : algorithms) {
             for (const int threads : {1, 2}) {
                 Options options{};
-                options.variant = *algorithm ? algorithm : nullptr;
+                options.variant = algorithm.empty() ? nullptr : algorithm.c_str();
+                options.winograd = algorithm == "winograd";
                 options.threads = threads;
                 SCOPED_TRACE(describe(problem, 2, options));
                 Plan plan, none, again;
                 const void *const b = inputs.b ? inputs.b->data() : nullptr;
                 Status status = Plan::create(problem, options, inputs.w.data(), b, &plan);
-                if (*algorithm && status.code() == CONVT_UNSUPPORTED) continue;
+                if (!algorithm.empty() && status.code() == CONVT_UNSUPPORTED) continue;
                 ASSERT_TRUE(status) << status.message();
                 Shape shape = problem.x_shape;
                 shape[0] = 0;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/algorithm_names.h"
 #include "plan/other_layers.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
@@ -63,15 +64,16 @@ TEST(FarStrides, AreTakenOrRefusedByEachAlgorithm) {
                 if (problem.x_shape[axis] > 1) (*problem.attributes.strides)[a] = 2;
             }
             const Inputs inputs = draw(problem, 1, Values::integers);
-            for (const char *const name : {"phases_as_channels", "depth_to_space", "col2im", "output_parts",
-                                           "layout_transpose", "batch_as_width", "winograd", ""}) {
+            std::vector<std::string> names = algorithm_names();
+            names.emplace_back();
+            for (const std::string &name : names) {
                 Options options{};
                 options.winograd = 1;
-                options.variant = *name ? name : nullptr;
+                options.variant = name.empty() ? nullptr : name.c_str();
                 SCOPED_TRACE(describe(problem, 1, options));
                 Tensor y;
                 const Status status = run(problem, inputs, options, &y);
-                if (status.code() == CONVT_UNSUPPORTED && *name) continue;
+                if (status.code() == CONVT_UNSUPPORTED && !name.empty()) continue;
                 ASSERT_TRUE(status) << status.message();
                 EXPECT_TRUE(agrees(y, reference(problem, inputs)));
                 ++computed;

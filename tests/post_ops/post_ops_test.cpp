@@ -1,4 +1,5 @@
 // Post-ops: each kernel on special values, and after layers of every kind.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -8,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/algorithm_names.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/quantized.h"
@@ -259,6 +261,11 @@ const std::vector<PostOps> kOnceOnly = {
     {0, CONVT_LEAKY_RELU, 0.25f, 0}, {1, CONVT_NO_ACTIVATION, 0, 0}, {1, CONVT_LEAKY_RELU, -1.5f, 0}};
 
 TEST(PostOps, AfterEachAlgorithmOnce) {
+    for (const std::string &name : algorithm_names()) {
+        EXPECT_TRUE(std::any_of(kAlgorithms.begin(), kAlgorithms.end(),
+                                [&](const WithAlgorithm &by) { return by.name == name; }))
+            << name << " has no layers in kAlgorithms";
+    }
     for (const WithAlgorithm &by : kAlgorithms) {
         for (const std::string &line : by.problems) {
             const Problem problem = parse_problem(line);

@@ -21,12 +21,13 @@ from __future__ import annotations
 import os
 
 from ._functions import conv_transpose, qlinear_conv_transpose
-from ._native import Plan, Tuning, cpu_name, devices, infer_shape, isas, variants, version
+from ._native import Plan, Tuning, algorithms, cpu_name, devices, infer_shape, isas, variants, version
 
 __version__ = version()
 __all__ = [
     "Plan",
     "Tuning",
+    "algorithms",
     "conv_transpose",
     "cpu_name",
     "devices",

@@ -108,6 +108,9 @@ constexpr char kIsas[] =
 
 constexpr char kVariants[] = R"(Returns the names of the kernels that are built in.)";
 
+constexpr char kAlgorithms[] =
+    R"(Returns the names of the algorithms that plans choose from. All but "direct" may be named as a variant.)";
+
 constexpr char kDevices[] =
     R"(Returns the names of the devices whose kernels are built in and that are there, such as "cuda:0".)";
 

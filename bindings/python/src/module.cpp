@@ -238,6 +238,8 @@ NB_MODULE(_native, m) {
     m.def(
         "variants", [] { return names(convt_variant_count(), &convt_variant_name); }, docstrings::kVariants);
     m.def(
+        "algorithms", [] { return names(convt_algorithm_count(), &convt_algorithm_name); }, docstrings::kAlgorithms);
+    m.def(
         "devices",
         []() -> Names {
             nb::list list;

@@ -476,6 +476,12 @@ CONVT_API const char *convt_device_description(const char *kind, size_t index);
 CONVT_API size_t convt_variant_count(void);
 /** Name of variant i, in the order of the table. */
 CONVT_API const char *convt_variant_name(size_t i);
+
+/** Number of algorithms that a plan chooses from (convt_plan_algorithm()). */
+CONVT_API size_t convt_algorithm_count(void);
+/** Name of algorithm i, in alphabetical order, or null if there is no such algorithm. All but "direct", which stands for any
+ * kernel, may be named as a variant. */
+CONVT_API const char *convt_algorithm_name(size_t i);
 /** @} */
 
 #ifdef __cplusplus
