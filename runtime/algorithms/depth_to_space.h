@@ -52,7 +52,10 @@ class DepthToSpace : public AlgorithmPlan {
     // Returns the number of phases that a tap reaches.
     static std::int64_t phases_of(const AxisGeometry &axis) { return std::min(axis.kernel, period_of(axis)); }
     // Returns true if no tap reaches some of the phases.
-    static bool has_gaps(const AxisGeometry &axis) { return phases_of(axis) < axis.stride; }
+    static bool has_gaps(const Geometry &geometry) {
+        return std::any_of(geometry.axes.begin(), geometry.axes.end(),
+                           [](const AxisGeometry &axis) { return phases_of(axis) < axis.stride; });
+    }
 
     // An axis of a layer, and where its positions and phases are in y. The default is an axis that there is not.
     struct LayerAxis {

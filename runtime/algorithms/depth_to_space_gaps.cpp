@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "algorithms/copy_runs.h"
 #include "algorithms/depth_to_space.h"
 #include "base/division.h"
 
@@ -12,14 +13,6 @@ namespace convtranspose {
 namespace {
 
 constexpr std::int64_t kAtOnce = 8192; // bytes of y that are filled before values are spread over them
-
-// Copies elements of a plane, one by one.
-template<typename T>
-void copy_apart(const char *from, char *to, std::int64_t apart, std::int64_t count) {
-    const auto *const source = reinterpret_cast<const T *>(from);
-    auto *const target = reinterpret_cast<T *>(to);
-    for (std::int64_t i = 0; i < count; i++) target[i * apart] = source[i];
-}
 
 template<typename T>
 void fill(char *to, std::int64_t bytes, const char *value) {
@@ -61,10 +54,7 @@ struct Position {
     void copy(const char *from, char *to, std::int64_t apart, std::int64_t count, std::int64_t from_step,
               std::int64_t group_step) const {
         if (is_element) {
-            const auto copy_by = size == 2   ? copy_apart<std::uint16_t>
-                                 : size == 4 ? copy_apart<std::uint32_t>
-                                             : copy_apart<std::uint64_t>;
-            copy_by(from, to, apart * (pitch / size), count);
+            copy_of(size, 1, false)(from, to, {1, apart * (pitch / size), 1, count, 1});
             return;
         }
         for (std::int64_t i = 0; i < count; i++, from += from_step, to += apart * pitch) {
