@@ -21,8 +21,8 @@ namespace convtranspose {
 // same without such a promise: x is zero there, or what `around` says.
 enum class Outside { kSkipped, kNeverReads, kZero };
 
-// The order in which the sum runs over the taps of an axis. kPerPhase: tap 0, 1, ... of each phase. kShared (needs step = 1): first over
-// the input offsets that every phase has a tap for, so that one load of x serves all phases, then over the taps that
+// The order in which the sum runs over the taps of an axis. kPerPhase: tap 0, 1, ... of each phase. kShared (needs step = 1): first
+// over the input offsets that every phase has a tap for, so that one load of x serves all phases, then over the taps that
 // are left; of two axes, one load serves all phases of those that it is shared on. kTapOffset: over all input offsets, each
 // with the phases that have a tap for it, which is for phases and offsets that are constants. Either way a term enters a
 // sum only if the definition has it.

@@ -29,7 +29,7 @@ inline constexpr IsaFacts kIsas[] = {
     {"wasm_simd128", Isa::kWasmSimd128, Isa::kWasmSimd128, 16, 16},
 };
 
-// The row of such a table that has a value.
+// Returns the row of such a table that has the value. One must have it.
 template<typename Row, std::size_t count>
 constexpr const Row &row_of(const Row (&rows)[count], decltype(Row::value) value) {
     std::size_t i = 0;

@@ -8,8 +8,8 @@ namespace convtranspose {
 double cost_of_amx(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;
-    // A multiplication takes as many cycles as its first operand has rows, and one
-    // on the same sums can follow after 52; a load takes 8. Rows are positions, or output channels if y is planar.
+    // A multiplication takes as many cycles as its first operand has rows, and one on the same sums can follow after 52; a load takes
+    // 8. Rows are positions, or output channels if y is planar.
     const bool planar = has_rows_of_channels(v);
     const double columns = v.tile_oc / t.lanes, rows_of = planar ? kAmxRows : std::min(v.tile_q, kAmxRows),
                  row_tiles = parts_of(v.tile_q, kAmxRows) * v.tile_qh;

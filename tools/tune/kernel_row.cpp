@@ -13,6 +13,14 @@ namespace {
 constexpr Named<convt_dtype> kDtypes[] = {{"f16", CONVT_F16}, {"bf16", CONVT_BF16}, {"f32", CONVT_F32},
                                           {"f64", CONVT_F64}, {"u8", CONVT_U8},     {"s32", CONVT_S32}};
 
+// Kernels have no y of other types.
+const char *name_of(convt_dtype dtype) {
+    for (const Named<convt_dtype> &one : kDtypes) {
+        if (one.value == dtype) return one.name;
+    }
+    throw Error("a value without a name");
+}
+
 template<typename Row, std::size_t count>
 const Row &named(const Row (&all)[count], const nlohmann::json &json, const char *what) {
     const auto name = json.at(what).get<std::string>();
@@ -69,7 +77,7 @@ nlohmann::json json_of(const Variant &v, const std::string &function) {
                            {"family", family_name(v.family)},
                            {"output_order", row_of(kOutputOrders, v.output_order).name},
                            {"arithmetic", row_of(kArithmetics, v.arithmetic).name},
-                           {"dtype", row_of(kDtypes, v.dtype).name}};
+                           {"dtype", name_of(v.dtype)}};
     for (const auto &[name, number] : kNumbers) json[name] = v.*number;
     if (!v.built_in) return json;
     nlohmann::json axes = nlohmann::json::array();
