@@ -17,7 +17,8 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
                                      {"channels", CopyOrder::kChannels},
                                      {"transposed", CopyOrder::kTransposed},
                                      {"tiles", CopyOrder::kTiles},
-                                     {"tochannels", CopyOrder::kToChannels}}};
+                                     {"tochannels", CopyOrder::kToChannels},
+                                     {"tilestochannels", CopyOrder::kTilesToChannels}}};
     GeneratorParam<Arithmetic> arithmetic{"arithmetic", Arithmetic::kFloat, by_name(kArithmetics)};
     GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
     GeneratorParam<int> block{"block", 1};            // extent of c0 where it is a block
@@ -78,7 +79,8 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
 
     // Promises the strides of x and of the copy that the order implies.
     void set_strides() {
-        const bool planar = order == CopyOrder::kPlanar || order == CopyOrder::kToChannels;
+        const bool planar =
+            order == CopyOrder::kPlanar || order == CopyOrder::kToChannels || order == CopyOrder::kTilesToChannels;
         const bool transposed = order == CopyOrder::kTiles || (order == CopyOrder::kTransposed && block == 1);
         x.dim(0).set_stride(Expr());
         x.dim(planar ? 1 : transposed ? 4 : 0).set_stride(1);
@@ -88,7 +90,8 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
         case CopyOrder::kTransposed: copy.dim(1).set_stride(block); break;
         case CopyOrder::kTiles: copy.dim(1).set_stride(1); break;
         case CopyOrder::kChannels:
-        case CopyOrder::kToChannels: break;
+        case CopyOrder::kToChannels:
+        case CopyOrder::kTilesToChannels: break;
         }
     }
 };

@@ -91,11 +91,12 @@ constexpr bool is_float(Arithmetic a) {
 // The dimensions of x and of its copy that are dense. Channels are in two dimensions, of which the inner one, c0, has all channels
 // of a group, or a block of neighbours, or one.
 enum class CopyOrder {
-    kPlanar,     // w of x; of the copy w, and c0 within it
-    kChannels,   // c0 of both
-    kTransposed, // channels of x; of the copy c0, then w
-    kTiles,      // c1 of x, w of the copy, with kCopyTile or more of either; one channel in c0
-    kToChannels, // w of x, c0 of the copy (blocks of channels only)
+    kPlanar,          // w of x; of the copy w, and c0 within it
+    kChannels,        // c0 of both
+    kTransposed,      // channels of x; of the copy c0, then w
+    kTiles,           // c1 of x, w of the copy, with kCopyTile or more of either; one channel in c0
+    kToChannels,      // w of x, c0 of the copy (blocks of channels only)
+    kTilesToChannels, // the same, with kCopyTile or more of either
 };
 
 inline constexpr int kCopyTile = 8;

@@ -75,8 +75,8 @@ FIRST = [
     # looks for others.
     Only("x86 arm wasm", Copies("floats", "f64", block=1, orders="tiles")),
     # A block holds the input channels that 16-bit integer arithmetic multiplies at a time. The reference reads no blocks.
-    Only("x86 wasm", Copies("int16s", "i16", block=2, orders="planar channels transposed tochannels")),
-    Only("arm arm32", Copies("int16s", "i16", block=1, orders="planar channels transposed tochannels")),
+    Only("x86 wasm", Copies("int16s", "i16", block=2, orders="planar channels transposed tochannels tilestochannels")),
+    Only("arm arm32", Copies("int16s", "i16", block=1, orders="planar channels transposed tochannels tilestochannels")),
     Only("x86 wasm", Copies("int16s", "i16", block=1, orders="planar channels")),
 
     # Activations and residuals after the convolution.
@@ -186,7 +186,7 @@ X86 = [
     Variants(AMX, "amx", "b16", "planar", strides="8", tiles="2x16"),
 
     # Quantized.
-    Copies("avx512_vnni", "i8", block=4, orders="planar channels transposed tochannels"),
+    Copies("avx512_vnni", "i8", block=4, orders="planar channels transposed tochannels tilestochannels"),
     Variants(OC_VECTORIZED, "avx512_vnni", "i8", "channels", strides="0",
              tiles="2x12 2x8 2x7 2x6 2x5 2x4x2 2x4x3 2x3x4 2x2 2x2x4 8x1 2x1 1x14 1x8 1x4 1x1"),
     Variants(OC_VECTORIZED, "avx512_vnni", "i8", "planar", strides="0", tiles="2x8 2x4x3 2x2 8x1 1x1"),
@@ -290,7 +290,7 @@ ARM = [
     Variants(DEPTHWISE, "neon", "f16 bf16 f32 f64 i16 i16_f32", "channels", strides="0", tiles="2x8"),
 
     # Quantized: sdot where there is one, else smlal.
-    Copies("neon_dotprod", "i8", block=4, orders="planar channels transposed tochannels"),
+    Copies("neon_dotprod", "i8", block=4, orders="planar channels transposed tochannels tilestochannels"),
 
     # 20 sums are the most that leave registers for two blocks of input channels.
     Variants(OC_VECTORIZED, "neon_dotprod", "i8", "channels planar", strides="0", tiles="2x8 4x4 2x4x2 8x1 1x8 1x1"),

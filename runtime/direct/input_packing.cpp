@@ -27,7 +27,7 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
             x.add(extent, axis.from);
             y.add(extent, axis.to);
         }
-        const bool tiles = copy.tiles && std::min(x.dims[1].extent, x.dims[4].extent) >= kCopyTile;
+        const bool tiles = copy.tiles && std::min(x.dims[1].extent, x.dims[copy.channels].extent) >= kCopyTile;
         (tiles ? copy.tiles : copy.any)(&x.raw, byte_x.flip, byte_x.zero, &y.raw);
     });
 }

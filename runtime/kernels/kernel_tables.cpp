@@ -134,12 +134,15 @@ CopyOrder copy_order(const Variant &variant, convt_layout layout) {
 Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block) {
     if (isa == Isa::kAmx && arithmetic == Arithmetic::kInt8) isa = Isa::kAvx512Vnni; // they copy in the same way
     Copier found;
+    const bool to_channels = order == CopyOrder::kToChannels;
+    if (to_channels) found.channels = 0;
     for_each_kernel_table([&](const KernelTable &kernels) {
         for (std::size_t i = 0; i < kernels.copy_count; i++) {
             const CopyVariant &copy = kernels.copies[i];
             const bool fits = copy.isa == isa && copy.arithmetic == arithmetic && copy.dtype == x_dtype;
             if (!fits || copy.block != block) continue;
             if (copy.order == order) found.any = copy.run;
+            if (copy.order == CopyOrder::kTilesToChannels && to_channels) found.tiles = copy.run;
             if (copy.order == CopyOrder::kTiles && order == CopyOrder::kTransposed) found.tiles = copy.run;
         }
     });

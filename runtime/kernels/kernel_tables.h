@@ -44,10 +44,11 @@ NarrowerTiles narrower_tiles(const Variant &v);
 // Returns the order in which x has to be copied for a variant.
 CopyOrder copy_order(const Variant &variant, convt_layout layout);
 
-// These kernels copy in some order: `any` for any extents, `tiles` for at least kCopyTile along w and along c1. Null: there is
-// none.
+// These kernels copy in some order: `any` for any extents, `tiles` for at least kCopyTile along w and along the dimension of
+// channels. Null: there is none.
 struct Copier {
     CopyFunction any = nullptr, tiles = nullptr;
+    std::size_t channels = 4; // c1; 0: c0
 };
 Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block);
 

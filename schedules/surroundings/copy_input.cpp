@@ -35,31 +35,52 @@ Stage whole_block(Func p, int block) {
     return p.specialize(channels.extent() == block && channels.min() == 0);
 }
 
-// Squares are loaded by rows, transposed by shuffles of registers, and written by rows. As many as make a cache line of x come one
-// after another, then some along w, then all channels of those, so that positions of x are read as streams. Channels of the copy
-// a multiple of 4 KiB apart share a set of the first-level cache, which loses a line before the next square has written its other
-// half: there squares that share lines of the copy come first, then those that share lines of x, then all along w.
-// Measurements: docs/measurements/2026-11-26-schedules.md.
-void tile(const CopyInput &c, Func p, const Type &type, const Target &target) {
-    const int extent = std::min(kCopyTile, std::min(target.natural_vector_size<uint8_t>(), 32) / type.bytes());
-    const int squares = kCacheLine / (extent * type.bytes());
-    const Parts parts;
-    const auto in_squares = [&](Stage s) {
-        return s.split(c.w, c.w, parts.wi, extent, TailStrategy::ShiftInwards)
-            .split(c.c1, c.c1, parts.ci, extent, TailStrategy::ShiftInwards)
+// Squares are loaded by rows, transposed by shuffles of registers, and written by rows.
+struct Squares {
+    Var read, written;   // the dimensions that are dense in x and in the copy
+    int extent, in_line; // of a square; the number of squares that a cache line of x makes
+
+    Squares(const Var &dense_in_x, const Var &dense_in_copy, const Type &type, const Target &target)
+        : read(dense_in_x), written(dense_in_copy),
+          extent(std::min(kCopyTile, std::min(target.natural_vector_size<uint8_t>(), 32) / type.bytes())),
+          in_line(kCacheLine / (extent * type.bytes())) {}
+
+    Stage split(Stage s) const {
+        const Parts parts;
+        return s.split(written, written, parts.wi, extent, TailStrategy::ShiftInwards)
+            .split(read, read, parts.ci, extent, TailStrategy::ShiftInwards)
             .vectorize(parts.wi)
             .unroll(parts.ci);
-    };
-    in_squares(p.specialize(p.output_buffer().dim(4).stride() % (4096 / type.bytes()) == 0))
-        .split(c.w, c.w, parts.beside, squares, TailStrategy::GuardWithIf)
-        .split(c.c1, c.c1, parts.below, squares, TailStrategy::GuardWithIf)
+    }
+    void load(Func element, const Func &copy) const {
+        element.compute_at(copy, Parts().beside).reorder(read, written).vectorize(read).unroll(written);
+    }
+};
+
+// As many squares as make a cache line of x come one after another, then some along w, then all channels of those, so that
+// positions of x are read as streams. Channels of the copy a multiple of 4 KiB apart share a set of the first-level cache, which
+// loses a line before the next square has written its other half: there squares that share lines of the copy come first, then
+// those that share lines of x, then all along w. Measurements: docs/measurements/2026-11-26-schedules.md.
+void tile(const CopyInput &c, Func p, const Squares &squares, const Type &type) {
+    const Parts parts;
+    squares.split(p.specialize(p.output_buffer().dim(4).stride() % (4096 / type.bytes()) == 0))
+        .split(c.w, c.w, parts.beside, squares.in_line, TailStrategy::GuardWithIf)
+        .split(c.c1, c.c1, parts.below, squares.in_line, TailStrategy::GuardWithIf)
         .reorder({parts.wi, parts.ci, parts.beside, parts.below, c.w, c.c1, c.h, c.d, c.c0, c.g, c.n});
-    in_squares(p)
-        .split(c.c1, c.c1, parts.beside, squares, TailStrategy::GuardWithIf)
-        .split(c.w, c.w, parts.near, kRun / extent, TailStrategy::GuardWithIf)
+    squares.split(p)
+        .split(c.c1, c.c1, parts.beside, squares.in_line, TailStrategy::GuardWithIf)
+        .split(c.w, c.w, parts.near, kRun / squares.extent, TailStrategy::GuardWithIf)
         .reorder({parts.wi, parts.ci, parts.beside, parts.near, c.c1, c.w, c.h, c.d, c.c0, c.g, c.n});
-    Func element = c.element;
-    element.compute_at(p, parts.beside).reorder(c.c1, c.w).vectorize(c.c1).unroll(c.w);
+    squares.load(c.element, p);
+}
+
+// A cache line of x of each channel of a square, then the other channels of the same positions.
+void tile_to_channels(const CopyInput &c, Func p, const Squares &squares) {
+    const Parts parts;
+    squares.split(p)
+        .split(c.w, c.w, parts.beside, squares.in_line, TailStrategy::GuardWithIf)
+        .reorder({parts.wi, parts.ci, parts.beside, c.c0, c.w, c.c1, c.h, c.d, c.g, c.n});
+    squares.load(c.element, p);
 }
 
 } // namespace
@@ -94,7 +115,8 @@ void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &
             whole_block(p, block).vectorize(c.c0).unroll(wi, 4);
         }
         break;
-    case CopyOrder::kTiles: tile(c, p, shape.type, target); break;
+    case CopyOrder::kTiles: tile(c, p, Squares(c.c1, c.w, shape.type, target), shape.type); break;
+    case CopyOrder::kTilesToChannels: tile_to_channels(c, p, Squares(c.w, c.c0, shape.type, target)); break;
     case CopyOrder::kToChannels:
         p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n}).vectorize(c.c0, 4, TailStrategy::GuardWithIf);
         break;
