@@ -149,7 +149,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
 
     void schedule() {
         // Integers are summed in 32 bits, whatever the reference takes to be sure.
-        const int lanes = natural_vector_size(is_float(arithmetic) ? sum_of(y_type) : Type(Int(32)));
+        const Type summed = is_float(arithmetic) ? sum_of(y_type) : Type(Int(32));
+        const int lanes = facts_of(isa()).vector_bytes / summed.bytes();
         const Loops loops{unrolled_axes,         unrolled_ic,
                           tap_offset_order,      x_stays,
                           whole(oc, tile_oc),    whole(out_w, int(stride_w) * int(tile_q)),
@@ -256,7 +257,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     int w_block() const { return block_of_weights(traits()); }
 
     // See Tile.
-    bool masked_rows() const { return has_masked_stores(isa()) || (isa() == Isa::kAvx2 && Type(y_type).bits() >= 32); }
+    bool masked_rows() const { return has_masked_stores(isa(), Type(y_type).bytes()); }
 
     // The weights in the blocks of x.
     Func packed_w() {

@@ -3,13 +3,19 @@
 // Halide's own main adds to each function a description of its arguments and a wrapper that takes them as an array, which the
 // dispatcher does not use.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include <Halide.h>
+
+#include "numerics.h"
 
 namespace {
 
@@ -59,8 +65,48 @@ std::map<Halide::OutputFileType, std::string> outputs(const Options &options, co
     return files;
 }
 
+// Halide 21 knows dot products of bytes as a part of AVX-512 alone. A target of both avx512_zen4 and avxvnni stands for AVX2 with
+// the dot products of AVX-VNNI: Halide takes it for AVX-512, and LLVM, which compiles a function for the CPU that the function's
+// attributes name, is given others by a file for an option of its own. The file is there as long as the object is.
+class CpuOfFunction {
+  public:
+    CpuOfFunction(const Options &options, const Halide::Target &target) {
+        if (!convtranspose::takes_avx_vnni(target)) return;
+        file_ = std::filesystem::relative(options.flag("o")) / (options.flag("n") + ".attributes.csv");
+        const std::string file = file_.generic_string();
+        for (const char c : file) {
+            // Halide parts the options of LLVM at spaces.
+            if (c == ' ') throw std::invalid_argument("-o '" + file + "': for AVX-VNNI it must hold no space");
+        }
+        std::ofstream lines(file_);
+        lines << options.flag("f") << ",target-cpu=haswell\n"
+              << options.flag("f") << ",target-features=+avx2,+fma,+f16c,+avxvnni\n";
+        if (!lines.flush()) throw std::runtime_error(file + " cannot be written");
+        set_environment("HL_LLVM_ARGS", "-forceattrs-csv-path=" + file);
+    }
+    ~CpuOfFunction() {
+        std::error_code ignored;
+        if (!file_.empty()) std::filesystem::remove(file_, ignored);
+    }
+    CpuOfFunction(const CpuOfFunction &) = delete;
+    CpuOfFunction &operator=(const CpuOfFunction &) = delete;
+
+  private:
+    static void set_environment(const char *name, const std::string &value) {
+#if defined(_WIN32)
+        const int failed = _putenv_s(name, value.c_str());
+#else
+        const int failed = setenv(name, value.c_str(), 1);
+#endif
+        if (failed != 0) throw std::runtime_error(std::string(name) + " cannot be set");
+    }
+
+    std::filesystem::path file_;
+};
+
 void generate(const Options &options) {
     const Halide::Target target(options.target);
+    const CpuOfFunction cpu(options, target);
     const auto generator =
         Halide::Internal::get_registered_generators().create(options.flag("g"), Halide::GeneratorContext(target));
     if (!generator) throw std::invalid_argument("there is no generator '" + options.flag("g") + "'");

@@ -23,6 +23,14 @@ std::map<std::string, E> by_name(const Named<E> (&all)[count]) {
     return values;
 }
 
+// True of the targets that stand for AVX2 with dot products of bytes (CpuOfFunction in main.cpp). CPUs with more of AVX-512 have
+// those dot products too.
+inline bool takes_avx_vnni(const Halide::Target &target) {
+    using Halide::Target;
+    return target.has_feature(Target::AVXVNNI) && !target.has_feature(Target::AVX512_Zen5) &&
+           !target.has_feature(Target::AVX512_SapphireRapids);
+}
+
 // The ISA of a target, as far as kernels differ by it.
 inline Isa isa_of(const Halide::Target &target) {
     using Halide::Target;
@@ -34,6 +42,7 @@ inline Isa isa_of(const Halide::Target &target) {
     }
     if (target.arch == Target::WebAssembly) return Isa::kWasmSimd128;
     return target.has_feature(Target::AVX512_SapphireRapids) ? Isa::kAmx
+           : takes_avx_vnni(target)                          ? Isa::kAvxVnni
            : target.has_feature(Target::AVX512_Zen4)         ? Isa::kAvx512Vnni
            : target.has_feature(Target::AVX512)              ? Isa::kAvx512
            : target.has_feature(Target::AVX2)                ? Isa::kAvx2

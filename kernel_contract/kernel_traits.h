@@ -8,14 +8,18 @@
 namespace convtranspose {
 
 constexpr bool is_x86(Isa isa) {
-    return isa == Isa::kX86_64 || isa == Isa::kAvx2 || isa == Isa::kAvx512 || isa == Isa::kAvx512Vnni ||
-           isa == Isa::kAmx;
+    return isa == Isa::kX86_64 || isa == Isa::kAvx2 || isa == Isa::kAvxVnni || isa == Isa::kAvx512 ||
+           isa == Isa::kAvx512Vnni || isa == Isa::kAmx;
 }
 constexpr bool is_arm64(Isa isa) { return isa == Isa::kNeon || isa == Isa::kNeonFp16 || isa == Isa::kNeonDotprod; }
 constexpr bool is_arm(Isa isa) { return is_arm64(isa) || isa == Isa::kNeon32; }
 
 // True if the ISA stores a part of a vector of any type at once.
 constexpr bool has_masked_stores(Isa isa) { return isa == Isa::kAvx512 || isa == Isa::kAvx512Vnni || isa == Isa::kAmx; }
+// The same of elements of so many bytes.
+constexpr bool has_masked_stores(Isa isa, int bytes) {
+    return has_masked_stores(isa) || ((isa == Isa::kAvx2 || isa == Isa::kAvxVnni) && bytes >= 4);
+}
 
 // True if x of kInt8 is s8, else u8.
 constexpr bool byte_x_is_signed(Isa isa) { return is_arm(isa); }

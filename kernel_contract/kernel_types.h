@@ -6,7 +6,19 @@
 
 namespace convtranspose {
 
-enum class Isa { kX86_64, kAvx2, kAvx512, kAvx512Vnni, kAmx, kNeon, kNeonFp16, kNeonDotprod, kNeon32, kWasmSimd128 };
+enum class Isa {
+    kX86_64,
+    kAvx2,
+    kAvxVnni,
+    kAvx512,
+    kAvx512Vnni,
+    kAmx,
+    kNeon,
+    kNeonFp16,
+    kNeonDotprod,
+    kNeon32,
+    kWasmSimd128,
+};
 
 struct IsaFacts {
     const char *name;
@@ -20,6 +32,7 @@ inline constexpr IsaFacts kIsas[] = {
     {"amx", Isa::kAmx, Isa::kAvx512Vnni, 64, 32}, // best first
     {"avx512_vnni", Isa::kAvx512Vnni, Isa::kAvx512, 64, 32},
     {"avx512", Isa::kAvx512, Isa::kAvx512, 64, 32},
+    {"avx_vnni", Isa::kAvxVnni, Isa::kAvx2, 32, 16},
     {"avx2", Isa::kAvx2, Isa::kAvx2, 32, 16},
     {"x86_64", Isa::kX86_64, Isa::kX86_64, 16, 16},
     {"neon_dotprod", Isa::kNeonDotprod, Isa::kNeon, 16, 32},

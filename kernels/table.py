@@ -51,6 +51,8 @@ ISAS = {isa.name: isa for isa in [
     Isa("amx", "kAmx", 16, f"{VNNI}-avx512_sapphirerapids", adds_to="avx512_vnni", systems=("linux",), copies_as="avx512"),
     Isa("avx512_vnni", "kAvx512Vnni", 16, VNNI, adds_to="avx512", copies_as="avx512"),
     Isa("avx512", "kAvx512", 16, AVX512),
+    # AVX2 with the dot products of AVX-VNNI, for which Halide has no target of its own (generators/main.cpp).
+    Isa("avx_vnni", "kAvxVnni", 8, f"{VNNI}-avxvnni", adds_to="avx2", copies_as="avx2"),
     Isa("avx2", "kAvx2", 8, AVX2),
     Isa("x86_64", "kX86_64", 4, "x86-64-{os}"),
     Isa("neon_dotprod", "kNeonDotprod", 4, "arm-64-{os}-arm_dot_prod", adds_to="neon"),
@@ -212,6 +214,17 @@ X86 = [
     Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="2x1", tiles="1x6"),
     Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="2x2", tiles="1x4 1x2 3x2 3x1"),
     Variants(SMALL_OC, "avx512_vnni", "i8", "planar", strides="3x3 8x1", tiles="1x3 1x2"),
+    Copies("avx_vnni", "i8", block=4, orders="planar channels transposed tochannels tilestochannels"),
+    Variants(OC_VECTORIZED, "avx_vnni", "i8", "channels", strides="0", tiles="2x6 2x5 2x4 2x3x2 2x2x2 2x1 1x6 1x1"),
+    Variants(OC_VECTORIZED, "avx_vnni", "i8", "planar", strides="0", tiles="2x6 2x4 2x2x2 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx_vnni", "i8", "planar", strides="1 2 4", tiles="2x6 2x4"),
+    Variants(OC_VECTORIZED, "avx_vnni", "i8_f32", "channels planar", strides="0", tiles="2x6 2x2x2 1x1"),
+    Variants(OW_VECTORIZED, "avx_vnni", "i8", "planar", strides="1 2", tiles="4x3 6x1 3x3"),
+    Variants(OW_VECTORIZED, "avx_vnni", "i8", "planar", strides="3 4", tiles="3x3"),
+    Variants(OW_VECTORIZED, "avx_vnni", "i8", "channels", strides="1 2 3 4", tiles="3x3 2x2x2"),
+    Variants(SMALL_OC, "avx_vnni", "i8", "planar", strides="2x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx_vnni", "i8", "planar", strides="2x2", tiles="1x2"),
+    Variants(SMALL_OC, "avx_vnni", "i8", "planar", strides="3x3 8x1", tiles="1x1"),
     Variants(SMALL_OC, "avx512", "i16", "planar", strides="1x1 2x1", tiles="1x6"),
     Variants(SMALL_OC, "avx512", "i16", "planar", strides="2x2", tiles="1x4"),
     Variants(SMALL_OC, "avx512", "i16", "planar", strides="3x3 8x1", tiles="1x2"),
@@ -359,7 +372,7 @@ LAST = [
 # Groups of ISAs: `floats` have kernels of floats, which serve the ISAs that add to them too; `int16s` have kernels of 16-bit
 # integer arithmetic.
 ARCHITECTURES = [
-    Architecture("x86", "x86_64|amd64", ("amx", "avx512_vnni", "avx512", "avx2", "x86_64"),
+    Architecture("x86", "x86_64|amd64", ("amx", "avx512_vnni", "avx512", "avx_vnni", "avx2", "x86_64"),
                  {"floats": "avx512 avx2 x86_64", "int16s": "avx512_vnni avx512 avx2 x86_64"}, X86),
     Architecture("arm", "aarch64|arm64", ("neon_dotprod", "neon_fp16", "neon"),
                  {"floats": "neon", "int16s": "neon"}, ARM),

@@ -96,6 +96,13 @@ __attribute__((target("avx512f,avx512vnni"), always_inline)) inline __m512i dpbu
     return acc;
 }
 
+__attribute__((target("avx2"), always_inline)) inline __m256i avx_dpbusd(__m256i acc, __m256i a, __m256i b) {
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(acc) : "x"(a), "x"(b));
+    return acc;
+}
+
+CONVTRANSPOSE_PEAK_PRODUCTS(avx_vnni_s8, __attribute__((target("avx2"))), __m256i, std::int32_t, 12, _mm256_set1_epi32,
+                            avx_dpbusd, 4)
 CONVTRANSPOSE_PEAK_PRODUCTS(vnni_s8, __attribute__((target("avx512f,avx512vnni"))), __m512i, std::int32_t, 24,
                             _mm512_set1_epi32, dpbusd, 4)
 CONVTRANSPOSE_PEAK_PRODUCTS(avx512_s16, __attribute__((target("avx512f,avx512bw"))), __m512i, std::int32_t, 16,
@@ -134,6 +141,7 @@ Kernel integer_kernel_of(const std::string &isa) {
 #if defined(CONVTRANSPOSE_PEAK_AMX)
     if (isa == "amx") return amx_s8_kernel;
 #endif
+    if (isa == "avx_vnni") return avx_vnni_s8_kernel;
     if (isa.find("vnni") != std::string::npos) return vnni_s8_kernel;
     if (isa.find("avx512") != std::string::npos) return avx512_s16_kernel;
     return isa.find("avx2") != std::string::npos ? avx2_s16_kernel : sse_s16_kernel;
@@ -144,7 +152,7 @@ Kernel kernel_of(const std::string &isa, bool f64) {
     if (isa == "amx") return amx_bf16_kernel; // which has nothing else for floats
 #endif
     if (isa.find("avx512") != std::string::npos) return f64 ? avx512_f64_kernel : avx512_f32_kernel;
-    if (isa.find("avx2") != std::string::npos) return f64 ? avx2_f64_kernel : avx2_f32_kernel;
+    if (isa.find("avx") != std::string::npos) return f64 ? avx2_f64_kernel : avx2_f32_kernel;
     return f64 ? sse_f64_kernel : sse_f32_kernel;
 }
 

@@ -65,15 +65,15 @@ struct Registers {
 
 // Returns the registers of a CPUID leaf, all zero if the CPU does not know the leaf. __builtin_cpu_supports would be shorter,
 // but some compilers lack it or its library.
-Registers cpuid(unsigned int leaf) {
+Registers cpuid(unsigned int leaf, unsigned int subleaf = 0) {
     Registers r;
 #if defined(__GNUC__)
-    __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);
+    __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);
 #else
     int most[4], found[4];
     __cpuid(most, static_cast<int>(leaf & 0x80000000U)); // the highest leaf of this range
     if (leaf <= static_cast<unsigned int>(most[0])) {
-        __cpuidex(found, static_cast<int>(leaf), 0);
+        __cpuidex(found, static_cast<int>(leaf), static_cast<int>(subleaf));
         r.a = static_cast<unsigned int>(found[0]);
         r.b = static_cast<unsigned int>(found[1]);
         r.c = static_cast<unsigned int>(found[2]);
@@ -133,6 +133,9 @@ bool supported(Isa isa) {
     switch (isa) {
     case Isa::kX86_64: return true;
     case Isa::kAvx2: return avx2;
+    case Isa::kAvxVnni:
+        // Leaf 7 says in a how many more leaves it has.
+        return avx2 && extended.a >= 1 && has_all(cpuid(7, 1).a, {4 /* avx vnni */});
     case Isa::kAvx512: return avx512;
     case Isa::kAvx512Vnni: return vnni;
     case Isa::kAmx:

@@ -1,21 +1,8 @@
 #include "isa/amx_emulator.h"
 
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#include <ucontext.h>
-
-#include "runtime/cpu/cpu.h"
-#include "runtime/kernels/variant.h"
-
-// The linker puts the wrapper in the place of isa_supported() (tests/CMakeLists.txt), so that the library takes the CPU for one
-// with tiles.
-extern "C" {
-bool __real__ZN13convtranspose13isa_supportedENS_3IsaE(convtranspose::Isa isa); // NOLINT
-bool __wrap__ZN13convtranspose13isa_supportedENS_3IsaE(convtranspose::Isa isa); // NOLINT
-}
 
 namespace convtranspose::test {
 
@@ -35,65 +22,6 @@ struct Tiles {
 };
 
 thread_local Tiles tiles;
-bool emulated = false;
-
-// Registers by their number in an instruction.
-constexpr int kRegisters[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                                REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-
-// One instruction, of a VEX prefix of three bytes.
-struct Instruction {
-    int opcode, prefix; // 0, 1: 66, 2: F3, 3: F2
-    int reg, rm, vvvv;
-    bool has_memory;
-    std::uint64_t address = 0, stride = 0; // of the memory operand: base and displacement; index times scale
-    std::size_t length = 0;
-};
-
-template<typename T>
-T load(const std::uint8_t *from) {
-    T value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-}
-
-// False where it is not an instruction of AMX.
-bool decode(const std::uint8_t *code, const greg_t *registers, Instruction *i) {
-    constexpr std::uint8_t kVex = 0xc4, kMap0f38 = 2;
-    if (code[0] != kVex || (code[1] & 0x1f) != kMap0f38 || (code[2] & 0x84) != 0) return false; // W0, 128 bits
-    const auto value = [&](int n) { return static_cast<std::uint64_t>(registers[kRegisters[n]]); };
-    const int high_reg = code[1] & 0x80 ? 0 : 8, high_index = code[1] & 0x40 ? 0 : 8,
-              high_base = code[1] & 0x20 ? 0 : 8;
-    i->prefix = code[2] & 3;
-    i->vvvv = ~(code[2] >> 3) & 15;
-    i->opcode = code[3];
-    const int mod = code[4] >> 6, rm = code[4] & 7;
-    i->reg = (code[4] >> 3 & 7) + high_reg;
-    i->rm = rm + high_base;
-    i->has_memory = mod != 3;
-    i->length = 5;
-    if (!i->has_memory) return true;
-    bool no_base = mod == 0 && rm == 5; // an address from that of the next instruction
-    const bool from_next = no_base;
-    int base = i->rm;
-    if (rm == 4) {
-        const std::uint8_t sib = code[i->length++];
-        const int index = (sib >> 3 & 7) + high_index;
-        base = (sib & 7) + high_base;
-        no_base = mod == 0 && (sib & 7) == 5;
-        if (index != 4) i->stride = value(index) << (sib >> 6);
-    }
-    if (!no_base) i->address = value(base);
-    if (mod == 1) {
-        i->address += static_cast<std::uint64_t>(std::int64_t{load<std::int8_t>(code + i->length)});
-        i->length += 1;
-    } else if (mod == 2 || no_base) {
-        i->address += static_cast<std::uint64_t>(std::int64_t{load<std::int32_t>(code + i->length)});
-        i->length += 4;
-    }
-    if (from_next) i->address += reinterpret_cast<std::uint64_t>(code) + i->length;
-    return true;
-}
 
 bool configure(const std::uint8_t *from) {
     tiles = Tiles();
@@ -159,7 +87,7 @@ __attribute__((target("avx2"))) void add_products_of_bytes(const Tile &a, bool a
 }
 
 // sums += a * b. The columns of b are those of the sums, and its rows hold four bytes or two bf16 of each.
-bool multiply(const Instruction &i) {
+bool multiply(const VexInstruction &i) {
     if (i.reg >= kTiles || i.rm >= kTiles || i.vvvv >= kTiles) return false;
     Tile &sums = tiles.tile[i.reg];
     const Tile &a = tiles.tile[i.rm], &b = tiles.tile[i.vvvv];
@@ -174,8 +102,10 @@ bool multiply(const Instruction &i) {
     return true;
 }
 
-// False where the CPU would refuse it too.
-bool execute(const Instruction &i) {
+} // namespace
+
+bool execute_amx(const VexInstruction &i) {
+    if (i.is_256_bits) return false;
     auto *const memory = reinterpret_cast<std::uint8_t *>(i.address);
     switch (i.opcode) {
     case 0x49:
@@ -208,36 +138,4 @@ bool execute(const Instruction &i) {
     }
 }
 
-void on_illegal_instruction(int signal, siginfo_t *info, void *context) {
-    greg_t *const registers = static_cast<ucontext_t *>(context)->uc_mcontext.gregs;
-    Instruction instruction{};
-    if (decode(static_cast<const std::uint8_t *>(info->si_addr), registers, &instruction) && execute(instruction)) {
-        registers[REG_RIP] += static_cast<greg_t>(instruction.length);
-        return;
-    }
-    std::signal(signal, SIG_DFL); // the same instruction again, and the process ends as it would without us
-}
-
-} // namespace
-
-std::string emulate_amx() {
-    if (__real__ZN13convtranspose13isa_supportedENS_3IsaE(Isa::kAmx)) return "";
-    __builtin_cpu_init();
-    if (!__real__ZN13convtranspose13isa_supportedENS_3IsaE(Isa::kAvx512Vnni) ||
-        __builtin_cpu_supports("avx512bf16") == 0) {
-        return "this CPU has neither AMX nor the AVX-512 that kernels for AMX need beside their tiles";
-    }
-    struct sigaction action = {};
-    action.sa_sigaction = on_illegal_instruction;
-    action.sa_flags = SA_SIGINFO;
-    if (sigaction(SIGILL, &action, nullptr) != 0) return "no handler of SIGILL can be set";
-    emulated = true;
-    return "";
-}
-
 } // namespace convtranspose::test
-
-bool __wrap__ZN13convtranspose13isa_supportedENS_3IsaE(convtranspose::Isa isa) { // NOLINT
-    return (isa == convtranspose::Isa::kAmx && convtranspose::test::emulated) ||
-           __real__ZN13convtranspose13isa_supportedENS_3IsaE(isa);
-}

@@ -1,4 +1,5 @@
-// Runs tests with kernels of one ISA, CONVTRANSPOSE_TEST_ISA, where the CPU would have others chosen; AMX in software if need be.
+// Runs tests with kernels of one ISA, CONVTRANSPOSE_TEST_ISA, where the CPU would have others chosen; AMX and AVX-VNNI in software
+// if need be.
 // 77: neither runs here.
 #include <cstddef>
 #include <cstdio>
@@ -8,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "convtranspose/convtranspose.h"
-#include "isa/amx_emulator.h"
+#include "isa/emulator.h"
 
 int main(int argc, char **argv) {
     constexpr int kSkipped = 77;
@@ -18,7 +19,7 @@ int main(int argc, char **argv) {
         std::fputs("CONVTRANSPOSE_TEST_ISA is not set: set it to the name of an ISA\n", stderr);
         return EXIT_FAILURE;
     }
-    std::string why_not = isa == std::string("amx") ? convtranspose::test::emulate_amx() : "";
+    std::string why_not = convtranspose::test::emulate(isa);
     bool supported = false;
     for (std::size_t i = 0; i < convt_isa_count(); ++i) {
         if (std::string(convt_isa_name(i)) == isa) supported = convt_isa_supported(i) != 0;

@@ -2,6 +2,7 @@
 # for, a dot product or a multiply-add of f16. What is looked for is what the compiler could take from the CPU that it is told:
 #   avx512_vnni   Zen 4: SSE4A, AVX512-BF16, AVX512-FP16, AVX-VNNI (the VEX forms), GFNI, AMX
 #   amx           Sapphire Rapids: AVX512-FP16, AVX-VNNI, GFNI
+#   avx_vnni      what Halide takes it for: AVX-512, whose instructions begin with the byte 62, and its masks; SSE4A, GFNI, AMX
 #   neon          f16 arithmetic, which kernels of f16 are compiled with for its conversions; dot products
 #   neon32        what came after the first NEON: fused multiply-adds, f16, division of integers
 #   neon_dotprod  the same f16 arithmetic;  neon_fp16  dot products
@@ -14,19 +15,21 @@ string(CONCAT forbidden_avx512_vnni
     "[ \t](insertq|extrq|movntss|movntsd|vdpbf16ps|vcvtne[a-z0-9]*bf16|vmovw|v[a-z0-9]*ph|vgf2p8[a-z]*|"
     "t[a-z]*tile[a-z]*|tdp[a-z]*)[ \t]|vex} vpdp")
 set(forbidden_amx "[ \t](insertq|extrq|movntss|movntsd|vmovw|v[a-z0-9]*ph|vgf2p8[a-z]*)[ \t]|vex} vpdp")
+set(forbidden_avx_vnni ":\t62 |%k[0-7]|[ \t](insertq|extrq|movntss|movntsd|vgf2p8[a-z]*|t[a-z]*tile[a-z]*|tdp[a-z]*)[ \t]")
 set(forbidden_neon "${half_arithmetic}|[ \t]([us]dot|usdot|[us]mmla|bf[a-z]+)[ \t][^\n]*v[0-9]")
 set(forbidden_neon32 "[ \t](vfn?m[as]|vcvt[bt]|[su]div)[. \t]|[ \t]v[a-z]+[.][a-z]?f16|[ \t]v[us]dot")
 set(forbidden_neon_dotprod "${half_arithmetic}")
 set(forbidden_neon_fp16 "[ \t]([us]dot|usdot|[us]mmla|bf[a-z]+|fmlal2?)[ \t][^\n]*v[0-9]")
 set(purpose_of_amx "[ \t]tdp[a-z0-9]*[ \t]")
 set(purpose_of_avx512_vnni "[ \t]vpdpbusd[ \t]")
+set(purpose_of_avx_vnni "{vex} vpdpbusd[ \t]")
 set(purpose_of_neon_dotprod "[ \t]sdot[ \t]")
 set(purpose_of_neon_fp16 "[ \t]fmla[ \t]+v[0-9]+[.]8h")
 
 file(STRINGS ${LIST} objects)
 set(checked 0)
 set(given 0)
-foreach(isa amx avx512_vnni neon neon_fp16 neon_dotprod)
+foreach(isa amx avx512_vnni avx_vnni neon neon_fp16 neon_dotprod)
     set(users_of_${isa} 0)
 endforeach()
 foreach(object IN LISTS objects)
@@ -35,7 +38,11 @@ foreach(object IN LISTS objects)
     if(NOT DEFINED forbidden_${isa})
         continue()
     endif()
-    execute_process(COMMAND ${OBJDUMP} -d --no-show-raw-insn ${object} OUTPUT_VARIABLE code RESULT_VARIABLE failed)
+    set(bytes --no-show-raw-insn)
+    if(isa STREQUAL avx_vnni)
+        set(bytes --show-raw-insn)
+    endif()
+    execute_process(COMMAND ${OBJDUMP} -d ${bytes} ${object} OUTPUT_VARIABLE code RESULT_VARIABLE failed)
     if(failed)
         message(FATAL_ERROR "${OBJDUMP} cannot read ${object}")
     endif()
@@ -61,7 +68,7 @@ endforeach()
 if(checked EQUAL 0)
     message(FATAL_ERROR "${LIST} lists no kernel that there is a rule for")
 endif()
-foreach(isa amx avx512_vnni neon_fp16 neon_dotprod)
+foreach(isa amx avx512_vnni avx_vnni neon_fp16 neon_dotprod)
     if(seen_${isa} AND users_of_${isa} EQUAL 0)
         message(SEND_ERROR "no kernel of ${isa} holds the instruction that the ISA is there for")
     elseif(seen_${isa})

@@ -136,8 +136,8 @@ TEST(Queries, APlanRunsOnTheBestIsa) {
         if (!convt_isa_supported(i)) continue;
         const std::string name = convt_isa_name(i);
         if (best.empty()) best = name;
-        const bool adds_to_another =
-            name == "amx" || name == "avx512_vnni" || name == "neon_dotprod" || name == "neon_fp16";
+        const bool adds_to_another = name == "amx" || name == "avx512_vnni" || name == "avx_vnni" ||
+                                     name == "neon_dotprod" || name == "neon_fp16";
         if (best_of_floats.empty() && !adds_to_another) best_of_floats = name;
     }
     Plan plan;

@@ -95,7 +95,7 @@ class Table(Generated):
         self.assertEqual(re.findall(r'\{"(\w+)", Family::(\w+)\}', text),
                          [(family.name, family.enumerator) for family in table.FAMILIES])
         for enumeration in ("Isa", "Family"):
-            enumerators = re.search(rf"enum class {enumeration} \{{ (.*) \}};", text)[1].split(", ")
+            enumerators = re.findall(r"k\w+", re.search(rf"enum class {enumeration} \{{([^}}]*)\}};", text)[1])
             known = table.ISAS.values() if enumeration == "Isa" else table.FAMILIES
             self.assertEqual(sorted(enumerators), sorted(one.enumerator for one in known))
 

@@ -362,7 +362,7 @@ void ScheduleCandidate::complete(Variant *row, BuiltIn *layer) const {
 std::vector<ScheduleCandidate> schedule_candidates(const SpatialProblem &problem, Isa isa, std::size_t most) {
     if (isa == Isa::kAmx) isa = Isa::kAvx512Vnni; // matrices have no shapes to search
     const bool int8 = problem.geometry.quantized() && problem.y_dtype != CONVT_S32 &&
-                      (isa == Isa::kAvx512Vnni || isa == Isa::kNeonDotprod);
+                      (isa == Isa::kAvx512Vnni || isa == Isa::kAvxVnni || isa == Isa::kNeonDotprod);
     if (problem.geometry.quantized() && !int8) return {};
     std::vector<ScheduleCandidate> list = Space(problem, isa).candidates();
     std::stable_sort(list.begin(), list.end(),

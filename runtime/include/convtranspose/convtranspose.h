@@ -453,11 +453,11 @@ CONVT_API convt_status convt_add_kernels(const convt_kernels *kernels);
  * @{ */
 /** Number of ISAs that are built in. */
 CONVT_API size_t convt_isa_count(void);
-/** Name of ISA i, best first: "amx", "avx512_vnni", "avx512", "avx2", "x86_64"; "neon_dotprod", "neon_fp16", "neon"; "neon32";
- * "wasm_simd128".
+/** Name of ISA i, best first: "amx", "avx512_vnni", "avx512", "avx_vnni", "avx2", "x86_64"; "neon_dotprod", "neon_fp16",
+ * "neon"; "neon32"; "wasm_simd128".
  *
- * Floats have no use for dot products of integers: asked for avx512_vnni or neon_dotprod, they run, and say that they run, on
- * avx512 or neon. amx (on Linux) has kernels of bf16 and of 8-bit integers; the process is given leave to use it when a plan
+ * Floats have no use for dot products of integers: asked for avx512_vnni, avx_vnni or neon_dotprod, they run, and say that they
+ * run, on avx512, avx2 or neon. amx (on Linux) has kernels of bf16 and of 8-bit integers; the process is given leave to use it when a plan
  * first asks for the CPU, and subnormal bf16 numbers, below 2^-126, count as zeros there. */
 CONVT_API const char *convt_isa_name(size_t i);
 /** Nonzero if this CPU runs ISA i. */
