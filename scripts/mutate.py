@@ -143,8 +143,8 @@ class Scratch:
         for file in self.tracked():
             (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / file, self.folder / file)
-        parts = [part for part in (ROOT / "build").iterdir()
-                 if part.name not in ("build.ninja", "mutants", "fuzz", "log") and part.resolve() != self.folder]
+        left_out = ("build.ninja", "mutants", "fuzz", "log", "torch-venv", "lint-venv")
+        parts = [part for part in (ROOT / "build").iterdir() if part.name not in left_out and part.resolve() != self.folder]
         (self.folder / "build").mkdir(exist_ok=True)
         for part in [*parts, ROOT / "build/build.ninja"]:  # the one that says that all is there comes last
             subprocess.run(["cp", "-a", "--reflink=auto", part, self.folder / "build"], check=True)
