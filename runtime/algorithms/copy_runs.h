@@ -1,4 +1,4 @@
-// Copies elements of 2, 4 or 8 bytes that are apart in the source, in the target or in both.
+// Copies elements of 1, 2, 4 or 8 bytes that are apart in the source, in the target or in both.
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_COPY_RUNS_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_COPY_RUNS_H_
 
@@ -58,6 +58,7 @@ CopyRuns copy_of(std::int64_t count, bool dense) {
 // Returns the function that copies runs of `count` elements of `size` bytes.
 inline CopyRuns copy_of(std::int64_t size, std::int64_t count, bool dense) {
     switch (size) {
+    case 1: return copy_of<std::uint8_t>(count, dense);
     case 2: return copy_of<std::uint16_t>(count, dense);
     case 4: return copy_of<std::uint32_t>(count, dense);
     default: return copy_of<std::uint64_t>(count, dense);

@@ -145,7 +145,7 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
         near = near && phases <= kMostBytes;
     }
     const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
-                                     {!geometry.quantized(), kNeedsFloats},
+                                     {!gaps || !geometry.quantized(), "phases without taps, and sums of integers"},
                                      {geometry.axes.size() <= 3, kNeedsThreeAxes},
                                      {has_elements(geometry), kNeedsElements},
                                      {gaps || !many, "too many output channels to be worth it"},
@@ -154,6 +154,7 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
                                     why);
     if (!supported) return nullptr;
     std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, problem.settings));
+    own->quantization_ = problem.quantization;
     own->plan_layers();
     const double elements = own->elements_rearranged(), times = own->times(),
                  y_elements = static_cast<double>(volume(geometry.y_shape)) / times,
@@ -166,7 +167,8 @@ std::unique_ptr<AlgorithmPlan> DepthToSpace::propose(const AlgorithmProblem &pro
     }
     const bool dilated = geometry.axes.back().dilation > 1;
     const CostProfile &profile = *problem.settings.profile;
-    own->estimate(own->estimated(), dilated ? profile.margin_depth_to_space_dilated : profile.margin_depth_to_space);
+    own->estimate(own->estimated(problem.facts),
+                  dilated ? profile.margin_depth_to_space_dilated : profile.margin_depth_to_space);
     return own;
 }
 
@@ -177,7 +179,12 @@ double DepthToSpace::elements_rearranged() const {
     return std::min(elements, static_cast<double>(volume(geometry_.y_shape)) / times());
 }
 
-double DepthToSpace::estimated() const {
+QuantizationValues DepthToSpace::quantization_of(const QuantizationValues &q, const Layer &layer) const {
+    const std::int64_t phases = layer.phases();
+    return for_channels(q, geometry_.out_channels * phases, [&](std::int64_t i) { return i / phases; });
+}
+
+double DepthToSpace::estimated(const WeightFacts &facts) const {
     const AxisGeometry &w = geometry_.axes.back();
     const bool are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
     const double elements = elements_rearranged(), planes = static_cast<double>(geometry_.out_channels * images_);
@@ -200,7 +207,7 @@ double DepthToSpace::estimated() const {
         double rows = are_planes && !has_gaps_ ? planes : 0;
         for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
             rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
-        cycles += rows * kCyclesPerRow + least_cost(geometry_of(layer), settings_.isa, *settings_.profile);
+        cycles += rows * kCyclesPerRow + least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
     }
     cycles *= times();
     if (are_planes) cycles *= settings_.profile->depth_to_space;
@@ -216,9 +223,13 @@ Status DepthToSpace::build(const LayerWeights &weights, const Planner &planner) 
         if (!status) return status;
         auto *const layer_w = static_cast<char *>(gathered.data()), *const layer_b = layer_w + g.w_bytes();
         gather(layer, weights.w, weights.b, layer_w, layer_b);
-        status = planner.plan(g, settings_, nullptr, {layer_w, weights.b ? layer_b : nullptr}, &layer.plan);
+        QuantizationValues values;
+        if (quantization_) values = quantization_of(*quantization_, layer);
+        status = planner.plan(g, settings_, quantization_ ? &values : nullptr, {layer_w, weights.b ? layer_b : nullptr},
+                              &layer.plan);
         if (!status) return status;
     }
+    quantization_ = nullptr;
     plan_workspace();
     return has_gaps_ ? make_bias(weights.b) : Status();
 }
@@ -271,6 +282,11 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
             own.y_strides[dimension] = stride;
             stride *= g.y_shape[dimension];
         };
+        QuantizationValues values;
+        if (t.quantization) {
+            values = quantization_of(*t.quantization, layer);
+            own.quantization = &values;
+        }
         if (!has_planes_) add(at.channel);
         for (std::size_t a = g.axes.size(); a-- > 0;) add(at.first_axis + a);
         if (has_planes_) add(at.channel);

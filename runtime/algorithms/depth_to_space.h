@@ -81,9 +81,10 @@ class DepthToSpace : public AlgorithmPlan {
     void plan_layers();
     double times() const { return static_cast<double>(geometry_.batch) / static_cast<double>(images_); }
     double elements_rearranged() const;
-    double estimated() const; // in cycles
+    double estimated(const WeightFacts &facts) const; // in cycles
     Geometry geometry_of(const Layer &layer) const;
     void gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const;
+    QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;
     void plan_workspace();
     std::array<LayerAxis, 3> axes_of(const Layer &layer, const Strides &y_strides) const; // outermost first
     void rearrange(const Layer &layer, const char *depth, std::int64_t first_image, const RunTensors &tensors) const;
@@ -93,6 +94,7 @@ class DepthToSpace : public AlgorithmPlan {
 
     Geometry geometry_;
     PlanSettings settings_;
+    const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
     std::vector<Layer> layers_;
     std::int64_t images_ = 1; // the number that is computed at a time
     bool has_gaps_;           // phases that no tap reaches

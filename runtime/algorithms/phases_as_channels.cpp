@@ -110,11 +110,17 @@ void PhasesAsChannels::gather(const Phases &r, std::int64_t channel, const void 
     }
 }
 
-double PhasesAsChannels::estimated() const {
+QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q, std::int64_t channel,
+                                                     std::int64_t phases) const {
+    const std::int64_t folded = folds() ? geometry_.out_channels : 1;
+    return for_channels(q, phases * folded, [&](std::int64_t i) { return channel + i % folded; });
+}
+
+double PhasesAsChannels::estimated(const WeightFacts &facts) const {
     double cycles = 0;
     for (const Phases &r : phases_of(geometry_.axes.back())) {
         for (const Piece &piece : pieces_of(r)) {
-            cycles += least_cost(layer(r, piece.q_begin, piece.q_count), settings_.isa, *settings_.profile);
+            cycles += least_cost(layer(r, piece.q_begin, piece.q_count), settings_.isa, *settings_.profile, facts);
         }
     }
     return static_cast<double>(channels()) * cycles;
@@ -127,7 +133,6 @@ std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem 
     const bool last = geometry.layout == CONVT_CHANNELS_LAST;
     const bool supported = supports(
         {{problem.constant_weights, kNeedsConstantWeights},
-         {!geometry.quantized(), kNeedsFloats},
          {geometry.axes.size() <= 3, kNeedsThreeAxes},
          {has_elements(geometry), kNeedsElements},
          {axis.stride > 1, "the stride along the last axis is 1"},
@@ -138,8 +143,10 @@ std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem 
         why);
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings));
+    own->quantization_ = problem.quantization;
     const CostProfile &profile = *problem.settings.profile;
-    own->estimate(own->estimated(), last ? profile.margin_phases_as_channels_last : profile.margin_phases_as_channels);
+    own->estimate(own->estimated(problem.facts),
+                  last ? profile.margin_phases_as_channels_last : profile.margin_phases_as_channels);
     return own;
 }
 
@@ -154,7 +161,10 @@ Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &plann
             auto *const sub_w = static_cast<char *>(gathered.data()), *const sub_b = sub_w + sub.w_bytes();
             gather(r, channel, weights.w, weights.b, sub_w, sub_b);
             std::unique_ptr<SubPlan> first;
-            status = planner.plan(sub, settings_, nullptr, {sub_w, weights.b ? sub_b : nullptr}, &first);
+            QuantizationValues values;
+            if (quantization_) values = quantization_of(*quantization_, channel, r.count);
+            status = planner.plan(sub, settings_, quantization_ ? &values : nullptr,
+                                  {sub_w, weights.b ? sub_b : nullptr}, &first);
             const SubPlan *const whole = first.get();
             if (status) status = add_pieces(r, channel, whole, nullptr, std::move(first));
             if (!status) return status;
@@ -163,9 +173,10 @@ Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &plann
     if (folds()) {
         PlanSettings settings = settings_;
         settings.excluded = all_but_direct();
-        Status status = planner.plan(without_post_ops(), settings, nullptr, weights, &for_gaps_);
+        Status status = planner.plan(without_post_ops(), settings, quantization_, weights, &for_gaps_);
         if (!status) return status;
     }
+    quantization_ = nullptr;
     plan_workspace();
     return Status();
 }
@@ -250,6 +261,11 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
     own.x = static_cast<const char *>(t.x) + group * geometry_.in_channels_per_group() * t.x_strides[c_at] * x_size;
     own.x_strides = t.x_strides;
     own.y_strides = t.y_strides;
+    QuantizationValues values;
+    if (t.quantization) {
+        values = quantization_of(*t.quantization, piece.channel, piece.phases.count);
+        own.quantization = &values;
+    }
     if (!piece.aside) {
         own.y = static_cast<char *>(t.y) + (channel_offset + first * w_stride) * y_size;
         own.y_strides[c_at] = 1;

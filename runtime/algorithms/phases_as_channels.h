@@ -49,7 +49,7 @@ class PhasesAsChannels : public AlgorithmPlan {
 
     PhasesAsChannels(const Geometry &geometry, const PlanSettings &settings)
         : geometry_(geometry), settings_(for_layers(settings)) {}
-    double estimated() const; // cycles
+    double estimated(const WeightFacts &facts) const; // cycles
     static std::vector<Phases> phases_of(const AxisGeometry &w);
     // Returns true if one layer has all output channels, once for each phase.
     bool folds() const { return geometry_.layout == CONVT_CHANNELS_LAST; }
@@ -64,12 +64,15 @@ class PhasesAsChannels : public AlgorithmPlan {
                       std::unique_ptr<SubPlan> first);
     void gather(const Phases &phases, std::int64_t channel, const void *w, const void *b, char *w_out,
                 char *b_out) const;
+    // Returns the quantization of a layer of phases of a channel, or of all channels if folds().
+    QuantizationValues quantization_of(const QuantizationValues &q, std::int64_t channel, std::int64_t phases) const;
     void plan_workspace();
     // If channels are last, y must be dense along channels and w.
     Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
 
     Geometry geometry_;
-    PlanSettings settings_; // for the layers
+    PlanSettings settings_;                            // for the layers
+    const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
     std::vector<Piece> pieces_;
     // If channels are last, this plans the layer as it is, for a y that is a part of more channels, where phases are not
     // dense.

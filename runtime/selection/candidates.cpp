@@ -67,8 +67,10 @@ std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const 
     return list;
 }
 
-double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile) {
-    const SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
+double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile, const WeightFacts &facts) {
+    SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
+    problem.fits_int8 = facts.fits_int8;
+    problem.fits_int32 = facts.fits_int32;
     double least = std::numeric_limits<double>::infinity();
     for_each_variant(isa, [&](const Variant &v) {
         const Candidate c = candidate(v, problem, profile);

@@ -10,6 +10,7 @@
 #include "cpu/cost_profile.h"
 #include "kernels/tuning.h"
 #include "kernels/variant.h"
+#include "problem/quantization.h"
 #include "problem/spatial_problem.h"
 #include "selection/input_access.h"
 #include "selection/kernel_support.h"
@@ -32,8 +33,8 @@ Candidate candidate(const Variant &variant, const SpatialProblem &problem, const
 // Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables.
 std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile);
 
-// Returns the cost of the cheapest candidate for a layer of up to three axes.
-double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile);
+// Returns the cost of the cheapest candidate for a layer of up to three axes. facts: of quantized weights.
+double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile, const WeightFacts &facts = {});
 
 // Returns the one of these choices that a tuning record names, or null if it is not among them or cannot compute the problem. *note
 // quotes the record or says why it cannot be followed. name_of(choice): its name. target: an ISA or a kind of device.

@@ -83,7 +83,7 @@ void expect_agreement_when_reshaped(const std::vector<std::string> &problems, Sp
             Inputs other = draw(problem, 9);
             other.w = inputs.w;
             other.b = inputs.b;
-            Tensor y(problem.dtype, plan.y_shape());
+            Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
             ASSERT_TRUE(plan.run(other.x.data(), y.data()));
             EXPECT_TRUE(agrees(y, reference(problem, other)));
         }
