@@ -2,6 +2,7 @@
 // in integers, and ONNX Runtime's own operator.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "failure.h"
 #include "layer.h"
@@ -108,10 +109,25 @@ std::optional<std::string> check_bias(const Dequantizer &b, const Quantization &
     return std::nullopt;
 }
 
+// True if the library can compute the phases of all axes as output channels, which needs constant weights and a tap for each phase.
+bool has_phases_as_channels(const Attributes &attributes, const Value &w) {
+    constexpr std::size_t kMostAxes = 3;
+    const Shape shape = w.shape();
+    if (!w.is_constant() || shape.size() > kMostAxes + 2 || attributes.strides->size() + 2 != shape.size())
+        return false;
+    for (std::size_t d = 0; d + 2 < shape.size(); d++) {
+        const std::int64_t stride = (*attributes.strides)[d];
+        const bool is_dilated = attributes.dilations && d < attributes.dilations->size();
+        if (shape[d + 2] < stride || std::gcd(stride, is_dilated ? (*attributes.dilations)[d] : 1) > 1) return false;
+    }
+    return true;
+}
+
 // Says so if floats are faster. 8-bit kernels for few output channels are made for small strides, and for one of 8 along rows. With
-// other strides they leave most of each vector empty, which phases as channels avoid, but in floats only.
-std::optional<std::string> prefer_floats(const Attributes &attributes, const Shape &w_shape) {
+// other strides they leave most of each vector empty, unless phases become channels; in floats, phases without taps may too.
+std::optional<std::string> prefer_floats(const Attributes &attributes, const Value &w) {
     constexpr std::int64_t kFewChannels = 8, kSmallStride = 4, kStrideOfRows = 8;
+    const Shape w_shape = w.shape();
     if (w_shape.size() < 3 || w_shape[1] < 0 || w_shape[1] >= kFewChannels) return std::nullopt;
     if (!attributes.strides || w_shape[0] == attributes.group) return std::nullopt; // depthwise kernels take any stride
     std::int64_t largest = 1, across = 1; // of all axes, and of all but the last
@@ -121,6 +137,7 @@ std::optional<std::string> prefer_floats(const Attributes &attributes, const Sha
         if (d + 1 < attributes.strides->size()) across = std::max(across, stride);
     }
     if (largest <= kSmallStride || (largest == kStrideOfRows && across == 1)) return std::nullopt;
+    if (has_phases_as_channels(attributes, w)) return std::nullopt;
     return "with " + std::to_string(w_shape[1]) + " output channels in a group and a stride of " +
            std::to_string(largest) + " floats are faster";
 }
@@ -181,7 +198,7 @@ std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Lay
             return std::string(what) + (type == 0 ? "" : " is quantized to " + type_name(type)) + ", not to 8 bits";
         }
     }
-    if (auto why = prefer_floats(layer->problem.attributes, w->x.shape())) return why;
+    if (auto why = prefer_floats(layer->problem.attributes, w->x)) return why;
     Quantization q;
     if (auto why = read_scale(x->scale, x->zero_point, "X", &q.x_scale, &q.x_zero_point)) return why;
     if (auto why = read_weight_scales(*w, layer->problem.attributes.group, &q)) return why;

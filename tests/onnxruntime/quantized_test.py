@@ -195,14 +195,16 @@ class Quantized(Chain):
                 self.assertLessEqual(np.abs(off).max(), 1)
 
     def test_few_channels_and_a_large_stride(self):
-        """Layers that floats are faster for: right within one unit, and no ConvTranspose of theirs is left to other providers."""
-        for stride, left in [(4, []), (8, []), (5, ["DequantizeLinear", "QuantizeLinear"]),
-                             (16, ["DequantizeLinear", "QuantizeLinear"])]:
-            with self.subTest(stride=stride):
+        """Floats are faster where some phases have no tap. No ConvTranspose is left to other providers."""
+        floats = ["DequantizeLinear", "QuantizeLinear"]
+        for stride, kernel, dilation, left in [(4, 20, 1, []), (8, 20, 1, []), (5, 20, 1, []), (16, 20, 1, []), (5, 20, 3, []),
+                                               (5, 4, 1, floats), (6, 20, 2, floats)]:
+            with self.subTest(stride=stride, kernel=kernel, dilation=dilation):
                 proto = model([node("DequantizeLinear", "x xs xz", "xf"), node("DequantizeLinear", "w ws", "wf"),
-                               node("ConvTranspose", "xf wf", "c", strides=[stride]), node("QuantizeLinear", "c ys yz", "y")],
+                               node("ConvTranspose", "xf wf", "c", strides=[stride], dilations=[dilation]),
+                               node("QuantizeLinear", "c ys yz", "y")],
                               {"x": (TYPES["u8"][0], (1, 6, 9))}, {"y": (TYPES["u8"][0], None)},
-                              {"w": self.integers((6, 1, 20), np.int8), "ws": np.float32(0.01), "xs": np.float32(0.02),
+                              {"w": self.integers((6, 1, kernel), np.int8), "ws": np.float32(0.01), "xs": np.float32(0.02),
                                "xz": np.uint8(7), "ys": np.float32(0.3), "yz": np.uint8(128)})
                 feeds = {"x": self.integers((1, 6, 9), np.uint8)}
                 y, ran = nodes_run(proto, feeds)

@@ -22,7 +22,7 @@ for version in "${versions[@]}"; do
             sympy
         touch "$environment/.complete"
     fi
-    for suite in backend conformance floats fusing lifecycle options quantize quantized; do
+    for suite in backend conformance floats fusing lifecycle networks options quantize quantized; do
         log=$environment/$suite.log
         if PYTHONPATH=$modules "$environment/bin/python" -B "$folder/${suite}_test.py" >"$log" 2>&1; then
             echo "onnxruntime $version, $suite: $(grep -E '^Ran ' "$log")"
