@@ -21,16 +21,17 @@ bool set(PostOps *ops, convt_activation activation, double alpha = 0, double bet
     return true;
 }
 
-bool read_activation(const Node &node, PostOps *ops) {
+// rank: of y, which no parameter may exceed.
+bool read_activation(const Node &node, std::size_t rank, PostOps *ops) {
     if (node.is_op("Relu")) return set(ops, CONVT_RELU);
     if (node.is_op("Sigmoid")) return set(ops, CONVT_SIGMOID);
     if (node.is_op("Tanh")) return set(ops, CONVT_TANH);
     if (node.is_op("LeakyRelu")) {
         return set(ops, CONVT_LEAKY_RELU, static_cast<double>(node.float_attribute("alpha").value_or(0.01f)));
     }
-    if (node.is_op("PRelu")) { // with one slope for all it is the same
+    if (node.is_op("PRelu")) { // with one slope for all it is the same; exporters of PyTorch give it y's number of axes
         const Value slope = node.input(1);
-        if (!slope.is_constant() || slope.shape().size() > 2 || !slope.constant().is_single()) return false;
+        if (!slope.is_constant() || slope.shape().size() > rank || !slope.constant().is_single()) return false;
         return set(ops, CONVT_LEAKY_RELU, slope.constant().at(0));
     }
     const auto range = clamp_of(node);
@@ -111,7 +112,7 @@ void fuse_followers(const IsFree &is_free, Layer *layer) {
         } else if (reader->is_op("Add") && !layer->problem.post_ops.adds_residual && residual_of(*reader, layer->y)) {
             layer->residual = residual_of(*reader, layer->y);
             layer->problem.post_ops.adds_residual = 1;
-        } else if (!reads_first || !read_activation(*reader, &layer->problem.post_ops)) {
+        } else if (!reads_first || !read_activation(*reader, layer->w.shape().size(), &layer->problem.post_ops)) {
             layer->notes.push_back(reader->label() + " behind it stays a node of its own");
             return;
         }

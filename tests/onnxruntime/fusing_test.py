@@ -44,7 +44,7 @@ class Fusing(TestCase):
         for op, inputs, constants, attributes in [
                 ("Relu", "c", {}, {}), ("LeakyRelu", "c", {}, {"alpha": 0.2}), ("LeakyRelu", "c", {}, {}),
                 ("Clip", "c low high", bounds, {}), ("Clip", "c", {}, {}), ("Sigmoid", "c", {}, {}), ("Tanh", "c", {}, {}),
-                ("PRelu", "c slope", {"slope": np.float32([[0.3]])}, {})]:
+                ("PRelu", "c slope", {"slope": np.float32(0.3)}, {}), ("PRelu", "c slope", {"slope": np.float32([[[0.3]]])}, {})]:
             with self.subTest(op=op, inputs=inputs):
                 nodes = [self.up(), node(op, inputs, "y", **attributes)]
                 if "low" in inputs:
