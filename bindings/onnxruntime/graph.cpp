@@ -18,6 +18,11 @@ double element(const void *data, std::size_t i) {
     return static_cast<double>(static_cast<Real>(value));
 }
 
+// An element of 4 bits, as if it had no sign. The even ones are the low halves of bytes.
+int nibble(const void *data, std::size_t i) {
+    return static_cast<const std::uint8_t *>(data)[i / 2] >> (i % 2 * 4) & 0xf;
+}
+
 Shape extents_of(const Api &api, const OrtTensorTypeAndShapeInfo *info) {
     std::size_t rank = 0;
     check(api, api.GetDimensionsCount(info, &rank));
@@ -41,6 +46,16 @@ std::optional<convt_dtype> dtype_of(int element_type) {
     }
 }
 
+bool can_read(int element_type) {
+    switch (element_type) {
+    case kElementUint16:
+    case kElementInt16:
+    case kElementUint4:
+    case kElementInt4: return true;
+    default: return dtype_of(element_type).has_value();
+    }
+}
+
 bool is_known(const Shape &shape) { return !shape.empty() && std::find(shape.begin(), shape.end(), -1) == shape.end(); }
 
 std::size_t TensorRef::count() const {
@@ -58,6 +73,10 @@ double TensorRef::at(std::size_t i) const {
     case kElementFloat16: return element<F16, float>(data, i);
     case kElementDouble: return element<double>(data, i);
     case kElementBfloat16: return element<Bf16, float>(data, i);
+    case kElementUint16: return element<std::uint16_t>(data, i);
+    case kElementInt16: return element<std::int16_t>(data, i);
+    case kElementUint4: return nibble(data, i);
+    case kElementInt4: return nibble(data, i) < 8 ? nibble(data, i) : nibble(data, i) - 16;
     default: throw Failure(kFail, "an element of ONNX type " + std::to_string(element_type) + " is asked for");
     }
 }

@@ -23,6 +23,9 @@ std::optional<convt_dtype> dtype_of(int element_type);
 // True if a shape is given, and none of its extents is -1.
 bool is_known(const Shape &shape);
 
+// True for the types of integers and floats whose elements TensorRef::at() gives; they are more than the library computes with.
+bool can_read(int element_type);
+
 // A tensor in ONNX Runtime's memory.
 struct TensorRef {
     int element_type = 0;
@@ -32,7 +35,7 @@ struct TensorRef {
     std::size_t count() const;
     // True for a scalar, and for a tensor with one element.
     bool is_single() const { return count() == 1; }
-    // An element of a type that the library knows.
+    // An element of a type that can_read() names.
     double at(std::size_t i) const;
 };
 

@@ -48,8 +48,9 @@ void read_floats(const Node &node, bool fuse, const IsFree &is_free, Layer *laye
 } // namespace
 
 bool Dequantizer::makes_constant() const {
-    return x.is_constant() && scale.is_constant() && (!zero_point || zero_point.is_constant()) &&
-           scale.element_type() == kElementFloat && scale.shape().size() <= 1;
+    return x.is_constant() && can_read(x.element_type()) && scale.is_constant() &&
+           (!zero_point || zero_point.is_constant()) && scale.element_type() == kElementFloat &&
+           scale.shape().size() <= 1 && node.int_attribute("block_size").value_or(0) == 0;
 }
 
 std::int64_t Layer::channels() const {

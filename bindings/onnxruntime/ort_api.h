@@ -56,10 +56,14 @@ enum ElementType {
     kElementFloat = 1,
     kElementUint8 = 2,
     kElementInt8 = 3,
+    kElementUint16 = 4,
+    kElementInt16 = 5,
     kElementInt32 = 6,
     kElementFloat16 = 10,
     kElementDouble = 11,
-    kElementBfloat16 = 16
+    kElementBfloat16 = 16,
+    kElementUint4 = 21,
+    kElementInt4 = 22
 };
 
 // A function that is not set, or not called, by this provider.

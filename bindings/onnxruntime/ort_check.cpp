@@ -26,6 +26,10 @@ static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32) == kElementInt32);
 static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16) == kElementFloat16);
 static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE) == kElementDouble);
 static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16) == kElementBfloat16);
+static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16) == kElementUint16);
+static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16) == kElementInt16);
+static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT4) == kElementUint4);
+static_assert(int(ONNX_TENSOR_ELEMENT_DATA_TYPE_INT4) == kElementInt4);
 static_assert(offsetof(OrtApiBase, GetApi) == offsetof(ApiBase, get_api));
 
 static_assert(offsetof(OrtNodeFusionOptions, drop_constant_initializers) ==

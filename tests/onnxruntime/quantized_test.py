@@ -3,6 +3,7 @@ import sys
 import unittest
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnxruntime as ort
 from onnx import TensorProto
@@ -229,6 +230,38 @@ class Quantized(Chain):
                        "wz": self.integers(CHANNELS, np.int8)})
         y, ran = nodes_run(proto, {"x": x})
         self.assertEqual(left_to_others(ran), [])
+        self.assert_close(y[0], plain(proto).run(None, {"x": x})[0], 1e-5)
+
+    def test_weights_alone_of_other_types(self):
+        """Weights of integers are turned into floats once, others in each run."""
+        x = self.draw(X_SHAPE)
+        scales = self.rng.uniform(0.01, 0.1, CHANNELS).astype(np.float32)
+        for dtype, zero, scale, left in [(np.int16, None, scales, []), (np.uint16, np.uint16([1, 2, 3, 4]), scales, []),
+                                         (ml_dtypes.int4, None, np.float32(0.1), []),
+                                         (ml_dtypes.uint4, np.array([0, 7, 9, 15], ml_dtypes.uint4), scales, []),
+                                         (ml_dtypes.float8_e4m3fn, np.zeros((), ml_dtypes.float8_e4m3fn), np.float32(2),
+                                          ["DequantizeLinear"])]:
+            with self.subTest(dtype=np.dtype(dtype).name):
+                is_float = dtype == ml_dtypes.float8_e4m3fn
+                limits = None if is_float else ml_dtypes.iinfo(dtype)
+                w = self.draw(W_SHAPE) if is_float else self.rng.integers(limits.min, int(limits.max) + 1, W_SHAPE)
+                constants = {"w": w.astype(dtype), "ws": scale} | ({} if zero is None else {"wz": zero})
+                proto = model([node("DequantizeLinear", " ".join(constants), "wf", axis=1),
+                               node("ConvTranspose", "x wf", "y", strides=[2, 2])],
+                              {"x": (TensorProto.FLOAT, X_SHAPE)}, {"y": (TensorProto.FLOAT, None)}, constants, 21)
+                y, ran = nodes_run(proto, {"x": x})
+                self.assertEqual(left_to_others(ran), left)
+                self.assert_close(y[0], plain(proto).run(None, {"x": x})[0], 1e-5)
+
+    def test_scales_of_blocks(self):
+        """Those of a bias look like scales of its axis."""
+        x, w, b = self.draw(X_SHAPE), self.draw(W_SHAPE), self.integers(CHANNELS, np.int8)
+        proto = model([node("DequantizeLinear", "b bs", "bf", axis=0, block_size=2),
+                       node("ConvTranspose", "x w bf", "y", strides=[2, 2])],
+                      {"x": (TensorProto.FLOAT, X_SHAPE)}, {"y": (TensorProto.FLOAT, None)},
+                      {"w": w, "b": b, "bs": np.float32([0.1, 0.2])}, 21)
+        y, ran = nodes_run(proto, {"x": x})
+        self.assertEqual(left_to_others(ran), ["DequantizeLinear"])
         self.assert_close(y[0], plain(proto).run(None, {"x": x})[0], 1e-5)
 
     def test_qlinear_of_channels_last(self):
