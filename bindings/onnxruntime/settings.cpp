@@ -17,7 +17,7 @@ namespace convtranspose::provider {
 namespace {
 
 constexpr int kMostThreads = 4096;
-constexpr const char *kIntraOpThreads = "session.intra_op_num_threads";
+constexpr const char *kIntraOpThreads = "session.intra_op_num_threads", *kWritesContext = "ep.context_enable";
 
 using Entries = std::map<std::string, std::string>;
 
@@ -116,6 +116,12 @@ Settings settings_of(const Api &api, const OrtSessionOptions *options) {
     if (session_threads != entries.end()) {
         const int threads = number_of(session_threads->second);
         if (threads > 0 && threads <= kMostThreads) settings.threads = threads; // 0 leaves it to ONNX Runtime
+    }
+    // ONNX Runtime would fail without saying which node it misses.
+    if (const auto writes = entries.find(kWritesContext); writes != entries.end() && writes->second == "1") {
+        throw Failure(kNotImplemented, std::string(kProviderName) + ": " + kWritesContext +
+                                           " is '1', but this provider has no compiled form of a layer to write: "
+                                           "leave it out, or make the context without this provider");
     }
     const std::string before = prefix();
     for (const auto &[key, value] : entries) {

@@ -103,6 +103,22 @@ class Options(TestCase):
             self.assertIn("ConvTranspose 'up': ", str(caught.exception))
             self.assertEqual(session.run(None, right)[0].shape, (1, 2, 5, 5)) # nothing is lost
 
+    def test_options_of_another_session(self):
+        options = session_options()
+        ct.session(up(), options)
+        with self.assertRaises(ValueError) as caught:
+            ct.session(up(), options)
+        self.assertIn("give each session options of its own", str(caught.exception))
+
+    def test_writing_a_compiled_model_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = session_options()
+            options.add_session_config_entry("ep.context_enable", "1")
+            options.add_session_config_entry("ep.context_file_path", str(Path(folder, "context.onnx")))
+            with self.assertRaises(Exception) as caught:
+                ct.session(up(), options)
+        self.assertIn("ep.context_enable is '1', but this provider has no compiled form", str(caught.exception))
+
     def test_registering_again_does_nothing(self):
         ct.register()
         ct.register()

@@ -77,7 +77,8 @@ def session(model: Any, sess_options: _ort.SessionOptions | None = None, **optio
     options       Options of the provider, such as threads=2 or winograd=True. Without `threads`, the number is
                   that of `sess_options.intra_op_num_threads`, or if that is 0, what ONNX Runtime chooses.
 
-    Registers the provider if need be. An option that there is not raises an error of ONNX Runtime that lists those that there are.
+    Registers the provider if need be. An option that there is not raises an error of ONNX Runtime that lists those that there are,
+    and options of another session raise ValueError.
     """
     register()
     if sess_options is None:
@@ -89,5 +90,11 @@ def session(model: Any, sess_options: _ort.SessionOptions | None = None, **optio
         model = model.SerializeToString()
     elif isinstance(model, os.PathLike):
         model = os.fspath(model)
-    # Without this, a session that cannot be made with the provider would be made without it.
-    return _ort.InferenceSession(model, sess_options, enable_fallback=False)
+    try:
+        # Without this, a session that cannot be made with the provider would be made without it.
+        return _ort.InferenceSession(model, sess_options, enable_fallback=False)
+    except Exception as error:
+        if f"{PROVIDER} has already been registered" not in str(error):
+            raise
+        raise ValueError(f"sess_options has {PROVIDER} already, from an earlier session or from elsewhere: give each session "
+                         "options of its own, without it") from error
