@@ -42,6 +42,7 @@ struct PlanSettings {
     std::string variant;                  // the kernel or algorithm that must be used; empty: the fastest by estimate
     bool sums_in_f16 = false;
     bool may_change_rounding = false; // algorithms that round differently from the definition are allowed
+    bool all_threads = false;         // all of parallel.threads are used, not as many as the layer is worth
     AlgorithmSet excluded = 0;
     const Tuning *tuning = nullptr; // null: see tuning_record()
     int measuring_ms = 0;           // 0: the choice is made by estimates; else candidates are timed for so long
@@ -96,18 +97,19 @@ class SubPlan {
     virtual const std::vector<const char *> &kernels() const = 0; // all that a run may call
 
     virtual Status run(const RunTensors &tensors, void *workspace) const = 0;
-    // Plans the layer for other extents of x, with the same weights.
-    virtual Status reshape(const Geometry &geometry, std::unique_ptr<SubPlan> *plan) const = 0;
+    // Plans the layer for other extents of x, with the same weights, on at most these threads.
+    virtual Status reshape(const Geometry &geometry, const Parallel &parallel,
+                           std::unique_ptr<SubPlan> *plan) const = 0;
     // Plans the layer for other constant weights of the same shape, with the same kernel if they allow it. Layers of floats
     // only.
     virtual Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
 };
 
 // Plans another layer with the weights of a plan, and appends it to a list.
-inline Status add_reshaped(const SubPlan &from, const Geometry &geometry,
+inline Status add_reshaped(const SubPlan &from, const Geometry &geometry, const Parallel &parallel,
                            std::vector<std::unique_ptr<SubPlan>> *plans) {
     std::unique_ptr<SubPlan> plan;
-    Status status = from.reshape(geometry, &plan);
+    Status status = from.reshape(geometry, parallel, &plan);
     if (status) plans->push_back(std::move(plan));
     return status;
 }

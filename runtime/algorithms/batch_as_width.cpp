@@ -80,7 +80,7 @@ Status BatchAsWidth::reshape(const AlgorithmProblem &problem, std::unique_ptr<Al
     const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
     if (may && cost_of(as_row(layer)) < cost_of(layer)) layer = as_row(layer);
     std::unique_ptr<BatchAsWidth> own(new BatchAsWidth());
-    if (Status status = plan_->reshape(layer, &own->plan_); !status) return status;
+    if (Status status = plan_->reshape(layer, problem.settings.parallel, &own->plan_); !status) return status;
     *made = std::move(own);
     return Status();
 }

@@ -236,13 +236,13 @@ Status DepthToSpace::build(const LayerWeights &weights, const Planner &planner) 
 
 Status DepthToSpace::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
-    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, settings_));
+    std::unique_ptr<DepthToSpace> own(new DepthToSpace(geometry, problem.settings));
     own->plan_layers();
     Status status = has_gaps_ ? own->make_bias(bias_.data()) : Status();
     if (!status) return status;
     for (Layer &layer : own->layers_) {
         const Layer &from = layers_[static_cast<std::size_t>(&layer - own->layers_.data())]; // the same phases
-        status = from.plan->reshape(own->geometry_of(layer), &layer.plan);
+        status = from.plan->reshape(own->geometry_of(layer), own->settings_.parallel, &layer.plan);
         if (!status) return status;
     }
     own->plan_workspace();

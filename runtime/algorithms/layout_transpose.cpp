@@ -112,14 +112,15 @@ class LayoutTranspose : public AlgorithmPlan {
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         const Geometry &geometry = problem.geometry;
-        std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, asked_, block_groups_));
+        std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, block_groups_));
         if (own->strips_ > 1) {
             if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
         } else {
             for (std::int64_t i = 0; i < own->block_count(); i++) {
                 const Block &from = blocks_[static_cast<std::size_t>(i)]; // the block of the same groups
                 std::unique_ptr<SubPlan> plan;
-                if (Status status = from.plan->reshape(own->inner(i), &plan); !status) return status;
+                if (Status status = from.plan->reshape(own->inner(i), own->settings_.parallel, &plan); !status)
+                    return status;
                 own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
             }
         }
@@ -318,7 +319,7 @@ class LayoutTranspose : public AlgorithmPlan {
             }
             if (!block.plan) {
                 std::unique_ptr<SubPlan> plan;
-                if (Status status = from.reshape(geometry, &plan); !status) return status;
+                if (Status status = from.reshape(geometry, settings_.parallel, &plan); !status) return status;
                 block.plan = std::move(plan);
             }
             blocks_.push_back(std::move(block));

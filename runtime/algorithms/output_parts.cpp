@@ -116,7 +116,7 @@ class OutputParts : public AlgorithmPlan {
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         const Geometry &geometry = problem.geometry;
-        std::unique_ptr<OutputParts> own(new OutputParts(geometry, asked_));
+        std::unique_ptr<OutputParts> own(new OutputParts(geometry, problem.settings));
         std::vector<Cuts> list = proposals(geometry);
         if (list.empty()) { // all of y is one part
             list.emplace_back();
@@ -254,7 +254,8 @@ class OutputParts : public AlgorithmPlan {
     // Plans the parts from `first` on with the weights of another plan.
     Status reshape_parts(const SubPlan &from, std::size_t first) {
         for (std::size_t i = first; i < parts_.size(); i++) {
-            if (Status status = from.reshape(parts_[i].geometry, &parts_[i].plan); !status) return status;
+            if (Status status = from.reshape(parts_[i].geometry, settings_.parallel, &parts_[i].plan); !status)
+                return status;
         }
         for (const Part &part : parts_) part_bytes_ = std::max(part_bytes_, round_up(part.plan->workspace_bytes()));
         return Status();

@@ -188,7 +188,7 @@ Status PhasesAsChannels::add_pieces(const Phases &r, std::int64_t channel, const
         piece.plan = std::move(first);
         if (!piece.plan) {
             const SubPlan *const from = piece.aside && aside ? aside : whole;
-            Status status = from->reshape(layer(r, piece.q_begin, piece.q_count), &piece.plan);
+            Status status = from->reshape(layer(r, piece.q_begin, piece.q_count), settings_.parallel, &piece.plan);
             if (!status) return status;
         }
         if (piece.aside) aside = piece.plan.get();
@@ -199,7 +199,7 @@ Status PhasesAsChannels::add_pieces(const Phases &r, std::int64_t channel, const
 
 Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
-    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, settings_));
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings));
     for (std::size_t i = 0; i < pieces_.size();) {
         const Piece &first = pieces_[i];
         const SubPlan *aside = nullptr;
@@ -210,7 +210,9 @@ Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_pt
         if (!status) return status;
     }
     if (for_gaps_) {
-        if (Status status = for_gaps_->reshape(own->without_post_ops(), &own->for_gaps_); !status) return status;
+        if (Status status = for_gaps_->reshape(own->without_post_ops(), own->settings_.parallel, &own->for_gaps_);
+            !status)
+            return status;
     }
     own->plan_workspace();
     *made = std::move(own);

@@ -173,6 +173,7 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
     if (o.planning_ms < 0) return invalid("planning_ms = ", o.planning_ms, " must not be negative");
     if (raw(o.planning) == CONVT_MEASURE) settings->measuring_ms = o.planning_ms ? o.planning_ms : kMeasuringMs;
     settings->parallel = {std::max(o.threads, 1), o.parallel_for, o.parallel_user};
+    settings->all_threads = o.all_threads != 0;
     settings->sums_in_f16 = o.sums_in_f16 != 0;
     settings->may_change_rounding = o.winograd != 0;
     settings->tuning = o.tuning ? &o.tuning->records : nullptr;

@@ -1,6 +1,7 @@
 #include "cost/cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/division.h"
 #include "cost/cost_terms.h"
@@ -108,6 +109,14 @@ double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile) {
     for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
     if (y_position_bytes(geometry) <= kCacheLine || bytes <= profile.counted_cache) return 1.5;
     return y_position_bytes(geometry) < kFarPositions ? 6 : 40;
+}
+
+int threads_worth(double cycles, int allowed, const CostProfile &profile) {
+    // n threads take cycles / n + (n - 1) * per_thread. The n-th saves cycles / (n - 1) / n, so the last that pays is the root of
+    // n * (n - 1) = cycles / per_thread.
+    if (profile.per_thread <= 0) return allowed;
+    const double most = 0.5 + std::sqrt(0.25 + cycles / profile.per_thread);
+    return static_cast<int>(std::min<double>(most, allowed));
 }
 
 bool shares_cache_lines(const Geometry &geometry) {

@@ -22,6 +22,9 @@ double cost_of_copy(const Variant &variant, const SpatialProblem &problem, const
 // stored with it, the line comes from further away; lines of positions kFarPositions apart also share few sets of the cache.
 double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile);
 
+// Returns how many of the allowed threads take the least time together for a layer of so many cycles on one.
+int threads_worth(double cycles, int allowed, const CostProfile &profile);
+
 // Returns whether the channels of a group, channels last, take less than a cache line of y, so that groups share lines.
 bool shares_cache_lines(const Geometry &geometry);
 

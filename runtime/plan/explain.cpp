@@ -126,6 +126,19 @@ std::string reading_of_x(const DirectPlan &direct) {
     return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
 }
 
+// Says how many threads are used, and why they are fewer than are allowed, or why they are not.
+std::string threads_of(const LayerPlan &plan) {
+    const int allowed = plan.settings().parallel.threads;
+    if (allowed == 1) return "1";
+    const std::string of = plan.threads() < allowed ? concat(" of ", allowed, " that are allowed") : std::string();
+    const std::string why =
+        plan.settings().all_threads ? "as asked for"
+        : !plan.alone()             ? "as recorded"
+                        : concat("as each but the first costs", formatted(" %.3g", plan.settings().profile->per_thread),
+                                 formatted(" cycles, and one alone takes %.3g", *plan.alone()));
+    return concat(plan.threads(), of, ", ", why);
+}
+
 // Lists the candidates that can compute the layer, by estimate, then the others, by the reason why they cannot.
 void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
     struct Able {
@@ -200,10 +213,7 @@ std::string explain(const LayerPlan &plan) {
     out << "\npacked weights "
         << (plan.weights_at_run_time() ? "with each run, in the workspace"
                                        : bytes(static_cast<double>(plan.packed_bytes())))
-        << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads " << plan.threads()
-        << (plan.threads() < plan.settings().parallel.threads
-                ? concat(" of ", plan.settings().parallel.threads, " that are allowed")
-                : std::string())
+        << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads " << threads_of(plan)
         << "; isa " << isa_name(plan.direct().variant().isa) << "\n";
 
     const Variant *chosen = &plan.direct().variant();

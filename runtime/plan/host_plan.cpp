@@ -23,7 +23,8 @@ class HostPlan : public ProblemPlan {
         std::unique_ptr<HostPlan> own(new HostPlan(geometry));
         own->dimensions_ = dimensions_;
         own->kept_ = kept_;
-        Status status = layer_->reshape_plan(with_dimensions(geometry, dimensions_), &own->layer_);
+        Status status =
+            layer_->reshape_plan(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &own->layer_);
         if (status) *plan = std::move(own);
         return status;
     }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/shape.h"
+#include "cost/cost.h"
 #include "cpu/cpu.h"
 
 namespace convtranspose {
@@ -63,7 +64,7 @@ std::string LayerPlan::measuring_key(bool constant_weights) const {
     const PlanSettings &s = asked_;
     return concat(tuning_key(geometry_), " ", isa_name(s.isa), " ", s.parallel.threads,
                   constant_weights ? " constant" : "", s.may_change_rounding ? " winograd" : "",
-                  s.sums_in_f16 ? " sums in f16" : "");
+                  s.sums_in_f16 ? " sums in f16" : "", s.all_threads ? " all threads" : "");
 }
 
 // Finds the record to follow. A tuning record comes first, so that what is measured can be overruled and repeated.
@@ -76,12 +77,25 @@ void LayerPlan::find_record(bool constant_weights, std::shared_ptr<const TuningR
         record_ = measured_.get();
     }
     if (!record_) return;
-    if (record_->on_threads) settings_.parallel.threads = std::min(asked_.parallel.threads, record_->on_threads);
     const Algorithm *const algorithm = find_algorithm(record_->variant);
     if (algorithm && algorithm->changes_rounding && !settings_.may_change_rounding) {
         record_note_ = concat("a tuning record names ", record_->variant, ", which options.winograd does not allow");
         record_ = nullptr;
     }
+}
+
+// Chooses how many of the allowed threads are used: those of a record that was measured with so many, else what the direct
+// algorithm's estimate is worth. All candidates are compared on that number.
+void LayerPlan::choose_threads(bool constant_weights) {
+    int &threads = settings_.parallel.threads;
+    if (threads <= 1 || settings_.all_threads) return;
+    if (record_ && (record_->threads || record_->on_threads)) {
+        if (record_->on_threads) threads = std::min(threads, record_->on_threads);
+        return;
+    }
+    UnsupportedReason unsupported;
+    alone_ = propose_direct(problem(constant_weights), LayerPlanner::instance(), &unsupported)->cycles();
+    threads = threads_worth(*alone_, threads, *settings_.profile);
 }
 
 AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
@@ -252,17 +266,22 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
         status = get_block(settings.allocator, examination_bytes(geometry), "sums of weights", &counts);
         if (status) p->facts_ = examine_weights(geometry, *quantization, weights.w, weights.b, counts.data());
     }
+    if (status) p->choose_threads(weights.w != nullptr);
     if (status) status = p->choose(weights);
     if (status) status = p->finish();
     if (status) *plan = std::move(p);
     return status;
 }
 
-Status LayerPlan::reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const {
-    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, asked_));
+Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &parallel,
+                               std::unique_ptr<LayerPlan> *plan) const {
+    PlanSettings settings = asked_;
+    settings.parallel = parallel;
+    std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
     p->find_record(!weights_at_run_time(), nullptr);
     p->quantization_ = quantization_;
     p->facts_ = facts_;
+    p->choose_threads(!weights_at_run_time());
     p->algorithm_ = algorithm_;
     Status status = chosen_->reshape(p->problem(!weights_at_run_time()), &p->chosen_);
     if (status) status = p->finish();
@@ -282,9 +301,9 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPl
     return status;
 }
 
-Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<SubPlan> *plan) const {
+Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const {
     std::unique_ptr<LayerPlan> own;
-    Status status = reshape_plan(geometry, &own);
+    Status status = reshape_plan(geometry, parallel, &own);
     if (status) *plan = std::move(own);
     return status;
 }
@@ -292,6 +311,8 @@ Status LayerPlan::reshape(const Geometry &geometry, std::unique_ptr<SubPlan> *pl
 Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, asked_));
     p->find_record(true, nullptr);
+    p->settings_.parallel = settings_.parallel;
+    p->alone_ = alone_;
     p->algorithm_ = algorithm_;
     p->reason_ = reason_;
     p->reason_kind_ = reason_kind_;

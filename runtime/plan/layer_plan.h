@@ -39,10 +39,10 @@ class LayerPlan : public SubPlan {
     static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
                          const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan,
                          std::shared_ptr<const TuningRecord> trial = nullptr);
-    Status reshape_plan(const Geometry &geometry, std::unique_ptr<LayerPlan> *plan) const;
+    Status reshape_plan(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<LayerPlan> *plan) const;
 
     Status run(const RunTensors &tensors, void *workspace) const override;
-    Status reshape(const Geometry &geometry, std::unique_ptr<SubPlan> *plan) const override;
+    Status reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const override;
     Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const override;
 
     const Geometry &geometry() const override { return geometry_; }
@@ -56,7 +56,9 @@ class LayerPlan : public SubPlan {
 
     const char *algorithm() const { return algorithm_->name; }
     int threads() const { return settings_.parallel.threads; } // at most those of settings()
-    double cycles() const { return chosen_->cycles(); }        // as estimated, on one thread
+    // Cycles on one thread by which threads() were chosen; null: they are asked for or recorded.
+    const double *alone() const { return alone_ ? &*alone_ : nullptr; }
+    double cycles() const { return chosen_->cycles(); } // as estimated, on one thread
     bool is_by_estimate() const { return reason_kind_ == ChoiceReason::kByEstimate; }
     void follow(std::shared_ptr<const TuningRecord> record); // record: of what this plan does, with a reason for it
     TuningRecord record() const;                             // of what this plan does
@@ -73,6 +75,7 @@ class LayerPlan : public SubPlan {
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
 
     void find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial);
+    void choose_threads(bool constant_weights);
     bool follows_record(const AlgorithmPlan &plan) const;
     void say(const ChoiceReason &why);
     AlgorithmProblem problem(bool constant_weights) const;
@@ -92,6 +95,7 @@ class LayerPlan : public SubPlan {
     const TuningRecord *record_ = nullptr;         // the problem's; null: none, or a variant was named
     std::shared_ptr<const TuningRecord> measured_; // keeps record_ alive if it is no tuning record
     std::string record_note_;                      // why records could not be used
+    std::optional<double> alone_;                  // see alone()
     std::optional<QuantizationValues> quantization_;
     std::optional<WeightFacts> facts_;
     const Algorithm *algorithm_ = nullptr;

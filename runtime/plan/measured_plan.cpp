@@ -118,7 +118,7 @@ class Measurement {
         for (const AbleCandidate &candidate : near()) {
             if (!try_out(candidate)) break;
         }
-        try_fewer_threads();
+        try_other_threads();
         if (status = play(); !status) return status;
         Contender *winner = best();
         if (winner != &by_estimate_ && winner->seconds > kClear * by_estimate_.seconds) {
@@ -198,18 +198,19 @@ class Measurement {
 
     static bool is_faster(const Contender &a, const Contender &b) { return a.seconds < b.seconds; }
 
-    // A layer may be too small for all threads.
-    void try_fewer_threads() {
-        const int threads = settings_.parallel.threads;
-        if (threads <= 1) return;
+    // The estimate may be wrong about how many threads the layer is worth.
+    void try_other_threads() {
+        const int threads = settings_.parallel.threads, estimated = by_estimate_.plan->threads();
+        if (threads <= 1 || settings_.all_threads) return;
         const auto fastest = std::min_element(finalists_.begin(), finalists_.end(), is_faster);
         const bool is_other = fastest != finalists_.end() && fastest->seconds < by_estimate_.seconds;
         const TuningRecord record = is_other ? *fastest->record : *by_estimate_.record;
-        for (int n = threads / 2; n >= 1; n /= 2) {
-            if (spent_ + 4 * best_seconds() * threads / n > kForFinals * budget_) return;
-            auto fewer = std::make_shared<TuningRecord>(record);
-            fewer->on_threads = n;
-            try_out(std::move(fewer));
+        for (int n = threads; n >= 1; n /= 2) {
+            if (n == estimated) continue;
+            if (spent_ + 4 * best_seconds() * std::max(1, estimated / n) > kForFinals * budget_) return;
+            auto other = std::make_shared<TuningRecord>(record);
+            other->on_threads = n < threads ? n : 0;
+            try_out(std::move(other));
         }
     }
 

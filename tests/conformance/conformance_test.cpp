@@ -86,6 +86,7 @@ class OnIsa : public testing::TestWithParam<std::string> {
                 Options options{};
                 options.isa = GetParam().c_str();
                 options.threads = 2;
+                options.all_threads = 1;
                 if (expects_error(c)) {
                     const Status status = status_of_error(c, problem, options);
                     EXPECT_TRUE(status.code() == CONVT_INVALID_ARGUMENT || status.code() == CONVT_OVERFLOW)

@@ -344,6 +344,7 @@ void try_interface(const std::uint8_t *data, std::size_t size) {
         options.planning_ms = 1;
     }
     options.threads = static_cast<int>(draw.small(0, 4));
+    options.all_threads = options.threads != 3;
     const auto isa = static_cast<std::size_t>(draw.small(0, static_cast<std::int64_t>(convt_isa_count())));
     if (convt_isa_supported(isa)) options.isa = convt_isa_name(isa);
     const Inputs inputs = [&] {

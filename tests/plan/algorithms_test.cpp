@@ -61,6 +61,7 @@ TEST_P(Algorithms, BatchesOfSeveralRounds) {
             if (kOneIn > 1 && threads == 1) continue;
             Options options{};
             options.threads = threads;
+            options.all_threads = 1;
             options.winograd = 1;
             if (!GetParam().empty()) options.variant = GetParam().c_str();
             SCOPED_TRACE(describe(problem, 1, options));
@@ -104,6 +105,7 @@ TEST_P(Algorithms, NothingLargeComesFromOperatorNew) {
         CountingAllocator allocator;
         Options options = allocator.options();
         options.threads = 3;
+        options.all_threads = 1;
         options.winograd = 1;
         if (!GetParam().empty()) options.variant = GetParam().c_str();
         SCOPED_TRACE(describe(problem, 1, options));
@@ -172,6 +174,7 @@ TEST_P(Algorithms, AnyAllocationMayFail) {
         CountingAllocator allocator;
         Options options = allocator.options();
         options.threads = 3;
+        options.all_threads = 1;
         options.winograd = 1;
         if (!GetParam().empty()) options.variant = GetParam().c_str();
         SCOPED_TRACE(describe(problem, 1, options));

@@ -30,6 +30,7 @@ TEST_P(Allocation, RunsNeedNone) {
         Options options{};
         options.winograd = GetParam() == kByWinograd;
         options.threads = threads;
+        options.all_threads = 1;
         Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
         ASSERT_TRUE(status) << status.message();
         Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
@@ -64,6 +65,7 @@ class Cycle {
           y_(problem_.y_dtype.value_or(problem_.dtype), geometry_of(problem_).y_shape), other_(problem_.x_shape),
           c_problem_(problem_), run_time_weights_(run_time_weights) {
         options_.threads = threads;
+        options_.all_threads = 1;
         other_[0]++;
     }
 

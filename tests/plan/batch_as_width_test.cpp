@@ -31,6 +31,7 @@ Options as_row(int threads = 1) {
     Options options{};
     options.variant = "batch_as_width";
     options.threads = threads;
+    options.all_threads = 1;
     return options;
 }
 

@@ -64,6 +64,7 @@ TEST(Col2im, IsChosenAndAgrees) {
             for (const int threads : {1, 3}) {
                 Options options{};
                 options.threads = threads;
+                options.all_threads = 1;
                 options.isa = convt_isa_name(isa);
                 SCOPED_TRACE(describe(problem, 3, options));
                 const Plan plan = plan_of(problem, inputs, options);
@@ -116,6 +117,7 @@ TEST(Col2im, InOrderOfYAgrees) {
             for (const int threads : {1, 2, 3}) {
                 Options options{};
                 options.threads = threads;
+                options.all_threads = 1;
                 options.isa = convt_isa_name(isa);
                 options.variant = "col2im";
                 SCOPED_TRACE(describe(problem, 5, options));

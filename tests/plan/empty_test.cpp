@@ -56,6 +56,7 @@ TEST_P(Empty, IsBiasOrZero) {
     for (const int threads : {1, 3}) {
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         expect_agreement(problem, 1, Values::uniform, options);
     }
 
@@ -156,6 +157,7 @@ TEST(EmptyTensors, APlanIsReshapedToNoImages) {
                 options.variant = algorithm.empty() ? nullptr : algorithm.c_str();
                 options.winograd = algorithm == "winograd";
                 options.threads = threads;
+                options.all_threads = 1;
                 SCOPED_TRACE(describe(problem, 2, options));
                 Plan plan, none, again;
                 const void *const b = inputs.b ? inputs.b->data() : nullptr;

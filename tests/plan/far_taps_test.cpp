@@ -149,6 +149,7 @@ TEST(FarTaps, RandomAttributesOfAnySize) {
         const std::uint64_t seed = random.bits() % 1000;
         Options options{};
         options.threads = static_cast<int>(random.integer(1, 3));
+        options.all_threads = 1;
         SCOPED_TRACE(describe(p, seed, options));
         const Inputs inputs = draw(p, seed);
         Plan plan;
@@ -218,6 +219,7 @@ TEST(FarTaps, FarRowsOfX) {
         for (const int threads : {1, 2, 3}) {
             Options options{};
             options.threads = threads;
+            options.all_threads = 1;
             options.isa = convt_isa_name(isa);
             SCOPED_TRACE(describe(problem, 0, options));
             Plan plan;

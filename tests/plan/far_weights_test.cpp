@@ -49,6 +49,7 @@ TEST(FarWeights, AreReadRightByEveryKernelOfChannels) {
                 options.variant = variant.c_str();
                 for (int threads = 1; threads <= 2; threads++) {
                     options.threads = threads;
+                    options.all_threads = 1;
                     SCOPED_TRACE(describe(problem, 5, options));
                     Plan plan;
                     const void *const b = inputs.b ? inputs.b->data() : nullptr;

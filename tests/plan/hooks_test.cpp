@@ -32,6 +32,7 @@ struct Hooks {
     Options options(int threads) {
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         options.parallel_user = options.allocate_user = this;
         options.parallel_for = [](void *user, std::size_t count, convt_task task, void *context) {
             for (std::size_t i = 0; i < count; ++i) {

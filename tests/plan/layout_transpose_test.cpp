@@ -41,6 +41,7 @@ Options in_the_other_layout(int threads = 1) {
     Options options{};
     options.variant = "layout_transpose";
     options.threads = threads;
+    options.all_threads = 1;
     return options;
 }
 

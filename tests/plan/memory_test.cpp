@@ -81,6 +81,7 @@ TEST_P(Memory, EveryAllocationMayFail) {
         CountingAllocator allocator;
         Options options = allocator.options();
         options.threads = threads;
+        options.all_threads = 1;
         std::size_t failures = 0;
         for (std::size_t i = 0;; ++i) {
             SCOPED_TRACE("allocation " + std::to_string(i) + " fails");

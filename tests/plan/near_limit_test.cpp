@@ -256,6 +256,7 @@ TEST(NearLimit, CopiesAreRightOrRefused) {
             Options options{};
             options.isa = convt_isa_name(isa);
             options.threads = kind.threads;
+            options.all_threads = 1;
             Plan small;
             ASSERT_TRUE(Plan::create(stretched(kind, 1 << 12), options, nullptr, nullptr, &small))
                 << convt_last_error();

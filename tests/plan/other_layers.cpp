@@ -28,6 +28,7 @@ void expect_agreement_on_all_isas(const std::vector<std::string> &problems, cons
             for (const int threads : {1, 3}) {
                 Options options = given;
                 options.threads = threads;
+                options.all_threads = 1;
                 options.isa = convt_isa_name(isa);
                 SCOPED_TRACE(describe(problem, kSeed, options));
                 const Plan plan = plan_of(problem, inputs, options);

@@ -31,6 +31,7 @@ Options in_parts(int threads = 1) {
     Options options{};
     options.variant = "output_parts";
     options.threads = threads;
+    options.all_threads = 1;
     return options;
 }
 

@@ -92,6 +92,7 @@ TEST(PhasesAsChannels, AreChosenAndAgree) {
                 for (const int threads : {1, 3}) {
                     Options options{};
                     options.threads = threads;
+                    options.all_threads = 1;
                     options.isa = convt_isa_name(isa);
                     options.variant = *algorithm ? algorithm : nullptr;
                     SCOPED_TRACE(describe(problem, 3, options));

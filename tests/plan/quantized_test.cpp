@@ -212,6 +212,7 @@ TEST(Quantized, WorkspacesAreEnoughForAnyWeights) {
                 Options options = memory.options();
                 options.isa = convt_isa_name(isa);
                 options.threads = threads;
+                options.all_threads = 1;
                 SCOPED_TRACE(describe(problem, 3, options));
                 Plan plan;
                 const Status created = Plan::create(problem, options, nullptr, nullptr, &plan);

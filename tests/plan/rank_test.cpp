@@ -40,6 +40,7 @@ TEST_P(Rank, Agrees) {
     for (const int threads : {1, 3}) {
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         expect_agreement(problem, 1, Values::uniform, options);
         expect_agreement(problem, 2, Values::integers, options);
     }

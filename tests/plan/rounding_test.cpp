@@ -75,6 +75,7 @@ TEST_P(RoundingMode, ChangesNoResult) {
                     Options options{};
                     options.isa = convt_isa_name(i);
                     options.threads = threads;
+                    options.all_threads = 1;
                     SCOPED_TRACE(describe(problem, 11, options));
                     Tensor odd, even;
                     {
@@ -114,6 +115,7 @@ TEST(SubnormalNumbers, CountTheSameOnAllThreads) {
         options.threads = 1;
         compute(problem, inputs, options, &one);
         options.threads = 2;
+        options.all_threads = 1;
         compute(problem, inputs, options, &two);
         __builtin_ia32_ldmxcsr(before);
         if (HasFatalFailure()) return;

@@ -1,12 +1,16 @@
 // Any number of threads gives the same bits; the caller's threads are used if there are any; plans may be shared.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "plan/algorithm_names.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
 #include "reference/reference.h"
@@ -58,6 +62,7 @@ TEST_P(Threads, AnyNumberGivesTheSameBits) {
         SCOPED_TRACE(threads);
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         Tensor y;
         const Status status = run(problem, inputs, options, &y);
         ASSERT_TRUE(status) << status.message();
@@ -126,6 +131,7 @@ struct CallersThreads {
     Options options(int threads) {
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         options.parallel_user = this;
         options.parallel_for = parallel_for;
         return options;
@@ -198,6 +204,7 @@ TEST_P(Threads, ManyMayRunOnePlan) {
         if (kEmulated && threads == 1) continue;
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         Plan plan;
         const Status status =
             Plan::create(problem, options, weights.w.data(), weights.b ? weights.b->data() : nullptr, &plan);
@@ -258,10 +265,102 @@ TEST(ThreadsOfThePlan, AreReportedAsAskedFor) {
     for (const int threads : {1, 3}) {
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         Plan plan;
         ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &plan));
         EXPECT_EQ(plan.threads(), threads);
     }
+}
+
+// A tuning text with a cost profile in which a further thread costs so many cycles.
+std::shared_ptr<convt_tuning> with_cost_of_threads(const std::string &cycles) {
+    const std::string text =
+        std::string("{\"package\": \"") + CONVT_VERSION + "\", \"kernels\": \"" + convt_kernels_version() +
+        "\", \"cpu\": \"*\", \"isa\": \"*\", \"cost_profile\": {\"per_thread\": " + cycles + "}}\n";
+    convt_tuning *tuning = nullptr;
+    EXPECT_EQ(convt_tuning_read(text.data(), text.size(), &tuning), CONVT_OK) << convt_last_error();
+    return {tuning, convt_tuning_destroy};
+}
+
+// The reason that explain gives for the number of threads, up to the figures.
+std::string said_of_threads(const Plan &plan) {
+    const std::string text = plan.explain();
+    const std::size_t begin = text.find("; threads ") + 2, end = text.find("; isa ");
+    return text.substr(begin, std::min(end, text.find(" costs", begin)) - begin);
+}
+
+TEST(ThreadsOfThePlan, AreAsManyAsTheLayerIsWorth) {
+    const Problem problem = parse_problem("f32 nchw n1 ic32 oc32 i12x12 k4x4 s2x2 p1x1_1x1 bias");
+    const Inputs inputs = draw(problem, 7);
+    const Expected expected = reference(problem, inputs);
+    const auto free = with_cost_of_threads("0"), dear = with_cost_of_threads("1e9");
+    const struct {
+        const convt_tuning *tuning;
+        int threads, all;
+        const char *said;
+    } cases[] = {
+        {free.get(), 3, 0, "threads 3, as each but the first"},
+        {dear.get(), 3, 0, "threads 1 of 3 that are allowed, as each but the first"},
+        {dear.get(), 3, 1, "threads 3, as asked for"},
+        {free.get(), 1, 0, "threads 1"},
+    };
+    for (const auto &c : cases) {
+        SCOPED_TRACE(c.said);
+        CallersThreads callers;
+        Options options = callers.options(c.threads);
+        options.all_threads = c.all;
+        options.tuning = c.tuning;
+        Plan plan;
+        ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &plan));
+        EXPECT_EQ(plan.threads(), c.threads);
+        EXPECT_EQ(said_of_threads(plan), c.said);
+        Tensor y(CONVT_F32, plan.y_shape());
+        ASSERT_TRUE(plan.run(inputs.x.data(), y.data()));
+        EXPECT_TRUE(agrees(y, expected));
+        EXPECT_EQ(callers.calls > 0, std::string(c.said).rfind("threads 3", 0) == 0);
+    }
+}
+
+// The layers behind an algorithm grow and shrink with it.
+TEST(ThreadsOfThePlan, AreChosenAnewForAnotherShape) {
+    const char *const lines[] = {"f32 nchw n2 ic24 oc20 i5x5 k4x4 s2x2 p1x1_1x1 bias",
+                                 "f32 nhwc n2 ic24 oc20 i5x5 k4x4 s2x2 p1x1_1x1 bias",
+                                 "f32 nchw n2 ic24 oc6 i5x5 k4x4 s2x2 p1x1_1x1 bias",
+                                 "f32 nhwc n2 ic24 oc20 i16x16 k3x3 s1x1 d12x12 p12x12_12x12 bias"};
+    const auto tuning = with_cost_of_threads("100000");
+    std::set<std::string> computed;
+    std::vector<std::string> names = algorithm_names();
+    names.emplace_back(); // what is chosen
+    for (const char *const line : lines) {
+        const Problem small = parse_problem(line);
+        const bool last = small.layout == CONVT_CHANNELS_LAST;
+        Problem large = small;
+        large.x_shape = last ? Shape{2, 60, 60, 24} : Shape{2, 24, 60, 60};
+        const Inputs inputs = draw(large, 8);
+        const Expected expected = reference(large, inputs);
+        for (const std::string &name : names) {
+            SCOPED_TRACE(std::string(line) + " by " + name);
+            CallersThreads callers;
+            Options options = callers.options(3);
+            options.all_threads = 0;
+            options.winograd = 1;
+            options.tuning = tuning.get();
+            if (!name.empty()) options.variant = name.c_str();
+            Plan plan, larger, again;
+            if (!Plan::create(small, options, inputs.w.data(), inputs.b->data(), &plan)) continue;
+            computed.insert(name);
+            EXPECT_EQ(said_of_threads(plan), "threads 1 of 3 that are allowed, as each but the first");
+            ASSERT_TRUE(plan.reshape(large.x_shape, &larger));
+            EXPECT_NE(said_of_threads(larger), said_of_threads(plan));
+            Tensor y(CONVT_F32, larger.y_shape());
+            ASSERT_TRUE(larger.run(inputs.x.data(), y.data()));
+            EXPECT_TRUE(agrees(y, expected));
+            EXPECT_GT(callers.calls, 0);
+            ASSERT_TRUE(larger.reshape(small.x_shape, &again));
+            EXPECT_EQ(said_of_threads(again), said_of_threads(plan));
+        }
+    }
+    for (const std::string &name : names) EXPECT_EQ(computed.count(name), 1u) << name << " can compute no layer here";
 }
 
 TEST(LastError, IsOfItsThread) {

@@ -60,6 +60,7 @@ class Views : public testing::TestWithParam<std::string> {
             SCOPED_TRACE(threads);
             Options options{};
             options.threads = threads;
+            options.all_threads = 1;
             Plan plan;
             Status status =
                 Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);

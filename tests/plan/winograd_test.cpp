@@ -44,6 +44,7 @@ Options by_winograd(int threads = 1) {
     options.variant = "winograd";
     options.winograd = 1;
     options.threads = threads;
+    options.all_threads = 1;
     return options;
 }
 

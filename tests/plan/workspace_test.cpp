@@ -58,6 +58,7 @@ TEST(Workspace, IsInProportionToTheTensors) {
         const Inputs inputs = draw(problem, 0);
         Options options{};
         options.threads = static_cast<int>(random.integer(1, 3));
+        options.all_threads = 1;
         Plan chosen;
         ASSERT_TRUE(Plan::create(problem, options, nullptr, nullptr, &chosen)) << describe(problem, 0, options);
         expect_in_proportion(problem, inputs, options);

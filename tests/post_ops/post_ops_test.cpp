@@ -219,6 +219,7 @@ TEST(PostOps, AfterLayersOfEveryKind) {
                 if (which++ % one_in) continue;
                 Options options{};
                 options.threads = threads;
+                options.all_threads = 1;
                 expect_agreement(problem, p, inputs, options);
             }
         }
@@ -273,6 +274,7 @@ TEST(PostOps, AfterEachAlgorithmOnce) {
             for (const int threads : {1, 3}) {
                 Options options{};
                 options.threads = threads;
+                options.all_threads = 1;
                 options.variant = by.name;
                 options.winograd = 1;
                 for (const PostOps &p : kOnceOnly) expect_agreement(problem, p, inputs, options);
@@ -298,6 +300,7 @@ TEST(PostOps, AfterEachCandidateOnce) {
             Options options{};
             options.variant = convt_plan_candidate(chosen.get(), i);
             options.threads = i % 2 ? 1 : 3;
+            options.all_threads = 1;
             Plan plan;
             const void *const b = inputs.b ? inputs.b->data() : nullptr;
             if (!Plan::create(problem, options, inputs.w.data(), b, &plan))

@@ -50,6 +50,7 @@ struct Cycle {
     bool run(int i) {
         Options options{};
         options.threads = i % 8 == 0 ? 2 : 1;
+        options.all_threads = 1;
         options.winograd = i % 16 == 1;
         Plan plan, reshaped, refused;
         const bool with_run = i % 4 == 3;

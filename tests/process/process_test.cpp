@@ -61,6 +61,7 @@ struct Layer {
     Plan plan(int threads) const {
         Options options{};
         options.threads = threads;
+        options.all_threads = 1;
         Plan plan;
         const Status status = Plan::create(problem, options, inputs.w.data(), nullptr, &plan);
         EXPECT_TRUE(status) << status.message();

@@ -41,6 +41,7 @@ TEST_P(RandomProblems, Agree) {
         const std::uint64_t value_seed = random.bits() % 1000000;
         Options options = options_of_the_run();
         options.threads = static_cast<int>(random.integer(1, 4));
+        options.all_threads = 1;
         expect_agreement(problem, value_seed, i % 3 ? Values::uniform : Values::integers, options);
     }
 }
@@ -60,6 +61,7 @@ TEST_P(RandomProblems, FarAgree) {
         const std::uint64_t value_seed = random.bits() % 1000000;
         Options options{};
         options.threads = static_cast<int>(random.integer(1, 4));
+        options.all_threads = 1;
         expect_agreement(problem, value_seed, Values::integers, options);
         SCOPED_TRACE(describe(problem, value_seed, options));
         Plan plan;
@@ -111,6 +113,7 @@ TEST_P(RandomProblems, QuantizedAgree) {
         const std::uint64_t value_seed = random.bits() % 1000000;
         Options options = options_of_the_run();
         options.threads = static_cast<int>(random.integer(1, 4));
+        options.all_threads = 1;
         SCOPED_TRACE(describe(problem, value_seed, options));
         const Inputs inputs = draw(problem, value_seed);
         const ConstTensorView w = inputs.w.view(), b = inputs.b ? inputs.b->view() : ConstTensorView();

@@ -58,6 +58,7 @@ void work(int thread, std::vector<Layer> *layers, std::atomic<int> *ready) {
             expect_right(layer.shared, layer);
             Options options{};
             options.threads = 1 + (thread + round) % 3;
+            options.all_threads = 1;
             options.planning = round % 2 ? CONVT_MEASURE : CONVT_ESTIMATE;
             options.planning_ms = 1;
             Plan own, other, back;
@@ -90,6 +91,7 @@ TEST(Concurrency, PlansMadeRunReshapedAndExplainedWhileKernelsAreAdded) {
         layer.expected = reference(layer.problem, layer.inputs);
         Options options{};
         options.threads = 3;
+        options.all_threads = 1;
         const Status status = Plan::create(layer.problem, options, layer.inputs.w.data(),
                                            layer.inputs.b ? layer.inputs.b->data() : nullptr, &layer.shared);
         ASSERT_TRUE(status) << status.message();

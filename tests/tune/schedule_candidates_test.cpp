@@ -178,6 +178,7 @@ TEST_P(ScheduleCandidates, CompileAndComputeTheDefinition) {
         for (const int threads : {1, 3}) {
             Options options{};
             options.threads = threads;
+            options.all_threads = 1;
             options.isa = isa_name(isa);
             options.variant = c->name.c_str();
             expect_agreement(problem, 7, Values::uniform, options);

@@ -1,8 +1,11 @@
 // Estimates count what kernels do besides multiplying.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
 #include "reference/reference.h"
+#include "runtime/cost/cost.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/kernels/kernel_tables.h"
 #include "runtime/selection/candidates.h"
@@ -31,6 +34,26 @@ TEST(Estimates, CountTapsThatArePassedOver) {
         EXPECT_GE(counted.cost, forgotten.cost + (510 - 1) * profile.per_skipped_tap * tiles / 2) << v.name;
     }
     EXPECT_GT(loops, 0u);
+}
+
+TEST(Estimates, ChooseTheNumberOfThreadsThatTakesTheLeast) {
+    CostProfile profile = profile_of_cpu(Isa::kX86_64);
+    for (const double per_thread : {1.0, 250.0, 9e3, 1e9}) {
+        profile.per_thread = per_thread;
+        for (double cycles = 1.1; cycles < 1e12; cycles *= 1.7) {
+            const auto time = [&](int n) { return cycles / n + (n - 1) * per_thread; };
+            for (const int allowed : {1, 2, 3, 64, 4096}) {
+                const int n = threads_worth(cycles, allowed, profile);
+                ASSERT_GE(n, 1);
+                ASSERT_LE(n, allowed);
+                // One thread less takes no less time, nor does one more.
+                EXPECT_LE(time(n), time(std::max(n - 1, 1))) << cycles << " cycles, " << allowed << " allowed";
+                EXPECT_LE(time(n), time(std::min(n + 1, allowed))) << cycles << " cycles, " << allowed << " allowed";
+            }
+        }
+    }
+    profile.per_thread = 0;
+    EXPECT_EQ(threads_worth(0, 3, profile), 3);
 }
 
 } // namespace

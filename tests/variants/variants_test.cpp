@@ -126,6 +126,7 @@ TEST_P(Variants, Agree) {
 
                 if ((seed + i) % 3 != 0) continue; // it is not what differs most between rows
                 options.threads = 3;
+                options.all_threads = 1;
                 Tensor threaded;
                 status = run(problem, inputs, options, &threaded);
                 ASSERT_TRUE(status) << status.message();

@@ -92,6 +92,7 @@ struct Contest {
     explicit Contest(const json &job)
         : layer(problem_of_line(job.at("problem").get<std::string>())), isa(job.at("isa").get<std::string>()) {
         options.threads = job.at("threads").get<int>();
+        options.all_threads = 1; // as a record of so many threads says
         options.winograd = job.value("winograd", false) ? 1 : 0;
         options.isa = isa.empty() ? nullptr : isa.c_str();
         options.tuning = records.get();

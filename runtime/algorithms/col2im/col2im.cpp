@@ -229,11 +229,12 @@ bool Col2im::may_hold(bool weights_at_run_time) const {
 
 Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
-    std::unique_ptr<Col2im> own(new Col2im(geometry, asked_, planar_));
+    std::unique_ptr<Col2im> own(new Col2im(geometry, problem.settings, planar_));
     Status status = copy_block(asked_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
     if (!weights_at_run_time()) own->plan_parts();
-    if (status) status = whole_->reshape(own->product(own->strip_rows_ * own->row_), &own->whole_);
+    if (status)
+        status = whole_->reshape(own->product(own->strip_rows_ * own->row_), own->settings_.parallel, &own->whole_);
     if (status) status = own->plan_parts_of_whole();
     if (status) *made = std::move(own);
     return status;
@@ -256,9 +257,10 @@ Status Col2im::plan_parts_of_whole() {
     Status status;
     for (Part &part : parts_) {
         const std::int64_t last = (part.rows_end - part.rows_begin) % strip_rows_;
-        if (status && last) status = whole_->reshape(product(last * row_), &part.last);
+        if (status && last) status = whole_->reshape(product(last * row_), settings_.parallel, &part.last);
     }
-    if (status && strip_axis_ > 0) status = whole_->reshape(product(axes_[0].geometry.in), &single_);
+    if (status && strip_axis_ > 0)
+        status = whole_->reshape(product(axes_[0].geometry.in), settings_.parallel, &single_);
     if (!status) return status;
     make_tables();
     for (const SubPlan *plan : layers()) {

@@ -304,7 +304,7 @@ Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, cons
             like ? like->replan({own, bias}, &plan)
                  : planner.plan(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, {own, bias}, &plan);
         if (status && rest_tiles())
-            status = add_reshaped(*plan, product_geometry(positions(rest_tiles())), &layer->rest);
+            status = add_reshaped(*plan, product_geometry(positions(rest_tiles())), settings_.parallel, &layer->rest);
         if (!status) return status;
         layer->products.push_back(std::move(plan));
         if (!like) like = layer->products.front().get();
@@ -341,7 +341,7 @@ bool Winograd::transform_weights(const Layer &layer, const T *w, void *transform
 
 Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
-    std::unique_ptr<Winograd> own(new Winograd(geometry, asked_));
+    std::unique_ptr<Winograd> own(new Winograd(geometry, problem.settings));
     for (Layer &layer : own->layers_) {
         const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
             return layer.h.kernel_begin == other.h.kernel_begin && layer.w.kernel_begin == other.w.kernel_begin;
@@ -349,7 +349,7 @@ Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algori
         const auto reshaped = [&](std::int64_t positions, std::vector<std::unique_ptr<SubPlan>> *to) {
             Status status;
             for (const std::unique_ptr<SubPlan> &plan : from.products) {
-                if (status) status = add_reshaped(*plan, own->product_geometry(positions), to);
+                if (status) status = add_reshaped(*plan, own->product_geometry(positions), own->settings_.parallel, to);
             }
             return status;
         };

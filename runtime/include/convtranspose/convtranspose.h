@@ -255,7 +255,9 @@ typedef enum convt_planning {
  * may be closed (dlclose) and opened again. */
 typedef struct convt_options {
     size_t struct_size; /**< sizeof(convt_options). */
-    int threads;        /**< At most 4096; 0: one. y has the same bits for any number, if nothing is measured. */
+    /** The most threads of a run, up to 4096; 0: one. A layer uses as many of them as it is estimated to be worth, so that a small
+     * one stays on one; see `all_threads`. y has the same bits for any number, if nothing is measured. */
+    int threads;
     convt_parallel_for parallel_for; /**< Null: the library's own threads. */
     void *parallel_user;             /**< Passed to parallel_for. */
     convt_allocate allocate;         /**< Null, as deallocate then is: the C library's. */
@@ -280,6 +282,9 @@ typedef struct convt_options {
     convt_planning planning;    /**< The way in which a candidate is chosen. */
     /** For CONVT_MEASURE: so many milliseconds of runs, besides the packing of weights for each candidate. 0: 50. */
     int planning_ms;
+    /** Nonzero: all `threads` are used, however small the layer is. Zero: fewer, where the estimate, a measurement or a tuning
+     * record says that they take less time. convt_plan_explain() tells how many are used, and why. */
+    int all_threads;
 } convt_options;
 
 /** A layer that is ready to run. */
@@ -386,7 +391,7 @@ CONVT_API const int64_t *convt_plan_x_shape(const convt_plan *plan);
 CONVT_API const int64_t *convt_plan_y_shape(const convt_plan *plan);
 /** Multiply-adds of the definition; cropped ones are left out. */
 CONVT_API double convt_plan_macs(const convt_plan *plan);
-/** Number of threads that was asked for. A measured plan may use fewer, and convt_plan_explain() then says so. */
+/** Number of threads that was asked for. A run may use fewer, and convt_plan_explain() then says so (convt_options). */
 CONVT_API int convt_plan_threads(const convt_plan *plan);
 /** Name of the kernel that computes the layer, or the first of the layers that the algorithm computes it through. */
 CONVT_API const char *convt_plan_variant(const convt_plan *plan);

@@ -146,7 +146,7 @@ struct Device {
 
 /// Settings of a plan and its runs; see convt_options.
 struct Options {
-    int threads = 0;                           ///< 0: one.
+    int threads = 0;                           ///< The most of a run; 0: one.
     convt_parallel_for parallel_for = nullptr; ///< Null: the library's own threads.
     void *parallel_user = nullptr;             ///< Passed to parallel_for.
     convt_allocate allocate = nullptr;         ///< Null, as deallocate then is: the C library's.
@@ -160,6 +160,7 @@ struct Options {
     Device device;                             ///< The device that the plan runs on.
     convt_planning planning = CONVT_ESTIMATE;  ///< The way in which a candidate is chosen.
     int planning_ms = 0;                       ///< Milliseconds of runs for CONVT_MEASURE; 0: 50.
+    int all_threads = 0;                       ///< Nonzero: all `threads` are used, however small the layer is.
 };
 
 /// Everything that a run can take; see convt_arguments.
@@ -246,7 +247,7 @@ struct OptionsView : convt_options {
     explicit OptionsView(const Options &o)
         : convt_options{sizeof(convt_options), o.threads,  o.parallel_for, o.parallel_user, o.allocate, o.deallocate,
                         o.allocate_user,       o.variant,  o.isa,          o.sums_in_f16,   o.winograd, o.tuning,
-                        &own_device,           o.planning, o.planning_ms},
+                        &own_device,           o.planning, o.planning_ms,  o.all_threads},
           own_device{sizeof(convt_device), o.device.name, o.device.index, o.device.context, o.device.falls_back} {}
     OptionsView(const OptionsView &) = delete;
     OptionsView &operator=(const OptionsView &) = delete;
@@ -398,7 +399,7 @@ class Plan {
     std::size_t packed_bytes() const { return convt_plan_packed_bytes(plan_.get()); }
     /// Multiply-adds of the definition.
     double macs() const { return convt_plan_macs(plan_.get()); }
-    /// Number of threads that was asked for.
+    /// Number of threads that was asked for. A run may use fewer.
     int threads() const { return convt_plan_threads(plan_.get()); }
     /// Name of the kernel that computes the layer, or the first of the layers that it is computed through.
     std::string variant() const { return convt_plan_variant(plan_.get()); }
