@@ -71,7 +71,8 @@ def report(rows, per_thread):
     least = min(behind(rows, cost) for cost in costs)
     near = [cost for cost in costs if behind(rows, cost) <= least + 0.005]
     print(f"{len(rows)} layers: choices by per_thread = {near[0]:.0f} to {near[-1]:.0f} are {least:.1%} to {least + 0.005:.1%} "
-          f"behind the faster of both; by {per_thread:g}, {behind(rows, per_thread):.1%}; two threads always, {behind(rows, 0):.1%}\n")
+          f"behind the faster of both; by {per_thread:g}, {behind(rows, per_thread):.1%}; "
+          f"two threads always, {behind(rows, 0):.1%}\n")
     print("| us on one thread | layers | two threads / one | the chosen number / one | the faster of both / one | layers on one |")
     print("|---|--:|--:|--:|--:|--:|")
     for low, high in [*itertools.pairwise(MICROSECONDS), (0, math.inf)]:

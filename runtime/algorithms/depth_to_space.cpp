@@ -267,6 +267,10 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
     char *const depth = workspace + layer_bytes_;
     const DimensionOrder at = geometry_.dimensions();
     const auto tasks = static_cast<std::size_t>(geometry_.batch / images_) * layers_.size();
+    std::vector<QuantizationValues> values; // all are made before y is written, because memory may run out
+    if (t.quantization) {
+        for (const Layer &layer : layers_) values.push_back(quantization_of(*t.quantization, layer));
+    }
     for (std::size_t task = 0; task < tasks; task++) {
         const auto first_image = static_cast<std::int64_t>(task / layers_.size()) * images_;
         const Layer &layer = layers_[task % layers_.size()];
@@ -282,11 +286,7 @@ Status DepthToSpace::run(const RunTensors &t, char *workspace) const {
             own.y_strides[dimension] = stride;
             stride *= g.y_shape[dimension];
         };
-        QuantizationValues values;
-        if (t.quantization) {
-            values = quantization_of(*t.quantization, layer);
-            own.quantization = &values;
-        }
+        if (t.quantization) own.quantization = &values[task % layers_.size()];
         if (!has_planes_) add(at.channel);
         for (std::size_t a = g.axes.size(); a-- > 0;) add(at.first_axis + a);
         if (has_planes_) add(at.channel);

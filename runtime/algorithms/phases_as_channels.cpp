@@ -243,13 +243,20 @@ Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {
         const std::size_t w = geometry_.y_shape.size() - 2;
         if (t.y_strides[w] != geometry_.out_channels) return for_gaps_->run(t, workspace);
     }
-    for (const Piece &piece : pieces_) {
-        if (Status status = run_piece(piece, t, workspace); !status) return status;
+    std::vector<QuantizationValues> values; // all are made before y is written, because memory may run out
+    if (t.quantization) {
+        for (const Piece &piece : pieces_)
+            values.push_back(quantization_of(*t.quantization, piece.channel, piece.phases.count));
+    }
+    for (std::size_t i = 0; i < pieces_.size(); i++) {
+        const QuantizationValues *const own = values.empty() ? nullptr : &values[i];
+        if (Status status = run_piece(pieces_[i], t, own, workspace); !status) return status;
     }
     return Status();
 }
 
-Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char *workspace) const {
+Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, const QuantizationValues *values,
+                                   char *workspace) const {
     const AxisGeometry &axis = geometry_.axes.back();
     const std::size_t rank = t.y_strides.size(), c_at = geometry_.dimensions().channel,
                       w_at = geometry_.dimensions().last_axis;
@@ -263,11 +270,7 @@ Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, char
     own.x = static_cast<const char *>(t.x) + group * geometry_.in_channels_per_group() * t.x_strides[c_at] * x_size;
     own.x_strides = t.x_strides;
     own.y_strides = t.y_strides;
-    QuantizationValues values;
-    if (t.quantization) {
-        values = quantization_of(*t.quantization, piece.channel, piece.phases.count);
-        own.quantization = &values;
-    }
+    own.quantization = values;
     if (!piece.aside) {
         own.y = static_cast<char *>(t.y) + (channel_offset + first * w_stride) * y_size;
         own.y_strides[c_at] = 1;

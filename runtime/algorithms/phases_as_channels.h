@@ -67,8 +67,9 @@ class PhasesAsChannels : public AlgorithmPlan {
     // Returns the quantization of a layer of phases of a channel, or of all channels if folds().
     QuantizationValues quantization_of(const QuantizationValues &q, std::int64_t channel, std::int64_t phases) const;
     void plan_workspace();
-    // If channels are last, y must be dense along channels and w.
-    Status run_piece(const Piece &piece, const RunTensors &tensors, char *workspace) const;
+    // If channels are last, y must be dense along channels and w. values: null, or those of the run for the piece.
+    Status run_piece(const Piece &piece, const RunTensors &tensors, const QuantizationValues *values,
+                     char *workspace) const;
 
     Geometry geometry_;
     PlanSettings settings_;                            // for the layers
