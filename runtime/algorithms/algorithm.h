@@ -130,13 +130,20 @@ struct ChoiceReason {
     std::string text, note; // note: why a record was not followed; may be empty
 };
 
+// Estimated cycles on one thread: of the layers that an algorithm computes the layer through, and of what it does besides.
+struct EstimatedCycles {
+    double of_layers = 0, besides = 0;
+    double all() const { return of_layers + besides; }
+};
+
 // An AlgorithmPlan is the plan of a layer by one algorithm. It begins as a proposal with an estimate, which packs no weights
 // and allocates no memory for them. If it is chosen, it is built, and then it can run.
 class AlgorithmPlan {
   public:
     virtual ~AlgorithmPlan() = default;
 
-    double cycles() const { return cycles_; } // estimated, on one thread; infinite: build() says why it cannot
+    double cycles() const { return cycles_.all(); } // infinite: build() says why it cannot
+    const EstimatedCycles &estimated_cycles() const { return cycles_; }
     // Estimates are not exact, so the algorithm is chosen only if its cycles are less than gain() times those of the direct
     // one.
     double gain() const { return gain_; }
@@ -166,13 +173,14 @@ class AlgorithmPlan {
     virtual std::vector<Candidate> take_candidates() { return {}; } // the kernels that were compared
 
   protected:
-    void estimate(double cycles, double gain) {
+    void estimate(const EstimatedCycles &cycles, double gain) {
         cycles_ = cycles;
         gain_ = gain;
     }
 
   private:
-    double cycles_ = 0, gain_ = 1;
+    EstimatedCycles cycles_;
+    double gain_ = 1;
 };
 
 // Returns null and sets *why if the algorithm does not support the layer.

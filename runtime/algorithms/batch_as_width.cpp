@@ -61,7 +61,7 @@ std::unique_ptr<AlgorithmPlan> BatchAsWidth::propose(const AlgorithmProblem &pro
     if (!supported) return nullptr;
     std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(g, problem.settings));
     const CostProfile &profile = *problem.settings.profile;
-    own->estimate(least_cost(own->geometry_, own->settings_.isa, profile),
+    own->estimate({least_cost(own->geometry_, own->settings_.isa, profile)},
                   g.batch > 1 ? profile.margin_batch_as_width : profile.margin_one_as_width);
     return own;
 }

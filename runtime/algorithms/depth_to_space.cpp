@@ -184,11 +184,11 @@ QuantizationValues DepthToSpace::quantization_of(const QuantizationValues &q, co
     return for_channels(q, geometry_.out_channels * phases, [&](std::int64_t i) { return i / phases; });
 }
 
-double DepthToSpace::estimated(const WeightFacts &facts) const {
+EstimatedCycles DepthToSpace::estimated(const WeightFacts &facts) const {
     const AxisGeometry &w = geometry_.axes.back();
     const bool are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
     const double elements = elements_rearranged(), planes = static_cast<double>(geometry_.out_channels * images_);
-    double cycles = 0;
+    double cycles = 0, of_layers = 0;
     if (has_gaps_) {
         // All of y is written, row by row, and what taps computed is copied by elements of planes, or by channels of a group.
         double rows = has_planes_ ? planes : 1;
@@ -207,12 +207,13 @@ double DepthToSpace::estimated(const WeightFacts &facts) const {
         double rows = are_planes && !has_gaps_ ? planes : 0;
         for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
             rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
-        cycles += rows * kCyclesPerRow + least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
+        cycles += rows * kCyclesPerRow;
+        of_layers += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
     }
-    cycles *= times();
-    if (are_planes) cycles *= settings_.profile->depth_to_space;
-    if (geometry_.group >= kManyGroups) cycles *= settings_.profile->groups_to_space;
-    return cycles;
+    double factor = times();
+    if (are_planes) factor *= settings_.profile->depth_to_space;
+    if (geometry_.group >= kManyGroups) factor *= settings_.profile->groups_to_space;
+    return {factor * of_layers, factor * cycles};
 }
 
 Status DepthToSpace::build(const LayerWeights &weights, const Planner &planner) {

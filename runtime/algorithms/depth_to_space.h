@@ -81,7 +81,7 @@ class DepthToSpace : public AlgorithmPlan {
     void plan_layers();
     double times() const { return static_cast<double>(geometry_.batch) / static_cast<double>(images_); }
     double elements_rearranged() const;
-    double estimated(const WeightFacts &facts) const; // in cycles
+    EstimatedCycles estimated(const WeightFacts &facts) const;
     Geometry geometry_of(const Layer &layer) const;
     void gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const;
     QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;

@@ -440,7 +440,7 @@ std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &
                                          : profile.margin_layout_transpose;
     if (!supports({{transposing < gain * problem.limit, "transposing alone is estimated to take longer"}}, why))
         return nullptr;
-    own->estimate(transposing + own->cycles_of_layers(planner), gain);
+    own->estimate({own->cycles_of_layers(planner), transposing}, gain);
     return own;
 }
 

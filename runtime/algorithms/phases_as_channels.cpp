@@ -145,7 +145,7 @@ std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem 
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings));
     own->quantization_ = problem.quantization;
     const CostProfile &profile = *problem.settings.profile;
-    own->estimate(own->estimated(problem.facts),
+    own->estimate({own->estimated(problem.facts)},
                   last ? profile.margin_phases_as_channels_last : profile.margin_phases_as_channels);
     return own;
 }

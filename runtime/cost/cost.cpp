@@ -15,7 +15,7 @@ namespace {
 
 double cost_of_reference(const CostTerms &t) {
     return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
-           (t.phases * 10 + t.taps * (5 + t.ic * 5));
+           (t.of(CostPart::kStores, t.phases * 10) + t.taps * (t.of(CostPart::kTiles, 5) + t.ic * 5));
 }
 
 double cost_of_group(const CostTerms &t, const Variant *narrower) {
@@ -35,9 +35,9 @@ double cost_of_group(const CostTerms &t, const Variant *narrower) {
 
 } // namespace
 
-CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile)
+CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, CostPart last_)
     : v(variant), p(problem), m(profile), g(problem.geometry), w(problem.plan[0]), h(problem.plan[1]),
-      d(problem.plan[2]) {
+      d(problem.plan[2]), last(last_) {
     for (std::size_t a = 0; a < 3; a++) {
         // The loop over the taps of an axis runs for each tap of the axes outside of it, and for each phase of the others.
         const double inside = skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
@@ -80,14 +80,14 @@ double CostTerms::step(double vectors, double broadcasts) const {
     const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
     const double least = crosses ? std::max(m.latency, crossing * vectors * lanes * size / kCacheLine) : m.latency;
     // Each vector of operands is multiplied by each broadcast.
-    return std::max({product * vectors * broadcasts / m.multiply_adds, (vectors + broadcast * broadcasts) / m.loads,
-                     vectors * load, least}) +
-           others;
+    const double multiply = product * vectors * broadcasts / m.multiply_adds;
+    return of_steps(multiply,
+                    std::max({multiply, (vectors + broadcast * broadcasts) / m.loads, vectors * load, least}) + others);
 }
 
-double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile,
-            const Variant *narrower) {
-    const CostTerms terms(variant, problem, profile);
+double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, const Variant *narrower,
+            CostPart last) {
+    const CostTerms terms(variant, problem, profile, last);
     return cost_of_group(terms, narrower) * terms.images * terms.groups;
 }
 

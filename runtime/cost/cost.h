@@ -2,6 +2,8 @@
 #ifndef CONVTRANSPOSE_RUNTIME_COST_COST_H_
 #define CONVTRANSPOSE_RUNTIME_COST_COST_H_
 
+#include <cstddef>
+
 #include "cpu/cost_profile.h"
 #include "kernels/variant.h"
 #include "problem/geometry.h"
@@ -9,10 +11,20 @@
 
 namespace convtranspose {
 
+// The parts of an estimate. Each is what the variant takes besides the parts before it.
+enum class CostPart {
+    kMultiplyAdds, // as if nothing else took time
+    kLoads,        // waiting for operands and for earlier sums
+    kTiles,        // beginning tiles and looking up taps
+    kStores,
+};
+constexpr std::size_t kCostParts = 4;
+
 // Returns the cycles that the variant takes, without copying x: those of a simple machine with two vector multiply-adds and two
 // loads a cycle and a latency of four, corrected by the terms of the profile. narrower: the variant that computes the ends of
-// rows; null: the same one.
-double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, const Variant *narrower);
+// rows; null: the same one. last: the parts behind it are left out.
+double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, const Variant *narrower,
+            CostPart last = CostPart::kStores);
 
 // Returns the cycles to copy all of x. ends_alone: only strips at the ends are copied and the rest is read in place, so no cycles
 // are added for an x that is far away.

@@ -19,10 +19,14 @@ double cost_of_amx(const CostTerms &t) {
     const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic) ? 16 / parts_of(p.oc(), v.tile_oc) : 0,
                  store = 8 + partial;
     // Operands come from the second-level cache, at 40 bytes a cycle.
-    const double k_step = std::max({columns * row_tiles * rows_of, 8 * (columns + row_tiles), 52.0,
-                                    (kAmxRows * columns + rows_of * row_tiles) * kAmxRows * 4 / 40});
-    return tiles * (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +
-                    t.phases * (100 + columns * v.tile_q * v.tile_qh * store) + t.taps * 15);
+    const double multiply = columns * row_tiles * rows_of,
+                 k_step =
+                     t.of_steps(multiply, std::max({multiply, 8 * (columns + row_tiles), 52.0,
+                                                    (kAmxRows * columns + rows_of * row_tiles) * kAmxRows * 4 / 40}));
+    return tiles *
+           (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +
+            t.phases * (t.of(CostPart::kTiles, 100) + t.of(CostPart::kStores, columns * v.tile_q * v.tile_qh * store)) +
+            t.of(CostPart::kTiles, t.taps * 15));
 }
 
 } // namespace convtranspose

@@ -110,10 +110,13 @@ double CostOfOcVectorized::k_step(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     const double near_weights = is_of_lines_ ? m_.near_weights : 1,
                  per_row_of_x = is_of_lines_ ? m_.per_row_of_x : m_.per_row_of_other_x;
-    return late(tile) * std::max({t_.step(vectors_, positions),
-                                  near_weights * vectors_ * t_.load * (panel_ > m_.counted_cache ? 1.4 : 1) +
-                                      per_row_of_x * tile.tile_qh,
-                                  panel_ >= 0.9 * m_.far_from ? vectors_ * t_.lanes * t_.size / m_.far_weights : 0});
+    const double step = t_.step(vectors_, positions);
+    return t_.of_steps(
+        step,
+        late(tile) * std::max({step,
+                               near_weights * vectors_ * t_.load * (panel_ > m_.counted_cache ? 1.4 : 1) +
+                                   per_row_of_x * tile.tile_qh,
+                               panel_ >= 0.9 * m_.far_from ? vectors_ * t_.lanes * t_.size / m_.far_weights : 0}));
 }
 
 double CostOfOcVectorized::store(const Variant &tile) const {
@@ -147,8 +150,10 @@ double CostOfOcVectorized::store(const Variant &tile) const {
 
 double CostOfOcVectorized::tile(const Variant &tile) const {
     const double once = v_.output_order == OutputOrder::kChannels ? 10 : 30;
-    return t_.ic * t_.taps * k_step(tile) + t_.phases * (once + store(tile)) + (unrolls_taps(v_) ? 0 : t_.taps * 6) +
-           t_.skipped * m_.per_skipped_tap;
+    return t_.ic * t_.taps * k_step(tile) +
+           t_.phases * (t_.of(CostPart::kTiles, once) + t_.of(CostPart::kStores, store(tile))) +
+           t_.of(CostPart::kTiles, unrolls_taps(v_) ? 0 : t_.taps * 6) +
+           t_.of(CostPart::kTiles, t_.skipped * m_.per_skipped_tap);
 }
 
 // A tile at index `first` of its row saves less than the skipped positions' share of its steps, hence a factor below 1.
@@ -168,7 +173,7 @@ double CostOfOcVectorized::operator()(const Variant *narrower) const {
     // over all tiles.
     const double padded_bytes = tiles_of_channels_ * v_.tile_oc * t_.ic * t_.taps * t_.size;
     const bool far = t_.groups * padded_bytes >= 0.8 * m_.far_from;
-    const double least = far ? padded_bytes / (m_.far_weights * t_.images) : 0;
+    const double least = t_.of(CostPart::kLoads, far ? padded_bytes / (m_.far_weights * t_.images) : 0);
     const double rows = parts_of(t_.h.q_extent(), v_.tile_qh) * static_cast<double>(t_.d.q_extent());
     const auto computed = [&](double tiles_of_row, double cycles_of_row) {
         if (tiles_of_row == 0) return 0.0;

@@ -35,7 +35,8 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const auto tile = [&](const Variant &variant) {
         const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
         return t.ic * t.taps * crowded * t.step(of_vectors, v.tile_oc) +
-               t.phases * (20 + of_vectors * v.tile_oc * store) + t.taps * loop + t.skipped * t.m.per_skipped_tap;
+               t.phases * (t.of(CostPart::kTiles, 20) + t.of(CostPart::kStores, of_vectors * v.tile_oc * store)) +
+               t.of(CostPart::kTiles, t.taps * loop) + t.of(CostPart::kTiles, t.skipped * t.m.per_skipped_tap);
     };
     const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), kRowEnd, tile);
     return rows_of_tiles * doubles * (row.tiles + row.end);
@@ -50,8 +51,8 @@ double cost_of_depthwise_channels(const CostTerms &t) {
     const double each = std::max(v.lanes * t.size, 32.0) / kCacheLine; // in cache lines
     const double each_tap = each < 1 ? 1 : t.m.depthwise_taps;
     return tiles *
-           (each_tap * t.taps * std::max(vectors * (0.55 + 0.5 * each), 4.0) +
-            t.phases * (10 + vectors * (1.0 + each * (store - 1)))) /
+           (t.taps * t.of_steps(vectors / t.m.multiply_adds, each_tap * std::max(vectors * (0.55 + 0.5 * each), 4.0)) +
+            t.phases * (t.of(CostPart::kTiles, 10) + t.of(CostPart::kStores, vectors * (1.0 + each * (store - 1))))) /
            t.groups;
 }
 

@@ -53,9 +53,11 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     // A step loads x and broadcasts weights; sums that do not fit into registers are loaded and stored for each input channel. If
     // taps share loads of x, several tiles of output channels take a little longer than the steps add up to.
     const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
-    const double step = slower * std::max({taps * v.tile_oc * vectors / 2, loads + taps * v.tile_oc / 2, latency}) +
-                        (v.lanes * operand_size(v) < kCacheLine ? 0 : t.m.per_load) * (loads + taps * v.tile_oc) +
-                        crossing + far + rows * std::max(0.0, accumulators - registers) * 2;
+    const double multiply = taps * v.tile_oc * vectors / 2;
+    const double step = t.of_steps(multiply, slower * std::max({multiply, loads + taps * v.tile_oc / 2, latency}) +
+                                                 (v.lanes * operand_size(v) < kCacheLine ? 0 : t.m.per_load) *
+                                                     (loads + taps * v.tile_oc) +
+                                                 crossing + far + rows * std::max(0.0, accumulators - registers) * 2);
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
@@ -66,10 +68,12 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const bool depthwise = v.family == Family::kDepthwise;
     const bool masked = v.isa == Isa::kAvx512 || (v.isa == Isa::kAvx2 && convt_dtype_size(p.y_dtype) >= 4);
     const double slower_there = p.ic() == 1 ? t.m.one_channel : 1;
-    return (depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
+    const double stores = static_cast<double>(d.phases) * phases_w * phases_h * vectors * v.tile_oc * t.interleave;
+    return t.of(CostPart::kStores, depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
-               (static_cast<double>(d.elements.size()) * (t.ic * step + (depthwise ? 0 : 10 * rows)) +
-                static_cast<double>(d.phases) * phases_w * phases_h * vectors * v.tile_oc * t.interleave);
+               (static_cast<double>(d.elements.size()) *
+                    (t.ic * step + t.of(CostPart::kTiles, depthwise ? 0 : 10 * rows)) +
+                t.of(CostPart::kStores, stores));
 }
 
 double cost_of_small_oc(const CostTerms &t) {
@@ -86,19 +90,20 @@ double cost_of_small_oc(const CostTerms &t) {
     // With phases of two axes, the factor at the end of this function covers loads that cross cache lines.
     const double crossing = v.stride_h > 1 ? 0 : vectors * cycles_to_cross_lines(t);
     const auto load_step = [&](double broadcasts) { // step() includes the latency of few accumulators
-        return std::max(t.step(vectors, broadcasts), vectors * t.load) + crossing;
+        const double step = t.step(vectors, broadcasts);
+        return t.of_steps(step, std::max(step, vectors * t.load) + crossing);
     };
     const double steps = shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
                          rest_w * shared_h * load_step(stride_h * v.tile_oc) +
                          shared_w * rest_h * load_step(stride_w * v.tile_oc) + rest_w * rest_h * load_step(v.tile_oc) +
-                         static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t);
+                         t.of(CostPart::kLoads, static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t));
     const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
     // Kernels for phases of two axes take longer than their steps add up to.
     const double far_rows = v.stride_h > 2 && t.is_far(t.y_bytes) ? t.m.far_rows : 1;
     return (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
-           (static_cast<double>(d.elements.size()) * (t.ic * steps + loops) +
-            t.phases * (10 + vectors * v.tile_oc * t.interleave));
+           (static_cast<double>(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
+            t.phases * (t.of(CostPart::kTiles, 10) + t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
 }
 
 } // namespace convtranspose

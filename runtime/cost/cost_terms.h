@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/division.h"
+#include "cost/cost.h"
 #include "cpu/cost_profile.h"
 #include "kernels/variant.h"
 #include "problem/spatial_problem.h"
@@ -16,13 +17,14 @@ constexpr std::int64_t kFarPositions = 2048;
 
 // The terms of one variant for one layer: counts of work, and cycles for each unit of it.
 struct CostTerms {
-    CostTerms(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile);
+    CostTerms(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, CostPart last);
 
     const Variant &v;
     const SpatialProblem &p;
     const CostProfile &m;
     const Geometry &g;
     const AxisPlan &w, &h, &d;
+    const CostPart last; // parts behind it count as nothing
 
     double taps = 1, phases = 1; // products over the axes; taps are summed over the phases
     double skipped = 0;          // taps that a loop passes over, as no element of x is there; over all phases
@@ -39,6 +41,11 @@ struct CostTerms {
 
     // Returns the cycles of one step, an input channel (or block) and a tap: `vectors` of operands times `broadcasts`.
     double step(double vectors, double broadcasts) const;
+
+    // Returns cycles that belong to a part.
+    double of(CostPart part, double cycles) const { return part <= last ? cycles : 0; }
+    // Returns the cycles of steps, of which only multiply-adds count if loads do not.
+    double of_steps(double multiply_adds, double all) const { return CostPart::kLoads <= last ? all : multiply_adds; }
 
     // Returns whether so many bytes do not fit in the second-level cache.
     bool is_far(double bytes) const { return bytes >= m.far_from; }

@@ -32,6 +32,7 @@ class DirectPlan {
     DirectPlan(const SpatialProblem &problem, const Candidate &choice, const CostProfile &profile, int threads,
                const PackedLayout *packed = nullptr);
 
+    const SpatialProblem &problem() const { return problem_; }
     const Variant &variant() const { return *variant_; }
     const PackedLayout &packed_layout() const { return packed_; }
     const std::array<AxisPlan, 3> &axes() const { return axes_; }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <iomanip>
@@ -139,6 +140,32 @@ std::string threads_of(const LayerPlan &plan) {
     return concat(plan.threads(), of, ", ", why);
 }
 
+// Says what the estimate of the choice adds up: for a kernel the parts of its cost, for an algorithm its layers and the rest.
+std::string parts_of_estimate(const LayerPlan &plan) {
+    std::string text;
+    const auto add = [&](double cycles, const char *what) {
+        if (std::isfinite(cycles) && std::abs(cycles) >= 0.5)
+            text += (text.empty() ? "" : "; ") + formatted("%.3g", cycles) + what;
+    };
+    for (const AlgorithmEstimate &e : plan.estimates()) {
+        if (e.has_candidates || std::strcmp(e.name, plan.algorithm()) != 0) continue;
+        add(e.cycles.of_layers, " in its layers");
+        add(e.cycles.besides, " besides them");
+        return text;
+    }
+    const DirectPlan &direct = plan.direct();
+    for (const Candidate &c : plan.candidates()) {
+        if (c.variant != &direct.variant()) continue;
+        const auto parts = parts_of_cost(c, direct.problem(), *plan.settings().profile);
+        add(parts[0], " to multiply and add");
+        add(parts[1], " more to wait for operands and sums");
+        add(parts[2], " to begin tiles and look up taps");
+        add(parts[3], " to store y");
+        add(parts[4], parts[4] < 0 ? " as x is read in place" : " to copy x");
+    }
+    return text;
+}
+
 // Lists the candidates that can compute the layer, by estimate, then the others, by the reason why they cannot.
 void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
     struct Able {
@@ -164,7 +191,7 @@ void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
         if (e.unsupported.text) {
             refuse(e.unsupported, e.name);
         } else if (!e.has_candidates) {
-            able.push_back({e.name, e.cycles, 0, chosen});
+            able.push_back({e.name, e.cycles.all(), 0, chosen});
         }
     }
     const Variant &chosen = plan.direct().variant();
@@ -222,6 +249,7 @@ std::string explain(const LayerPlan &plan) {
         << "  x is " << reading_of_x(plan.direct()) << "\n"
         << (plan.direct().row_end() ? concat("  rows end in a tile of ", plan.direct().row_end()->name, "\n")
                                     : std::string())
+        << "  estimated cycles: " << parts_of_estimate(plan) << "\n"
         << "candidates, by estimated cycles:\n";
     explain_candidates(plan, &out);
     return out.str();

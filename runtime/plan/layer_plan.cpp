@@ -235,10 +235,10 @@ TuningRecord LayerPlan::record() const {
 void LayerPlan::keep(std::vector<Proposal> *proposals) const {
     estimates_.clear();
     for (Proposal &proposal : *proposals) {
-        AlgorithmEstimate e = {proposal.algorithm->name, proposal.unsupported, 0, false};
+        AlgorithmEstimate e = {proposal.algorithm->name, proposal.unsupported, {}, false};
         if (proposal.plan) {
             std::vector<Candidate> candidates = proposal.plan->take_candidates();
-            e.cycles = proposal.plan->cycles();
+            e.cycles = proposal.plan->estimated_cycles();
             e.has_candidates = !candidates.empty();
             if (candidates_.empty()) candidates_ = std::move(candidates);
         }
@@ -363,7 +363,7 @@ void LayerPlan::list() const {
         std::ptrdiff_t behind = able_.empty() ? 0 : 1;
         for (const AlgorithmEstimate &e : estimates()) {
             if (e.unsupported.text || e.has_candidates) continue;
-            able_.insert(able_.begin() + (e.name == algorithm_->name ? 0 : behind), {e.name, e.cycles});
+            able_.insert(able_.begin() + (e.name == algorithm_->name ? 0 : behind), {e.name, e.cycles.all()});
             behind++;
         }
     });

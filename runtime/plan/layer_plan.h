@@ -21,7 +21,7 @@ namespace convtranspose {
 struct AlgorithmEstimate {
     const char *name;
     UnsupportedReason unsupported; // if set, it was not proposed
-    double cycles;
+    EstimatedCycles cycles;
     bool has_candidates; // the kernels that it compared, each with an estimate, are listed instead
 };
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "base/shape.h"
-#include "cost/cost.h"
 #include "kernels/kernel_tables.h"
 
 namespace convtranspose {
@@ -43,6 +42,23 @@ Candidate candidate(const Variant &variant, const SpatialProblem &problem, const
         }
     }
     return c;
+}
+
+std::array<double, kCostParts + 1> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
+                                                 const CostProfile &profile) {
+    const Variant &v = *candidate.variant;
+    NarrowerTiles tiles;
+    if (candidate.narrower_ends) tiles = narrower_tiles(v);
+    const Variant *const narrower = tiles.holding(problem.plan[0].q_extent() % v.tile_q);
+    std::array<double, kCostParts + 1> parts = {};
+    double before = 0;
+    for (std::size_t i = 0; i < kCostParts; i++) {
+        const double all = cost(v, problem, profile, narrower, static_cast<CostPart>(i));
+        parts[i] = all - before;
+        before = all;
+    }
+    parts[kCostParts] = candidate.cost - before;
+    return parts;
 }
 
 namespace {

@@ -3,10 +3,12 @@
 #define CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "cost/cost.h"
 #include "cpu/cost_profile.h"
 #include "kernels/tuning.h"
 #include "kernels/variant.h"
@@ -29,6 +31,11 @@ struct Candidate {
 
 // Estimates the variant for the problem by the profile, or says why it cannot compute it.
 Candidate candidate(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile);
+
+// Returns the parts of a candidate's cost, by CostPart, and last what the copy of x adds, which is negative if x is read in place with
+// a gain. They add up to the cost.
+std::array<double, kCostParts + 1> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
+                                                 const CostProfile &profile);
 
 // Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables.
 std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile);

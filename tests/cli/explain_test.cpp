@@ -1,6 +1,8 @@
 // `convtranspose explain`.
 #include <regex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -66,6 +68,35 @@ TEST(Explain, DividesEstimatesIntoParts) {
     EXPECT_EQ(outcome.status, 1) << outcome;
     EXPECT_NE(outcome.err.find("there is no cost profile \"pentium\"; there are"), std::string::npos) << outcome;
     EXPECT_EQ(convtranspose({"explain", file, "--features"}).status, 2);
+}
+
+// Returns the sum of the parts on the line of estimated cycles, and what the line of the choice says.
+std::pair<double, double> parts_and_whole(const std::string &text) {
+    const std::regex line("\n  estimated cycles: ([^\n]*)\n"), part("(^|; )(-?[0-9.e+]+) "),
+        choice("\n  \\* [^ ]+ +([0-9.e+]+)");
+    std::smatch parts, whole;
+    if (!std::regex_search(text, parts, line) || !std::regex_search(text, whole, choice)) return {0, -1};
+    const std::string list = parts[1];
+    double sum = 0;
+    for (auto p = std::sregex_iterator(list.begin(), list.end(), part); p != std::sregex_iterator(); ++p)
+        sum += std::stod((*p)[2]);
+    return {sum, std::stod(whole[1])};
+}
+
+TEST(Explain, SaysWhatTheEstimateOfTheChoiceAddsUp) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    write(file, model());
+    for (const std::string &variant : {std::string(), std::string("reference_f32"), std::string("col2im")}) {
+        std::vector<std::string> arguments = {"explain", file};
+        if (!variant.empty()) arguments.insert(arguments.end(), {"--variant", variant});
+        const Outcome outcome = convtranspose(arguments);
+        ASSERT_EQ(outcome.status, 0) << outcome;
+        const auto [sum, whole] = parts_and_whole(outcome.out);
+        EXPECT_NEAR(sum, whole, 0.02 * whole) << outcome; // each is rounded to three digits
+        const char *const word = variant == "col2im" ? " in its layers; " : " to multiply and add; ";
+        EXPECT_NE(outcome.out.find(word), std::string::npos) << outcome;
+    }
 }
 
 // The number behind `label`, on the line that starts with it.

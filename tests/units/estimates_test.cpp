@@ -1,5 +1,9 @@
 // Estimates count what kernels do besides multiplying.
 #include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -34,6 +38,43 @@ TEST(Estimates, CountTapsThatArePassedOver) {
         EXPECT_GE(counted.cost, forgotten.cost + (510 - 1) * profile.per_skipped_tap * tiles / 2) << v.name;
     }
     EXPECT_GT(loops, 0u);
+}
+
+// Every family, in both layouts, with what parts depend on: phases, tails, groups, far weights, taps that leave x.
+const char *const kLayers[] = {"f32 nchw n1 ic32 oc40 i9x14 k4x4 s2x2 p1x1_1x1",
+                               "f32 nhwc n2 ic32 oc40 i9x14 k4x4 s2x2 p1x1_1x1",
+                               "f32 nhwc n1 ic1024 oc512 i5x5 k3x3 s1x1 p1x1_1x1",
+                               "f32 nchw n1 ic16 oc1 i40x40 k8x8 s4x4 p2x2_2x2",
+                               "f32 nhwc n1 g48 ic48 oc48 i20x31 k3x3 s2x2 p1x1_1x1",
+                               "f32 nchw n1 g48 ic48 oc48 i20x31 k3x3 s2x2 p1x1_1x1",
+                               "f64 nchw n1 ic5 oc7 i3x4x5 k3x3x3 s2x2x2",
+                               "bf16 nhwc n1 ic64 oc64 i12x12 k4x4 s2x2 p1x1_1x1",
+                               "f16 nchw n1 ic8 oc3 i300 k16 s8 p4_4",
+                               "u8 nhwc n1 ic64 oc60 i9x14 k4x4 s2x2 p1x1_1x1"};
+
+TEST(Estimates, AddUpTheirParts) {
+    std::set<std::pair<Family, bool>> seen; // families, and whether x is copied
+    for (const char *const line : kLayers) {
+        const Geometry geometry = geometry_of(parse_problem(line));
+        const SpatialProblem problem =
+            spatial_problem(geometry, geometry.quantized() ? CONVT_U8 : geometry.y_dtype, true);
+        for (std::size_t i = 0; i < variant_count(); i++) {
+            const Variant &v = variant_at(i);
+            const CostProfile &profile = profile_of_cpu(isa_of_floats(v.isa));
+            const Candidate c = candidate(v, problem, profile);
+            if (c.unsupported.text) continue;
+            SCOPED_TRACE(std::string(line) + ": " + v.name);
+            seen.emplace(v.family, c.copies_x);
+            const auto parts = parts_of_cost(c, problem, profile);
+            EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), 0.0), c.cost, 1e-9 * c.cost);
+            EXPECT_GT(parts[0], 0) << "multiply-adds";
+            EXPECT_GE(parts[1], -1e-9 * c.cost) << "loads";
+            EXPECT_GE(parts[2], 0) << "tiles";
+            EXPECT_GT(parts[3], 0) << "stores";
+            EXPECT_LE(parts[4], std::max(c.copying, 0.0) + 1e-9 * c.cost) << "copying x";
+        }
+    }
+    EXPECT_GE(seen.size(), 9u);
 }
 
 TEST(Estimates, ChooseTheNumberOfThreadsThatTakesTheLeast) {

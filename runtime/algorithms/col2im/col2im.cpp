@@ -146,7 +146,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     return g;
 }
 
-double Col2im::estimated() const {
+EstimatedCycles Col2im::estimated() const {
     const double strips_of_all = static_cast<double>(strips());
     const double strips_of_image = strips_of_all * static_cast<double>(images_) / static_cast<double>(geometry_.batch);
     const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
@@ -159,8 +159,8 @@ double Col2im::estimated() const {
                  moves = rows_moved > 0 ? strips_of_all * planes : 0;
     const auto weights = static_cast<double>(geometry_.in_channels_per_group() * elements() * size_);
     const double far = weights > settings_.profile->near ? strips_of_all * weights / kBytesPerCycle : 0;
-    return multiply + far + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) + moved * 2 / kernel_->lanes +
-           moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip;
+    return {multiply, far + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) + moved * 2 / kernel_->lanes +
+                          moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip};
 }
 
 std::string Col2im::summary() const {

@@ -55,7 +55,7 @@ class Col2im : public AlgorithmPlan {
     void plan_parts();
     Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
     std::int64_t strips() const;
-    double estimated() const; // in cycles
+    EstimatedCycles estimated() const;
     double cycles_to_add_planes() const;
     double cycles_to_add_runs() const;
     Geometry product(std::int64_t positions) const; // the 1x1 layer

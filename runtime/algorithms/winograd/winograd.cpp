@@ -223,7 +223,7 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
     return g;
 }
 
-double Winograd::estimated() const {
+EstimatedCycles Winograd::estimated() const {
     const std::int64_t whole_strips = h_.tiles / tiles_of_strip_, times = geometry_.batch / images_;
     const auto whole = static_cast<double>(whole_strips), images = static_cast<double>(times);
     double product =
@@ -244,8 +244,9 @@ double Winograd::estimated() const {
     const double rate = positions(tiles_of_strip_) < kFewPositions ? kBytesPerCycleOfFew : kBytesPerCycle;
     const double reading =
         weights > settings_.profile->near ? images * static_cast<double>(strips_) * weights / rate : 0;
-    return kOfProducts * images * products * product + reading +
-           tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput));
+    return {kOfProducts * images * products * product,
+            reading +
+                tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput))};
 }
 
 std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem, const Planner & /*planner*/,

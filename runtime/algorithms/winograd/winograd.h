@@ -82,7 +82,7 @@ class Winograd : public AlgorithmPlan {
     Geometry product_geometry(std::int64_t positions) const;
     std::int64_t positions(std::int64_t tiles) const { return images_ * tiles * w_.tiles; }
     std::int64_t rest_tiles() const { return h_.tiles % tiles_of_strip_; }
-    double estimated() const; // in cycles
+    EstimatedCycles estimated() const;
     Status plan_layer(const LayerWeights &weights, const Planner &planner, const SubPlan *like, Layer *layer) const;
     template<typename T>
     bool transform_weights(const Layer &layer, const T *w, void *transformed) const;
