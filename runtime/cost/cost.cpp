@@ -112,9 +112,10 @@ double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile) {
 }
 
 int threads_worth(double cycles, int allowed, const CostProfile &profile) {
+    if (profile.per_thread <= 0) return allowed;
+    if (!(cycles > 0)) return 1; // an estimate of next to nothing may be less than nothing
     // n threads take cycles / n + (n - 1) * per_thread. The n-th saves cycles / (n - 1) / n, so the last that pays is the root of
     // n * (n - 1) = cycles / per_thread.
-    if (profile.per_thread <= 0) return allowed;
     const double most = 0.5 + std::sqrt(0.25 + cycles / profile.per_thread);
     return static_cast<int>(std::min<double>(most, allowed));
 }

@@ -81,6 +81,8 @@ TEST(Estimates, ChooseTheNumberOfThreadsThatTakesTheLeast) {
     CostProfile profile = profile_of_cpu(Isa::kX86_64);
     for (const double per_thread : {1.0, 250.0, 9e3, 1e9}) {
         profile.per_thread = per_thread;
+        EXPECT_EQ(threads_worth(-1, 3, profile), 1);
+        EXPECT_EQ(threads_worth(0, 3, profile), 1);
         for (double cycles = 1.1; cycles < 1e12; cycles *= 1.7) {
             const auto time = [&](int n) { return cycles / n + (n - 1) * per_thread; };
             for (const int allowed : {1, 2, 3, 64, 4096}) {
