@@ -220,9 +220,10 @@ Status DepthToSpace::build(const LayerWeights &weights, const Planner &planner) 
     for (Layer &layer : layers_) {
         const Geometry g = geometry_of(layer);
         Block gathered;
-        Status status = get_block(settings_.allocator, g.w_bytes() + g.b_bytes(), "weights", &gathered);
+        const std::uint64_t w_bytes = round_up(g.w_bytes()); // the bias is aligned, too
+        Status status = get_block(settings_.allocator, w_bytes + g.b_bytes(), "weights", &gathered);
         if (!status) return status;
-        auto *const layer_w = static_cast<char *>(gathered.data()), *const layer_b = layer_w + g.w_bytes();
+        auto *const layer_w = static_cast<char *>(gathered.data()), *const layer_b = layer_w + w_bytes;
         gather(layer, weights.w, weights.b, layer_w, layer_b);
         QuantizationValues values;
         if (quantization_) values = quantization_of(*quantization_, layer);

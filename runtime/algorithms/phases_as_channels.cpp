@@ -156,9 +156,10 @@ Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &plann
             const Piece piece = std::move(pieces_of(r).front());
             const Geometry sub = layer(r, piece.q_begin, piece.q_count);
             Block gathered;
-            Status status = get_block(settings_.allocator, sub.w_bytes() + sub.b_bytes(), "weights", &gathered);
+            const std::uint64_t w_bytes = round_up(sub.w_bytes()); // the bias is aligned, too
+            Status status = get_block(settings_.allocator, w_bytes + sub.b_bytes(), "weights", &gathered);
             if (!status) return status;
-            auto *const sub_w = static_cast<char *>(gathered.data()), *const sub_b = sub_w + sub.w_bytes();
+            auto *const sub_w = static_cast<char *>(gathered.data()), *const sub_b = sub_w + w_bytes;
             gather(r, channel, weights.w, weights.b, sub_w, sub_b);
             std::unique_ptr<SubPlan> first;
             QuantizationValues values;
