@@ -22,13 +22,14 @@ namespace {
 
 constexpr int kMs = 5;
 
-// Threads that count how often they are asked for, which shows whether anything ran.
+// Threads that count how often they are asked for, which shows whether anything ran. No layer is too small to ask for them.
 struct Runs {
     std::atomic<int> calls{0};
 
     Options options(int threads = 2) {
         Options options = options_of_the_run();
         options.threads = threads;
+        options.all_threads = 1;
         options.planning = CONVT_MEASURE;
         options.planning_ms = kMs;
         options.parallel_user = this;
@@ -167,6 +168,7 @@ TEST(MeasuredPlans, MayUseFewerThreads) {
     record.replace(record.find(threads), threads.size(), "\"threads\": 3, \"on_threads\": 1");
     const TuningPointer tuning = read(record);
     options = runs.options(3);
+    options.all_threads = 0;
     options.tuning = tuning.get();
     ASSERT_TRUE(layer.plan(options, &fewer));
     EXPECT_EQ(fewer.threads(), 3) << "as asked for";
