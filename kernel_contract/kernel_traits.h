@@ -16,7 +16,8 @@ constexpr bool is_arm(Isa isa) { return is_arm64(isa) || isa == Isa::kNeon32; }
 
 // True if the ISA stores a part of a vector of any type at once.
 constexpr bool has_masked_stores(Isa isa) { return isa == Isa::kAvx512 || isa == Isa::kAvx512Vnni || isa == Isa::kAmx; }
-// The same of elements of so many bytes.
+
+// True if the ISA stores a part of a vector of elements of so many bytes at once.
 constexpr bool has_masked_stores(Isa isa, int bytes) {
     return has_masked_stores(isa) || ((isa == Isa::kAvx2 || isa == Isa::kAvxVnni) && bytes >= 4);
 }
