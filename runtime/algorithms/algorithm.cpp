@@ -2,22 +2,19 @@
 
 #include <algorithm>
 
-#include "algorithms/batch_as_width.h"
-#include "algorithms/depth_to_space.h"
-#include "algorithms/phases_as_channels.h"
 #include "base/error.h"
 
 namespace convtranspose {
 
 std::initializer_list<Algorithm> algorithms() {
     static constexpr std::initializer_list<Algorithm> kAll = {
-        {"batch_as_width", false, BatchAsWidth::propose},
+        {"batch_as_width", false, propose_batch_as_width},
         {"col2im", false, propose_col2im},
-        {"depth_to_space", false, DepthToSpace::propose},
+        {"depth_to_space", false, propose_depth_to_space},
         {"direct", false, propose_direct},
         {"layout_transpose", false, propose_layout_transpose},
         {"output_parts", false, propose_output_parts},
-        {"phases_as_channels", false, PhasesAsChannels::propose},
+        {"phases_as_channels", false, propose_phases_as_channels},
         {"winograd", true, propose_winograd}, // rounds differently
     };
     return kAll;

@@ -186,7 +186,8 @@ class AlgorithmPlan {
 // Returns null and sets *why if the algorithm does not support the layer.
 using Proposer = std::unique_ptr<AlgorithmPlan>(const AlgorithmProblem &problem, const Planner &planner,
                                                 UnsupportedReason *why);
-Proposer propose_col2im, propose_direct, propose_layout_transpose, propose_output_parts, propose_winograd;
+Proposer propose_batch_as_width, propose_col2im, propose_depth_to_space, propose_direct, propose_layout_transpose,
+    propose_output_parts, propose_phases_as_channels, propose_winograd;
 
 struct Algorithm {
     const char *name;

@@ -1,10 +1,14 @@
-#include "algorithms/batch_as_width.h"
-
-#include <limits>
+// Batches of small images, channels last, are computed with the batch as the innermost spatial axis. In the layer as it is, a
+// tile holds neighbouring positions of a row, and a tap that leaves the image at an end of the row multiplies zeros; in short
+// rows that is much of the work. With the batch as the innermost axis, of kernel extent 1, a tile holds the same position of
+// several images. A tap then leaves x for all of them or for none, and kernels leave such taps out. Weights do not change, and
+// x and y stay where they are. A single image of very few columns gains likewise, by tiles of one position.
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "base/error.h"
+#include "algorithms/algorithm.h"
 #include "selection/candidates.h"
 
 namespace convtranspose {
@@ -42,13 +46,56 @@ bool are_worth_it(const Geometry &g) { return g.batch > 1 || g.axes.back().in <=
 
 } // namespace
 
-BatchAsWidth::BatchAsWidth(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(as_row(geometry)), settings_(for_layers(settings)) {
-    settings_.excluded = all_but_direct();
-}
+class BatchAsWidth : public AlgorithmPlan {
+  public:
+    std::string summary() const override {
+        return is_row() ? "images side by side, as the positions of a row"
+                        : "the layer as it is: too few images for a row";
+    }
+    std::vector<const SubPlan *> layers() const override { return {plan_.get()}; }
+    std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
 
-std::unique_ptr<AlgorithmPlan> BatchAsWidth::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                     UnsupportedReason *why) {
+    Status build(const LayerWeights &weights, const Planner &planner) override {
+        return planner.plan(geometry_, settings_, nullptr, weights, &plan_);
+    }
+
+    Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
+        std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem.settings));
+        Geometry layer = problem.geometry;
+        layer.post_ops = {};
+        const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
+        if (may && own->cost_of(as_row(layer)) < own->cost_of(layer)) layer = as_row(layer);
+        Status status = plan_->reshape(layer, problem.settings.parallel, &own->plan_);
+        if (status) *made = std::move(own);
+        return status;
+    }
+
+    Status run(const RunTensors &t, char *workspace) const override {
+        RunTensors own;
+        own.x = t.x;
+        own.y = t.y;
+        own.x_strides = is_row() ? with_images_last(t.x_strides, t.x_strides[0]) : t.x_strides;
+        own.y_strides = is_row() ? with_images_last(t.y_strides, t.y_strides[0]) : t.y_strides;
+        return plan_->run(own, workspace);
+    }
+
+  private:
+    friend Proposer propose_batch_as_width;
+
+    explicit BatchAsWidth(const PlanSettings &settings) : settings_(for_layers(settings)) {
+        settings_.excluded = all_but_direct();
+    }
+    double cost_of(const Geometry &layer) const { return least_cost(layer, settings_.isa, *settings_.profile); }
+    // Returns false if the plan was reshaped to so few images that the layer as it is takes less time.
+    bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
+
+    Geometry geometry_; // the row, until the plan is built
+    PlanSettings settings_;
+    std::unique_ptr<SubPlan> plan_;
+};
+
+std::unique_ptr<AlgorithmPlan> propose_batch_as_width(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                      UnsupportedReason *why) {
     const Geometry &g = problem.geometry;
     const bool last = g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout;
     const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
@@ -59,43 +106,12 @@ std::unique_ptr<AlgorithmPlan> BatchAsWidth::propose(const AlgorithmProblem &pro
                                      {are_worth_it(g), "a single image of many columns"}},
                                     why);
     if (!supported) return nullptr;
-    std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(g, problem.settings));
+    std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem.settings));
+    own->geometry_ = as_row(g);
     const CostProfile &profile = *problem.settings.profile;
-    own->estimate({least_cost(own->geometry_, own->settings_.isa, profile)},
+    own->estimate({own->cost_of(own->geometry_)},
                   g.batch > 1 ? profile.margin_batch_as_width : profile.margin_one_as_width);
     return own;
-}
-
-Status BatchAsWidth::build(const LayerWeights &weights, const Planner &planner) {
-    return planner.plan(geometry_, settings_, nullptr, weights, &plan_);
-}
-
-Status BatchAsWidth::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
-    const Geometry &geometry = problem.geometry;
-    const auto cost_of = [&](const Geometry &g) {
-        return least_cost(g, problem.settings.isa, *problem.settings.profile);
-    };
-    Geometry layer = geometry;
-    layer.post_ops = {};
-    const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
-    if (may && cost_of(as_row(layer)) < cost_of(layer)) layer = as_row(layer);
-    std::unique_ptr<BatchAsWidth> own(new BatchAsWidth());
-    if (Status status = plan_->reshape(layer, problem.settings.parallel, &own->plan_); !status) return status;
-    *made = std::move(own);
-    return Status();
-}
-
-std::string BatchAsWidth::summary() const {
-    return is_row() ? "images side by side, as the positions of a row" : "the layer as it is: too few images for a row";
-}
-
-Status BatchAsWidth::run(const RunTensors &t, char *workspace) const {
-    RunTensors own;
-    own.x = t.x;
-    own.y = t.y;
-    own.x_strides = is_row() ? with_images_last(t.x_strides, t.x_strides[0]) : t.x_strides;
-    own.y_strides = is_row() ? with_images_last(t.y_strides, t.y_strides[0]) : t.y_strides;
-    return plan_->run(own, workspace);
 }
 
 } // namespace convtranspose

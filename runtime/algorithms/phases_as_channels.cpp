@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <iterator>
+#include <utility>
 
 #include "base/division.h"
 #include "base/error.h"
@@ -12,22 +13,41 @@ namespace convtranspose {
 
 namespace {
 
-// At most so many output channels are each a layer of their own; with more, there would only be overhead.
+// In place, at most so many output channels are each a layer of their own; with more, there would only be overhead.
 constexpr std::int64_t kMostChannels = 16;
-// At most so many output channels are in one layer, each times the phases.
+// In place, at most so many output channels are in one layer, each times the phases.
 constexpr std::int64_t kMostFolded = 64;
-
-std::uint64_t y_bytes(const Geometry &geometry) {
-    return round_up(static_cast<std::uint64_t>(volume(geometry.y_shape)) * convt_dtype_size(geometry.y_dtype));
-}
+// These are for tensors that are moved.
+constexpr std::int64_t kMostOfGroup = 16;    // output channels of a group, unless y is sparse
+constexpr double kSparse = 2;                // y is sparse if it has so many times the elements that taps reach
+constexpr std::int64_t kMostBytes = 4 << 20; // limit for the tensor, to stay in the cache
+// So many images are computed at a time that the tensor stays in a near cache (docs/measurements/2026-11-26-algorithms.md).
+constexpr std::int64_t kNearBytes = 512 << 10;
+constexpr std::int64_t kManyGroups = 16;
+constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // to rearrange; a run is one position along w
+constexpr double kCyclesApart = 2;     // for an element, if other channels lie between those of a run
+constexpr double kCyclesDilated = 1.0; // the same, if other phases do
+// The same with gaps (docs/measurements/2026-11-27-gaps.md): bytes of y written per cycle; for each row of y, and each row of a
+// phase; for an element of a plane, or the channels of a group, that is copied.
+constexpr double kFilled = 16, kCyclesPerGapRow = 4, kCyclesPerPhaseRow = 15, kCyclesPerSpread = 1,
+                 kCyclesPerCopy = 3.3;
+constexpr double kCyclesPerRow = 18; // more for each row of a plane
 
 } // namespace
 
-std::vector<PhasesAsChannels::Phases> PhasesAsChannels::phases_of(const AxisGeometry &w) {
-    const std::int64_t taps = w.kernel / w.stride, more = w.kernel % w.stride;
-    if (more == 0) return {{0, w.stride, taps}};
-    return {{0, more, taps + 1}, {more, w.stride - more, taps}};
+PhasesAsChannels::PhasesAsChannels(const Geometry &geometry, const PlanSettings &settings, bool of_all_axes)
+    : geometry_(geometry), settings_(for_layers(settings)), of_all_axes_(of_all_axes),
+      has_gaps_(of_all_axes && has_gaps(geometry)),
+      has_planes_(has_gaps_ && (!geometry.y_channels_last() || geometry.out_channels == 1)) {
+    list_layers();
 }
+
+bool PhasesAsChannels::has_gaps(const Geometry &geometry) {
+    return std::any_of(geometry.axes.begin(), geometry.axes.end(),
+                       [](const AxisGeometry &axis) { return phases_of(axis) < axis.stride; });
+}
+
+std::int64_t PhasesAsChannels::repetitions() const { return of_all_axes_ || folds() ? 1 : geometry_.out_channels; }
 
 Geometry PhasesAsChannels::without_post_ops() const {
     Geometry g = geometry_;
@@ -35,99 +55,107 @@ Geometry PhasesAsChannels::without_post_ops() const {
     return g;
 }
 
-Geometry PhasesAsChannels::layer(const Phases &phases, std::int64_t q_begin, std::int64_t q_count) const {
+// Returns the phases of an axis, those with a tap more first. The positions are those at which at least one of the phases is inside
+// y. Phase r of position q is output q * stride + r * dilation - pad_begin.
+std::vector<PhasesAsChannels::Phases> PhasesAsChannels::phase_sets_of(const AxisGeometry &axis) {
+    const std::int64_t period = -axis.kernel_step, taps = axis.kernel / period, more = axis.kernel % period;
+    std::vector<Phases> sets;
+    if (more) sets.push_back({0, more, taps + 1, period, 0, 0});
+    if (taps) sets.push_back({more, period - more, taps, period, 0, 0});
+    for (Phases &r : sets) {
+        const std::int64_t last = r.first + r.count - 1;
+        r.q_begin = ceil_div(axis.pad_begin - last * axis.dilation, axis.stride);
+        r.q_count = floor_div(axis.out - 1 + axis.pad_begin - r.first * axis.dilation, axis.stride) + 1 - r.q_begin;
+        r.q_count = std::max<std::int64_t>(r.q_count, 1); // none here: y of another size may have some
+    }
+    return sets;
+}
+
+// Lists the layers. Chooses how many images they compute at a time: all, or a divisor of the batch such that the tensor that is
+// moved stays near.
+void PhasesAsChannels::list_layers() {
+    std::vector<Layer> all(1);
+    all[0] = {{}, 0, repetitions() > 1 ? 1 : geometry_.out_channels, false, nullptr};
+    for (std::size_t a = 0; a < geometry_.axes.size(); a++) {
+        const AxisGeometry &axis = geometry_.axes[a];
+        Phases whole;
+        whole.taps = axis.kernel;
+        whole.q_count = axis.out;
+        std::vector<Layer> longer;
+        for (const Phases &r : is_axis_split(a) ? phase_sets_of(axis) : std::vector<Phases>{whole}) {
+            for (const Layer &layer : all) {
+                longer.push_back({layer.axes, layer.channel, layer.channels, layer.in_place, nullptr});
+                longer.back().axes.push_back(r);
+            }
+        }
+        all = std::move(longer);
+    }
+    if (!of_all_axes_) divide_at_crops(&all);
+    layers_ = std::move(all);
+    if (!of_all_axes_) {
+        images_ = geometry_.batch;
+        return;
+    }
+    std::int64_t most = 1; // elements of an image
+    for (const Layer &layer : layers_) most = std::max(most, volume(geometry_of(layer).y_shape));
+    most *= size_of(geometry_.y_dtype);
+    images_ = divisor_up_to(std::max<std::int64_t>(geometry_.batch, 1), kNearBytes / most);
+}
+
+void PhasesAsChannels::divide_at_crops(std::vector<Layer> *all) {
+    const AxisGeometry &w = geometry_.axes.back();
+    std::vector<Layer> pieces;
+    for (const Layer &layer : *all) {
+        const Phases &r = layer.axes.back();
+        const auto add = [&](std::int64_t q_begin, std::int64_t q_count, bool in_place) {
+            pieces.push_back({layer.axes, layer.channel, layer.channels, in_place, nullptr});
+            pieces.back().axes.back().q_begin = q_begin;
+            pieces.back().axes.back().q_count = q_count;
+        };
+        // At these positions all phases are inside y.
+        const std::int64_t end = r.q_begin + r.q_count, last = r.first + r.count - 1;
+        const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
+                           whole_end = std::max(floor_div(w.out - 1 + w.pad_begin - last, w.stride) + 1, whole_begin);
+        if (whole_end > whole_begin) add(whole_begin, whole_end - whole_begin, true);
+        for (std::int64_t q = r.q_begin; q < whole_begin; q++) add(q, 1, false);
+        for (std::int64_t q = whole_end; q < end; q++) add(q, 1, false);
+    }
+    *all = std::move(pieces);
+}
+
+Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
     Geometry g = without_post_ops();
-    g.y_order = YOrder::kChannels;
-    g.group = 1;
-    g.in_channels = geometry_.in_channels_per_group();
-    g.out_channels = phases.count * (folds() ? geometry_.out_channels : 1);
-    AxisGeometry &w = g.axes.back();
-    w.out = q_count;
-    w.kernel = phases.taps;
-    w.stride = w.dilation = 1;
-    w.output_padding = 0;
-    w.pad_begin = q_begin;
-    w.pad_end = w.in - 1 + w.kernel - w.out - w.pad_begin;
-    w.kernel_step = -1;
-    w.offset_step = 1;
+    g.y_order = has_planes_ ? YOrder::kPlanar : YOrder::kChannels;
+    g.batch = g.x_shape[0] = g.y_shape[0] = images_;
+    if (!of_all_axes_) {
+        g.group = 1;
+        g.in_channels = geometry_.in_channels_per_group();
+    }
+    g.out_channels = layer.channels * layer.phases();
     const DimensionOrder at = g.dimensions();
-    g.x_shape[at.channel] = g.in_channels;
+    for (std::size_t a = 0; a < g.axes.size(); a++) {
+        if (!is_axis_split(a)) continue;
+        const Phases &r = layer.axes[a];
+        AxisGeometry &axis = g.axes[a];
+        axis.out = r.q_count;
+        axis.kernel = r.taps;
+        axis.stride = 1;
+        axis.dilation = axis.offset_step;
+        axis.output_padding = 0;
+        axis.pad_begin = r.q_begin;
+        axis.pad_end = axis.in + (axis.kernel - 1) * axis.dilation - axis.out - axis.pad_begin;
+        axis.kernel_step = -1;
+        g.w_shape[2 + a] = r.taps;
+        g.y_shape[at.first_axis + a] = r.q_count;
+    }
+    g.x_shape[at.channel] = g.w_shape[0] = g.in_channels;
     g.y_shape[at.channel] = g.out_channels;
-    g.y_shape[at.last_axis] = q_count;
-    g.w_shape[0] = g.in_channels;
-    g.w_shape[1] = g.out_channels;
-    g.w_shape.back() = phases.taps;
+    g.w_shape[1] = g.out_channels_per_group();
     return g;
 }
 
-std::vector<PhasesAsChannels::Piece> PhasesAsChannels::pieces_of(const Phases &r) const {
-    const AxisGeometry &w = geometry_.axes.back();
-    const std::int64_t last = r.first + r.count - 1;
-    // These are the positions at which some phase is inside y, and those at which all are.
-    const std::int64_t begin = ceil_div(w.pad_begin - last, w.stride),
-                       end = floor_div(w.out - 1 + w.pad_begin - r.first, w.stride) + 1;
-    const std::int64_t whole_begin = std::min(ceil_div(w.pad_begin - r.first, w.stride), end),
-                       whole_end = std::max(floor_div(w.out - 1 + w.pad_begin - last, w.stride) + 1, whole_begin);
-    std::vector<Piece> pieces;
-    if (whole_end > whole_begin) pieces.push_back({nullptr, r, 0, whole_begin, whole_end - whole_begin, false});
-    for (std::int64_t q = begin; q < end; q++) {
-        if (q >= whole_begin && q < whole_end) {
-            q = whole_end - 1;
-        } else {
-            pieces.push_back({nullptr, r, 0, q, 1, true});
-        }
-    }
-    if (pieces.empty()) pieces.push_back({nullptr, r, 0, begin, 1, true}); // keeps one: y of another size may have some
-    return pieces;
-}
-
-void PhasesAsChannels::gather(const Phases &r, std::int64_t channel, const void *w, const void *b, char *w_out,
-                              char *b_out) const {
-    const auto size = static_cast<std::int64_t>(convt_dtype_size(geometry_.w_dtype));
-    const Shape &shape = geometry_.w_shape; // (C, M/group, K1..Kn)
-    const std::int64_t kernel = shape.back(), stride = geometry_.axes.back().stride;
-    std::int64_t rows = 1; // rows of kernel elements along w, for a pair of channels
-    for (std::size_t i = 2; i + 1 < shape.size(); i++) rows *= shape[i];
-    const std::int64_t oc = geometry_.out_channels_per_group(), ic = geometry_.in_channels_per_group();
-    const std::int64_t folded = folds() ? oc : 1, first_m = channel % oc;
-    const auto *const from = static_cast<const char *>(w) + channel / oc * ic * oc * rows * kernel * size;
-    for (std::int64_t c = 0; c < ic; c++) {
-        for (std::int64_t i = 0; i < r.count; i++) {
-            for (std::int64_t m = first_m; m < first_m + folded; m++) {
-                for (std::int64_t row = 0; row < rows; row++) {
-                    const char *element = from + (((c * oc + m) * rows + row) * kernel + r.first + i) * size;
-                    for (std::int64_t t = 0; t < r.taps; t++, element += stride * size, w_out += size) {
-                        std::memcpy(w_out, element, static_cast<std::size_t>(size));
-                    }
-                }
-            }
-        }
-    }
-    if (!b) return;
-    const auto b_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.b_dtype));
-    for (std::int64_t i = 0; i < r.count; i++, b_out += folded * b_size) {
-        std::memcpy(b_out, static_cast<const char *>(b) + channel * b_size, static_cast<std::size_t>(folded * b_size));
-    }
-}
-
-QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q, std::int64_t channel,
-                                                     std::int64_t phases) const {
-    const std::int64_t folded = folds() ? geometry_.out_channels : 1;
-    return for_channels(q, phases * folded, [&](std::int64_t i) { return channel + i % folded; });
-}
-
-double PhasesAsChannels::estimated(const WeightFacts &facts) const {
-    double cycles = 0;
-    for (const Phases &r : phases_of(geometry_.axes.back())) {
-        for (const Piece &piece : pieces_of(r)) {
-            cycles += least_cost(layer(r, piece.q_begin, piece.q_count), settings_.isa, *settings_.profile, facts);
-        }
-    }
-    return static_cast<double>(channels()) * cycles;
-}
-
-std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                         UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_phases_as_channels(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                          UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
     const AxisGeometry &axis = geometry.axes.back();
     const bool last = geometry.layout == CONVT_CHANNELS_LAST;
@@ -142,176 +170,295 @@ std::unique_ptr<AlgorithmPlan> PhasesAsChannels::propose(const AlgorithmProblem 
          {!last || geometry.group == 1, "groups, and channels last"}},
         why);
     if (!supported) return nullptr;
-    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings));
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, false));
     own->quantization_ = problem.quantization;
     const CostProfile &profile = *problem.settings.profile;
-    own->estimate({own->estimated(problem.facts)},
+    own->estimate(own->estimated_in_place(problem.facts),
                   last ? profile.margin_phases_as_channels_last : profile.margin_phases_as_channels);
     return own;
 }
 
-Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &planner) {
-    for (std::int64_t channel = 0; channel < channels(); channel++) {
-        for (const Phases &r : phases_of(geometry_.axes.back())) {
-            const Piece piece = std::move(pieces_of(r).front());
-            const Geometry sub = layer(r, piece.q_begin, piece.q_count);
-            Block gathered;
-            const std::uint64_t w_bytes = round_up(sub.w_bytes()); // the bias is aligned, too
-            Status status = get_block(settings_.allocator, w_bytes + sub.b_bytes(), "weights", &gathered);
-            if (!status) return status;
-            auto *const sub_w = static_cast<char *>(gathered.data()), *const sub_b = sub_w + w_bytes;
-            gather(r, channel, weights.w, weights.b, sub_w, sub_b);
-            std::unique_ptr<SubPlan> first;
-            QuantizationValues values;
-            if (quantization_) values = quantization_of(*quantization_, channel, r.count);
-            status = planner.plan(sub, settings_, quantization_ ? &values : nullptr,
-                                  {sub_w, weights.b ? sub_b : nullptr}, &first);
-            const SubPlan *const whole = first.get();
-            if (status) status = add_pieces(r, channel, whole, nullptr, std::move(first));
-            if (!status) return status;
+EstimatedCycles PhasesAsChannels::estimated_in_place(const WeightFacts &facts) const {
+    double cycles = 0;
+    for (const Layer &layer : layers_)
+        cycles += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
+    return {static_cast<double>(repetitions()) * cycles};
+}
+
+std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &problem, const Planner & /*planner*/,
+                                                      UnsupportedReason *why) {
+    const Geometry &geometry = problem.geometry;
+    const bool gaps = PhasesAsChannels::has_gaps(geometry), many = geometry.out_channels_per_group() > kMostOfGroup;
+    bool near = true;
+    std::int64_t phases = 1;
+    for (const AxisGeometry &axis : geometry.axes) {
+        // The phases of a position span about the length of y at most, so that few positions reach beyond y.
+        near = near && axis.stride <= kMostBytes &&
+               (PhasesAsChannels::phases_of(axis) - 1) * axis.dilation <= axis.stride + axis.out;
+        phases *= near ? axis.stride : 1;
+        near = near && phases <= kMostBytes;
+    }
+    const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
+                                     {!gaps || !geometry.quantized(), "phases without taps, and sums of integers"},
+                                     {geometry.axes.size() <= 3, kNeedsThreeAxes},
+                                     {has_elements(geometry), kNeedsElements},
+                                     {gaps || !many, "too many output channels to be worth it"},
+                                     {near, "strides or dilations are too long"},
+                                     {phases > 1, "all strides are 1"}},
+                                    why);
+    if (!supported) return nullptr;
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, true));
+    own->quantization_ = problem.quantization;
+    const double elements = own->elements_moved(), times = own->times(),
+                 y_elements = static_cast<double>(volume(geometry.y_shape)) / times,
+                 bytes = elements * static_cast<double>(convt_dtype_size(geometry.y_dtype));
+    const bool leaves_cache = !gaps && bytes > kNearBytes && bytes * times > kMostBytes;
+    if (!supports({{!leaves_cache, "what is rearranged does not fit in the cache"},
+                   {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"}},
+                  why)) {
+        return nullptr;
+    }
+    const bool dilated = geometry.axes.back().dilation > 1;
+    const CostProfile &profile = *problem.settings.profile;
+    own->estimate(own->estimated_moved(problem.facts),
+                  dilated ? profile.margin_depth_to_space_dilated : profile.margin_depth_to_space);
+    return own;
+}
+
+// Returns the number of elements that are moved at a time, without those that are cropped.
+double PhasesAsChannels::elements_moved() const {
+    double elements = 0;
+    for (const Layer &layer : layers_) elements += static_cast<double>(volume(geometry_of(layer).y_shape));
+    return std::min(elements, static_cast<double>(volume(geometry_.y_shape)) / times());
+}
+
+EstimatedCycles PhasesAsChannels::estimated_moved(const WeightFacts &facts) const {
+    const AxisGeometry &w = geometry_.axes.back();
+    const bool are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
+    const double elements = elements_moved(), planes = static_cast<double>(geometry_.out_channels * images_);
+    double cycles = 0, of_layers = 0;
+    if (has_gaps_) {
+        // All of y is written, row by row, and what taps computed is copied by elements of planes, or by channels of a group.
+        double rows = has_planes_ ? planes : 1;
+        for (std::size_t a = 0; a + 1 < geometry_.axes.size(); a++) rows *= static_cast<double>(geometry_.axes[a].out);
+        const double copies = has_planes_ ? kCyclesPerSpread + kCyclesPerPhaseRow / static_cast<double>(w.in)
+                                          : kCyclesPerCopy / static_cast<double>(geometry_.out_channels_per_group());
+        cycles =
+            static_cast<double>(geometry_.y_bytes()) / times() / kFilled + rows * kCyclesPerGapRow + elements * copies;
+    } else {
+        const double each = !are_planes && geometry_.out_channels > 1 ? kCyclesApart
+                            : w.dilation > 1                          ? kCyclesDilated
+                                                                      : kCyclesPerElement;
+        cycles = elements * (each + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
+    }
+    for (const Layer &layer : layers_) {
+        double rows = are_planes && !has_gaps_ ? planes : 0;
+        for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
+            rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
+        cycles += rows * kCyclesPerRow;
+        of_layers += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
+    }
+    double factor = times();
+    if (are_planes) factor *= settings_.profile->depth_to_space;
+    if (geometry_.group >= kManyGroups) factor *= settings_.profile->groups_to_space;
+    return {factor * of_layers, factor * cycles};
+}
+
+// Gathers the weights as (C, M/group * phases, taps...), with the phases of the last axis innermost, and repeats each bias for
+// all phases.
+void PhasesAsChannels::gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const {
+    const std::int64_t size = size_of(geometry_.w_dtype), b_size = size_of(geometry_.b_dtype);
+    const Geometry g = geometry_of(layer);
+    const std::int64_t kernel = geometry_.kernel_volume(), phases = layer.phases(), taps = g.kernel_volume(),
+                       of_group = geometry_.out_channels_per_group(), channels = layer.channels / g.group;
+    const std::int64_t first_m = layer.channel % of_group,
+                       first_c = layer.channel / of_group * geometry_.in_channels_per_group();
+    const auto place_of = [&](std::int64_t m, std::int64_t r) {
+        return has_phases_outside() ? r * channels + m : m * phases + r;
+    };
+    std::vector<std::int64_t> elements; // of w, for each phase and tap
+    elements.reserve(static_cast<std::size_t>(phases * taps));
+    for (std::int64_t i = 0; i < phases * taps; i++) {
+        std::int64_t element = 0, stride = 1, r = i / taps, t = i % taps;
+        for (std::size_t a = geometry_.axes.size(); a-- > 0;) {
+            const Phases &axis = layer.axes[a];
+            element += (axis.first + r % axis.count + t % axis.taps * axis.period) * stride;
+            stride *= geometry_.axes[a].kernel;
+            r /= axis.count;
+            t /= axis.taps;
+        }
+        elements.push_back(element);
+    }
+    for (std::int64_t pair = 0; pair < g.in_channels * channels; pair++) { // of an input and an output channel
+        const std::int64_t c = pair / channels, m = pair % channels;
+        const char *const from =
+            static_cast<const char *>(w) + ((first_c + c) * of_group + first_m + m) * kernel * size;
+        const std::int64_t *element = elements.data();
+        for (std::int64_t r = 0; r < phases; r++) {
+            char *to = w_out + (c * channels * phases + place_of(m, r)) * taps * size;
+            for (std::int64_t t = 0; t < taps; t++, element++, to += size)
+                std::memcpy(to, from + *element * size, static_cast<std::size_t>(size));
         }
     }
-    if (folds()) {
-        PlanSettings settings = settings_;
-        settings.excluded = all_but_direct();
-        Status status = planner.plan(without_post_ops(), settings, quantization_, weights, &for_gaps_);
+    for (std::int64_t i = 0; b && i < g.out_channels; i++) {
+        const std::int64_t m = i / phases, first = m / channels * channels * phases;
+        std::memcpy(b_out + (first + place_of(m % channels, i % phases)) * b_size,
+                    static_cast<const char *>(b) + (layer.channel + m) * b_size, static_cast<std::size_t>(b_size));
+    }
+}
+
+QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q, const Layer &layer) const {
+    const std::int64_t phases = layer.phases();
+    return for_channels(q, layer.channels * phases, [&](std::int64_t i) {
+        return layer.channel + (has_phases_outside() ? i % layer.channels : i / phases);
+    });
+}
+
+Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, const Planner &planner, Layer *layer) const {
+    const Geometry g = geometry_of(*layer);
+    Block gathered;
+    const std::uint64_t w_bytes = round_up(g.w_bytes()); // the bias is aligned, too
+    Status status = get_block(settings_.allocator, w_bytes + g.b_bytes(), "weights", &gathered);
+    if (!status) return status;
+    auto *const w = static_cast<char *>(gathered.data()), *const b = w + w_bytes;
+    gather(*layer, weights.w, weights.b, w, b);
+    QuantizationValues values;
+    if (quantization_) values = quantization_of(*quantization_, *layer);
+    return planner.plan(g, settings_, quantization_ ? &values : nullptr, {w, weights.b ? b : nullptr}, &layer->plan);
+}
+
+// Returns the last plan with the weights of a layer that writes as the layer does, or null. also_in_place: if there is none, the
+// first one with the weights.
+const SubPlan *PhasesAsChannels::plan_with_weights_of(const Layer &layer, bool also_in_place) const {
+    const SubPlan *first = nullptr, *alike = nullptr;
+    for (const Layer &other : layers_) {
+        if (!other.plan || !other.has_weights_of(layer)) continue;
+        if (other.in_place == layer.in_place) alike = other.plan.get();
+        if (!first) first = other.plan.get();
+    }
+    return alike || !also_in_place ? alike : first;
+}
+
+Status PhasesAsChannels::plan_layers(const PhasesAsChannels *from, const std::function<Status(Layer *)> &plan) {
+    const std::size_t of_channel = layers_.size();
+    for (std::int64_t channel = 1; channel < repetitions(); channel++) {
+        for (std::size_t i = 0; i < of_channel; i++)
+            layers_.push_back({layers_[i].axes, channel, 1, layers_[i].in_place, nullptr});
+    }
+    for (Layer &layer : layers_) {
+        const SubPlan *other = plan_with_weights_of(layer, !from);
+        if (!other && from) other = from->plan_with_weights_of(layer, true);
+        Status status = other ? other->reshape(geometry_of(layer), settings_.parallel, &layer.plan) : plan(&layer);
         if (!status) return status;
     }
-    quantization_ = nullptr;
-    plan_workspace();
     return Status();
 }
 
-Status PhasesAsChannels::add_pieces(const Phases &r, std::int64_t channel, const SubPlan *whole, const SubPlan *aside,
-                                    std::unique_ptr<SubPlan> first) {
-    for (Piece &piece : pieces_of(r)) {
-        piece.channel = channel;
-        piece.plan = std::move(first);
-        if (!piece.plan) {
-            const SubPlan *const from = piece.aside && aside ? aside : whole;
-            Status status = from->reshape(layer(r, piece.q_begin, piece.q_count), settings_.parallel, &piece.plan);
-            if (!status) return status;
-        }
-        if (piece.aside) aside = piece.plan.get();
-        pieces_.push_back(std::move(piece));
+Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &planner) {
+    Status status = plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, planner, layer); });
+    if (status && folds()) {
+        PlanSettings settings = settings_;
+        settings.excluded = all_but_direct();
+        status = planner.plan(without_post_ops(), settings, quantization_, weights, &for_gaps_);
     }
-    return Status();
+    quantization_ = nullptr;
+    if (!status) return status;
+    plan_workspace();
+    return has_gaps_ ? make_bias(weights.b) : Status();
 }
 
 Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
-    const Geometry &geometry = problem.geometry;
-    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings));
-    for (std::size_t i = 0; i < pieces_.size();) {
-        const Piece &first = pieces_[i];
-        const SubPlan *aside = nullptr;
-        for (; i < pieces_.size() && first.is_beside(pieces_[i]); i++) {
-            if (pieces_[i].aside) aside = pieces_[i].plan.get();
-        }
-        Status status = own->add_pieces(first.phases, first.channel, first.plan.get(), aside, nullptr);
-        if (!status) return status;
-    }
-    if (for_gaps_) {
-        if (Status status = for_gaps_->reshape(own->without_post_ops(), own->settings_.parallel, &own->for_gaps_);
-            !status)
-            return status;
-    }
+    std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(problem.geometry, problem.settings, of_all_axes_));
+    Status status = has_gaps_ ? own->make_bias(bias_.data()) : Status();
+    // Every layer finds one of its weights here.
+    if (status) status = own->plan_layers(this, nullptr);
+    if (status && for_gaps_)
+        status = for_gaps_->reshape(own->without_post_ops(), own->settings_.parallel, &own->for_gaps_);
+    if (!status) return status;
     own->plan_workspace();
     *made = std::move(own);
     return Status();
 }
 
+Status PhasesAsChannels::make_bias(const void *b) {
+    if (b) return copy_block(settings_.allocator, b, geometry_.b_bytes(), "biases", &bias_);
+    Status status = get_block(settings_.allocator, geometry_.b_bytes(), "biases", &bias_);
+    if (status) std::memset(bias_.data(), 0, bias_.size());
+    return status;
+}
+
 std::string PhasesAsChannels::summary() const {
-    return concat("phases of w as output channels, of ", pieces_.size(), " layers of stride 1");
+    return concat("phases of ", of_all_axes_ ? "all axes" : "w", " as output channels, of ", layers_.size(),
+                  " layers of stride 1", of_all_axes_ ? ", rearranged" : "");
 }
 
 std::vector<const SubPlan *> PhasesAsChannels::layers() const {
-    std::vector<const SubPlan *> plans = plans_of(pieces_);
+    std::vector<const SubPlan *> plans = plans_of(layers_);
     if (for_gaps_) plans.push_back(for_gaps_.get());
     return plans;
 }
 
 void PhasesAsChannels::plan_workspace() {
-    for (const Piece &piece : pieces_) {
-        layer_bytes_ = std::max(layer_bytes_, round_up(piece.plan->workspace_bytes()));
-        if (!piece.aside) continue;
-        aside_bytes_ = std::max(aside_bytes_, y_bytes(piece.plan->geometry()));
+    for (const Layer &layer : layers_) {
+        layer_bytes_ = std::max(layer_bytes_, round_up(layer.plan->workspace_bytes()));
+        if (!layer.in_place) depth_bytes_ = std::max(depth_bytes_, round_up(layer.plan->geometry().y_bytes()));
     }
     if (for_gaps_) layer_bytes_ = std::max(layer_bytes_, round_up(for_gaps_->workspace_bytes()));
 }
 
 Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {
-    if (for_gaps_) {
-        const std::size_t w = geometry_.y_shape.size() - 2;
-        if (t.y_strides[w] != geometry_.out_channels) return for_gaps_->run(t, workspace);
-    }
+    if (for_gaps_ && t.y_strides[geometry_.dimensions().last_axis] != geometry_.out_channels)
+        return for_gaps_->run(t, workspace);
     std::vector<QuantizationValues> values; // all are made before y is written, because memory may run out
     if (t.quantization) {
-        for (const Piece &piece : pieces_)
-            values.push_back(quantization_of(*t.quantization, piece.channel, piece.phases.count));
+        for (const Layer &layer : layers_) values.push_back(quantization_of(*t.quantization, layer));
     }
-    for (std::size_t i = 0; i < pieces_.size(); i++) {
-        const QuantizationValues *const own = values.empty() ? nullptr : &values[i];
-        if (Status status = run_piece(pieces_[i], t, own, workspace); !status) return status;
+    for (std::int64_t image = 0; image < geometry_.batch; image += images_) {
+        for (std::size_t i = 0; i < layers_.size(); i++) {
+            const QuantizationValues *const own = values.empty() ? nullptr : &values[i];
+            if (Status status = run_layer(layers_[i], image, t, own, workspace); !status) return status;
+        }
     }
     return Status();
 }
 
-Status PhasesAsChannels::run_piece(const Piece &piece, const RunTensors &t, const QuantizationValues *values,
-                                   char *workspace) const {
-    const AxisGeometry &axis = geometry_.axes.back();
-    const std::size_t rank = t.y_strides.size(), c_at = geometry_.dimensions().channel,
-                      w_at = geometry_.dimensions().last_axis;
-    const auto x_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.dtype)),
-               y_size = static_cast<std::int64_t>(convt_dtype_size(geometry_.y_dtype));
-    const std::int64_t group = piece.channel / geometry_.out_channels_per_group();
-    const std::int64_t first = piece.q_begin * axis.stride + piece.phases.first - axis.pad_begin; // negative: before y
-    const std::int64_t w_stride = t.y_strides[w_at], channel_offset = piece.channel * t.y_strides[c_at];
-
+Status PhasesAsChannels::run_layer(const Layer &layer, std::int64_t first_image, const RunTensors &t,
+                                   const QuantizationValues *values, char *workspace) const {
+    const Geometry &g = layer.plan->geometry();
+    const DimensionOrder at = geometry_.dimensions();
+    const std::int64_t group = layer.channel / geometry_.out_channels_per_group();
     RunTensors own;
-    own.x = static_cast<const char *>(t.x) + group * geometry_.in_channels_per_group() * t.x_strides[c_at] * x_size;
+    own.x = static_cast<const char *>(t.x) +
+            (first_image * t.x_strides[0] + group * geometry_.in_channels_per_group() * t.x_strides[at.channel]) *
+                size_of(geometry_.dtype);
     own.x_strides = t.x_strides;
     own.y_strides = t.y_strides;
     own.quantization = values;
-    if (!piece.aside) {
-        own.y = static_cast<char *>(t.y) + (channel_offset + first * w_stride) * y_size;
-        own.y_strides[c_at] = 1;
-        own.y_strides[w_at] = axis.stride * w_stride;
-        return piece.plan->run(own, workspace);
+    if (layer.in_place) {
+        const AxisGeometry &w = geometry_.axes.back();
+        const std::int64_t w_stride = t.y_strides[at.last_axis],
+                           first = layer.axes.back().q_begin * w.stride + layer.axes.back().first - w.pad_begin;
+        own.y = static_cast<char *>(t.y) +
+                (first_image * t.y_strides[0] + layer.channel * t.y_strides[at.channel] + first * w_stride) *
+                    size_of(geometry_.y_dtype);
+        own.y_strides[at.channel] = 1;
+        own.y_strides[at.last_axis] = w.stride * w_stride;
+        return layer.plan->run(own, workspace);
     }
-
-    // The result is one position, dense: (n, outer axes, phases).
-    const Shape &shape = piece.plan->geometry().y_shape;
-    const std::int64_t channels = shape[c_at], folded = channels / piece.phases.count;
-    char *const aside = workspace + layer_bytes_;
-    own.y = aside;
-    own.y_strides[c_at] = 1;
-    std::int64_t stride = channels;
-    for (std::size_t i = rank; i-- > 0;) {
-        if (i == c_at) continue;
-        own.y_strides[i] = stride;
-        stride *= shape[i]; // the extent of w is 1
-    }
-    if (Status status = piece.plan->run(own, workspace); !status) return status;
-    const std::int64_t begin = std::max<std::int64_t>(-first, 0), end = std::min(piece.phases.count, axis.out - first);
-    Strides at(rank);
-    for (;;) {
-        std::int64_t from = 0, to = channel_offset + first * w_stride;
-        for (std::size_t i = 0; i < rank; i++) {
-            from += at[i] * own.y_strides[i];
-            to += at[i] * t.y_strides[i];
-        }
-        for (std::int64_t r = begin; r < end; r++) {
-            std::memcpy(static_cast<char *>(t.y) + (to + r * w_stride) * y_size, aside + (from + r * folded) * y_size,
-                        static_cast<std::size_t>(folded * y_size));
-        }
-        std::size_t i = rank;
-        while (i-- > 0) {
-            if (i == c_at || i == w_at) continue;
-            if (++at[i] < shape[i]) break;
-            at[i] = 0;
-        }
-        if (i == static_cast<std::size_t>(-1)) return Status();
-    }
+    char *const depth = workspace + layer_bytes_;
+    own.y = depth;
+    std::int64_t stride = 1;
+    const auto add = [&](std::size_t dimension) {
+        own.y_strides[dimension] = stride;
+        stride *= g.y_shape[dimension];
+    };
+    if (!has_planes_) add(at.channel);
+    for (std::size_t a = g.axes.size(); a-- > 0;) add(at.first_axis + a);
+    if (has_planes_) add(at.channel);
+    add(0);
+    if (Status status = layer.plan->run(own, workspace); !status) return status;
+    has_gaps_ ? spread(layer, depth, first_image, t) : rearrange(layer, depth, first_image, t);
+    return Status();
 }
 
 } // namespace convtranspose
