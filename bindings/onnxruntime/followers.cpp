@@ -15,6 +15,7 @@ bool fits_float(double value) { return std::isinf(value) || static_cast<double>(
 
 bool set(PostOps *ops, convt_activation activation, double alpha = 0, double beta = 0) {
     if (!fits_float(alpha) || !fits_float(beta)) return false;
+    if (activation == CONVT_LEAKY_RELU && std::isinf(alpha)) return false; // the library refuses such a slope
     ops->activation = activation;
     ops->alpha = static_cast<float>(alpha);
     ops->beta = static_cast<float>(beta);

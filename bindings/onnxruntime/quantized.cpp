@@ -94,9 +94,9 @@ std::optional<std::string> check_bias(const Dequantizer &b, const Quantization &
     if (!b.scale.is_constant()) return "the scale of its bias is no constant";
     const TensorRef scale = b.scale.constant();
     if (scale.count() == 0) return "its bias has no scale";
-    for (std::size_t i = 0; i < q.w_scale.size(); i++) {
-        const double product = static_cast<double>(q.x_scale) * q.w_scale[i];
-        if (std::fabs(scale.at(i % scale.count()) - product) > 1e-4 * product) {
+    for (std::size_t i = 0; i < std::max(q.w_scale.size(), scale.count()); i++) {
+        const double product = static_cast<double>(q.x_scale) * q.w_scale[i % q.w_scale.size()];
+        if (!(std::fabs(scale.at(i % scale.count()) - product) <= 1e-4 * product)) {
             return "the scale of its bias is not that of X times that of its weights";
         }
     }
@@ -192,6 +192,8 @@ std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Lay
     if (!x && !w) return "";
     if (!x) return "its input X comes from no DequantizeLinear that nothing else reads";
     if (!w) return "its weights come from no DequantizeLinear that nothing else reads";
+    const int computed = node.input(0).element_type(); // which a DequantizeLinear need not take from its scale
+    if (computed != kElementFloat) return "X is dequantized to " + type_name(computed);
     for (const auto &[what, value] : {std::pair("X", x->x), {"its weights", w->x}}) {
         const int type = value.element_type();
         if (!is_8_bit(type)) {

@@ -69,6 +69,15 @@ class Fusing(TestCase):
         from onnx import numpy_helper
         return numpy_helper.to_array(proto.graph.initializer[0])
 
+    def test_an_infinite_slope(self):
+        """The library takes none, so the activation stays a node of its own."""
+        proto = model([self.up(), node("LeakyRelu", "c", "y", alpha=np.inf)], {"x": (FLOAT, X)}, {"y": (FLOAT, None)},
+                      {"w": self.draw(W)})
+        feeds = {"x": self.draw(X)}
+        y, ran = nodes_run(proto, feeds)
+        self.assertEqual(left_to_others(ran), ["LeakyRelu"])
+        np.testing.assert_allclose(y[0], plain(proto).run(None, feeds)[0], 1e-4, 1e-4)
+
     def test_batch_normalization(self):
         for group, bias in [(1, False), (1, True), (2, True), (3, False)]:
             with self.subTest(group=group, bias=bias):

@@ -6,7 +6,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import onnxruntime as ort
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from support import TYPES, TestCase, left_to_others, model, node, nodes_run, ours, plain, setUpModule  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "conformance"))
@@ -172,6 +172,29 @@ class Quantized(Chain):
                         self.assert_close(actual, wanted, 1e-5)
                     else:
                         self.assertLessEqual(np.abs(actual.astype(int) - wanted).max(), 1)
+
+    def test_dequantized_to_another_type(self):
+        """A DequantizeLinear may make f16 by scales of f32. The layer is one of f16 then."""
+        case, x, w, b = self.draw_layer("u8", "s8", "u8", True, True)
+        nodes, constants = self.chain(case, w, b, quantizes=False, y="c")
+        for n in nodes[:3]:
+            n.attribute.append(helper.make_attribute("output_dtype", TensorProto.FLOAT16))
+        del constants["ys"], constants["yz"]
+        proto = model(nodes, self.inputs(case), {"c": (TensorProto.FLOAT16, None)}, constants, 23)
+        y, ran = nodes_run(proto, {"x": x})
+        self.assertEqual(left_to_others(ran), ["DequantizeLinear"] * 3)
+        self.assert_close(y[0], plain(proto).run(None, {"x": x})[0], 2e-3)
+
+    def test_a_bias_of_other_scales(self):
+        """The bias is added to sums, so each of its scales must be theirs. Else y is f32."""
+        case, x, w, b = self.draw_layer("u8", "s8", "u8", False, True)
+        nodes, inputs, outputs, constants = self.graph(case, w, b)
+        constants["bs"] = constants["bs"] * np.float32([1, 1, 1, 3])
+        proto = model(nodes, inputs, outputs, constants)
+        y, ran = nodes_run(proto, {"x": x})
+        self.assertEqual(left_to_others(ran), ["QuantizeLinear"])
+        off = y[0].astype(int) - plain(proto).run(None, {"x": x})[0]
+        self.assertLessEqual(np.abs(off).max(), 1)
 
     def test_what_is_computed_in_floats(self):
         """A chain that breaks a rule is no layer of integers, and right all the same."""
