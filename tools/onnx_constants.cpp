@@ -79,7 +79,8 @@ Tensor dequantize(const onnx::NodeProto &node, const Tensor &x, const Tensor &sc
                        to_string(scale.shape) + "; they must have one shape");
     }
     const Scales scales(node, x.shape, scale.shape);
-    Tensor result(scale.dtype, x.shape);
+    const auto given = static_cast<int>(int_attribute(node, "output_dtype", 0));
+    Tensor result(given == 0 ? scale.dtype : dtype_from_onnx(given, label_of(node) + ": its result"), x.shape);
     for (std::size_t i = 0; i < x.count(); i++) {
         const std::size_t s = scales.of(i);
         result.set(i, (x.at(i) - (zero_point ? zero_point->at(s) : 0)) * scale.at(s));

@@ -108,6 +108,9 @@ Node Model::with_neighbours(const Node &node) const {
         return floats("the QuantizeLinear behind it lacks an input or output");
     y.value = resolve(quantizer.node->output(0), quantizer.scope);
 
+    const int computed = type_of(node.x).data_type; // which a DequantizeLinear need not take from its scale
+    if (computed != 0 && computed != onnx::TensorProto::FLOAT)
+        return floats("X is dequantized to " + onnx_type_name(computed));
     std::string fault = fault_of_types(*this, {{"X", &x}, {"its weights", &w}, {"its output", &y}});
     if (fault.empty()) fault = fault_of_scales(*this, x, w, y);
     if (fault.empty() && b.node) fault = fault_of_bias(*this, x, w, b);

@@ -297,9 +297,10 @@ struct Qdq {
     std::int64_t group = 1;
     std::string consumer = "QuantizeLinear";
     double b_scale = 1; // times what it must be
+    int computed = Proto::FLOAT;
 
     onnx::ModelProto model() const {
-        onnx::ModelProto m = network({1, 2 * group, 5, 7});
+        onnx::ModelProto m = network({1, 2 * group, 5, 7}, computed == Proto::FLOAT ? 21 : 23);
         onnx::GraphProto *const graph = m.mutable_graph();
         graph->clear_initializer();
         const auto add = [&](const std::string &name, int type, const Values &values) {
@@ -327,6 +328,10 @@ struct Qdq {
             add_node(graph, "DequantizeLinear", "", {"yq", "s", "z"}, "Y");
         } else {
             add_node(graph, consumer, "after", {"y"}, "Y");
+        }
+        for (onnx::NodeProto &node : *graph->mutable_node()) {
+            const bool is_operand = node.op_type() == "DequantizeLinear" && node.output(0) != "Y";
+            if (computed != Proto::FLOAT && is_operand) add_int(&node, "output_dtype", computed);
         }
         return m;
     }
@@ -378,6 +383,19 @@ TEST_F(Network, LayersOfFloatsAreSaidToBeSo) {
         EXPECT_EQ(nlohmann::json::parse(measured.out)[0].at("dtype"), "f32") << measured;
         expect_in("note: net: ConvTranspose 'up' is a float layer: " + why, measured);
     }
+}
+
+TEST_F(Network, DequantizeLinearSaysItsResultsType) {
+    Qdq halves;
+    halves.computed = Proto::FLOAT16;
+    write(file(), halves.model());
+    const Outcome explained = convtranspose({"explain", file()});
+    EXPECT_EQ(explained.status, 0) << explained;
+    expect_in("a float layer: X is dequantized to FLOAT16", explained);
+    expect_in("up': f16, opset 23, x 1x2x5x7, w 2x3x2x2 (constant)", explained);
+    const Outcome measured = convtranspose({"bench", "--json", "--min-time", "0", file()});
+    EXPECT_EQ(measured.status, 0) << measured;
+    EXPECT_EQ(nlohmann::json::parse(measured.out)[0].at("dtype"), "f16") << measured;
 }
 
 TEST_F(Network, ConstantsBehindIdentityAndCastAreConstants) {
