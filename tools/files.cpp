@@ -55,14 +55,22 @@ void write_file(const fs::path &file, const std::string &bytes) {
     }
 }
 
-fs::path inside(const fs::path &folder, const std::string &location) {
+namespace {
+
+bool is_inside(const fs::path &folder, const fs::path &file) {
+    return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
+}
+
+} // namespace
+
+fs::path beside(const fs::path &file, const std::string &location) {
     const fs::path relative(location);
     if (location.empty() || relative.is_absolute() || relative.has_root_path()) {
         throw Rejected("external data location '" + location + "' is not relative to the model's folder");
     }
-    const fs::path base = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder);
+    const fs::path base = fs::weakly_canonical(fs::absolute(file).parent_path());
     fs::path target = fs::weakly_canonical(base / relative);
-    if (std::mismatch(base.begin(), base.end(), target.begin(), target.end()).first != base.end()) {
+    if (!is_inside(base, target) && !is_inside(fs::weakly_canonical(file).parent_path(), target)) {
         throw Rejected("external data location '" + location + "' leaves the model's folder");
     }
     return target;

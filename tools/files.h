@@ -17,9 +17,10 @@ std::string read_file(const std::filesystem::path &file, std::uint64_t offset = 
 // Creates the folder that holds `file`, then `file` itself, whole or not at all. Throws Error.
 void write_file(const std::filesystem::path &file, const std::string &bytes);
 
-// The file that `location` names relative to `folder`. Throws Rejected if that would leave the folder, because a model from
-// elsewhere must not be able to read any file of the machine. Links are followed before looking.
-std::filesystem::path inside(const std::filesystem::path &folder, const std::string &location);
+// The file that `location` names relative to the folder of `file`. Throws Rejected if that would leave the folder, because a model
+// from elsewhere must not be able to read any file of the machine. Links are followed before looking. If `file` is a link too, the
+// folder that it leads to is as good: caches of models keep all files in one folder, and links to them in others.
+std::filesystem::path beside(const std::filesystem::path &file, const std::string &location);
 
 } // namespace convtranspose::tools
 

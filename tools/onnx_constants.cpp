@@ -92,7 +92,7 @@ Tensor dequantize(const onnx::NodeProto &node, const Tensor &x, const Tensor &sc
 
 Tensor Model::evaluate(const std::string &key) const {
     const Value &value = values_.at(key);
-    if (value.tensor) return tensor_from_proto(*value.tensor, folder_);
+    if (value.tensor) return tensor_from_proto(*value.tensor, file_);
     const onnx::NodeProto &node = *value.producer;
     const std::vector<std::string> inputs = inputs_of(node, value.scope);
     const bool dequantizes = is_op(node, "DequantizeLinear");

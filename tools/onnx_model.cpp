@@ -131,7 +131,7 @@ std::string ValueType::text() const {
     return text.empty() ? "scalar" : text;
 }
 
-Model::Model(const std::filesystem::path &file) : folder_(file.parent_path()) {
+Model::Model(const std::filesystem::path &file) : file_(file) {
     const std::string bytes = read_file(file);
     if (bytes.size() > INT_MAX) throw Error("'" + file.string() + "' exceeds the 2 GiB of a protobuf message");
     if (!proto_.ParseFromArray(bytes.data(), int(bytes.size())) || !proto_.has_graph()) {

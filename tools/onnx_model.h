@@ -122,7 +122,7 @@ class Model {
     void refuse_other_domains() const;
     int opset(const std::string &domain) const;
 
-    std::filesystem::path folder_;
+    std::filesystem::path file_;
     onnx::ModelProto proto_;
     std::vector<Scope> scopes_; // the main graph first
     std::set<std::string> prefixes_;

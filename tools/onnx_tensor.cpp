@@ -29,7 +29,7 @@ std::uint64_t parse_unsigned(const std::string &text, const std::string &key, co
     return value;
 }
 
-std::string external_data(const onnx::TensorProto &proto, const fs::path &folder) {
+std::string external_data(const onnx::TensorProto &proto, const fs::path &file) {
     std::string location;
     std::uint64_t offset = 0;
     std::optional<std::uint64_t> length;
@@ -38,7 +38,7 @@ std::string external_data(const onnx::TensorProto &proto, const fs::path &folder
         if (entry.key() == "offset") offset = parse_unsigned(entry.value(), "offset", proto);
         if (entry.key() == "length") length = parse_unsigned(entry.value(), "length", proto);
     }
-    return read_file(inside(folder, location), offset, length);
+    return read_file(beside(file, location), offset, length);
 }
 
 [[noreturn]] void throw_size_mismatch(const onnx::TensorProto &proto, std::size_t found, const char *unit,
@@ -97,7 +97,7 @@ convt_dtype dtype_from_onnx(int data_type, const std::string &what) {
 
 Shape shape_of(const onnx::TensorProto &proto) { return Shape(proto.dims().begin(), proto.dims().end()); }
 
-Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &folder) {
+Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     const convt_dtype dtype = dtype_from_onnx(proto.data_type(), quoted(proto));
     if (proto.has_segment()) throw Error(quoted(proto) + " is a segment of a larger one, which is not supported");
 
@@ -110,7 +110,7 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &folder)
                       int(proto.int32_data_size() > 0) + int(proto.int64_data_size() > 0) +
                       int(proto.uint64_data_size() > 0) + int(proto.string_data_size() > 0);
     if (kinds > 1) throw Rejected(quoted(proto) + " keeps its data in more than one field");
-    const std::string loaded = external ? external_data(proto, folder) : std::string();
+    const std::string loaded = external ? external_data(proto, file) : std::string();
     const std::string &bytes = external ? loaded : proto.raw_data();
     if (external || raw) {
         if (bytes.size() != count * convt_dtype_size(dtype)) {
@@ -150,7 +150,7 @@ Tensor load_tensor(const fs::path &file) {
         throw Error("'" + file.string() + "' is not a TensorProto");
     }
     if (proto.name().empty()) proto.set_name(file.filename().string()); // for messages
-    return tensor_from_proto(proto, file.parent_path());
+    return tensor_from_proto(proto, file);
 }
 
 void require_serializable(convt_dtype dtype, const Shape &shape, const std::string &name) {

@@ -19,9 +19,9 @@ convt_dtype dtype_from_onnx(int data_type, const std::string &what);
 
 Shape shape_of(const onnx::TensorProto &proto);
 
-// Reads a tensor whose data are raw, in the field of their type, or in a file in `folder` beside the model (external data). Throws
+// Reads a tensor whose data are raw, in the field of their type, or in a file beside the model's `file` (external data). Throws
 // Rejected if the data and the dims are at odds.
-Tensor tensor_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &folder);
+Tensor tensor_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &file);
 
 // Reads a .pb (TensorProto) or .npy file.
 Tensor load_tensor(const std::filesystem::path &file);

@@ -159,6 +159,26 @@ TEST_F(Run, ReadsExternalData) {
     expect_output(run({in("layer").string()}), "layer", with_bias_);
 }
 
+TEST_F(Run, ReadsExternalDataBehindLinks) {
+    onnx::ModelProto m = model();
+    onnx::TensorProto *const w = m.mutable_graph()->mutable_initializer(0);
+    write_text(in("blobs") / "f00d", w->raw_data());
+    w->clear_raw_data();
+    w->set_data_location(onnx::TensorProto::EXTERNAL);
+    onnx::StringStringEntryProto *const entry = w->add_external_data();
+    entry->set_key("location");
+    entry->set_value("model.onnx_data");
+    write_test(in("layer"), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    std::filesystem::create_symlink("../blobs/f00d", in("layer") / "model.onnx_data");
+    const Outcome alone = run({in("layer").string()});
+    EXPECT_EQ(alone.status, 1) << alone;
+    EXPECT_NE(alone.err.find("leaves the model's folder"), std::string::npos) << alone;
+    // The links of a cache lead to one folder.
+    std::filesystem::rename(in("layer") / "model.onnx", in("blobs") / "beef");
+    std::filesystem::create_symlink("../blobs/beef", in("layer") / "model.onnx");
+    expect_output(run({in("layer").string()}), "layer", with_bias_);
+}
+
 TEST_F(Run, TakesAModelFileAndTensorFiles) {
     ModelOptions options;
     options.constant_w = false;
