@@ -80,6 +80,19 @@ class Views(unittest.TestCase):
             self.plan(self.x, out=unaligned)
         self.assertFalse(base.any())
 
+    def test_out_that_shares_memory(self):
+        w = small((4, 4, 3, 3))
+        memory = small((1, 8, 40, 40))
+        x, plan = memory[:, :4], ct.Plan(w, x_shape=(1, 4, 40, 40), pads=1, residual=True)
+        for name, out, residual in (("residual", memory[:, 4:], memory[:, 4:]), ("x", x, memory[:, 4:]),
+                                    ("part of x", memory[:, 2:6], memory[:, 4:])):
+            with self.subTest(name):
+                before = memory.copy()
+                y = cases.definition(x, w, pads=[1, 1, 1, 1]) + residual
+                self.assertIs(plan(x, residual=residual, out=out), out)
+                np.testing.assert_array_equal(out, y)
+                memory[...] = before
+
     def test_no_positions(self):
         with self.assertRaises(ValueError):
             ct.conv_transpose(small((1, 2, 1)), small((2, 3, 1)), pads=1)
@@ -127,6 +140,8 @@ class Others(unittest.TestCase):
         y = ct.conv_transpose(x.to(torch.bfloat16), w.to(torch.bfloat16))
         self.assertEqual(y.dtype, torch.bfloat16)
         np.testing.assert_array_equal(y.to(torch.float64).numpy(), self.y)
+        y = ct.Plan(torch.zeros(0, 3, 3), torch.ones(3), x_shape=(1, 0, 6))(torch.zeros(1, 0, 6))
+        self.assertTrue(torch.equal(y, torch.ones(1, 3, 8)))
         with self.assertRaisesRegex((RuntimeError, BufferError, ValueError), "grad"):
             ct.conv_transpose(x.requires_grad_(), w)
 
@@ -162,7 +177,9 @@ class WrongArrays(unittest.TestCase):
         for dtype in (np.int32, np.int64, np.complex64, np.bool_, ">f4", np.longdouble):
             with self.subTest(dtype=dtype), self.assertRaises((TypeError, ValueError)):
                 ct.conv_transpose(self.x.astype(dtype), self.w.astype(dtype))
-        with self.assertRaisesRegex(TypeError, "^x holds elements of the format '>f'"):
+        with self.assertRaisesRegex(TypeError, "^x holds datetime64"):
+            ct.conv_transpose(np.zeros((1, 2, 6), "M8[s]"), self.w)
+        with self.assertRaisesRegex(TypeError, "^x holds elements of the format '>f', which have another order of bytes"):
             ct.conv_transpose(self.x.astype(">f4"), self.w)
         with self.assertRaisesRegex(ValueError, "^w holds float64 and x float32"):
             ct.conv_transpose(self.x, self.w.astype(np.float64))

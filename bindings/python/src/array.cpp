@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -43,7 +44,9 @@ convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t ele
     if (letter == "l" && element == 4) return CONVT_S32;
     for (const Type &type : kTypes)
         if (type.format != 0 && letter == std::string(1, type.format)) return type.dtype;
-    wrong_type(name, "elements of the format '" + whole + "'");
+    const bool turned = whole.size() > 1 && (whole[0] == '>' || whole[0] == '!');
+    wrong_type(name, "elements of the format '" + whole + "'" +
+                         (turned ? ", which have another order of bytes than this machine's" : ""));
 }
 
 bool is_bfloat16(nb::handle object) {
@@ -71,6 +74,8 @@ Array::Array(nb::handle object, const char *name, Use use) {
     if (!take_buffer(object, name, use) && !take_dlpack(object, name, use))
         type_error(std::string(name) + " is a " + name_of_type(object) +
                    ", not an array: it has neither the buffer protocol nor __dlpack__");
+    static char nothing = 0; // an array without elements may have no memory, but null would mean that there is no array
+    if (tensor_.data == nullptr) tensor_.data = &nothing;
     tensor_.struct_size = sizeof tensor_;
     tensor_.shape = extents_.data();
 }
@@ -84,6 +89,9 @@ bool Array::take_buffer(nb::handle object, const char *name, Use use) {
     } else {
         // numpy's buffers have no format for ml_dtypes.bfloat16: such an array is looked at as integers.
         nb::python_error failed;
+        const nb::object dtype = nb::getattr(object, "dtype", nb::none());
+        if (!is_bfloat16(object) && use != Use::output && !dtype.is_none())
+            wrong_type(name, nb::cast<std::string>(nb::str(dtype)));
         if (!is_bfloat16(object)) throw failed;
         const nb::object integers = object.attr("view")("uint16");
         if (PyObject_GetBuffer(integers.ptr(), &view, flags) != 0) throw nb::python_error();
@@ -161,6 +169,36 @@ void Array::set_strides(const std::int64_t *strides_in_bytes, std::size_t elemen
         return copy(std::vector<std::int64_t>(strides_in_bytes, strides_in_bytes + rank), element);
     extents_.insert(extents_.end(), strides.begin(), strides.end());
     tensor_.strides = extents_.data() + rank;
+}
+
+namespace {
+
+// The bytes of host memory from a tensor's first element to its last one.
+std::pair<const std::byte *, const std::byte *> span_of(const convt_tensor &tensor) {
+    std::int64_t last = 0, dense = 1;
+    for (std::size_t i = tensor.rank; i-- > 0;) {
+        if (tensor.shape[i] == 0) return {nullptr, nullptr};
+        last += (tensor.shape[i] - 1) * (tensor.strides != nullptr ? tensor.strides[i] : dense);
+        if (tensor.strides == nullptr) dense *= tensor.shape[i];
+    }
+    const auto *const first = static_cast<const std::byte *>(tensor.data);
+    return {first, first + (last + 1) * static_cast<std::int64_t>(convt_dtype_size(tensor.dtype))};
+}
+
+} // namespace
+
+void Array::keep_apart_from(const Array &written) {
+    if (on_device() || written.on_device()) return;
+    const auto [begin, end] = span_of(tensor_);
+    const auto [written_begin, written_end] = span_of(written.tensor_);
+    if (begin >= written_end || written_begin >= end) return;
+    const std::size_t element = convt_dtype_size(tensor_.dtype);
+    std::vector<std::int64_t> strides(tensor_.rank);
+    std::int64_t dense = 1;
+    for (std::size_t i = tensor_.rank; i-- > 0; dense *= extents_[i])
+        strides[i] = (tensor_.strides != nullptr ? tensor_.strides[i] : dense) * static_cast<std::int64_t>(element);
+    copy(strides, element);
+    tensor_.strides = nullptr;
 }
 
 void Array::copy(const std::vector<std::int64_t> &strides_in_bytes, std::size_t element) {

@@ -41,6 +41,8 @@ class Array {
     bool on_device() const { return tensor_.memory == CONVT_DEVICE_MEMORY; }
     /// The stream that the array was handed over in, for memory of CUDA.
     void *stream() const { return stream_; }
+    /// Copies an input in host memory that may share some of it with an output, because the library does not allow that.
+    void keep_apart_from(const Array &written);
 
   private:
     bool take_buffer(nanobind::handle object, const char *name, Use use);

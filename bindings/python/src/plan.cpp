@@ -144,7 +144,7 @@ PythonPlan::PythonPlan(nb::handle w, nb::handle b, const PlanArguments &argument
 }
 
 nb::object PythonPlan::run(const RunArguments &arguments) const {
-    const Array x(arguments.x, "x", Use::input);
+    Array x(arguments.x, "x", Use::input);
     std::optional<Array> w, b, residual;
     if (!arguments.w.is_none()) w.emplace(arguments.w, "w", Use::dense);
     if (!arguments.b.is_none()) b.emplace(arguments.b, "b", Use::dense);
@@ -160,6 +160,9 @@ nb::object PythonPlan::run(const RunArguments &arguments) const {
         finish = made[1];
     }
     const Array y(out, "out", Use::output);
+    x.keep_apart_from(y);
+    for (std::optional<Array> *const other : {&w, &b, &residual})
+        if (*other) (*other)->keep_apart_from(y);
     convt_arguments run{};
     run.struct_size = sizeof run;
     run.x = &x.tensor();
