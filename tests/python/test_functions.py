@@ -41,6 +41,14 @@ class Floats(unittest.TestCase):
         np.testing.assert_array_equal(ct.conv_transpose(x, w, strides=2, pads=1, dilations=1, output_padding=1), wanted)
         np.testing.assert_array_equal(ct.conv_transpose(x, w, strides=np.array([2, 2]), pads=(1, 1, 1, 1),
                                                         output_padding=np.int64(1)), wanted)
+        for two in (np.int64(2), np.array(2)):
+            self.assertEqual(ct.Plan(w, x_shape=x.shape, strides=two).y_shape, (1, 3, 10, 12))
+
+    def test_wrong_kinds_are_refused_whatever_was_called_before(self):
+        x, w = small((1, 2, 5, 6)), small((2, 3, 3, 3))
+        ct.conv_transpose(x, w, strides=2)
+        with self.assertRaisesRegex(TypeError, "strides must be an integer"):
+            ct.conv_transpose(x, w, strides=2.0)
 
     def test_any_number_of_axes(self):
         for axes in (1, 2, 3, 4):

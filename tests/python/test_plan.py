@@ -102,6 +102,7 @@ class Plans(unittest.TestCase):
                                         (ValueError, "3", {"strides": [1, 2, 3]}),
                                         (TypeError, "strides must be an integer or a sequence .*, not str", {"strides": "2"}),
                                         (TypeError, "pads must be .* not float", {"pads": [1.5] * 4}),
+                                        (TypeError, "pads must be .* not list", {"pads": np.ones((2, 2), int)}),
                                         (ValueError, "more than 64 bits", {"dilations": 2**64}),
                                         (ValueError, "FULL", {"auto_pad": "FULL"}), (TypeError, "auto_pad", {"auto_pad": 1}),
                                         (ValueError, "layout is 'chwn'", {"layout": "chwn"}),

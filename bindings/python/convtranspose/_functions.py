@@ -12,8 +12,12 @@ _REMEMBERED = 64
 
 
 @functools.lru_cache(maxsize=_REMEMBERED)
-def _plan(arguments: tuple[tuple[str, Any], ...]) -> Plan:
+def _plan(arguments: tuple[tuple[str, Any], ...], types: Any) -> Plan:
     return Plan(None, **dict(arguments))
+
+
+def _types(value: Any) -> Any:
+    return tuple(map(_types, value)) if isinstance(value, tuple) else type(value)
 
 
 def _hashable(value: Any) -> Any:
@@ -23,7 +27,8 @@ def _hashable(value: Any) -> Any:
 
 
 def _plan_of(**arguments: Any) -> Plan:
-    return _plan(tuple((name, _hashable(value)) for name, value in arguments.items() if value is not None))
+    key = tuple((name, _hashable(value)) for name, value in arguments.items() if value is not None)
+    return _plan(key, _types(key))  # 2.0 equals 2, but is no integer
 
 
 def conv_transpose(

@@ -82,9 +82,11 @@ constexpr char kOneInteger[] = "an integer or an array of one", kIntegers[] = "a
 Ints ints(nb::handle object, const char *name, std::size_t count) {
     constexpr char wanted[] = "an integer or a sequence of integers";
     if (object.is_none()) return std::nullopt;
-    if (PyLong_Check(object.ptr())) return Shape(count, index(object, name, wanted));
+    nb::object plain = nb::borrow(object);
+    if (nb::hasattr(object, "tolist")) plain = object.attr("tolist")(); // numpy's and PyTorch's; several axes give lists of lists
+    if (PyLong_Check(plain.ptr())) return Shape(count, index(plain, name, wanted));
     Shape shape;
-    for (const nb::handle element : numbers(object, name, wanted)) shape.push_back(index(element, name, wanted));
+    for (const nb::handle element : numbers(plain, name, wanted)) shape.push_back(index(element, name, wanted));
     return shape;
 }
 
