@@ -7,6 +7,7 @@ after comparing each result with the definition. Writes for each workload file N
     ratio-T.png     time of the best peer, and of ONNX Runtime, over ours, for each layer; T: threads
     roofline-T.png  GFLOP/s over arithmetic intensity, under the machine's multiply-add peak and copy bandwidth
 
+With --isa ISA ours is forced to that ISA, and so are the peers that can be, into OUT/NAME-ISA; ratios are to those alone.
 f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch; with --winograd the same also, in the same turns, of ours with
 Winograd's algorithm allowed, into OUT/NAME-winograd. Inputs, constant weights, and where a library lets one the
 outputs too, are there beforehand. Times are the best of many runs in several rounds. A ratio is the median over the rounds of that
@@ -21,6 +22,7 @@ import json
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -44,7 +46,8 @@ def ratio(theirs, ours):
     return statistics.median(their / our for their, our in zip(theirs["turns_ms"], ours["turns_ms"]))
 
 
-def row_of(layer, threads, results, dtype, winograd=False):
+def row_of(layer, threads, results, dtype, winograd=False, fair=None):
+    """fair: the settings that may be best peer, beside which ratios are taken; all, if not given."""
     ours, ours_nhwc = (results[contenders.our_name(layout, winograd)] for layout in (None, "nhwc"))
     results = {name: result for name, result in results.items() if not name.startswith(contenders.our_name())}
     figures = {key: value for key, value in layer.items() if key != "name"}
@@ -54,7 +57,7 @@ def row_of(layer, threads, results, dtype, winograd=False):
         return row
     ours["peak_percent"] = 100 * ours["gflops"] / ours["peak_gflops"]
     row["flops_per_byte"] = ours["gflops"] * ours["best_ms"] * 1e6 / bytes_touched(layer, dtype)
-    timed = {name: result for name, result in results.items() if "best_ms" in result}
+    timed = {name: result for name, result in results.items() if "best_ms" in result and (fair is None or name in fair)}
     if timed:
         row["best_peer"] = min(timed, key=lambda name: ratio(timed[name], ours))
         same_layout = ours_nhwc if row["best_peer"] in contenders.CHANNELS_LAST else ours
@@ -82,27 +85,38 @@ def print_row(row, winograd):
 
 def settings_of(dtype):
     """By peer."""
-    return contenders.BF16_PEERS if dtype == "bf16" else {peer: about[2] for peer, about in contenders.PEERS.items()}
+    return contenders.BF16_PEERS if dtype == "bf16" else {peer: about[1] for peer, about in contenders.PEERS.items()}
 
 
 def choose_peers(asked, all_peers):
+    """Those that are there, and why others are not."""
     unknown = set(asked or []) - set(all_peers)
     if unknown:
         sys.exit(f"no peer {', '.join(sorted(unknown))}: there are {', '.join(all_peers)}")
-    missing = [peer for peer in asked or all_peers if not contenders.installed(peer)]
+    reasons = {peer: contenders.why_missing(peer) for peer in asked or all_peers}
+    missing = {peer: reason for peer, reason in reasons.items() if reason}
     if missing and asked:
-        sys.exit(f"not installed: {', '.join(missing)}")
-    for peer in missing:
-        print(f"not installed, so left out: {peer}", file=sys.stderr)
-    return [peer for peer in asked or all_peers if peer not in missing]
+        sys.exit("; ".join(missing.values()))
+    for peer, reason in missing.items():
+        print(f"left out: {peer}: {reason}", file=sys.stderr)
+    return [peer for peer in reasons if peer not in missing], missing
+
+
+def check_isa(arguments):
+    """That this CPU runs it: `targets` lists one in a line, "  avx2  supported by this CPU"."""
+    listed = subprocess.run([arguments.convtranspose, "targets"], check=True, capture_output=True, text=True).stdout
+    supported = [line.split()[0] for line in listed.splitlines() if line.endswith(" supported by this CPU") and " not " not in line]
+    if arguments.isa not in supported:
+        sys.exit(f"no ISA {arguments.isa} on this CPU: there are {', '.join(supported)}")
 
 
 def run_layers(layers, threads, peers, kinds, arguments, log):
     """Rows by kind, whether ours may use Winograd's algorithm; and what was measured of the machine with so many threads."""
-    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, winograd=winograd)
+    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, winograd=winograd, isa=arguments.isa)
               for winograd in kinds for layout in (None, "nhwc")]
     settings = settings_of(arguments.dtype)
-    takers += [contenders.Peer(peer, setting, threads, log) for peer in peers for setting in settings[peer]]
+    takers += [contenders.Peer(peer, setting, threads, log, arguments.isa) for peer in peers for setting in settings[peer]]
+    fair = {setting for peer in peers for setting in settings[peer] if not arguments.isa or peer in contenders.CAPPED}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         calls = measure(SMALLEST, takers, folder / "smallest", arguments)
@@ -111,7 +125,7 @@ def run_layers(layers, threads, peers, kinds, arguments, log):
         for layer in layers:
             results = measure(layer, takers, folder / "layer", arguments)
             for winograd in kinds:
-                rows[winograd].append(row_of(layer, threads, results, arguments.dtype, winograd))
+                rows[winograd].append(row_of(layer, threads, results, arguments.dtype, winograd, fair))
                 print_row(rows[winograd][-1], winograd)
     for taker in takers:
         taker.close()
@@ -123,9 +137,10 @@ def run_layers(layers, threads, peers, kinds, arguments, log):
                   "load_average_after": machine.load_average()}
 
 
-def measure_workload(workload, layers, peers, threads, arguments):
+def measure_workload(workload, layers, peers, missing, threads, arguments):
     """Whether all layers were timed."""
-    stem = workload.stem if arguments.dtype == "f32" else f"{workload.stem}-{arguments.dtype}"
+    kinds = [arguments.dtype] if arguments.dtype != "f32" else []
+    stem = "-".join([workload.stem, *kinds, *([arguments.isa] if arguments.isa else [])])
     outs = {False: arguments.out / stem}
     if arguments.winograd:
         outs[True] = arguments.out / f"{stem}-winograd"
@@ -133,7 +148,8 @@ def measure_workload(workload, layers, peers, threads, arguments):
     about = {"workload": workload.name, "machine": machine.describe(),
              "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
                           "python": sys.version.split()[0]},
-             "dtype": arguments.dtype, "rounds": arguments.rounds, "seconds": arguments.seconds}
+             "isa": arguments.isa, "capped": [peer for peer in peers if arguments.isa and peer in contenders.CAPPED],
+             "missing": missing, "dtype": arguments.dtype, "rounds": arguments.rounds, "seconds": arguments.seconds}
     rows, measured = {winograd: [] for winograd in outs}, []
     for out in outs.values():
         out.mkdir(parents=True, exist_ok=True)
@@ -162,6 +178,9 @@ def main():
     parser.add_argument("--only", metavar="TEXT", default="", help="only layers whose name contains this")
     parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
     parser.add_argument("--winograd", action="store_true", help="time ours with Winograd's algorithm allowed too")
+    parser.add_argument("--isa", metavar="ISA", choices=contenders.CAPS,
+                        help=f"force ours to this ISA, of {', '.join(contenders.CAPS)}, and cap the peers that have a switch "
+                             "for it; the others are timed, but are not the best peer")
     parser.add_argument("--rounds", type=int, default=5, help="turns that each takes per layer (default: 5)")
     parser.add_argument("--seconds", type=float, default=0.6,
                         help="to run each layer for in each library, over all rounds (default: 0.6)")
@@ -174,7 +193,9 @@ def main():
         if not file.is_file():
             sys.exit(f"there is no {file}")
     arguments.convtranspose = arguments.convtranspose.resolve()
-    peers = choose_peers(arguments.peers, settings_of(arguments.dtype))
+    if arguments.isa:
+        check_isa(arguments)
+    peers, missing = choose_peers(arguments.peers, settings_of(arguments.dtype))
     threads = arguments.threads or sorted({1, os.cpu_count()})
 
     failed, none = False, True
@@ -184,7 +205,7 @@ def main():
             print(f"{workload.name}: no such layer", file=sys.stderr)
             continue
         none = False
-        failed = not measure_workload(workload, layers, peers, threads, arguments) or failed
+        failed = not measure_workload(workload, layers, peers, missing, threads, arguments) or failed
     sys.exit(1 if failed or none else 0)
 
 

@@ -1,6 +1,5 @@
 """Who takes part: `convtranspose`, and each setting of each peer."""
 import importlib.metadata
-import importlib.util
 import json
 import os
 import pathlib
@@ -16,26 +15,42 @@ from layers import output_extents, per_axis, tensors
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# Module in peers/: the package to import, that of the package index, and its settings. Said here too because only the
-# worker imports a peer: their thread pools get on badly in one process.
+# Module in peers/: the package of the package index, and its settings. Said here too because only the worker imports a peer:
+# their thread pools get on badly in one process.
 PEERS = {
-    "ort": ("onnxruntime", "onnxruntime", ["ort"]),
-    "pytorch": ("torch", "torch", ["pytorch", "pytorch nhwc", "pytorch packed", "pytorch gemm"]),
-    "openvino": ("openvino", "openvino", ["openvino", "openvino nhwc"]),
-    "litert": ("ai_edge_litert", "ai-edge-litert", ["litert"]),
+    "ort": ("onnxruntime", ["ort"]),
+    "pytorch": ("torch", ["pytorch", "pytorch nhwc", "pytorch packed", "pytorch gemm"]),
+    "openvino": ("openvino", ["openvino", "openvino nhwc"]),
+    "litert": ("ai-edge-litert", ["litert"]),
+    "onednn": ("onednn", ["onednn", "onednn nhwc"]),
+    "mnn": ("MNN", ["mnn"]),
+    "ncnn": ("ncnn", ["ncnn"]),
 }
 # The settings of those that compute in bf16.
 BF16_PEERS = {"pytorch": ["pytorch", "pytorch nhwc", "pytorch packed"]}
 # Those on a GPU, and which of their settings compute with fewer bits than f32 has: how far their products may be off.
 DEVICE_PEERS = {
-    "cudnn": ("torch", "torch", ["cudnn", "cudnn nhwc", "cudnn tf32", "cudnn tf32 nhwc", "cudnn f16", "cudnn f16 nhwc"]),
+    "cudnn": ("torch", ["cudnn", "cudnn nhwc", "cudnn tf32", "cudnn tf32 nhwc", "cudnn f16", "cudnn f16 nhwc"]),
 }
 F32_UNIT = 2.0 ** -24
 UNITS = {"cudnn tf32": 2.0 ** -11, "cudnn tf32 nhwc": 2.0 ** -11, "cudnn f16": 2.0 ** -11, "cudnn f16 nhwc": 2.0 ** -11}
 
 
-# These take x and give y channels last, and the others channels first. LiteRT's model is channels last as a whole.
-CHANNELS_LAST = {"pytorch nhwc", "pytorch packed", "openvino nhwc", "litert"}
+# These take x and give y channels last, or in a layout of their own, of blocks of channels as a rule; the others channels first.
+# LiteRT's model is channels last as a whole.
+CHANNELS_LAST = {"pytorch nhwc", "pytorch packed", "openvino nhwc", "litert", "onednn", "onednn nhwc", "mnn", "ncnn"}
+
+# Names of our ISAs in oneDNN, ATen and MKL: the most that a capped peer may use. No other peer has such a switch.
+CAPS = {"x86_64": ("SSE41", "default", "SSE4_2"), "avx2": ("AVX2", "avx2", "AVX2"), "avx_vnni": ("AVX2_VNNI", "avx2", "AVX2"),
+        "avx512": ("AVX512_CORE", "avx512", "AVX512"), "avx512_vnni": ("AVX512_CORE_VNNI", "avx512", "AVX512"),
+        "amx": ("AVX512_CORE_AMX", "avx512", "AVX512")}
+CAPPED = {"pytorch", "openvino", "onednn"}
+
+
+def cap_of(isa):
+    """The environment that caps the peers of CAPPED."""
+    onednn, aten, mkl = CAPS[isa]
+    return {"ONEDNN_MAX_CPU_ISA": onednn, "DNNL_MAX_CPU_ISA": onednn, "ATEN_CPU_CAPABILITY": aten, "MKL_ENABLE_INSTRUCTIONS": mkl}
 
 
 def looseness(setting):
@@ -50,12 +65,19 @@ class Failed(Exception):
     """Ended with an error."""
 
 
-def installed(peer):
-    return importlib.util.find_spec({**PEERS, **DEVICE_PEERS}[peer][0]) is not None
+def why_missing(peer):
+    """None, or why it cannot take part; scripts/bench.sh leaves what pip said of one that it could not install."""
+    package = {**PEERS, **DEVICE_PEERS}[peer][0]
+    try:
+        importlib.metadata.distribution(package)
+    except importlib.metadata.PackageNotFoundError:
+        said = pathlib.Path(sys.prefix, "not-installed", peer)
+        return f"{package} is not installed" + (f": {said.read_text().strip()}" if said.exists() else "")
+    return None
 
 
 def version(peer):
-    return importlib.metadata.version({**PEERS, **DEVICE_PEERS}[peer][1])
+    return importlib.metadata.version({**PEERS, **DEVICE_PEERS}[peer][0])
 
 
 def write_layer(layer, folder, dtype="f32"):
@@ -79,7 +101,7 @@ def our_name(layout=None, winograd=False):
 
 
 class Ours:
-    def __init__(self, command, threads, device=None, layout=None, winograd=False):
+    def __init__(self, command, threads, device=None, layout=None, winograd=False, isa=None):
         self.name = our_name(layout, winograd)
         self.command, self.options = command, ["--threads", str(threads)]
         if layout:
@@ -88,6 +110,8 @@ class Ours:
             self.options += ["--device", device]
         if winograd:
             self.options += ["--winograd"]
+        if isa:
+            self.options += ["--isa", isa]
 
     def prepare(self, folder):
         """y, and where it begins if not as the layer says."""
@@ -118,13 +142,15 @@ class Ours:
 
 
 class Peer:
-    def __init__(self, module, setting, threads, log):
+    def __init__(self, module, setting, threads, log, isa=None):
         self.name, self.note, self.process = setting, "", None
         self.line = [sys.executable, "-m", "peers.worker", module, setting, str(threads)]
         self.log = log
         # Freed memory is kept: without that, each large result of a peer that allocates it costs page faults anew.
         self.environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS="1",
                                 TF_CPP_MIN_LOG_LEVEL="3", MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_=str(1 << 34))
+        if isa and module in CAPPED:
+            self.environment.update(cap_of(isa))
 
     def prepare(self, folder):
         if self.process is None:  # not yet, or the last layer ended it

@@ -73,9 +73,21 @@ def machine_lines(results):
             ", ".join(f"{name} {version}" for name, version in results["versions"].items())]
 
 
+def peer_lines(results):
+    """Which peers were capped, and which are missing."""
+    lines = [f"{peer} did not take part: {reason}" for peer, reason in results.get("missing", {}).items()]
+    if results.get("isa"):
+        capped = results["capped"]
+        free = [peer for peer in results["versions"] if peer not in ("convtranspose", "python", *capped)]
+        lines.append(f"all with {results['isa']}: convtranspose, {', '.join(capped) or 'and no peer'}")
+        if free:
+            lines.append(f"have no such switch, so use what the CPU has and are never the best peer: {', '.join(free)}")
+    return lines
+
+
 def markdown(results):
     lines = [f"# {results['workload']}", ""]
-    lines += [f"- {line}" for line in machine_lines(results)]
+    lines += [f"- {line}" for line in machine_lines(results) + peer_lines(results)]
     for measured in results["measured"]:
         calls = ", ".join(f"{name} {value:.1f}" for name, value in measured["microseconds_of_a_call"].items())
         lines.append(f"- {measured['threads']} thread{'s' * (measured['threads'] > 1)}: multiply-add peak "

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Times layers of real networks in this library, PyTorch (oneDNN), ONNX Runtime, OpenVINO and LiteRT (XNNPACK), in turns, after
-# comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and plots go to
+# Times layers of real networks in this library, PyTorch (oneDNN), ONNX Runtime, OpenVINO, LiteRT (XNNPACK), oneDNN by itself, MNN
+# and ncnn, in turns, after comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and plots go to
 # build/bench/. Everything takes about half an hour; nothing else should run on the machine meanwhile.
 # scripts/bench.sh --dtype bf16 [OPTION...] times ours and PyTorch in bf16.
+# scripts/bench.sh --isa avx2 [OPTION...] forces ours, and the peers that can be, to that ISA.
 # scripts/bench.sh --device cuda [OPTION...] times them on the GPU, beside cuDNN through PyTorch; --device opencl without a peer.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -25,4 +26,16 @@ if $build; then
 fi
 need_packages ca-certificates python3 python3-venv
 make_environment build/bench-venv bench/requirements.txt
+install_peers() {
+    local folder=$root/build/bench-venv/not-installed peer packages
+    mkdir -p "$folder"
+    for peer in mnn ncnn onednn; do
+        mapfile -t packages < <(sed -n "s/ *# $peer\$//p" bench/requirements-peers.txt)
+        rm -f "$folder/$peer"
+        logged "bench-$peer" "pip install ${packages[0]}" "$root/build/bench-venv/bin/python" -m pip install --no-input \
+            --disable-pip-version-check --progress-bar off --only-binary :all: --no-deps "${packages[@]}" ||
+            grep '^ERROR' "$root/build/log/bench-$peer.log" | tail -n 1 >"$folder/$peer" || true
+    done
+}
+[[ $benchmark == bench/gpu/* ]] || install_peers
 "$root/build/bench-venv/bin/python" "$benchmark" "$@"

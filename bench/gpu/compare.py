@@ -119,7 +119,7 @@ def markdown(results):
 def run_workload(workload, arguments, log):
     takers = [contenders.Ours(arguments.convtranspose, 1, arguments.device)]
     if arguments.device == "cuda" and arguments.peers:
-        for peer, (_, _, settings) in contenders.DEVICE_PEERS.items():
+        for peer, (_, settings) in contenders.DEVICE_PEERS.items():
             takers += [contenders.Peer(peer, setting, 1, log) for setting in settings]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -162,9 +162,9 @@ def main():
             sys.exit(f"there is no {file}")
     arguments.convtranspose = arguments.convtranspose.resolve()
     peers = list(contenders.DEVICE_PEERS) if arguments.device == "cuda" and arguments.peers else []
-    missing = [peer for peer in peers if not contenders.installed(peer)]
+    missing = [reason for reason in map(contenders.why_missing, peers) if reason]
     if missing:
-        sys.exit(f"not installed: {', '.join(missing)} (--no-peers does without)")
+        sys.exit(f"{'; '.join(missing)} (--no-peers does without)")
     out = arguments.out or ROOT / "build" / "bench" / arguments.device
     out.mkdir(parents=True, exist_ok=True)
 
