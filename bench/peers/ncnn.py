@@ -12,6 +12,7 @@ WIDTHS = (16, 8, 4)  # channels in a vector, the most first
 # Keys of a layer's parameters by axis, the last axis first.
 KERNEL, DILATION, STRIDE = (1, 11, 21), (2, 12, 22), (3, 13, 23)
 BEGIN, END, OUTPUT_PADDING = (4, 14, 24), (15, 16, 17), (18, 19, 20)
+POOLS = ncnn.PoolAllocator(), ncnn.PoolAllocator()  # of the process, since they must outlive all that was allocated from them
 
 
 def _network(layer, threads):
@@ -23,8 +24,7 @@ def _network(layer, threads):
         for what in ("packed", "storage", "arithmetic"):
             if hasattr(net.opt, f"use_{kind}_{what}"):
                 setattr(net.opt, f"use_{kind}_{what}", False)
-    pools = [ncnn.PoolAllocator(), ncnn.PoolAllocator()]
-    net.opt.blob_allocator, net.opt.workspace_allocator = pools
+    net.opt.blob_allocator, net.opt.workspace_allocator = POOLS
     parameters = {0: len(layer.b), 5: 1, 6: layer.w.size, **({7: layer.group} if layer.group > 1 else {})}
     for keys, values in ((KERNEL, layer.w.shape[2:]), (DILATION, layer.dilations), (STRIDE, layer.strides), (BEGIN, layer.pads),
                          (END, layer.pads), (OUTPUT_PADDING, layer.output_padding)):
@@ -36,7 +36,7 @@ def _network(layer, threads):
     groups = layer.w.reshape(layer.group, -1, *layer.w.shape[1:]).swapaxes(1, 2)
     weights = np.concatenate([np.zeros(1, np.float32), groups.ravel(), layer.b]).tobytes()
     net.load_model_mem(weights)
-    return net, kind, (pools, weights)
+    return net, kind, weights
 
 
 def packed(layer, threads):
