@@ -2,13 +2,15 @@
 # so no wrapper is needed, and neither is a Halide runtime, as kernels allocate nothing, check nothing that the dispatcher has
 # not checked, and call nothing.
 #
-# Sets architecture (x86, arm, arm32 or wasm), has_all_kernels, components, and for each component and device that is built
-# kernel_objects_<name> and kernel_table_<name>, the C++ source that lists them.
+# Sets architecture (x86, arm, arm32 or wasm), has_all_kernels, components, kernel_list, the file that lists the objects for CPUs,
+# and for each component and device that is built kernel_objects_<name> and kernel_table_<name>, the C++ source that lists them.
 set(CONVTRANSPOSE_TYPES all CACHE STRING "Types to build kernels for: all, or a list of f16, bf16, f32, f64 and quantized")
 set(CONVTRANSPOSE_FAMILIES all CACHE STRING
     "Families of kernels to build: all, or a list; beside them the reference, which is slow and does everything, always is")
 set(CONVTRANSPOSE_ISAS "" CACHE STRING "ISAs to build kernels for, a list; empty: all of the architecture")
 set(CONVTRANSPOSE_DEVICES "" CACHE STRING "Devices to build kernels for, a list of cuda and opencl")
+set(CONVTRANSPOSE_KERNELS_FROM "" CACHE PATH
+    "Folder of a build of the same sources for the same machine, whose kernels are taken; empty: build them")
 option(CONVTRANSPOSE_TUNED "Build the kernels of schedules/tuned, each for a single layer" ON)
 
 # Python computes which kernels there are, and writes their tables and commands, without any package of its own.
@@ -50,6 +52,9 @@ endfunction()
 # convtranspose_kernel(isa name program generator emitted parameters...): one object file, by one generator of a program. isa: or
 # a device. emitted: kinds of output, as Halide calls them.
 function(convtranspose_kernel isa name program generator emitted)
+    if(CONVTRANSPOSE_KERNELS_FROM)
+        return()
+    endif()
     _convtranspose_generator(program ${program})
     set(folder ${CMAKE_CURRENT_BINARY_DIR}/kernels/${isa})
     set(object ${folder}/${name}${kernel_suffix})
@@ -67,9 +72,20 @@ function(convtranspose_kernel isa name program generator emitted)
         VERBATIM)
 endfunction()
 
+set(folder ${CMAKE_CURRENT_BINARY_DIR})
+if(CONVTRANSPOSE_KERNELS_FROM)
+    set(folder ${CONVTRANSPOSE_KERNELS_FROM}/runtime)
+endif()
+set(kernel_list ${folder}/kernels.txt)
 include(${CMAKE_CURRENT_BINARY_DIR}/kernels.cmake)
 foreach(part IN LISTS components CONVTRANSPOSE_DEVICES)
-    list(TRANSFORM kernel_objects_${part} PREPEND ${CMAKE_CURRENT_BINARY_DIR}/kernels/)
+    list(TRANSFORM kernel_objects_${part} PREPEND ${folder}/kernels/)
+    foreach(object IN LISTS kernel_objects_${part})
+        if(CONVTRANSPOSE_KERNELS_FROM AND NOT EXISTS ${object})
+            message(FATAL_ERROR "CONVTRANSPOSE_KERNELS_FROM: there is no ${object}: build that folder first, with the same "
+                                "CONVTRANSPOSE_TYPES, CONVTRANSPOSE_FAMILIES, CONVTRANSPOSE_ISAS and CONVTRANSPOSE_DEVICES")
+        endif()
+    endforeach()
     set_source_files_properties(${kernel_objects_${part}} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
     set(kernel_table_${part} ${CMAKE_CURRENT_BINARY_DIR}/${part}_kernels.cpp)
 endforeach()
