@@ -4,10 +4,12 @@
     scripts/mutate.py --count 40 --seed 7                          in runtime/
     scripts/mutate.py tools/npy.cpp --labels cli                   in these files only, seen by these tests
     scripts/mutate.py --list --count 200                           what would be tried
+    scripts/mutate.py --count 200 --results build/mutants.jsonl    notes each, and goes on where an earlier run ended
 
-Each mistake is built and given to the tests of each label in turn, until one fails. Mistakes that do not compile are left out,
-and so are those that the compiler makes the same code of. Those that survive are for a person to judge. Run by hand: a mistake
-takes about a minute.
+Each mistake is built and given to the tests of each label, until one fails: first all tests that take a moment. Those that take
+longer than a second run at the end, for what is left. Mistakes that do not compile are left out, and so are those that the compiler
+makes the same code of. Those that survive are for a person to judge. Run by hand: what is caught takes some 15 seconds of one core,
+what survives five minutes.
 
 The scratch copy (build/mutants, or --scratch) is made of the files that git tracks and of build/, which must be finished
 (scripts/build.sh); later runs use it again. Its commands see it in this repository's place, by a mount namespace of Linux, so
@@ -15,24 +17,31 @@ that what was built here fits there, and little is built anew.
 """
 import argparse
 import collections
+import json
 import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# By folder: the labels that see its mistakes, the quick ones first.
+# By folder: the labels that see its mistakes, in the order of a round of tests.
 LABELS = {
-    "runtime": ["geometry", "conformance", "random", "post_ops", "plan", "nonfinite", "process", "variants"],
+    "runtime": ["golden", "geometry", "conformance", "plan", "units", "random", "post_ops", "process", "nonfinite", "variants"],
     "tools": ["cli", "tune"],
     "generators": ["algorithm", "kernels"],
 }
-BUILD_TIMEOUT, TEST_TIMEOUT = 3600, 1800  # seconds
+PROGRAMS = {"golden": "explain_layers"}  # slow tests of ctest that need this program alone
+STEPS = (0.1, 1, float("inf"))  # the most seconds of a test of the first round, of the second, of the last
+# Every fourth of the many problems of nonfinite and variants is enough, after some for each kernel (tests/reference/effort.h).
+EFFORT = {"CONVTRANSPOSE_TEST_ONE_IN": "4"}
+BATCH = 50  # mistakes that are tried in the order of their files
+SURVIVED, SO_FAR = "survived", "survived so far"  # the latter means all rounds but the last
+STANDS_STILL = 60  # a program that does nothing for so many seconds waits for what never comes
 
 NAME = r"[A-Za-z_][\w.]*(?:->\w+|\(\)|\[\w+\])*"
 CALL = r"(?<=\w\()(?<!min\()(?<!max\()(?<!swap\()"  # of what gives something else for swapped arguments
@@ -115,13 +124,35 @@ def told(mutant):
     return f"{mutant.file}:{mutant.line + 1}: {mutant.kind}\n    {mutant.old.strip()}\n    {mutant.new.strip()}"
 
 
+def cpu_seconds(session):
+    """The seconds that all processes of a session have used."""
+    ticks = 0
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[3]) == session:
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds_so_far():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 class Scratch:
-    # Puts $1 in the place of $2. If memory runs out, a mistake is the first that the system ends.
-    ENTER = 'mount --bind "$1" "$2" && cd "$2" && shift 2 && echo 1000 >/proc/self/oom_score_adj && exec "$@"'
+    # Puts $1 in the place of $2, for a command of at most $3 seconds of CPU. If memory runs out, a mistake is the first that the
+    # system ends.
+    ENTER = """mount --bind "$1" "$2" && cd "$2" && ulimit -S -t "$3" && shift 3 && echo 1000 >/proc/self/oom_score_adj &&
+               exec "$@\""""
+
+    TIMES = pathlib.Path("build/mutants_times.json")
 
     def __init__(self, folder, jobs):
         self.folder, self.jobs = folder, jobs
-        self.timeouts, self.originals = {}, {}  # by label; by file, its objects without a mistake
+        self.rounds, self.originals = [], {}  # (index of STEPS, label, its tests or None, their seconds); by file, its objects
         if not (folder / "build/build.ninja").exists():
             self.make()
         # The scratch copy follows this repository, in case it was left with a mistake, or the repository went on.
@@ -149,22 +180,31 @@ class Scratch:
         for part in [*parts, ROOT / "build/build.ninja"]:  # the one that says that all is there comes last
             subprocess.run(["cp", "-a", "--reflink=auto", part, self.folder / "build"], check=True)
 
-    def run(self, command, timeout):
+    def run(self, command, cpu_limit="unlimited"):
         """"ok", "failed" or "timed out", and the output. What it started ends with it."""
         namespace = ["unshare", "--mount"] + (["--map-root-user"] if os.geteuid() else [])
-        process = subprocess.Popen([*namespace, "sh", "-c", self.ENTER, "sh", self.folder, ROOT, *command], cwd="/",
+        process = subprocess.Popen([*namespace, "sh", "-c", self.ENTER, "sh", self.folder, ROOT, str(cpu_limit), *command], cwd="/",
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                   start_new_session=True)
+                                   start_new_session=True, env={**os.environ, **EFFORT})
         try:
-            output, _ = process.communicate(timeout=timeout)
-            return ("ok" if process.returncode == 0 else "failed"), output
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            return "timed out", output
+            used, idle = 0, 0
+            while True:
+                try:
+                    output, _ = process.communicate(timeout=5)
+                    break
+                except subprocess.TimeoutExpired:
+                    # Other work on this machine may delay this, or stop all of it for a while: the clock on the wall says nothing.
+                    before, used = used, cpu_seconds(process.pid)
+                    idle = 0 if used > before else idle + 5
+                    if idle >= STANDS_STILL:
+                        os.killpg(process.pid, signal.SIGKILL)
+                        return "timed out", process.communicate()[0]
         except BaseException:  # this program ends
             os.killpg(process.pid, signal.SIGKILL)
             raise
+        if process.returncode == -signal.SIGXCPU:
+            return "timed out", output
+        return ("ok" if process.returncode == 0 else "failed"), output
 
     def program(self, label):
         """The one that holds all tests of a label; None: there are more, or other tests."""
@@ -173,36 +213,49 @@ class Scratch:
 
     def compile(self, label):
         program = self.program(label)
-        only = [program.name] if program else []
-        return self.run(["build/venv/bin/ninja", "-C", "build", f"-j{self.jobs}", *only], BUILD_TIMEOUT)
+        only = [program.name] if program else [PROGRAMS[label]] if label in PROGRAMS else []
+        return self.run(["build/venv/bin/ninja", "-C", "build", f"-j{self.jobs}", *only])
 
-    def test(self, label):
+    def test(self, label, tests=None, seconds=60):
         """A program is run by itself, which takes far less than a process for each test."""
-        timeout = self.timeouts.get(label, TEST_TIMEOUT)
+        limit = round(10 + 5 * seconds)
         if program := self.program(label):
-            return self.run([program, "--gtest_fail_fast", "--gtest_brief=1"], timeout)
+            only = [f"--gtest_filter={':'.join(tests)}"] if tests else []
+            return self.run([program, "--gtest_fail_fast", "--gtest_brief=1", f"--gtest_output=json:{self.TIMES}", *only], limit)
         return self.run(["build/venv/bin/ctest", "--test-dir", "build", "-L", f"^{label}$", "--stop-on-failure",
-                         f"-j{self.jobs}", "--output-on-failure", "--timeout", "120"], timeout)
+                         f"-j{self.jobs}", "--output-on-failure", "--timeout", "600"], limit)
 
-    def begin(self, labels):
-        """Builds what the labels need, and sees that they pass without a mistake, and how long that takes."""
+    def begin(self, labels, rounds):
+        """Builds what the labels need. If no earlier run did, sees that they pass without a mistake, and for how long."""
+        self.rounds = list(rounds)
         for label in labels:
-            for step in (self.compile, self.test):
-                started = time.monotonic()
-                result, output = step(label)
-                if result != "ok":
-                    sys.exit(f"{output}\n{label} {result} without any mistake")
-            took = time.monotonic() - started
-            self.timeouts[label] = 60 + 10 * took
-            print(f"{label}: {took:.1f} s", flush=True)
+            result, output = self.compile(label)
+            if result == "ok" and not rounds:
+                result, output = self.test(label)
+            if result != "ok":
+                sys.exit(f"{output}\n{label} {result} without any mistake")
+            if rounds:
+                continue
+            if not self.program(label):
+                self.rounds.append((len(STEPS) - 1 if label in PROGRAMS else 0, label, None, 60))
+                continue
+            times = json.loads((self.folder / self.TIMES).read_text(encoding="utf-8"))
+            times = {f"{suite['name']}.{test['name']}": float(test["time"].rstrip("s"))
+                     for suite in times["testsuites"] for test in suite["testsuite"] if test["status"] == "RUN"}
+            for i, most in enumerate(STEPS):
+                tests = {name: time for name, time in times.items() if (STEPS[i - 1] if i else -1) < time <= most}
+                if tests:
+                    self.rounds.append((i, label, list(tests), sum(tests.values())))
+            print(f"{label}: {sum(times.values()):.1f} s", flush=True)
+        self.rounds.sort(key=lambda part: part[0])
 
     def objects(self, file):
         """The objects that were compiled of a file, by path."""
         return {path: path.read_bytes() for path in self.folder.glob(f"build/{file.split('/')[0]}/CMakeFiles/*.dir/**/*.o")
                 if f"{path}".endswith(f"/{file.split('/', 1)[1]}.o")}
 
-    def attempt(self, mutant, labels):
-        """"survived", "does not compile", "is the same code", or how it was caught."""
+    def attempt(self, mutant, labels, steps):
+        """"survived", "survived so far", "does not compile", "is the same code", or how it was caught."""
         path = self.folder / mutant.file
         original = path.read_text(encoding="utf-8")
         lines = original.split("\n")
@@ -212,21 +265,51 @@ class Scratch:
         lines[mutant.line] = mutant.new
         path.write_text("\n".join(lines), encoding="utf-8")
         try:
-            for label in labels:
+            for step, label, tests, seconds in self.rounds:
+                if label not in labels or step not in steps:
+                    continue
                 result, output = self.compile(label)
                 if result != "ok":
                     return "does not compile"
                 objects = self.originals[mutant.file]
                 if objects and all(path.read_bytes() == code for path, code in objects.items()):
                     return "is the same code"
-                result, output = self.test(label)
+                result, output = self.test(label, tests, seconds)
                 if result != "ok":
                     failed = re.search(r"(?m)^\[  FAILED  \] ([^\s,]+)|^\s*\d+ - (\S+) \(", output)
                     name = f"{label}, {failed[1] or failed[2]}" if failed else f"{label}, which ended"
                     return f"caught by {name}" + (" (time)" if result == "timed out" else "")
-            return "survived"
+            return SURVIVED if len(STEPS) - 1 in steps else SO_FAR
         finally:
             path.write_text(original, encoding="utf-8")
+
+
+class Results:
+    """The result of each mistake, and the rounds of tests. A path's file is read, and added to."""
+
+    def __init__(self, path):
+        self.path, self.rounds, self.of = path, [], {}
+        for line in path.read_text(encoding="utf-8").splitlines() if path and path.exists() else []:
+            note = json.loads(line)
+            if "rounds" in note:
+                self.rounds = note["rounds"]
+            else:
+                self.of[Mutant(*(note[field] for field in Mutant._fields))] = note["result"]
+
+    def note(self, **note):
+        if self.path:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(note) + "\n")
+
+    def find(self, mutant, scratch, labels, steps):
+        known = self.of.get(mutant)
+        if known is None or (known == SO_FAR and len(STEPS) - 1 in steps):
+            before = cpu_seconds_so_far()
+            self.of[mutant] = result = scratch.attempt(mutant, labels, steps)
+            took = round(cpu_seconds_so_far() - before)
+            print(f"{told(mutant)}\n    {result} ({took} s)", flush=True)
+            self.note(**mutant._asdict(), result=result, cpu_seconds=took)
+        return self.of[mutant]
 
 
 def main():
@@ -238,6 +321,8 @@ def main():
     parser.add_argument("--exclude", default="cost|cpu_name|explain|fltused|no_|gpu/",
                         help="files that are left out, as a regular expression: what only estimates, or is not built here")
     parser.add_argument("--scratch", type=pathlib.Path, default=ROOT / "build/mutants", help="folder (default build/mutants)")
+    parser.add_argument("--results", type=pathlib.Path,
+                        help="file of JSON lines, one for each mistake: those in it count and are not tried again")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="at a time (default: one for each CPU)")
     parser.add_argument("--list", action="store_true", help="only print the mistakes")
     options = parser.parse_args()
@@ -262,22 +347,29 @@ def main():
         return options.labels.split(",") if options.labels else LABELS[file.split("/")[0]]
 
     scratch = Scratch(options.scratch.resolve(), options.jobs)
-    scratch.begin(dict.fromkeys(label for mutant in chosen for label in labels_of(mutant.file)))
-    survivors, tried, caught = [], 0, 0
+    results = Results(options.results)
+    known = bool(results.rounds)
+    scratch.begin(dict.fromkeys(label for mutant in chosen for label in labels_of(mutant.file)), results.rounds)
+    if not known:
+        results.note(rounds=scratch.rounds)
+    survivors, caught = [], 0
+    last = len(STEPS) - 1
     try:
-        while tried < options.count and chosen:
+        while caught + len(survivors) < options.count and chosen:
             # File by file, so that what is put back is compiled together with the next mistake.
-            batch, chosen = chosen[:options.count - tried], chosen[options.count - tried:]
+            size = min(BATCH, options.count - caught - len(survivors))
+            batch, chosen = chosen[:size], chosen[size:]
             for mutant in sorted(batch, key=lambda mutant: mutant.file):
-                started = time.monotonic()
-                result = scratch.attempt(mutant, labels_of(mutant.file))
-                print(f"{told(mutant)}\n    {result} ({time.monotonic() - started:.0f} s)", flush=True)
-                tried += result == "survived" or result.startswith("caught")
+                result = results.find(mutant, scratch, labels_of(mutant.file), range(last))
                 caught += result.startswith("caught")
-                if result == "survived":
+                if result in (SURVIVED, SO_FAR):
                     survivors.append(mutant)
+        for mutant in sorted(survivors, key=lambda mutant: mutant.file):
+            if results.find(mutant, scratch, labels_of(mutant.file), [last]) != SURVIVED:
+                survivors.remove(mutant)
+                caught += 1
     finally:
-        print(f"\n{caught} of {tried} caught; survivors:")
+        print(f"\n{caught} of {caught + len(survivors)} caught; survivors:")
         for mutant in survivors:
             print(told(mutant))
     return 1 if survivors else 0
