@@ -63,7 +63,8 @@ std::string name_of(const fs::path &path) {
 
 fs::path Job::model() const {
     if (!is_folder(path)) {
-        if (!is_file(path)) throw Error("'" + path.string() + "' does not exist");
+        std::error_code code;
+        if (!fs::exists(path, code)) throw Error("'" + path.string() + "' does not exist");
         if (path.extension() != ".onnx") {
             throw Error("'" + path.string() + "' is neither a .onnx model nor a folder with one");
         }

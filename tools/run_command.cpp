@@ -266,8 +266,8 @@ std::string describe(const Session &session) {
 
 // Computes every data set, and only then writes the result of the first, so that a job that fails on the way leaves nothing.
 void run_job(const Job &job, const RunOptions &options, const fs::path &output, Report *report) {
+    Session session(job.model(), options); // which says so if there is no such file
     const std::vector<DataSet> sets = job.data_sets();
-    Session session(job.model(), options);
     std::string serialized;
     struct Row {
         bool passed;

@@ -19,7 +19,7 @@ void expect_refused(const fs::path &folder, const std::string &why) {
     const TemporaryFolder out;
     const Outcome outcome = convtranspose({"run", folder.string(), "--output-dir", out.path().string()});
     EXPECT_EQ(outcome.status, 1) << outcome;
-    EXPECT_EQ(outcome.err.rfind("error: " + folder.filename().string() + ": ", 0), 0u) << outcome;
+    EXPECT_EQ(outcome.err.rfind("error: " + folder.stem().string() + ": ", 0), 0u) << outcome;
     EXPECT_NE(outcome.err.find(why), std::string::npos) << "expected: " << why << '\n' << outcome;
     EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << "one line\n" << outcome;
     EXPECT_TRUE(fs::is_empty(out.path()));
@@ -249,6 +249,8 @@ TEST(BrokenFiles, Garbage) {
     fs::remove(layer / "model.onnx");
     expect_refused(layer, "has no model.onnx");
     expect_refused(folder.path() / "absent", "does not exist");
+    expect_refused(folder.path() / "absent" / "model.onnx", "model.onnx' does not exist");
+    expect_refused("/dev/null", "is neither a .onnx model nor a folder with one");
 }
 
 TEST(BrokenFiles, WrongNumberOfInputs) {

@@ -83,7 +83,8 @@ Ints ints(nb::handle object, const char *name, std::size_t count) {
     constexpr char wanted[] = "an integer or a sequence of integers";
     if (object.is_none()) return std::nullopt;
     nb::object plain = nb::borrow(object);
-    if (nb::hasattr(object, "tolist")) plain = object.attr("tolist")(); // numpy's and PyTorch's; several axes give lists of lists
+    if (nb::hasattr(object, "tolist"))
+        plain = object.attr("tolist")(); // numpy's and PyTorch's; several axes give lists of lists
     if (PyLong_Check(plain.ptr())) return Shape(count, index(plain, name, wanted));
     Shape shape;
     for (const nb::handle element : numbers(plain, name, wanted)) shape.push_back(index(element, name, wanted));
