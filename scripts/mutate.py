@@ -6,10 +6,10 @@
     scripts/mutate.py --list --count 200                           what would be tried
     scripts/mutate.py --count 200 --results build/mutants.jsonl    notes each, and goes on where an earlier run ended
 
-Each mistake is built and given to the tests of each label, until one fails: first all tests that take a moment. Those that take
-longer than a second run at the end, for what is left. Mistakes that do not compile are left out, and so are those that the compiler
-makes the same code of. Those that survive are for a person to judge. Run by hand: what is caught takes some 15 seconds of one core,
-what survives five minutes.
+Each mistake is built and given to the tests of each label, until one fails: first all tests that take a moment. The others run
+at the end, for what is left. Mistakes that do not compile are left out, and so are those that the compiler makes the same code
+of; nothing is tried in what only estimates times. Those that survive are for a person to judge. Run by hand: what is caught takes
+some 5 seconds of one core, what survives five minutes.
 
 The scratch copy (build/mutants, or --scratch) is made of the files that git tracks and of build/, which must be finished
 (scripts/build.sh); later runs use it again. Its commands see it in this repository's place, by a mount namespace of Linux, so
@@ -40,7 +40,8 @@ STEPS = (0.1, 1, float("inf"))  # the most seconds of a test of the first round,
 # Every fourth of the many problems of nonfinite and variants is enough, after some for each kernel (tests/reference/effort.h).
 EFFORT = {"CONVTRANSPOSE_TEST_ONE_IN": "4"}
 BATCH = 50  # mistakes that are tried in the order of their files
-SURVIVED, SO_FAR = "survived", "survived so far"  # the latter means all rounds but the last
+QUICK, SLOW = [0], range(1, len(STEPS))  # what is tried with each mistake, and at the end with what is left
+SURVIVED, SO_FAR = "survived", "survived so far"  # the latter means the quick round alone
 STANDS_STILL = 60  # a program that does nothing for so many seconds waits for what never comes
 
 NAME = r"[A-Za-z_][\w.]*(?:->\w+|\(\)|\[\w+\])*"
@@ -78,6 +79,11 @@ PATTERNS = [
     ("status", r"\breturn false;", "return true;"),
 ]
 
+FUNCTION = re.compile(r"(?:    )?(?!return |throw )[A-Za-z_][\w:<>,&* ]*[ &*]([\w:]+)\((?!.*;$)")  # not its declaration
+# Functions that only estimate times, or only decide by them what is copied or dealt out at a time: no result depends on them.
+ESTIMATES = re.compile(r"estimated?|cycles_\w+|parts_of_cost|least_cost|times_as_large|channels_at_once|are_worth_it|"
+                       r"amounts|strips_of|give_strips_to_threads|share_strips|prefers_in_place|y_is_far")
+
 Mutant = collections.namedtuple("Mutant", "file line kind old new")
 
 
@@ -94,7 +100,12 @@ def code_lines(text):
 
 
 def mutants_of(path, text):
+    function = ""
     for i, line in code_lines(text):
+        if match := FUNCTION.match(line):
+            function = match[1].split("::")[-1]
+        if ESTIMATES.fullmatch(function):
+            continue
         # Neither comments nor what is said to people.
         quiet = re.sub(r'"(?:\\.|[^"\\])*"', lambda m: "\0" * len(m[0]), line.split("//")[0])
         for kind, pattern, replacement in PATTERNS:
@@ -124,9 +135,9 @@ def told(mutant):
     return f"{mutant.file}:{mutant.line + 1}: {mutant.kind}\n    {mutant.old.strip()}\n    {mutant.new.strip()}"
 
 
-def cpu_seconds(session):
-    """The seconds that all processes of a session have used."""
-    ticks = 0
+def activity(session):
+    """The ticks of CPU that all processes of a session have used, and whether a signal stopped one of them."""
+    ticks, is_stopped = 0, False
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -134,7 +145,8 @@ def cpu_seconds(session):
             continue
         if int(fields[3]) == session:
             ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+            is_stopped |= fields[0] == "T"
+    return ticks, is_stopped
 
 
 def cpu_seconds_so_far():
@@ -155,6 +167,13 @@ class Scratch:
         self.rounds, self.originals = [], {}  # (index of STEPS, label, its tests or None, their seconds); by file, its objects
         if not (folder / "build/build.ninja").exists():
             self.make()
+        self.environment = {**os.environ, **EFFORT}
+        if lld := shutil.which("ld.lld"):  # links in a third of the time; the compiler looks for its linker there first
+            linker = folder / "build/linker/ld"
+            linker.parent.mkdir(exist_ok=True)
+            linker.unlink(missing_ok=True)
+            linker.symlink_to(lld)
+            self.environment["COMPILER_PATH"] = str(ROOT / "build/linker")
         # The scratch copy follows this repository, in case it was left with a mistake, or the repository went on.
         for file in self.tracked():
             source, target = ROOT / file, folder / file
@@ -185,7 +204,7 @@ class Scratch:
         namespace = ["unshare", "--mount"] + (["--map-root-user"] if os.geteuid() else [])
         process = subprocess.Popen([*namespace, "sh", "-c", self.ENTER, "sh", self.folder, ROOT, str(cpu_limit), *command], cwd="/",
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                   start_new_session=True, env={**os.environ, **EFFORT})
+                                   start_new_session=True, env=self.environment)
         try:
             used, idle = 0, 0
             while True:
@@ -193,9 +212,9 @@ class Scratch:
                     output, _ = process.communicate(timeout=5)
                     break
                 except subprocess.TimeoutExpired:
-                    # Other work on this machine may delay this, or stop all of it for a while: the clock on the wall says nothing.
-                    before, used = used, cpu_seconds(process.pid)
-                    idle = 0 if used > before else idle + 5
+                    # Other work on this machine may delay this, or stop it for a while.
+                    before, (used, is_stopped) = used, activity(process.pid)
+                    idle = 0 if used > before or is_stopped else idle + 5
                     if idle >= STANDS_STILL:
                         os.killpg(process.pid, signal.SIGKILL)
                         return "timed out", process.communicate()[0]
@@ -279,7 +298,7 @@ class Scratch:
                     failed = re.search(r"(?m)^\[  FAILED  \] ([^\s,]+)|^\s*\d+ - (\S+) \(", output)
                     name = f"{label}, {failed[1] or failed[2]}" if failed else f"{label}, which ended"
                     return f"caught by {name}" + (" (time)" if result == "timed out" else "")
-            return SURVIVED if len(STEPS) - 1 in steps else SO_FAR
+            return SURVIVED if steps is SLOW else SO_FAR
         finally:
             path.write_text(original, encoding="utf-8")
 
@@ -303,7 +322,7 @@ class Results:
 
     def find(self, mutant, scratch, labels, steps):
         known = self.of.get(mutant)
-        if known is None or (known == SO_FAR and len(STEPS) - 1 in steps):
+        if known is None or (known == SO_FAR and steps is SLOW):
             before = cpu_seconds_so_far()
             self.of[mutant] = result = scratch.attempt(mutant, labels, steps)
             took = round(cpu_seconds_so_far() - before)
@@ -353,19 +372,18 @@ def main():
     if not known:
         results.note(rounds=scratch.rounds)
     survivors, caught = [], 0
-    last = len(STEPS) - 1
     try:
         while caught + len(survivors) < options.count and chosen:
             # File by file, so that what is put back is compiled together with the next mistake.
             size = min(BATCH, options.count - caught - len(survivors))
             batch, chosen = chosen[:size], chosen[size:]
             for mutant in sorted(batch, key=lambda mutant: mutant.file):
-                result = results.find(mutant, scratch, labels_of(mutant.file), range(last))
+                result = results.find(mutant, scratch, labels_of(mutant.file), QUICK)
                 caught += result.startswith("caught")
                 if result in (SURVIVED, SO_FAR):
                     survivors.append(mutant)
         for mutant in sorted(survivors, key=lambda mutant: mutant.file):
-            if results.find(mutant, scratch, labels_of(mutant.file), [last]) != SURVIVED:
+            if results.find(mutant, scratch, labels_of(mutant.file), SLOW) != SURVIVED:
                 survivors.remove(mutant)
                 caught += 1
     finally:
