@@ -149,6 +149,9 @@ const std::vector<Case> kCases = {
      },
      {"w", "dense"}},
     {"BStrides", [](Arguments *a) { a->b_view.strides = {2}; }, {"b", "dense"}},
+    // memory
+    {"XInDeviceMemory", [](Arguments *a) { a->x_view.memory = CONVT_DEVICE_MEMORY; }, {"x", "device memory", "CPU"}},
+    {"YInDeviceMemory", [](Arguments *a) { a->y_view.memory = CONVT_DEVICE_MEMORY; }, {"y", "device memory", "CPU"}},
     // the rest
     {"WorkspaceAlignment", [](Arguments *a) { a->workspace = g_odd_workspace + 4; }, {"workspace", "64"}},
 };
