@@ -54,6 +54,25 @@ TEST(Queries, OfAPlanThatWasNotCreated) {
     EXPECT_EQ(convt_plan_kernel(plan.get(), 0), nullptr);
 }
 
+// A layer that is planned as several names the kernel that they share once.
+TEST(Queries, KernelsAreNamedOnce) {
+    for (const char *const line : {"f32 nchw n2 g1 ic24 oc20 i16x16 k3x3 s1x1 d12x12 bias",
+                                   "f32 nhwc n1 g1 ic16 oc16 i20x20 k3x3 s1x1 p19x19_19x19 d19x19 bias"}) {
+        const Problem problem = parse_problem(line);
+        const Inputs inputs = draw(problem, 1);
+        Options options{};
+        options.variant = "output_parts";
+        Plan plan;
+        const Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &plan);
+        ASSERT_TRUE(status) << status.message();
+        std::set<std::string> names;
+        for (std::size_t i = 0; i < convt_plan_kernel_count(plan.get()); i++)
+            names.insert(convt_plan_kernel(plan.get(), i));
+        EXPECT_FALSE(names.empty()) << line;
+        EXPECT_EQ(names.size(), convt_plan_kernel_count(plan.get())) << line;
+    }
+}
+
 // Estimates are positive for kernels of other strides too, where y is shorter than the stride.
 TEST(Queries, EstimatesArePositive) {
     for (const char *const line :
