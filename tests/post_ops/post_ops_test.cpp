@@ -201,6 +201,7 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n2 g1 ic3 oc4 i3x4x5 k2x3x3 s2x1x2 bias",
     "f32 nchw n1 g1 ic3 oc2 i3x2x2x3 k2x2x2x2 s2x2x1x1",
     "f32 nhwc n1 g1 ic3 oc2 i1x2x1x2x2x1x3 k2x2x1x2x1x1x1 s2x2x1x1x2x1x1",
+    "f32 nhwc n2 g1 ic3 oc2 i2x2x2x2x2x2x2 k2x2x2x2x2x2x2 s2x1x1x1x1x1x1", // more axes than a box of y
     "f16 nchw n1 g1 ic17 oc24 i5x9 k4x4 s2x2 p1x1_1x1 bias",
     "bf16 nhwc n1 g1 ic17 oc24 i5x9 k4x4 s2x2 p1x1_1x1",
     "f64 nchw n1 g1 ic5 oc7 i5x9 k3x3 s2x2 p1x1_1x1 bias",
