@@ -7,7 +7,7 @@
 #   --preset release        only those on this machine;  --preset linux-aarch64, linux-armv7, wasm32-wasi: all types and all
 #                           tests there;  --preset linux-aarch64-part and so on: what is run there without any option
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers, with the kernels
-#                           of build/, which it builds first, OpenCL's among them; without the tests in which none of it runs
+#                           of build/, which it builds first; without the tests in which none of it runs
 #   --sanitize thread       what may be done at once, with the thread sanitizer and the kernels of build/, which it builds first
 #   --devices               kernels for GPUs: OpenCL's by PoCL on this CPU, CUDA's by ptxas, and on a GPU where there is one
 #   --torch                 the PyTorch integration alone, with the build's package and the PyTorch of requirements-torch.txt, which
@@ -36,12 +36,10 @@ case ${1:-} in
     ;;
 --sanitize)
     presets=(asan-ubsan)
-    devices=opencl
     shift
     if [[ ${1:-} == thread ]]; then
         shift
         presets=(release)
-        devices=
         tsan=1
         set -- -L '^tsan$' "$@"
     fi

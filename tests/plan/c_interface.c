@@ -91,6 +91,12 @@ const char *rejects_unknown_enumerators(void) {
     of_problem.post_ops = &post_ops;
     if (!refused(convt_plan_create(&of_problem, &w, NULL, NULL, &plan), "post_ops.activation = 1000"))
         return "activation";
+    convt_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    memcpy(&options.planning, &unknown, sizeof unknown);
+    if (!refused(convt_plan_create(&problem, &w, NULL, &options, &plan), "planning = 1000 is not a convt_planning"))
+        return "planning";
     convt_tensor of_tensor = w;
     memcpy(&of_tensor.dtype, &unknown, sizeof unknown);
     if (!refused(convt_plan_create(&problem, &of_tensor, NULL, NULL, &plan), "w has type unknown")) return "w.dtype";
