@@ -117,6 +117,10 @@ TEST(Queries, PackedBytesAreZeroWhenWeightsArriveWithTheRun) {
 }
 
 TEST(Queries, OfTheLibrary) {
+    // A name behind the last one is null.
+    EXPECT_EQ(convt_isa_name(convt_isa_count()), nullptr);
+    EXPECT_EQ(convt_variant_name(convt_variant_count()), nullptr);
+    EXPECT_EQ(convt_algorithm_name(convt_algorithm_count()), nullptr);
     ASSERT_GT(convt_isa_count(), 0u);
     ASSERT_GT(convt_variant_count(), 0u);
     std::set<std::string> names;
