@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Times layers of real networks in this library, PyTorch (oneDNN), ONNX Runtime, OpenVINO, LiteRT (XNNPACK), oneDNN by itself, MNN
-# and ncnn, in turns, after comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and plots go to
-# build/bench/. Everything takes about half an hour; nothing else should run on the machine meanwhile.
+# and ncnn, in turns, after comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and
+# plots go to build/bench/. Everything takes about half an hour; nothing else should run on the machine meanwhile.
 # scripts/bench.sh --dtype bf16 [OPTION...] times ours and PyTorch in bf16.
 # scripts/bench.sh --isa avx2 [OPTION...] forces ours, and the peers that can be, to that ISA.
 # scripts/bench.sh --device cuda [OPTION...] times them on the GPU, beside cuDNN through PyTorch; --device opencl without a peer.

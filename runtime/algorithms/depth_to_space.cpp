@@ -75,10 +75,9 @@ std::array<PhasesAsChannels::LayerAxis, 3> PhasesAsChannels::axes_of(const Layer
         const Phases &r = layer.axes[a];
         const AxisGeometry &axis = geometry_.axes[a];
         const std::int64_t y_stride = y_strides[geometry_.dimensions().first_axis + a];
-        const std::int64_t start = r.q_begin * axis.stride + r.first * axis.dilation - axis.pad_begin;
-        all[missing + a] = is_axis_split(a)
-                               ? LayerAxis{start, r.q_count, r.count, axis.stride, axis.dilation, axis.out, y_stride}
-                               : LayerAxis{0, axis.out, 1, 1, 1, axis.out, y_stride};
+        all[missing + a] = is_axis_split(a) ? LayerAxis{r.start(axis), r.q_count, r.count, axis.stride,
+                                                        axis.dilation, axis.out,  y_stride}
+                                            : LayerAxis{0, axis.out, 1, 1, 1, axis.out, y_stride};
     }
     if (folds()) { // y is dense along channels and w: (phase, channel) are outputs of a longer row
         LayerAxis &w = all.back();

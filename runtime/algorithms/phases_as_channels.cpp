@@ -84,15 +84,15 @@ void PhasesAsChannels::list_layers() {
         std::vector<Layer> longer;
         for (const Phases &r : is_axis_split(a) ? phase_sets_of(axis) : std::vector<Phases>{whole}) {
             for (const Layer &layer : all) {
-                longer.push_back({layer.axes, layer.channel, layer.channels, layer.in_place, nullptr});
+                longer.push_back(layer.without_plan());
                 longer.back().axes.push_back(r);
             }
         }
         all = std::move(longer);
     }
-    if (!of_all_axes_) divide_at_crops(&all);
     layers_ = std::move(all);
     if (!of_all_axes_) {
+        divide_at_crops();
         images_ = geometry_.batch;
         return;
     }
@@ -102,13 +102,14 @@ void PhasesAsChannels::list_layers() {
     images_ = divisor_up_to(std::max<std::int64_t>(geometry_.batch, 1), kNearBytes / most);
 }
 
-void PhasesAsChannels::divide_at_crops(std::vector<Layer> *all) {
+void PhasesAsChannels::divide_at_crops() {
     const AxisGeometry &w = geometry_.axes.back();
     std::vector<Layer> pieces;
-    for (const Layer &layer : *all) {
+    for (const Layer &layer : layers_) {
         const Phases &r = layer.axes.back();
         const auto add = [&](std::int64_t q_begin, std::int64_t q_count, bool in_place) {
-            pieces.push_back({layer.axes, layer.channel, layer.channels, in_place, nullptr});
+            pieces.push_back(layer.without_plan());
+            pieces.back().in_place = in_place;
             pieces.back().axes.back().q_begin = q_begin;
             pieces.back().axes.back().q_count = q_count;
         };
@@ -120,7 +121,7 @@ void PhasesAsChannels::divide_at_crops(std::vector<Layer> *all) {
         for (std::int64_t q = r.q_begin; q < whole_begin; q++) add(q, 1, false);
         for (std::int64_t q = whole_end; q < end; q++) add(q, 1, false);
     }
-    *all = std::move(pieces);
+    layers_ = std::move(pieces);
 }
 
 Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
@@ -264,11 +265,11 @@ EstimatedCycles PhasesAsChannels::estimated_moved(const WeightFacts &facts) cons
     return {factor * of_layers, factor * cycles};
 }
 
-// Gathers the weights as (C, M/group * phases, taps...), with the phases of the last axis innermost, and repeats each bias for
+// Gathers the weights of a layer, whose geometry is g, as (C, M/group * phases, taps...), with the phases of the last axis innermost, and repeats each bias for
 // all phases.
-void PhasesAsChannels::gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const {
+void PhasesAsChannels::gather(const Layer &layer, const Geometry &g, const LayerWeights &of, char *w_out,
+                              char *b_out) const {
     const std::int64_t size = size_of(geometry_.w_dtype), b_size = size_of(geometry_.b_dtype);
-    const Geometry g = geometry_of(layer);
     const std::int64_t kernel = geometry_.kernel_volume(), phases = layer.phases(), taps = g.kernel_volume(),
                        of_group = geometry_.out_channels_per_group(), channels = layer.channels / g.group;
     const std::int64_t first_m = layer.channel % of_group,
@@ -292,7 +293,7 @@ void PhasesAsChannels::gather(const Layer &layer, const void *w, const void *b, 
     for (std::int64_t pair = 0; pair < g.in_channels * channels; pair++) { // of an input and an output channel
         const std::int64_t c = pair / channels, m = pair % channels;
         const char *const from =
-            static_cast<const char *>(w) + ((first_c + c) * of_group + first_m + m) * kernel * size;
+            static_cast<const char *>(of.w) + ((first_c + c) * of_group + first_m + m) * kernel * size;
         const std::int64_t *element = elements.data();
         for (std::int64_t r = 0; r < phases; r++) {
             char *to = w_out + (c * channels * phases + place_of(m, r)) * taps * size;
@@ -300,10 +301,10 @@ void PhasesAsChannels::gather(const Layer &layer, const void *w, const void *b, 
                 std::memcpy(to, from + *element * size, static_cast<std::size_t>(size));
         }
     }
-    for (std::int64_t i = 0; b && i < g.out_channels; i++) {
+    for (std::int64_t i = 0; of.b && i < g.out_channels; i++) {
         const std::int64_t m = i / phases, first = m / channels * channels * phases;
         std::memcpy(b_out + (first + place_of(m % channels, i % phases)) * b_size,
-                    static_cast<const char *>(b) + (layer.channel + m) * b_size, static_cast<std::size_t>(b_size));
+                    static_cast<const char *>(of.b) + (layer.channel + m) * b_size, static_cast<std::size_t>(b_size));
     }
 }
 
@@ -321,29 +322,31 @@ Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, const Planne
     Status status = get_block(settings_.allocator, w_bytes + g.b_bytes(), "weights", &gathered);
     if (!status) return status;
     auto *const w = static_cast<char *>(gathered.data()), *const b = w + w_bytes;
-    gather(*layer, weights.w, weights.b, w, b);
+    gather(*layer, g, weights, w, b);
     QuantizationValues values;
     if (quantization_) values = quantization_of(*quantization_, *layer);
     return planner.plan(g, settings_, quantization_ ? &values : nullptr, {w, weights.b ? b : nullptr}, &layer->plan);
 }
 
-// Returns the last plan with the weights of a layer that writes as the layer does, or null. also_in_place: if there is none, the
+// Returns the last plan with the weights of a layer that writes as the layer does, or null. or_first: if there is none, the
 // first one with the weights.
-const SubPlan *PhasesAsChannels::plan_with_weights_of(const Layer &layer, bool also_in_place) const {
+const SubPlan *PhasesAsChannels::plan_with_weights_of(const Layer &layer, bool or_first) const {
     const SubPlan *first = nullptr, *alike = nullptr;
     for (const Layer &other : layers_) {
         if (!other.plan || !other.has_weights_of(layer)) continue;
         if (other.in_place == layer.in_place) alike = other.plan.get();
         if (!first) first = other.plan.get();
     }
-    return alike || !also_in_place ? alike : first;
+    return alike || !or_first ? alike : first;
 }
 
 Status PhasesAsChannels::plan_layers(const PhasesAsChannels *from, const std::function<Status(Layer *)> &plan) {
     const std::size_t of_channel = layers_.size();
     for (std::int64_t channel = 1; channel < repetitions(); channel++) {
-        for (std::size_t i = 0; i < of_channel; i++)
-            layers_.push_back({layers_[i].axes, channel, 1, layers_[i].in_place, nullptr});
+        for (std::size_t i = 0; i < of_channel; i++) {
+            layers_.push_back(layers_[i].without_plan());
+            layers_.back().channel = channel;
+        }
     }
     for (Layer &layer : layers_) {
         const SubPlan *other = plan_with_weights_of(layer, !from);
@@ -436,8 +439,7 @@ Status PhasesAsChannels::run_layer(const Layer &layer, std::int64_t first_image,
     own.quantization = values;
     if (layer.in_place) {
         const AxisGeometry &w = geometry_.axes.back();
-        const std::int64_t w_stride = t.y_strides[at.last_axis],
-                           first = layer.axes.back().q_begin * w.stride + layer.axes.back().first - w.pad_begin;
+        const std::int64_t w_stride = t.y_strides[at.last_axis], first = layer.axes.back().start(w);
         own.y = static_cast<char *>(t.y) +
                 (first_image * t.y_strides[0] + layer.channel * t.y_strides[at.channel] + first * w_stride) *
                     size_of(geometry_.y_dtype);

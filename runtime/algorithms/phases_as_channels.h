@@ -46,6 +46,10 @@ class PhasesAsChannels : public AlgorithmPlan {
         std::int64_t q_begin = 0, q_count;
 
         bool is_like(const Phases &other) const { return first == other.first && taps == other.taps; }
+        // Returns the output of the first phase at the first position, which may be outside of y.
+        std::int64_t start(const AxisGeometry &axis) const {
+            return q_begin * axis.stride + first * axis.dilation - axis.pad_begin;
+        }
     };
     struct Layer {
         std::vector<Phases> axes;       // outermost first, as in geometry_
@@ -53,6 +57,7 @@ class PhasesAsChannels : public AlgorithmPlan {
         bool in_place;                  // false: it writes a tensor of its own, which is moved into y
         std::unique_ptr<SubPlan> plan;
 
+        Layer without_plan() const { return {axes, channel, channels, in_place, nullptr}; }
         // Returns the number of phases, of all axes together.
         std::int64_t phases() const {
             std::int64_t product = 1;
@@ -97,18 +102,18 @@ class PhasesAsChannels : public AlgorithmPlan {
     bool is_axis_split(std::size_t axis) const { return of_all_axes_ || axis + 1 == geometry_.axes.size(); }
     std::int64_t repetitions() const; // of the layers, once for each channel
     Geometry without_post_ops() const;
-    void list_layers();                            // those of the first channel, without plans
-    void divide_at_crops(std::vector<Layer> *all); // along w, so that whole positions may be written in place
+    void list_layers();     // those of the first channel, without plans
+    void divide_at_crops(); // along w, so that whole positions may be written in place
     Geometry geometry_of(const Layer &layer) const;
     EstimatedCycles estimated_in_place(const WeightFacts &facts) const;
     EstimatedCycles estimated_moved(const WeightFacts &facts) const;
     double times() const { return static_cast<double>(geometry_.batch) / static_cast<double>(images_); }
     double elements_moved() const;
 
-    void gather(const Layer &layer, const void *w, const void *b, char *w_out, char *b_out) const;
+    void gather(const Layer &layer, const Geometry &g, const LayerWeights &of, char *w_out, char *b_out) const;
     QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;
     Status plan_gathered(const LayerWeights &weights, const Planner &planner, Layer *layer) const;
-    const SubPlan *plan_with_weights_of(const Layer &layer, bool also_in_place) const;
+    const SubPlan *plan_with_weights_of(const Layer &layer, bool or_first) const;
     // Plans all layers, for each channel: by the plan of another one of the same weights, of this or of `from`, or else by plan().
     Status plan_layers(const PhasesAsChannels *from, const std::function<Status(Layer *)> &plan);
     void plan_workspace();
