@@ -16,19 +16,18 @@ def _plan(arguments: tuple[tuple[str, Any], ...], types: Any) -> Plan:
     return Plan(None, **dict(arguments))
 
 
-def _types(value: Any) -> Any:
-    return tuple(map(_types, value)) if isinstance(value, tuple) else type(value)
-
-
 def _hashable(value: Any) -> Any:
+    if type(value) in (int, str, bool):
+        return value
     if hasattr(value, "tolist"):  # numpy's arrays
         value = value.tolist()
-    return tuple(_hashable(v) for v in value) if isinstance(value, (list, tuple)) else value
+    return tuple([_hashable(v) for v in value]) if isinstance(value, (list, tuple)) else value
 
 
 def _plan_of(**arguments: Any) -> Plan:
-    key = tuple((name, _hashable(value)) for name, value in arguments.items() if value is not None)
-    return _plan(key, _types(key))  # 2.0 equals 2, but is no integer
+    key = tuple([(name, _hashable(value)) for name, value in arguments.items() if value is not None])
+    # 2.0 equals 2, but is no integer.
+    return _plan(key, tuple([tuple(map(type, value)) if type(value) is tuple else type(value) for _, value in key]))
 
 
 def conv_transpose(
