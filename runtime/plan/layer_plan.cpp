@@ -107,9 +107,10 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
     return problem;
 }
 
-// Asks each algorithm that is not excluded. The first one returned is chosen, unless another is wanted: it is the one of least
-// cycles among those whose estimates are lower than the direct algorithm's by a safe margin (gain()), or else the direct one.
-std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
+// Asks each algorithm that is not excluded, or only the given one. The first one returned is chosen, unless another is wanted: it
+// is the one of least cycles among those whose estimates are lower than the direct algorithm's by a safe margin (gain()), or else
+// the direct one.
+std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, const Algorithm *only) {
     std::vector<Proposal> proposals;
     const auto ask = [&](const Algorithm &algorithm) {
         if (problem.settings.excluded & set_of({algorithm.name})) return;
@@ -122,6 +123,10 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem) {
         }
         proposals.push_back(std::move(proposal));
     };
+    if (only) {
+        ask(*only);
+        return proposals;
+    }
     const Algorithm *const direct = find_algorithm("direct");
     ask(*direct);
     const double limit = proposals.empty() ? problem.limit : proposals.front().plan->cycles();
@@ -146,59 +151,65 @@ bool LayerPlan::follows_record(const AlgorithmPlan &plan) const {
     return find_algorithm(record_->variant) || plan.follows_record();
 }
 
-// Returns the algorithm that is asked for or recorded, or null. *why receives the reason, and why a record could not be
-// followed.
-const Algorithm *LayerPlan::wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const {
-    *why = by_estimate(record_note_);
-    if (!settings_.variant.empty()) {
-        *why = {ChoiceReason::kByName, "asked for by name", ""};
-        return algorithm_of(settings_.variant);
-    }
-    if (!record_) return nullptr;
-    const Algorithm *const recorded = algorithm_of(record_->variant);
-    const auto found =
-        std::find_if(proposals.begin(), proposals.end(), [&](const Proposal &p) { return p.algorithm == recorded; });
-    if (found != proposals.end() && found->plan && follows_record(*found->plan)) {
-        *why = {ChoiceReason::kByRecord, record_->reason, ""};
-        return recorded;
-    }
-    // If the record names a kernel, the direct algorithm says why it is not used.
-    if (find_algorithm(record_->variant)) {
-        why->note = concat("a tuning record names ", record_->variant, ", which cannot",
-                           found != proposals.end() ? ": " + to_string(found->unsupported) : std::string());
-    }
-    return nullptr;
+// Returns the algorithm that is asked for or recorded, or null.
+const Algorithm *LayerPlan::named() const {
+    if (!settings_.variant.empty()) return algorithm_of(settings_.variant);
+    return record_ ? algorithm_of(record_->variant) : nullptr;
 }
 
-// Builds the algorithm that is wanted, or else the best one that can be built.
-Status LayerPlan::choose(const LayerWeights &weights) {
-    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr));
-    ChoiceReason why;
-    if (const Algorithm *const first = wanted(proposals, &why)) {
-        std::stable_partition(proposals.begin(), proposals.end(),
-                              [&](const Proposal &p) { return p.algorithm == first; });
+// Returns why the proposals of named() are kept, or why its record cannot be followed. There are none if it is excluded.
+ChoiceReason LayerPlan::why_named(const std::vector<Proposal> &proposals) const {
+    if (!settings_.variant.empty()) return {ChoiceReason::kByName, "asked for by name", ""};
+    const bool is_excluded = proposals.empty();
+    if (!is_excluded && proposals.front().plan && follows_record(*proposals.front().plan)) {
+        return {ChoiceReason::kByRecord, record_->reason, ""};
     }
-    const bool is_named = why.kind == ChoiceReason::kByName;
+    // If the record names a kernel, the direct algorithm says why it is not used.
+    if (!find_algorithm(record_->variant)) return by_estimate(record_note_);
+    return by_estimate(concat("a tuning record names ", record_->variant, ", which cannot",
+                              is_excluded ? std::string() : ": " + to_string(proposals.front().unsupported)));
+}
+
+// Builds the first of the proposals that can be built.
+Status LayerPlan::build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights) {
     Status failure(CONVT_UNSUPPORTED, "no algorithm is allowed");
-    for (Proposal &proposal : proposals) {
-        if (!proposal.plan && !is_named) continue;
+    for (const Proposal &proposal : proposals) {
         Status status = proposal.plan ? proposal.plan->build(weights, LayerPlanner::instance())
                                       : Status(CONVT_UNSUPPORTED, to_string(proposal.unsupported));
-        if (status) {
-            algorithm_ = proposal.algorithm;
-            // Weights of infinities and NaNs may have made it take another kernel than the record's.
-            if (why.kind == ChoiceReason::kByRecord && !follows_record(*proposal.plan)) why = by_estimate("");
-            break;
-        }
+        if (status) algorithm_ = proposal.algorithm;
         if (!cannot(status)) return status;
-        if (is_named) {
-            if (!find_algorithm(settings_.variant)) return status; // its message names the kernel
-            return Status(status.code(), concat(settings_.variant, " cannot compute this problem: ", status.message()));
-        }
-        if (proposal.algorithm == algorithm_of("")) failure = std::move(status);
-        why = by_estimate(why.note); // least among those that are left
+        if (proposal.algorithm == algorithm_of("") || proposals.size() == 1) failure = std::move(status);
     }
-    if (!algorithm_) return failure;
+    return failure;
+}
+
+// Builds the algorithm that is named, which then is the only one that is asked, or else the best one that can be built.
+Status LayerPlan::choose(const LayerWeights &weights) {
+    ChoiceReason why = by_estimate(record_note_);
+    if (const Algorithm *const first = named()) {
+        std::vector<Proposal> proposals = consider(problem(weights.w != nullptr), first);
+        why = why_named(proposals);
+        if (why.kind != ChoiceReason::kByEstimate) {
+            Status status = build_first(proposals, weights);
+            if (status) {
+                candidates_ = proposals.front().plan->take_candidates();
+                chosen_ = std::move(proposals.front().plan);
+                // Weights of infinities and NaNs may have made it take another kernel than the record's.
+                if (why.kind == ChoiceReason::kByRecord && !follows_record(*chosen_)) why = by_estimate("");
+                say(why);
+                return status;
+            }
+            if (!cannot(status)) return status;
+            if (why.kind == ChoiceReason::kByName) {
+                if (!find_algorithm(settings_.variant)) return status; // its message names the kernel
+                return Status(status.code(),
+                              concat(settings_.variant, " cannot compute this problem: ", status.message()));
+            }
+            why = by_estimate("");
+        }
+    }
+    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr));
+    if (Status status = build_first(proposals, weights); !status) return status;
     std::call_once(considered_, [&] { keep(&proposals); });
     for (Proposal &proposal : proposals) {
         if (proposal.algorithm == algorithm_) chosen_ = std::move(proposal.plan);

@@ -80,9 +80,11 @@ class LayerPlan : public SubPlan {
     void say(const ChoiceReason &why);
     AlgorithmProblem problem(bool constant_weights) const;
     struct Proposal;
-    static std::vector<Proposal> consider(AlgorithmProblem problem);
+    static std::vector<Proposal> consider(AlgorithmProblem problem, const Algorithm *only = nullptr);
     friend class LayerPlanner;
-    const Algorithm *wanted(const std::vector<Proposal> &proposals, ChoiceReason *why) const;
+    const Algorithm *named() const;
+    ChoiceReason why_named(const std::vector<Proposal> &proposals) const;
+    Status build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights);
     Status choose(const LayerWeights &weights);
     Status finish();
     void keep(std::vector<Proposal> *proposals) const;
