@@ -14,8 +14,11 @@ constexpr bool is_cache_line(int vector_bytes) { return vector_bytes >= kCacheLi
 // 256 KiB to 2 MiB).
 constexpr int counted_second_level_cache(int vector_bytes) { return is_cache_line(vector_bytes) ? 2 << 20 : 512 << 10; }
 
-// Tiles of fewer positions fetch nothing ahead, as they would fetch about as often as they multiply.
+// True if a tile of so many vectors of weights and positions fetches ahead. Others would fetch about as often as they multiply.
 inline constexpr int kLeastFetchingPositions = 6;
+constexpr bool fetches_ahead(int vectors, int positions) {
+    return positions >= kLeastFetchingPositions || (vectors == 3 && positions >= 4) || (vectors > 3 && positions > 1);
+}
 
 // The least steps of a reduction that fetch the lines of a y that is far.
 constexpr int least_steps_fetching_y(int vector_bytes) { return is_cache_line(vector_bytes) ? 64 : 96; }

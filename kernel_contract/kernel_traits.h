@@ -116,11 +116,11 @@ constexpr bool reads_blocks_of_channels(const KernelTraits &k) {
            !has_rows_of_channels(k);
 }
 
-// True if the kernel reads x whatever its strides are, as it broadcasts every element. With 32 vector registers that costs nothing;
-// with 16, sums would be spilled while addresses are computed.
+// True if the kernel reads x whatever its strides are, as it broadcasts every element. On other ISAs sums would be spilled while
+// addresses are computed, as nothing there makes the addresses of a row from one pointer (schedules/cpu/passes/row_base_pointers.h).
 constexpr bool reads_any_strides(const KernelTraits &k) {
     return k.family == Family::kOcVectorized && k.output_order == OutputOrder::kChannels && is_float(k.arithmetic) &&
-           block_of(k) == 1 && k.stride_w == 0 && has_masked_stores(k.isa);
+           block_of(k) == 1 && k.stride_w == 0 && (has_masked_stores(k.isa) || k.isa == Isa::kAvx2);
 }
 
 // True if the kernel leaves out the taps of an axis that leave x, as zeros there would be multiplied for nothing: at the loop over

@@ -41,6 +41,7 @@ class CostOfOcVectorized {
     double operator()(const Variant *narrower) const;
 
   private:
+    bool fetches(const Variant &tile) const;  // weights ahead, as far as estimates know
     double late(const Variant &tile) const;   // slowdown by operands that arrive late
     double k_step(const Variant &tile) const; // cycles of one input channel and tap
     double store(const Variant &tile) const;  // cycles to store all sums of a tile
@@ -53,8 +54,8 @@ class CostOfOcVectorized {
     double vectors_, tiles_of_channels_; // in a tile; for the output channels of a group
     double panel_, w_bytes_, x_bytes_;   // bytes: weights of a tile, all weights, an image of x
     bool is_of_lines_, is_of_short_vectors_;
-    // True if kernels prefetch the weights of the next tile while they compute one. Tiles of few positions and many vectors fetch
-    // too, but CostProfile::late_weights is fitted as if they did not.
+    // True if kernels prefetch the weights of the next tile while they compute one. Tiles of few positions and many vectors of a
+    // cache line fetch too, but CostProfile::late_weights is fitted as if they did not.
     bool fetches_next_;
     // True if stores wait for lines of a far y, because kernels do not prefetch them.
     bool waits_for_y_;
@@ -73,14 +74,19 @@ CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(t
     is_of_lines_ = is_float(v_.arithmetic) && is_cache_line(vector_bytes);
     is_of_short_vectors_ = is_float(v_.arithmetic) && !is_cache_line(vector_bytes);
     const int cache = counted_second_level_cache(vector_bytes);
-    fetches_next_ = is_float(v_.arithmetic) && vector_bytes >= 32 &&
-                    v_.tile_q * v_.tile_qh >= kLeastFetchingPositions &&
+    fetches_next_ = is_float(v_.arithmetic) && vector_bytes >= 32 && fetches(v_) &&
                     w_bytes_ >= least_far_weights(cache) * t_.groups && panel_ <= most_weights_of_tile(cache);
     // Only reductions of one tap count as prefetching here: CostProfile::far_store is fitted to that.
     const bool stores_far = t_.y_bytes >= 2 * t_.images * m_.far_from,
                fetches_stored = t_.w.max_count * t_.h.max_count * t_.d.max_count == 1 &&
                                 t_.ic >= least_steps_fetching_y(vector_bytes);
     waits_for_y_ = t_.is_of_channels && stores_far && !fetches_stored && t_.ic * t_.taps >= 64 * t_.phases;
+}
+
+bool CostOfOcVectorized::fetches(const Variant &tile) const {
+    const int positions = tile.tile_q * tile.tile_qh;
+    return is_of_short_vectors_ ? fetches_ahead(static_cast<int>(vectors_), positions)
+                                : positions >= kLeastFetchingPositions;
 }
 
 double CostOfOcVectorized::late(const Variant &tile) const {
@@ -97,7 +103,7 @@ double CostOfOcVectorized::late(const Variant &tile) const {
         if (t_.is_far(t_.y_bytes) && panel_ >= m_.counted_cache) late *= m_.very_late_weights;
     }
     if (is_of_short_vectors_) {
-        const double less = std::max(0.0, kLeastFetchingPositions - positions);
+        const double less = fetches(tile) ? 0 : kLeastFetchingPositions - positions;
         late *= 1 + m_.per_position_less * less;
         if (less > 0 && w_bytes_ >= m_.far_weights_from) late *= m_.few_of_far;
         if (vectors_ == 1) late *= m_.one_vector;

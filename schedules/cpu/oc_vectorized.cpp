@@ -134,10 +134,10 @@ void schedule_oc_vectorized(const ConvTranspose &c, const Tile &tile, OutputOrde
 // Thresholds of the passes below, in positions of a tile unless they say otherwise; kernel_contract/fetching.h has those that
 // estimates of cost go by. Where each pass gains and where it loses time is in docs/measurements/2026-11-26-schedules.md.
 constexpr int kMostInterleaved = 10; // more would have distances reloaded from the stack for each tap
-constexpr int kManyVectors = 4;      // tiles of so many vectors fetch ahead from two positions on
 constexpr int kBytesAhead = 2048;    // of w
 constexpr int kStepsAhead = 8;       // of x
 constexpr int kLeastByPointers = 16; // sums of a tile; LLVM does as well with fewer
+constexpr int kLeastWithAvx2 = 8;    // the same with half the registers, where LLVM spills sums
 constexpr int kMostOfPointer = 8;    // positions that share a pointer
 
 std::unique_ptr<Prefetch> make_prefetch(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
@@ -169,7 +169,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
     if (output_order == OutputOrder::kChannels && vectors > 1 && positions <= kMostInterleaved) {
         passes.push_back(std::make_unique<InterleavePositions>(c.sum.name(), vectors));
     }
-    if (positions >= kLeastFetchingPositions || (vectors >= kManyVectors && positions > 1)) {
+    if (fetches_ahead(vectors, positions)) {
         auto prefetch = make_prefetch(c, tile, output_order, inputs);
         for_far_images = prefetch->loops_for_far_images();
         passes.push_back(std::move(prefetch));
@@ -178,7 +178,8 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
         passes.push_back(std::make_unique<SkipPadding>(c.sum.name(), inputs.x, tile.oc, tile.q, most_left_out(tile.q),
                                                        std::move(for_far_images)));
     }
-    const bool in_rows = tile.qh == 1 ? positions * vectors >= kLeastByPointers : positions > kMostInterleaved;
+    const int least_sums = vector_bytes(c, tile) < 64 ? kLeastWithAvx2 : kLeastByPointers;
+    const bool in_rows = tile.qh == 1 ? positions * vectors >= least_sums : positions > kMostInterleaved;
     if (output_order == OutputOrder::kChannels && (in_rows || vectors == 1)) {
         const int pointers = (tile.q + kMostOfPointer - 1) / kMostOfPointer;
         passes.push_back(std::make_unique<RowBasePointers>(c.sum.name(), inputs.x, (tile.q + pointers - 1) / pointers));
