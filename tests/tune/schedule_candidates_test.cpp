@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/descriptor.h"
+#include "reference/effort.h"
 #include "reference/reference.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/kernels/kernel_tables.h"
@@ -120,20 +122,35 @@ std::string target_of(Isa isa) {
     return "";
 }
 
+// Returns the kinds that there are, each with its first candidate.
+std::map<std::string, const ScheduleCandidate *> kinds(const std::vector<ScheduleCandidate> &list) {
+    std::map<std::string, const ScheduleCandidate *> first;
+    for (const ScheduleCandidate &c : list) {
+        std::string kind =
+            c.generator + ' ' + convt_dtype_name(c.variant.dtype) + (c.built_in.x_in_place ? " in place" : "");
+        for (const std::string &p : c.parameters) {
+            if (c.variant.dtype != CONVT_F32 && !tries_all()) break; // loops are the same; loads and stores differ
+            if (p.rfind("unrolled", 0) == 0 || p == "tap_offset_order=true" || p == "x_stays=true") kind += " " + p;
+        }
+        kind += c.variant.stride_h ? " h" : c.variant.stride_w ? " w" : "";
+        first.emplace(kind, &c);
+    }
+    return first;
+}
+
+// Tries the first candidate of each kind: in two problems that have it, or in each if all is tried.
 TEST_P(ScheduleCandidates, CompileAndComputeTheDefinition) {
     const Problem problem = parse_problem(GetParam());
     const Isa isa = isas().front();
     const std::vector<ScheduleCandidate> list = schedule_candidates(core_of(problem), isa);
-    // The first, and some of the rest, so that each kind has its turn.
-    std::set<std::string> kinds;
+    std::map<std::string, int> tried; // by earlier problems
+    for (const std::string &earlier : kProblems) {
+        if (earlier == GetParam()) break;
+        for (const auto &[kind, c] : kinds(schedule_candidates(core_of(parse_problem(earlier)), isa))) tried[kind]++;
+    }
     std::vector<const ScheduleCandidate *> sample;
-    for (const ScheduleCandidate &c : list) {
-        std::string kind = c.generator + (c.built_in.x_in_place ? " in place" : "");
-        for (const std::string &p : c.parameters) {
-            if (p.rfind("unrolled", 0) == 0 || p == "tap_offset_order=true" || p == "x_stays=true") kind += " " + p;
-        }
-        kind += c.variant.stride_h ? " h" : c.variant.stride_w ? " w" : "";
-        if (kinds.insert(kind).second) sample.push_back(&c);
+    for (const auto &[kind, c] : kinds(list)) {
+        if (tried[kind] < 2 || tries_all() || c == &list.front()) sample.push_back(c);
     }
     const fs::path folder =
         fs::temp_directory_path() / ("schedule_candidates_" + std::to_string(std::hash<std::string>()(GetParam())) +
