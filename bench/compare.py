@@ -8,9 +8,10 @@ after comparing each result with the definition. Writes for each workload file N
     roofline-T.png  GFLOP/s over arithmetic intensity, under the machine's multiply-add peak and copy bandwidth
 
 With --isa ISA ours is forced to that ISA, and so are the peers that can be, into OUT/NAME-ISA; ratios are to those alone.
-f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch; with --winograd the same also, in the same turns, of ours with
-Winograd's algorithm allowed, into OUT/NAME-winograd. Inputs, constant weights, and where a library lets one the
-outputs too, are there beforehand. Times are the best of many runs in several rounds. A ratio is the median over the rounds of that
+f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch. In the same turns, with --winograd also ours with Winograd's
+algorithm allowed, into OUT/NAME-winograd, and with --measured ours with plans that measure, into OUT/NAME-measured. Inputs,
+constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many runs in several
+rounds. A ratio is the median over the rounds of that
 of the best times in the round: clocks wander by a tenth and more within seconds, and whoever had the fastest of them would win.
 GFLOP/s count the multiply-adds of the definition, two operations each. Ours and the peers that can run channels first and
 channels last. The best peer is the fastest in either layout, and meets ours in its own; a second ratio has ours channels first, as
@@ -46,9 +47,9 @@ def ratio(theirs, ours):
     return statistics.median(their / our for their, our in zip(theirs["turns_ms"], ours["turns_ms"]))
 
 
-def row_of(layer, threads, results, dtype, winograd=False, fair=None):
+def row_of(layer, threads, results, dtype, plans=None, fair=None):
     """fair: the settings that may be best peer, beside which ratios are taken; all, if not given."""
-    ours, ours_nhwc = (results[contenders.our_name(layout, winograd)] for layout in (None, "nhwc"))
+    ours, ours_nhwc = (results[contenders.our_name(layout, plans)] for layout in (None, "nhwc"))
     results = {name: result for name, result in results.items() if not name.startswith(contenders.our_name())}
     figures = {key: value for key, value in layer.items() if key != "name"}
     row = {"layer": layer["name"], "shape": shape_text(layer), "figures": figures, "threads": threads,
@@ -69,13 +70,13 @@ def row_of(layer, threads, results, dtype, winograd=False, fair=None):
     return row
 
 
-def print_row(row, winograd):
+def print_row(row, plans):
     ours, ours_nhwc = row["convtranspose"], row["convtranspose nhwc"]
     if "flops_per_byte" not in row:
         print(f"{row['layer']}: {ours}, nhwc {ours_nhwc}", file=sys.stderr, flush=True)
         return
     text = f"{row['layer']:<28} {row['threads']} {ours['best_ms']:9.4f} ms {ours['gflops']:7.1f} GFLOP/s {ours['variant']}"
-    text += f"; nhwc {ours_nhwc['best_ms']:.4f} ms" + (", Winograd's algorithm allowed" if winograd else "")
+    text += f"; nhwc {ours_nhwc['best_ms']:.4f} ms" + (f", {plans}" if plans else "")
     if "best_peer" in row:
         text += f"; {row['best_peer']} {row['ratio_best_peer']:.2f}"
     if "ratio_ort" in row and row["best_peer"] != "ort":
@@ -111,9 +112,9 @@ def check_isa(arguments):
 
 
 def run_layers(layers, threads, peers, kinds, arguments, log):
-    """Rows by kind, whether ours may use Winograd's algorithm; and what was measured of the machine with so many threads."""
-    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, winograd=winograd, isa=arguments.isa)
-              for winograd in kinds for layout in (None, "nhwc")]
+    """Rows by kind of plans of ours; and what was measured of the machine with so many threads."""
+    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, plans=plans, isa=arguments.isa)
+              for plans in kinds for layout in (None, "nhwc")]
     settings = settings_of(arguments.dtype)
     takers += [contenders.Peer(peer, setting, threads, log, arguments.isa) for peer in peers for setting in settings[peer]]
     fair = {setting for peer in peers for setting in settings[peer] if not arguments.isa or peer in contenders.CAPPED}
@@ -121,15 +122,15 @@ def run_layers(layers, threads, peers, kinds, arguments, log):
         folder = pathlib.Path(temporary)
         calls = measure(SMALLEST, takers, folder / "smallest", arguments)
         calls = {name: result["best_ms"] * 1e3 for name, result in calls.items() if "best_ms" in result}
-        rows = {winograd: [] for winograd in kinds}
+        rows = {plans: [] for plans in kinds}
         for layer in layers:
             results = measure(layer, takers, folder / "layer", arguments)
-            for winograd in kinds:
-                rows[winograd].append(row_of(layer, threads, results, arguments.dtype, winograd, fair))
-                print_row(rows[winograd][-1], winograd)
+            for plans in kinds:
+                rows[plans].append(row_of(layer, threads, results, arguments.dtype, plans, fair))
+                print_row(rows[plans][-1], plans)
     for taker in takers:
         taker.close()
-    peaks = [row["convtranspose"]["peak_gflops"] for row in rows[False] if "best_ms" in row["convtranspose"]]
+    peaks = [row["convtranspose"]["peak_gflops"] for row in rows[None] if "best_ms" in row["convtranspose"]]
     if not peaks:
         sys.exit(f"{arguments.convtranspose} ran none of the layers")
     return rows, {"threads": threads, "fma_gflops": max(peaks),
@@ -141,26 +142,25 @@ def measure_workload(workload, layers, peers, missing, threads, arguments):
     """Whether all layers were timed."""
     kinds = [arguments.dtype] if arguments.dtype != "f32" else []
     stem = "-".join([workload.stem, *kinds, *([arguments.isa] if arguments.isa else [])])
-    outs = {False: arguments.out / stem}
-    if arguments.winograd:
-        outs[True] = arguments.out / f"{stem}-winograd"
+    outs = {None: arguments.out / stem}
+    outs.update({plans: arguments.out / f"{stem}-{plans}" for plans in contenders.PLANS if getattr(arguments, plans)})
     print(f"\n{workload.name}: {len(layers)} layers", flush=True)
     about = {"workload": workload.name, "machine": machine.describe(),
              "versions": {"convtranspose": our_version(), **{peer: contenders.version(peer) for peer in peers},
                           "python": sys.version.split()[0]},
              "isa": arguments.isa, "capped": [peer for peer in peers if arguments.isa and peer in contenders.CAPPED],
              "missing": missing, "dtype": arguments.dtype, "rounds": arguments.rounds, "seconds": arguments.seconds}
-    rows, measured = {winograd: [] for winograd in outs}, []
+    rows, measured = {plans: [] for plans in outs}, []
     for out in outs.values():
         out.mkdir(parents=True, exist_ok=True)
-    with open(outs[False] / "peers.log", "w") as log:
+    with open(outs[None] / "peers.log", "w") as log:
         for count in threads:
             timed, of_machine = run_layers(layers, count, peers, list(outs), arguments, log)
-            for winograd in outs:
-                rows[winograd] += timed[winograd]
+            for plans in outs:
+                rows[plans] += timed[plans]
             measured.append(of_machine)
-    for winograd, out in outs.items():
-        results = {**about, "winograd": winograd, "measured": measured, "rows": rows[winograd]}
+    for plans, out in outs.items():
+        results = {**about, "plans": plans, "measured": measured, "rows": rows[plans]}
         (out / "results.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n")
         (out / "table.md").write_text(table.markdown(results))
         plots.draw(results, out)
@@ -178,6 +178,7 @@ def main():
     parser.add_argument("--only", metavar="TEXT", default="", help="only layers whose name contains this")
     parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
     parser.add_argument("--winograd", action="store_true", help="time ours with Winograd's algorithm allowed too")
+    parser.add_argument("--measured", action="store_true", help="time ours with plans that measure too")
     parser.add_argument("--isa", metavar="ISA", choices=contenders.CAPS,
                         help=f"force ours to this ISA, of {', '.join(contenders.CAPS)}, and cap the peers that have a switch "
                              "for it; the others are timed, but are not the best peer")

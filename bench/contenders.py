@@ -96,20 +96,24 @@ def write_layer(layer, folder, dtype="f32"):
     return x, w, b
 
 
-def our_name(layout=None, winograd=False):
-    return " ".join(["convtranspose", *(["winograd"] if winograd else []), *([layout] if layout else [])])
+# Kinds of plans of ours, besides those by estimate, and the option that asks for each.
+PLANS = {"winograd": "--winograd", "measured": "--measure"}
+
+
+def our_name(layout=None, plans=None):
+    return " ".join(["convtranspose", *([plans] if plans else []), *([layout] if layout else [])])
 
 
 class Ours:
-    def __init__(self, command, threads, device=None, layout=None, winograd=False, isa=None):
-        self.name = our_name(layout, winograd)
+    def __init__(self, command, threads, device=None, layout=None, plans=None, isa=None):
+        self.name = our_name(layout, plans)
         self.command, self.options = command, ["--threads", str(threads)]
         if layout:
             self.options += ["--layout", layout]
         if device:
             self.options += ["--device", device]
-        if winograd:
-            self.options += ["--winograd"]
+        if plans:
+            self.options += [PLANS[plans]]
         if isa:
             self.options += ["--isa", isa]
 

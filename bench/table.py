@@ -73,9 +73,11 @@ def machine_lines(results):
             ", ".join(f"{name} {version}" for name, version in results["versions"].items())]
 
 
-def peer_lines(results):
-    """Which peers were capped, and which are missing."""
+def contest_lines(results):
+    """Says which plans of ours took part, which peers were capped, and which are missing."""
     lines = [f"{peer} did not take part: {reason}" for peer, reason in results.get("missing", {}).items()]
+    if results.get("plans"):
+        lines.append(f"plans of convtranspose: {results['plans']}")
     if results.get("isa"):
         capped = results["capped"]
         free = [peer for peer in results["versions"] if peer not in ("convtranspose", "python", *capped)]
@@ -87,7 +89,7 @@ def peer_lines(results):
 
 def markdown(results):
     lines = [f"# {results['workload']}", ""]
-    lines += [f"- {line}" for line in machine_lines(results) + peer_lines(results)]
+    lines += [f"- {line}" for line in machine_lines(results) + contest_lines(results)]
     for measured in results["measured"]:
         calls = ", ".join(f"{name} {value:.1f}" for name, value in measured["microseconds_of_a_call"].items())
         lines.append(f"- {measured['threads']} thread{'s' * (measured['threads'] > 1)}: multiply-add peak "
