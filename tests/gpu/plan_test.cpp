@@ -346,6 +346,14 @@ TEST_P(DevicePlans, RefuseOrFallBack) {
     status = Plan::create(flat, options, draw(flat, 1).w.data(), nullptr, &plan);
     EXPECT_EQ(status.code(), CONVT_UNSUPPORTED) << status.message();
     EXPECT_NE(status.message(), "");
+    options.device.index = -1;
+    status = Plan::create(flat, options, draw(flat, 1).w.data(), nullptr, &plan);
+    EXPECT_EQ(status.message(), "device.index = -1 must not be negative");
+    options.device.index = 0;
+    options.planning = CONVT_MEASURE;
+    status = Plan::create(flat, options, draw(flat, 1).w.data(), nullptr, &plan);
+    EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
+    EXPECT_EQ(status.message(), "planning = CONVT_MEASURE is for plans for the CPU: tune the device instead");
 }
 
 // Whatever a driver is missing: skips where there is a device.

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/crop.h"
 #include "plan/other_layers.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
@@ -152,12 +153,6 @@ Shape strides_in_larger(const Shape &shape, Shape *larger) {
     Shape strides(shape.size(), 1);
     for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * (*larger)[i + 1];
     return strides;
-}
-
-std::int64_t place(const Shape &shape, const Shape &strides, std::int64_t i) {
-    std::int64_t at = 0;
-    for (std::size_t d = shape.size(); d-- > 0; i /= shape[d]) at += i % shape[d] * strides[d];
-    return at;
 }
 
 // x and y as crops of something larger, with post-ops and a workspace of the caller's, which is not written past its end.

@@ -10,6 +10,13 @@
 
 namespace convtranspose::test {
 
+// Where element i of a view is.
+inline std::int64_t place(const Shape &shape, const Shape &strides, std::int64_t i) {
+    std::int64_t at = 0;
+    for (std::size_t axis = shape.size(); axis-- > 0; i /= shape[axis]) at += i % shape[axis] * strides[axis];
+    return at;
+}
+
 // A tensor that stands in a larger one, with `before` elements in front of and `after` behind it on each axis.
 class Crop {
   public:
@@ -29,21 +36,17 @@ class Crop {
     }
 
     void put(const Tensor &dense) {
-        for (std::int64_t i = 0; i < dense.size(); ++i) parent_.set(place(i), dense.get(i));
+        for (std::int64_t i = 0; i < dense.size(); ++i) parent_.set(at(i), dense.get(i));
     }
     Tensor get() const {
         Tensor dense(parent_.dtype(), shape_);
-        for (std::int64_t i = 0; i < dense.size(); ++i) dense.set(i, parent_.get(place(i)));
+        for (std::int64_t i = 0; i < dense.size(); ++i) dense.set(i, parent_.get(at(i)));
         return dense;
     }
     const Tensor &parent() const { return parent_; }
 
   private:
-    std::int64_t place(std::int64_t i) const { // of element i of the crop
-        std::int64_t at = start_;
-        for (std::size_t axis = shape_.size(); axis-- > 0; i /= shape_[axis]) at += i % shape_[axis] * strides_[axis];
-        return at;
-    }
+    std::int64_t at(std::int64_t i) const { return start_ + place(shape_, strides_, i); }
 
     Tensor parent_;
     Shape shape_, strides_;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/crop.h"
 #include "plan/sparse.h"
 #include "reference/descriptor.h"
 #include "reference/quantized.h"
@@ -58,10 +59,31 @@ TEST(Limits, ElementsOfDenseTensors) {
     EXPECT_EQ(status.message().rfind("w spans 2147483648 elements", 0), 0u) << status.message();
 }
 
-std::int64_t place(const Shape &shape, const Shape &strides, std::int64_t i) {
-    std::int64_t at = 0;
-    for (std::size_t axis = shape.size(); axis-- > 0; i /= shape[axis]) at += i % shape[axis] * strides[axis];
-    return at;
+// Kernels count packed weights, whose tiles of output channels are filled up.
+TEST(Limits, PackedWeights) {
+    const Problem problem = parse_problem("f32 nchw n1 ic134217728 oc1 i12 k3");
+    Plan plan;
+    const Status status = Plan::create(problem, Options{}, nullptr, nullptr, &plan);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_NE(plan.explain().find("its packed weights have "), std::string::npos) << plan.explain();
+}
+
+// The first tap reads two positions behind the end of y's.
+TEST(Limits, PositionsOfX) {
+    const Problem problem = parse_problem("u8 nchw n1 ic1 oc1 i4 k2 d2147483645 p2_0 wu8 yu8");
+    for (const std::string variant : {"", "direct"}) {
+        Options options{};
+        options.variant = variant.empty() ? nullptr : variant.c_str();
+        Plan plan;
+        const Status status = Plan::create(problem, options, nullptr, nullptr, &plan);
+        EXPECT_EQ(status.code(), CONVT_OVERFLOW);
+        const std::string message = status.message(),
+                          begin = variant.empty() ? "variant " : "direct cannot compute this problem: variant ";
+        EXPECT_EQ(message.rfind(begin, 0), 0u) << message;
+        EXPECT_NE(message.find(": positions of x reach up to 2147483649; a kernel counts up to 2147483647"),
+                  std::string::npos)
+            << message;
+    }
 }
 
 #if defined(__linux__) && defined(__LP64__)

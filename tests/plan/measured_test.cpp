@@ -1,5 +1,6 @@
 // Plans that measure: what they choose computes the layer, is remembered, and can be recorded; and what is not measured.
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -183,6 +184,24 @@ TEST(MeasuredPlans, MayUseFewerThreads) {
     Plan larger;
     ASSERT_TRUE(fewer.reshape({1, 8, 64, 64}, &larger));
     EXPECT_EQ(larger.explain().find("that are allowed"), std::string::npos) << larger.explain();
+}
+
+// A first run that takes the whole budget leaves no time for another candidate, nor for other threads.
+TEST(MeasuredPlans, KeepTheEstimateWhereNothingElseIsTried) {
+    const Layer layer("f32 nhwc n1 ic64 oc64 i24x24 k4x4 s2x2");
+    Options options{};
+    options.threads = 2;
+    options.planning = CONVT_MEASURE;
+    options.planning_ms = kMs;
+    options.parallel_for = [](void *, std::size_t count, convt_task task, void *context) {
+        using Clock = std::chrono::steady_clock;
+        for (const auto end = Clock::now() + std::chrono::milliseconds(kMs); Clock::now() < end;) continue;
+        for (std::size_t i = 0; i < count; ++i) task(context, i);
+    };
+    Plan plan;
+    const Status status = layer.plan(options, &plan);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_NE(plan.explain().find("measured to be the fastest of 1: "), std::string::npos) << plan.explain();
 }
 
 TEST(MeasuredPlans, ReshapeToWhatWasMeasured) {

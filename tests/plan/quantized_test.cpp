@@ -242,6 +242,26 @@ TEST(Quantized, WorkspacesAreEnoughForAnyWeights) {
     }
 }
 
+// Weights that arrive with a run may need 9 bits, less their zero point. The reference kernel is for sums of more than 32 bits only.
+TEST(Quantized, WeightsOf9BitsHaveAFastKernel) {
+    const Problem problem = parse_problem("u8 nhwc n1 ic32 oc32 i8x8 k3x3 s1x1 wu8 yu8");
+    for (std::size_t isa = 0; isa < convt_isa_count(); ++isa) {
+        if (!convt_isa_supported(isa)) continue;
+        Options options{};
+        options.isa = convt_isa_name(isa);
+        SCOPED_TRACE(options.isa);
+        Plan plan;
+        const Status status = Plan::create(problem, options, nullptr, nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        std::size_t fast = 0;
+        for (std::size_t i = 0; i < convt_plan_kernel_count(plan.get()); ++i) {
+            const std::string name = convt_plan_kernel(plan.get(), i);
+            fast += name.find("_i16") != std::string::npos && name.rfind("reference", 0) != 0;
+        }
+        EXPECT_GE(fast, 1u);
+    }
+}
+
 TEST(Quantized, ClampsToARange) {
     Problem problem = parse_problem("s8 nhwc ic16 oc20 i5x6 k3x3 s2x2 p1x1_1x1 bias yu8 zx5 zy30");
     const std::vector<std::array<float, 2>> ranges = {{0, kInfinity}, {0, 6}, {-kInfinity, 0}, {-1e30f, 1e30f},

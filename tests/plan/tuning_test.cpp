@@ -274,9 +274,12 @@ TEST_F(Tuning, StaleRecordsAreRefusedWithTheReason) {
 
 TEST_F(Tuning, WhatIsNoRecordIsRefused) {
     const std::string good = record(fields_);
-    for (const std::string &bad : {std::string("{"), std::string("[]"), std::string("nonsense"), std::string("{}"),
-                                   good.substr(0, good.size() / 2), good.substr(0, good.size() - 1) + "x",
-                                   std::string("{\"package\": {}}"), std::string("\0", 1)}) {
+    for (const std::string &bad :
+         {std::string("{"), std::string("[]"), std::string("nonsense"), std::string("{}"),
+          good.substr(0, good.size() / 2), good.substr(0, good.size() - 1) + "x", std::string("{\"package\": {}}"),
+          std::string("\0", 1), "{: 1, " + good.substr(1), "{\"more\" 1, " + good.substr(1),
+          "{\"more\": , " + good.substr(1), "{\"more\": 1 \"a\": 2, " + good.substr(1),
+          "{\"more\": 1\"2\", " + good.substr(1), "{\"more\": [1, " + good.substr(1), std::string("{\"more\\")}) {
         const Status status = read(bad);
         EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << bad;
         EXPECT_EQ(status.message().rfind("line 1 of the tuning records: ", 0), 0u) << status.message();
@@ -367,6 +370,20 @@ TEST_F(Tuning, ReshapedPlansLookForTheirOwn) {
     const bool is_used = back.variant() == fields_.variant;
     const bool says_why_not = back.explain().find("a tuning record names") != std::string::npos;
     EXPECT_NE(is_used, says_why_not) << back.explain();
+}
+
+// Layers that differ anywhere have other records.
+TEST(TuningKeys, SayAllOfALayer) {
+    for (const std::string line : {"f32 nchw n2 g3 ic6 oc9 i7x8 k3x4 s2x3 p1x2_3x0 op0x0 d2x1 bias",
+                                   "f32 nhwc n1 g1 ic4 oc5 i9 k2 s3 p1_0 op2 d1",
+                                   "f32 nchw n1 g1 ic2 oc3 i4x5x6 k3x2x1 s1x2x3 p0x1x0_2x0x0 op0x0x1 d1x2x3",
+                                   "u8 nhwc n1 g1 ic4 oc8 i5x6 k3x3 s2x2 p1x1_0x0 op0x0 d1x1 bias ws8 yu8"}) {
+        const Problem problem = parse_problem(line);
+        Plan plan;
+        const Status status = Plan::create(problem, Options{}, nullptr, nullptr, &plan);
+        ASSERT_TRUE(status) << line << ": " << status.message();
+        EXPECT_EQ(convt_plan_problem(plan.get()), line);
+    }
 }
 
 TEST(AddedKernels, AreOfThisVersionAndFoundByName) {

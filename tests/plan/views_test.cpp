@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/algorithm_names.h"
 #include "plan/crop.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
@@ -43,6 +44,8 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n1 ic512 oc20 i12x24 k3x3 s2x2 p1x1_1x1",
     "f32 nhwc n1 g2 ic64 oc48 i20x9x11 k2x2x2 s2x2x2 bias",
 };
+
+std::string index_of(const testing::TestParamInfo<std::string> &c) { return std::to_string(c.index); }
 
 class Views : public testing::TestWithParam<std::string> {
   protected:
@@ -93,8 +96,66 @@ TEST_P(Views, CropsOfMuchLargerTensors) { expect_agreement_of_crops({0, 1, 2, 40
 // A row of y directly in front of an address that is not aligned to anything but an element.
 TEST_P(Views, OddAddresses) { expect_agreement_of_crops({0, 0, 0, 0, 1}, {0, 0, 0, 1, 0}); }
 
-INSTANTIATE_TEST_SUITE_P(Plan, Views, testing::ValuesIn(kProblems),
-                         [](const testing::TestParamInfo<std::string> &c) { return std::to_string(c.index); });
+INSTANTIATE_TEST_SUITE_P(Plan, Views, testing::ValuesIn(kProblems), index_of);
+
+// Elements of x may share memory, as windows of a signal do, or lie apart. Every algorithm reads them where they are.
+class ViewsOfX : public testing::TestWithParam<std::string> {};
+
+TEST_P(ViewsOfX, MayOverlapAndHaveGaps) {
+    const Problem problem = parse_problem(GetParam());
+    const Shape &shape = problem.x_shape;
+    const std::size_t rank = shape.size();
+    Shape windows(rank, 1), apart(rank, 1), mixed(rank, 1);
+    for (std::size_t axis = rank - 1; axis-- > 0;) {
+        apart[axis] = apart[axis + 1] * (shape[axis + 1] + 2);
+        mixed[axis] = static_cast<std::int64_t>(axis % 3) + 1;
+    }
+    std::vector<std::string> names = algorithm_names();
+    names.emplace_back();
+    for (const Shape &strides : {windows, mixed, apart}) {
+        std::int64_t span = 1;
+        for (std::size_t axis = 0; axis < rank; ++axis) span += (shape[axis] - 1) * strides[axis];
+        Inputs inputs = draw(problem, 1);
+        Tensor parent(problem.dtype, {span}); // all NaN
+        for (std::int64_t i = 0; i < inputs.x.size(); ++i) parent.set(place(shape, strides, i), inputs.x.get(i));
+        for (std::int64_t i = 0; i < inputs.x.size(); ++i) inputs.x.set(i, parent.get(place(shape, strides, i)));
+        const Expected expected = reference(problem, inputs);
+        for (const std::string &name : names) {
+            for (const int threads : {1, 3}) {
+                Options options{};
+                options.variant = name.empty() ? nullptr : name.c_str();
+                options.winograd = 1;
+                options.threads = threads;
+                options.all_threads = 1;
+                SCOPED_TRACE(describe(problem, 1, options) + ", x of strides " + testing::PrintToString(strides));
+                Plan plan;
+                Status status =
+                    Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+                if (status.code() == CONVT_UNSUPPORTED) continue;
+                ASSERT_TRUE(status) << status.message();
+                Tensor y(problem.y_dtype.value_or(problem.dtype), plan.y_shape());
+                status = plan.run({parent.data(), problem.dtype, shape, strides}, y.view());
+                ASSERT_TRUE(status) << status.message();
+                EXPECT_TRUE(agrees(y, expected));
+            }
+        }
+    }
+}
+
+const std::vector<std::string> kOthers = {"f32 nchw n2 ic32 oc2 i6x9 k7x7 s1x1 p3x3_3x3 bias",
+                                          "f32 nhwc n2 ic32 oc2 i6x9 k7x7 s1x1 p3x3_3x3 bias",
+                                          "f32 nhwc n2 ic16 oc2 i8x8 k4x4 s2x2 p1x1_1x1 bias",
+                                          "f32 nhwc n3 ic16 oc12 i5x4 k3x3 s1x1 p1x1_1x1",
+                                          "f32 nhwc n4 ic16 oc12 i1x1 k4x4 s1x1",
+                                          "f32 nchw n1 ic32 oc32 i9x10 k3x3 s1x1 p1x1_1x1 bias",
+                                          "f32 nchw n2 ic24 oc20 i16x16 k3x3 s1x1 d12x12 bias",
+                                          "f32 nchw n1 ic6 oc5 i6x7 k1x1 s2x2 bias",
+                                          "u8 nchw n2 ic6 oc5 i6x7 k3x3 s2x2 p1x1_1x1 bias ws8 yu8",
+                                          "u8 nhwc n2 ic6 oc5 i6x7 k3x3 s2x2 p1x1_1x1 bias ws8 yu8",
+                                          "s8 nhwc n1 g9 ic9 oc9 i6x7 k3x3 s1x1 p1x1_1x1 bias ws8 ys8"};
+
+INSTANTIATE_TEST_SUITE_P(Plan, ViewsOfX, testing::ValuesIn(kProblems), index_of);
+INSTANTIATE_TEST_SUITE_P(Others, ViewsOfX, testing::ValuesIn(kOthers), index_of);
 
 // The stride of an axis of extent 1 is never used, so it may be anything.
 TEST(ViewStrides, OfExtentOneMayBeAnything) {

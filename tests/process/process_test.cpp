@@ -124,6 +124,18 @@ TEST(Fork, MayComeWhileAnotherThreadMakesTheFirstPlan) {
     }
 }
 
+#if defined(__linux__)
+// This comes before any test that takes threads in this process, too.
+TEST(FirstTasks, AreSharedByThreads) {
+    EXPECT_EQ(in_child([] {
+                  run_on_own_threads(
+                      4, 4, [](void *, std::size_t) {}, nullptr);
+                  return threads_of_process() == std::min<std::size_t>(usable_cpus(), 4);
+              }),
+              "well");
+}
+#endif
+
 TEST(Fork, MayComeWhileAnotherThreadAddsKernels) {
     if (kForksHoldLocks) GTEST_SKIP() << "the address sanitizer's allocator may be locked in the child";
     static KernelTable table, another;
