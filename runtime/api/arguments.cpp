@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <vector>
 
+#include "base/division.h"
 #include "base/once.h"
 #include "cpu/cpu.h"
 #include "kernels/kernel_tables.h"
@@ -37,9 +37,6 @@ bool names_something(const DeviceTable &table, const std::string &name) {
 }
 
 constexpr int kMeasuringMs = 50; // the default
-
-// Kernels index a tensor with 32 bits, gaps between its elements included.
-constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
 
 Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
     if (std::count(shape.begin(), shape.end(), 0)) return Status();

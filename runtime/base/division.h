@@ -13,7 +13,7 @@ inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div
 // Returns ceil_div() as a double, for estimates.
 inline double parts_of(std::int64_t a, std::int64_t b) { return static_cast<double>(ceil_div(a, b)); }
 
-// Kernels index with 32 bits.
+// Kernels index a tensor with 32 bits, gaps between its elements included.
 constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;
 
 // Returns the product of sizes that are not negative, or kHuge, which no memory holds, if the product is at least that. The sum

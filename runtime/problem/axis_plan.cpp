@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -84,8 +83,7 @@ std::vector<std::int32_t> AxisPlan::row_for_each() const {
 }
 
 bool AxisPlan::fits_kernels() const {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-    return step <= kMost && q_extent() + high - 1 <= kMost && low >= -kMost;
+    return step <= kMostElements && q_extent() + high - 1 <= kMostElements && low >= -kMostElements;
 }
 
 AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, bool all_phases) {
@@ -150,8 +148,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     p.max_count = range.max_count;
     p.shared_first = range.shared_first();
     p.shared_count = range.shared_count();
-    if (p.max_count > 1 || geometry.offset_step <= std::numeric_limits<std::int32_t>::max())
-        p.step = geometry.offset_step;
+    if (p.max_count > 1 || geometry.offset_step <= kMostElements) p.step = geometry.offset_step;
     return p;
 }
 
