@@ -243,9 +243,6 @@ class LayoutTranspose : public AlgorithmPlan {
             axis.in = own.x_end - own.x_begin;
             axis.out = own.y_end - own.y_begin;
             axis.pad_begin += own.y_begin - own.x_begin * axis.stride;
-            axis.output_padding = 0;
-            axis.pad_end =
-                (axis.in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.out - axis.pad_begin;
             g.x_shape[at.first_axis] = axis.in;
             g.y_shape[at.first_axis] = axis.out;
         }

@@ -214,7 +214,6 @@ class OutputParts : public AlgorithmPlan {
                     with.geometry = part.geometry;
                     AxisGeometry &axis = with.geometry.axes[a];
                     axis.pad_begin += cuts[a][i];
-                    axis.pad_end += axis.out - cuts[a][i + 1];
                     axis.out = cuts[a][i + 1] - cuts[a][i];
                     with.geometry.y_shape[geometry_.dimensions().first_axis + a] = axis.out;
                     longer.push_back(std::move(with));

@@ -142,9 +142,7 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         axis.kernel = r.taps;
         axis.stride = 1;
         axis.dilation = axis.offset_step;
-        axis.output_padding = 0;
         axis.pad_begin = r.q_begin;
-        axis.pad_end = axis.in + (axis.kernel - 1) * axis.dilation - axis.out - axis.pad_begin;
         axis.kernel_step = -1;
         g.w_shape[2 + a] = r.taps;
         g.y_shape[at.first_axis + a] = r.q_count;

@@ -326,9 +326,7 @@ std::string tuning_key(const Geometry &g) {
         for (std::size_t a = 0; a < g.axes.size(); a++) key << (a ? "x" : "") << value(g.axes[a]);
     };
     // The extent of y determines the padding at the end. If y reaches beyond all products, the rest is output_padding.
-    const auto pad_end = [](const AxisGeometry &a) {
-        return (a.in - 1) * a.stride + (a.kernel - 1) * a.dilation + 1 - a.pad_begin - a.out;
-    };
+    const auto pad_end = [](const AxisGeometry &a) { return a.pad_end() - a.output_padding; };
     list(" i", [](const AxisGeometry &a) { return a.in; });
     list(" k", [](const AxisGeometry &a) { return a.kernel; });
     list(" s", [](const AxisGeometry &a) { return a.stride; });

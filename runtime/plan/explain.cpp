@@ -18,7 +18,7 @@ constexpr std::int64_t kPhasesShown = 16, kTapsShown = 8;
 void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *out) {
     *out << "axis " << index << ": in " << a.in << ", out " << a.out << ", kernel " << a.kernel << ", stride "
          << a.stride << ", dilation " << a.dilation << ", output_padding " << a.output_padding << ", pads "
-         << a.pad_begin << " " << a.pad_end << "\n";
+         << a.pad_begin << " " << a.pad_end() << "\n";
     const std::int64_t phases = std::min(a.stride, a.out);
     for (std::int64_t r = 0; r < std::min(phases, kPhasesShown); r++) {
         const Taps taps = taps_of(a, r);

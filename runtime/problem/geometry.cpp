@@ -162,11 +162,10 @@ Status pad_axis(const Padding &padding, std::size_t axes, std::size_t i, AxisGeo
         axis->pad_begin = padding.pads[i];
         axis->out = natural - axis->pad_begin - padding.pads[axes + i];
     }
-    axis->pad_end = natural - axis->out - axis->pad_begin;
 
     if (axis->out <= 0) {
         return invalid("the output size of spatial axis ", i, " is ", axis->out, " = ", natural, " - ", axis->pad_begin,
-                       " - ", axis->pad_end, " (natural size less pads), must be positive");
+                       " - ", axis->pad_end(), " (natural size less pads), must be positive");
     }
     if (axis->out > kMaxExtent) {
         return overflow("the output size of spatial axis ", i, " is ", axis->out, ", exceeds ", kMaxExtent);
@@ -362,12 +361,9 @@ AxisGeometry pointwise_axis(std::int64_t extent) {
 Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
     if (phase >= axis.out) return Taps();
     // Divided by the gcd, the congruence k * dilation = phase + pad_begin (mod stride) has one solution modulo `period`.
-    const std::int64_t target = phase + axis.pad_begin;
-    const std::int64_t common = std::gcd(axis.stride, axis.dilation);
+    const std::int64_t target = phase + axis.pad_begin, period = -axis.kernel_step, common = axis.stride / period;
     if (target % common != 0) return Taps();
-    const std::int64_t period = axis.stride / common;
-    const std::int64_t first =
-        multiply_mod(target / common % period, inverse_mod(axis.dilation / common, period), period);
+    const std::int64_t first = multiply_mod(target / common % period, inverse_mod(axis.offset_step, period), period);
     if (first >= axis.kernel) return Taps();
 
     const std::int64_t positions = ceil_div(axis.out - phase, axis.stride);
@@ -439,7 +435,6 @@ Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t
         const std::int64_t out = has_outputs ? g.axes[a].out : 1;
         g.axes[a] = pointwise_axis(1);
         g.axes[a].out = g.y_shape[first + a] = out;
-        g.axes[a].pad_end = 1 - out;
         g.x_shape[first + a] = g.w_shape[2 + a] = 1;
     }
     return g;

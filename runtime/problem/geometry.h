@@ -43,11 +43,14 @@ struct AxisGeometry {
     std::int64_t stride = 1;
     std::int64_t dilation = 1;
     std::int64_t output_padding = 0;
-    std::int64_t pad_begin = 0; // resolved; may exceed the kernel
-    // pad_end is natural - out - pad_begin; it is negative where output_shape asks for more than the natural size.
-    std::int64_t pad_end = 0;
+    std::int64_t pad_begin = 0;   // resolved; may exceed the kernel
     std::int64_t kernel_step = 0; // -(stride / gcd(stride, dilation))
     std::int64_t offset_step = 0; // dilation / gcd(stride, dilation)
+
+    // Returns the rest of the natural size. It is negative where output_shape asks for more.
+    std::int64_t pad_end() const {
+        return (in - 1) * stride + (kernel - 1) * dilation + output_padding + 1 - pad_begin - out;
+    }
 };
 
 // Returns an axis whose kernel has one element and whose stride is 1, so that each output position reads its own input

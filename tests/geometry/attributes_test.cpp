@@ -83,7 +83,7 @@ TEST_P(Attributes, Resolve) {
     for (const AxisGeometry &axis : geometry.axes) {
         out.push_back(axis.out);
         pad_begin.push_back(axis.pad_begin);
-        pad_end.push_back(axis.pad_end);
+        pad_end.push_back(axis.pad_end());
     }
     EXPECT_EQ(out, c.out);
     EXPECT_EQ(pad_begin, c.pad_begin);
