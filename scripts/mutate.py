@@ -4,7 +4,7 @@
     scripts/mutate.py --count 40 --seed 7                          in runtime/
     scripts/mutate.py tools/npy.cpp --labels cli                   in these files only, seen by these tests
     scripts/mutate.py --list --count 200                           what would be tried
-    scripts/mutate.py --count 200 --results build/mutants.jsonl    notes each, and goes on where an earlier run ended
+    scripts/mutate.py --count 200 --results build/mutants.jsonl    notes each, and goes on, while the sources are the same
 
 Each mistake is built and given to the tests of each label, until one fails: first all tests that take a moment. The others run
 at the end, for what is left. Mistakes that do not compile are left out, and so are those that the compiler makes the same code

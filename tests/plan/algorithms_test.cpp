@@ -197,6 +197,59 @@ TEST_P(Algorithms, AnyAllocationMayFail) {
     EXPECT_GE(computed, 1u) << "none of these layers can be computed so";
 }
 
+// The layers are at the limits of each algorithm, on either side; weights are constant.
+TEST(AlgorithmLimits, AreSaid) {
+    struct Case {
+        const char *algorithm, *line, *said; // said: null if the algorithm takes the layer
+    };
+    const char *const narrow = "too many output channels to be worth it";
+    const Case cases[] = {
+        {"phases_as_channels", "f32 nchw n1 ic4 oc16 i8 k2 s2", nullptr},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc17 i8 k2 s2", narrow},
+        {"phases_as_channels", "f32 nhwc n1 ic4 oc64 i8 k2 s2", nullptr},
+        {"phases_as_channels", "f32 nhwc n1 ic4 oc65 i8 k2 s2", narrow},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc4 i8 k3 s1", "the stride along the last axis is 1"},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc4 i8 k3 s2 d2", "the last axis is dilated"},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc4 i8 k2 s3", "the kernel is shorter than the stride"},
+        {"phases_as_channels", "f32 nhwc n1 g2 ic4 oc4 i8 k2 s2", "groups, and channels last"},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc4 i2x2x2x8 k2x2x2x2 s2x2x2x2", "more than three spatial axes"},
+        {"phases_as_channels", "f32 nchw n0 ic4 oc4 i8 k2 s2", "x or y has no elements"},
+        {"depth_to_space", "f32 nchw n1 g2 ic4 oc32 i4x4 k2x2 s2x2", nullptr},
+        {"depth_to_space", "f32 nchw n1 g2 ic4 oc34 i4x4 k2x2 s2x2", narrow},
+        {"depth_to_space", "f32 nchw n1 ic4 oc64 i4x4 k1x1 s2x2", nullptr},
+        {"depth_to_space", "u8 nchw n1 ic4 oc4 i4x4 k1x1 s2x2 ws8 yu8", "phases without taps, and sums of integers"},
+        {"depth_to_space", "f32 nchw n1 ic4 oc4 i4x4 k3x3 s1x1", "all strides are 1"},
+        {"depth_to_space", "f32 nchw n1 ic4 oc4 i2x2x2x8 k2x2x2x2 s2x2x2x2", "more than three spatial axes"},
+        {"batch_as_width", "f32 nhwc n1 ic4 oc4 i8x4 k2x2 s2x2", nullptr},
+        {"batch_as_width", "f32 nhwc n1 ic4 oc4 i8x5 k2x2 s2x2", "a single image of many columns"},
+        {"batch_as_width", "f32 nchw n4 ic4 oc4 i8x4 k2x2 s2x2", "channels are not last"},
+        {"batch_as_width", "f32 nhwc n4 ic4 oc4 i2x8x4 k2x2x2 s2x2x2", "more than two spatial axes"},
+        {"batch_as_width", "u8 nhwc n4 ic4 oc4 i8x4 k2x2 s2x2 ws8 yu8", "it is not for sums of integers"},
+        {"layout_transpose", "f16 nchw n1 ic4 oc4 i8x4 k2x2 s2x2", "f16 is copied in another type"},
+        {"col2im", "f32 nchw n1 ic4 oc4 i8x4 k1x1 s1x1", "it is a matrix product as it is"},
+        {"col2im", "f32 nchw n1 ic4 oc4 i8x4 k1x1 s1x2", nullptr},
+        {"output_parts", "f32 nchw n1 ic4 oc4 i2 k2 s1 d10 p3_3",
+         "no cuts of y spare enough multiply-adds"}, // y is the bias
+        {"winograd", "f32 nhwc n1 g2 ic32 oc32 i8x8 k3x3 s1x1", "it has groups"},
+        {"winograd", "f32 nchw n1 ic32 oc32 i8x8 k3x3 s1x1", "channels are not last"},
+        {"winograd", "f32 nhwc n1 ic32 oc32 i8x8 k3x3 s1x1 d2x1",
+         "it is dilated, or the kernel is shorter than the stride"},
+        {"winograd", "f32 nhwc n1 ic32 oc32 i8x8 k5x3 s1x1",
+         "a phase has no taps or more than three, or all have one, or there are too many"},
+    };
+    for (const Case &c : cases) {
+        const Problem problem = parse_problem(c.line);
+        const Inputs inputs = draw(problem, 1);
+        Options options{};
+        options.winograd = 1;
+        options.variant = c.algorithm;
+        SCOPED_TRACE(describe(problem, 1, options));
+        Plan plan;
+        const Status status = Plan::create(problem, options, inputs.w.data(), nullptr, &plan);
+        EXPECT_EQ(status.message(), c.said ? std::string(c.algorithm) + " cannot compute this problem: " + c.said : "");
+    }
+}
+
 std::vector<std::string> names() {
     std::vector<std::string> all = kAlgorithms;
     all.emplace_back(); // what is chosen

@@ -1,6 +1,7 @@
 // Plans that measure: what they choose computes the layer, is remembered, and can be recorded; and what is not measured.
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -98,6 +99,11 @@ TEST(MeasuredPlans, AreRememberedAndRecorded) {
     Plan first, second, recorded, named;
     ASSERT_TRUE(layer.plan(runs.options(), &first));
     EXPECT_GT(runs.calls, 0);
+    const std::string field = "\"ms\": ", measured = first.record();
+    ASSERT_NE(measured.find(field), std::string::npos) << measured;
+    const double ms = std::strtod(measured.c_str() + measured.find(field) + field.size(), nullptr);
+    EXPECT_GT(ms, 0);
+    EXPECT_LT(ms, 1e5);
     runs.calls = 0;
     ASSERT_TRUE(layer.plan(runs.options(), &second));
     EXPECT_EQ(runs.calls, 0) << "measured again";

@@ -194,6 +194,16 @@ TEST(Quantized, SumsThatOverflowAreExact) {
     }
 }
 
+// Values of x are up to 200 from the zero point, and six weights of 2 meet each output.
+TEST(Quantized, TheBoundOfSumsIsSaid) {
+    const Problem problem = parse_problem("u8 nhwc ic6 oc2 i3x3 k1x1 wu8 yu8 zx55 zw0 zy7");
+    Inputs inputs = draw(problem, 3);
+    for (std::int64_t i = 0; i < inputs.w.size(); ++i) inputs.w.set(i, 2);
+    Plan plan;
+    ASSERT_TRUE(create(problem, inputs, &plan));
+    EXPECT_NE(plan.explain().find("sums are at most 2400 in magnitude"), std::string::npos) << plan.explain();
+}
+
 // Weights that arrive with a run may ask for another kernel than the one that was planned, whose weights, biases and copies have
 // other sizes: the workspace is enough for each, to the byte, on each ISA.
 TEST(Quantized, WorkspacesAreEnoughForAnyWeights) {

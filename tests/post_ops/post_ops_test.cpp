@@ -411,6 +411,17 @@ TEST(PostOps, WhatMakesNoSenseIsRefused) {
               "residual is given, but the problem's post_ops add none");
     EXPECT_EQ(message({1, CONVT_RELU, 0, 0}), "taken");
     EXPECT_EQ(plan.run(inputs.x.data(), y.data()).message(), "residual is missing: the problem's post_ops add one");
+    ConstTensorView other = residual.view();
+    other.dtype = CONVT_F64;
+    for (const bool constant : {true, false}) {
+        ASSERT_TRUE(Plan::create(problem, {}, constant ? inputs.w.data() : nullptr, nullptr, &plan));
+        Arguments arguments;
+        arguments.x = inputs.x.view();
+        arguments.y = y.view();
+        if (!constant) arguments.w = inputs.w.view();
+        arguments.residual = other;
+        EXPECT_EQ(plan.run(arguments).message(), "residual has type f64, the plan has f32");
+    }
     EXPECT_TRUE(std::isnan(y.get(0))) << "y was written by a run that was refused";
 
     problem = parse_problem("u8 nhwc n1 g1 ic3 oc5 i4x6 k3x3 s2x2 ws8 yu8");

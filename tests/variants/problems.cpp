@@ -165,6 +165,7 @@ std::vector<std::string> lines() {
     all.emplace_back("n2 ic8 oc17 i37 k4 s2 p1_1 bias");
     all.emplace_back("n1 ic3 oc1 i50 k25 s5 p10_10");
     all.emplace_back("n1 g7 ic7 oc7 i37 k4 s2 p1_1");
+    all.emplace_back("n1 g35 ic35 oc35 i37 k9 s1 bias"); // more columns of zeros before x than rows
     all.emplace_back("n1 ic5 oc9 i3x4x5 k3x3x3 s2x2x2 p1x1x1_1x1x1 op1x1x1 bias");
     all.emplace_back("n2 ic4 oc8 i2x3x9 k2x2x2 s2x2x2");
     all.emplace_back("n1 ic4 oc17 i4x3x6 k4x3x1 s3x1x2 p1x1x0_0x1x0 d2x1x1");
