@@ -114,12 +114,34 @@ class Others(unittest.TestCase):
         view = np.repeat(self.x, 2, axis=-1)[..., ::2]
         np.testing.assert_array_equal(ct.conv_transpose(OnlyDlpack(view), self.w), self.y)
 
+    def test_views_that_are_to_be_negated(self):
+        class Negated(OnlyDlpack):
+            """A view of PyTorch's that stands for the negative of its memory."""
+
+            def is_neg(self):
+                return True
+
+            def resolve_neg(self):
+                return OnlyDlpack(-self.values)
+
+        np.testing.assert_array_equal(ct.conv_transpose(Negated(self.x), Negated(self.w)), self.y)
+        with self.assertRaisesRegex(ValueError, "out is a view that negates"):
+            ct.conv_transpose(self.x, self.w, out=Negated(np.zeros(self.y.shape, np.float32)))
+
     def test_buffers(self):
         flat = array.array("f", self.x.ravel().tolist())
         x = memoryview(flat).cast("B").cast("f", self.x.shape)
         y = ct.conv_transpose(x, self.w)
         self.assertIsInstance(y, np.ndarray)
         np.testing.assert_array_equal(y, self.y)
+
+    def test_arrays_of_ctypes(self):
+        # Their buffers tell no strides.
+        x = np.ctypeslib.as_ctypes(self.x.copy())
+        np.testing.assert_array_equal(ct.conv_transpose(x, np.ctypeslib.as_ctypes(self.w.copy())), self.y)
+        out = np.ctypeslib.as_ctypes(np.zeros(self.y.shape, np.float32))
+        ct.conv_transpose(x, self.w, out=out)
+        np.testing.assert_array_equal(np.ctypeslib.as_array(out), self.y)
 
     def test_bfloat16(self):
         x, w = self.x.astype(ml_dtypes.bfloat16), self.w.astype(ml_dtypes.bfloat16)

@@ -98,6 +98,22 @@ class Values(TorchTest):
         report = ct.replace_(nn.Sequential(layer(dtype=torch.complex64)))
         self.assertIn("complex64", report.left["0"])
 
+    def test_tensors_of_other_kinds(self):
+        stock, ours = both(layer(stride=2))
+        with torch.no_grad():
+            x = draw().to_mkldnn()
+            self.assertTrue(torch.equal(ours(x).to_dense(), stock(x).to_dense()))
+        for wrong in (None, [1.0], draw().numpy()):
+            with self.assertRaisesRegex(TypeError, "must be Tensor"):
+                ours(wrong)
+        # The imaginary part of a conjugate is a view that is negated when it is read.
+        for name in ("weight", "bias"):
+            for module in (stock, ours):
+                value = getattr(module, name).detach()
+                setattr(module, name, nn.Parameter(torch.complex(value, value).conj().imag))
+            self.assertTrue(getattr(ours, name).is_neg())
+            self.assert_same(ours, stock, draw())
+
     def test_output_size(self):
         stock, ours = both(layer(stride=3))
         for size in ((15, 18), (17, 20), (2, 6, 16, 19)):
@@ -398,6 +414,10 @@ class Operator(TorchTest):
             with self.subTest(activation=activation):
                 self.assertTrue(torch.autograd.gradcheck(
                     lambda x, w, b, a=activation: ct.conv_transpose(x, w, b, activation=a), (x, stock.weight, stock.bias)))
+        # Whether a sum was negative does not show behind a negative slope.
+        y = ct.conv_transpose(x, stock.weight, activation=("leaky_relu", -0.5))
+        with self.assertRaisesRegex(RuntimeError, "slope -0.5, which is negative"):
+            y.sum().backward()
 
     def test_changed_in_place(self):
         stock, ours = both(layer(stride=2))

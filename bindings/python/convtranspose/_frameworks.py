@@ -18,7 +18,7 @@ def usable_cpus() -> int:
 
 
 def _library_of(array: object) -> str:
-    return type(array).__module__.partition(".")[0]
+    return (type(array).__module__ or "").partition(".")[0]  # classes of ctypes' arrays are in no module
 
 
 def stream_of(array: Any) -> int | None:

@@ -29,9 +29,10 @@ _watched = _probe()
 _transforms: Any = torch._C._functorch.peek_interpreter_stack
 
 
-def _by_aten(weight: Any) -> bool:
-    """Whether a call must be left to ATen: for a type of its own, and for derivatives that custom operators do not have."""
-    if weight.dtype not in TYPES or weight.layout is not torch.strided:
+def _by_aten(input: Any, weight: Any) -> bool:
+    """Whether a call must be left to ATen: for what only it takes, and for derivatives that custom operators do not have."""
+    if not isinstance(input, torch.Tensor) or weight.dtype not in TYPES or not (
+            input.layout is weight.layout is torch.strided):
         return True
     return not torch.compiler.is_compiling() and (_transforms() is not None or torch.autograd.forward_ad._current_level >= 0)
 
@@ -117,7 +118,7 @@ class _Module:
         Source: torch.nn.ConvTranspose1d, 2d and 3d.
         """
         state, weight, bias = self._convtranspose, self.weight, self.bias
-        if _by_aten(weight):
+        if _by_aten(input, weight):
             return activate(super().forward(input, output_size), state.activation, state.parameters)  # type: ignore[misc]
         output_padding = self.output_padding
         if output_size is not None:
@@ -143,7 +144,7 @@ _TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 def _directly(state: _State, x: Any, w: Any, b: Any, geometry: tuple[Any, ...], constant: bool) -> Any:
     """Runs a plan without the operator, whose calls cost more than a small layer; None where the operator is needed."""
-    if not (x.is_cpu and w.is_cpu) or x.is_neg() or x.numel() == 0:
+    if not (x.is_cpu and w.is_cpu) or x.numel() == 0 or any(t is not None and t.is_neg() for t in (x, w, b)):
         return None
     dtype, autocast = w.dtype, torch.is_autocast_enabled("cpu")
     gradients = torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad))

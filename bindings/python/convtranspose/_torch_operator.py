@@ -298,6 +298,9 @@ def _activation_gradient(dy: Any, y: Any, activation: str, parameters: Any) -> A
         case "relu":
             return torch.where(y <= 0, 0, dy)
         case "leaky_relu":
+            if parameters[0] < 0:
+                raise RuntimeError(f"the gradient of leaky_relu of slope {parameters[0]}, which is negative, cannot be told from "
+                                   "its result: apply torch.nn.functional.leaky_relu instead")
             return torch.where(y <= 0, dy * parameters[0], dy)
         case "clip":
             return torch.where((y <= parameters[0]) | (y >= parameters[1]), 0, dy)

@@ -101,13 +101,23 @@ bool Array::take_buffer(nb::handle object, const char *name, Use use) {
     tensor_.rank = static_cast<std::size_t>(view.ndim);
     extents_.reserve(2 * tensor_.rank);
     extents_.assign(view.shape, view.shape + view.ndim);
-    const std::vector<std::int64_t> strides(view.strides, view.strides + view.ndim);
+    std::vector<std::int64_t> strides(tensor_.rank, view.itemsize);
+    if (view.strides != nullptr) {
+        strides.assign(view.strides, view.strides + view.ndim);
+    } else { // as the arrays of ctypes have it, although strides were asked for
+        for (std::size_t i = tensor_.rank; i-- > 1;) strides[i - 1] = strides[i] * extents_[i];
+    }
     set_strides(strides.data(), static_cast<std::size_t>(view.itemsize), use);
     return true;
 }
 
 bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
     if (!nb::hasattr(object, "__dlpack__")) return false;
+    // PyTorch's tensors may be views that are still to be negated, of which DLPack says nothing.
+    if (nb::hasattr(object, "is_neg") && nb::cast<bool>(object.attr("is_neg")())) {
+        if (use == Use::output) value_error("out is a view that negates its memory; it must be a plain tensor");
+        return take_dlpack(object.attr("resolve_neg")(), name, use);
+    }
     // The stream that reads it; the array's library makes that one wait for what writes it.
     const nb::object stream = call_framework("stream_of", object);
     nb::object capsule =
