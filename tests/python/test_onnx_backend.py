@@ -50,6 +50,24 @@ class Models(unittest.TestCase):
             onnx_backend.prepare(right, "TPU")
         with self.assertRaisesRegex(ValueError, "inputs x are missing"):
             onnx_backend.prepare(right).run([])
+    def test_inputs_that_nothing_takes(self):
+        right = onnx_backend.prepare(model_of(helper.make_node("ConvTranspose", ["x", "w"], ["y"])))
+        x = np.ones((1, 2, 4), np.float32)
+        with self.assertRaisesRegex(ValueError, "there are 2 inputs; the model takes 1: x"):
+            right.run([x, np.zeros((2, 2, 3), np.float32)])  # w is an initializer
+
+    def test_a_node(self):
+        x, w = np.ones((1, 2, 4), np.float32), np.ones((2, 2, 3), np.float32)
+        node = helper.make_node("ConvTranspose", ["x", "w", ""], ["y"], strides=[2])
+        (y,) = onnx_backend.run_node(node, [x, w])
+        self.assertEqual((y.shape, y.sum()), ((1, 2, 9), 8 * 6))
+        self.assertEqual(onnx_backend.run_node(node, (x, w), opset_version=1)["y"].shape, (1, 2, 9))
+        with self.assertRaisesRegex(ValueError, "there are 1 inputs; the node takes 2: x, w"):
+            onnx_backend.run_node(node, [x])
+        with self.assertRaisesRegex(NotImplementedError, "is a Relu"):
+            onnx_backend.run_node(helper.make_node("Relu", ["x"], ["y"]), [x])
+        with self.assertRaises(onnx.checker.ValidationError):
+            onnx_backend.run_node(helper.make_node("ConvTranspose", ["x"], ["y"]), [x])
 
 
 if __name__ == "__main__":

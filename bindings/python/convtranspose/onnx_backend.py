@@ -8,7 +8,7 @@ For models with other nodes there is convtranspose.onnxruntime. Source: https://
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,19 @@ def _unsupported(node: onnx.NodeProto) -> str | None:
     return f"node '{node.name}' is a {node.domain + '.' if node.domain else ''}{node.op_type}; this backend runs {_OPERATOR} alone"
 
 
+def _computed(node: onnx.NodeProto, values: Mapping[str, Any], opset: int) -> Any:
+    """Computes a node whose inputs are among the values."""
+    attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
+    arguments = [np.asarray(values[name]) if name else None for name in node.input]
+    return conv_transpose(*arguments, opset=opset, **attributes)
+
+
+def _outputs(names: list[str], values: list[Any]) -> tuple[Any, ...]:
+    """Returns the values as a tuple that may be asked by name too, as ONNX's backends do."""
+    outputs: tuple[Any, ...] = namedtupledict("Outputs", names)(*values)
+    return outputs
+
+
 class ConvTransposeRep(BackendRep):
     """A model that is ready to run."""
 
@@ -52,18 +65,18 @@ class ConvTransposeRep(BackendRep):
             inputs: Arrays, by name or in the order of the graph's inputs that are no initializers.
 
         Raises:
-            ValueError: An input is missing, or does not fit its node; the message names it.
+            ValueError: An input is missing, or there is none for it, or it does not fit its node; the message names it.
         """
+        if not isinstance(inputs, Mapping) and len(inputs) > len(self._inputs):
+            raise ValueError(f"there are {len(inputs)} inputs; the model takes {len(self._inputs)}: {', '.join(self._inputs)}")
         named = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(self._inputs, inputs))
         if missing := [name for name in self._inputs if name not in named]:
             raise ValueError(f"the inputs {', '.join(missing)} are missing")
         values = {**self._constants, **named}
         for node in self._graph.node:
-            attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
-            arguments = [np.asarray(values[name]) if name else None for name in node.input]
-            values[node.output[0]] = conv_transpose(*arguments, opset=self._opset, **attributes)
+            values[node.output[0]] = _computed(node, values, self._opset)
         outputs = [value.name for value in self._graph.output]
-        return tuple(namedtupledict("Outputs", outputs)(*(values[name] for name in outputs)))
+        return _outputs(outputs, [values[name] for name in outputs])
 
 
 class ConvTransposeBackend(Backend):
@@ -82,13 +95,42 @@ class ConvTransposeBackend(Backend):
             NotImplementedError: A node is not a ConvTranspose, or the device is not "CPU".
             onnx.checker.ValidationError: The model breaks a rule of ONNX.
         """
-        if not cls.supports_device(device):
-            raise NotImplementedError(f"there is no device '{device}'; the backend runs on 'CPU'")
-        for node in model.graph.node:
-            if why := _unsupported(node):
-                raise NotImplementedError(why)
+        cls._require_supported(model.graph.node, device)
         onnx.checker.check_model(model)
         return ConvTransposeRep(model)
+
+    @classmethod
+    def run_node(cls, node: onnx.NodeProto, inputs: Sequence[Any], device: str = "CPU", outputs_info: Any = None,
+                 **options: Any) -> tuple[Any, ...]:
+        """Computes one node.
+
+        Args:
+            node: A ConvTranspose.
+            inputs: Arrays for the node's inputs that are not left out, in their order.
+            device: "CPU".
+            outputs_info: Not looked at.
+            options: opset_version, the opset of the model; by default ONNX's newest.
+
+        Raises:
+            NotImplementedError: The node is not a ConvTranspose, or the device is not "CPU".
+            ValueError: An input is missing, or does not fit; the message names it.
+            onnx.checker.ValidationError: The node breaks a rule of ONNX.
+        """
+        opset = options.get("opset_version", onnx.defs.onnx_opset_version())
+        names = [name for name in node.input if name]
+        cls._require_supported([node], device)
+        super().run_node(node, inputs, device, outputs_info, opset_version=opset)  # which checks the node
+        if len(inputs) != len(names):
+            raise ValueError(f"there are {len(inputs)} inputs; the node takes {len(names)}: {', '.join(names)}")
+        return _outputs(list(node.output), [_computed(node, dict(zip(names, inputs)), opset)])
+
+    @classmethod
+    def _require_supported(cls, nodes: Iterable[onnx.NodeProto], device: str) -> None:
+        if not cls.supports_device(device):
+            raise NotImplementedError(f"there is no device '{device}'; the backend runs on 'CPU'")
+        for node in nodes:
+            if why := _unsupported(node):
+                raise NotImplementedError(why)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
