@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "base/division.h"
@@ -193,6 +194,12 @@ Status read_output_shape(const convt_ints &list, std::size_t axes, Shape *output
 
 bool is_integer(int dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
 
+// The name of a type, or the number that is none.
+std::string type_text(int dtype) {
+    const auto type = static_cast<convt_dtype>(dtype);
+    return convt_dtype_size(type) > 0 ? convt_dtype_name(type) : std::to_string(dtype);
+}
+
 Status resolve_types(const convt_problem &problem, Geometry *geometry) {
     const int x = raw(problem.dtype);
     if ((x < CONVT_F16 || x > CONVT_F64) && !is_integer(x)) {
@@ -200,14 +207,14 @@ Status resolve_types(const convt_problem &problem, Geometry *geometry) {
     }
     const int w = raw(problem.w_dtype) ? raw(problem.w_dtype) : x, y = raw(problem.y_dtype) ? raw(problem.y_dtype) : x;
     if (is_integer(x)) {
-        if (!is_integer(w)) return invalid("w_dtype = ", w, " must be u8 or s8, as x is quantized");
+        if (!is_integer(w)) return invalid("w_dtype = ", type_text(w), " must be u8 or s8, as x is quantized");
         if (!is_integer(y) && y != CONVT_F32) {
-            return invalid("y_dtype = ", y, " must be u8, s8 or f32, as x is quantized");
+            return invalid("y_dtype = ", type_text(y), " must be u8, s8 or f32, as x is quantized");
         }
     } else {
         for (const auto &[name, dtype] : {std::pair<const char *, int>{"w_dtype", w}, {"y_dtype", y}}) {
             if (dtype == x) continue;
-            return invalid(name, " = ", dtype, " must be that of x, ", convt_dtype_name(problem.dtype));
+            return invalid(name, " = ", type_text(dtype), " must be that of x, ", convt_dtype_name(problem.dtype));
         }
         if (problem.quantization) {
             return invalid("quantization is given, but x is ", convt_dtype_name(problem.dtype));

@@ -97,9 +97,12 @@ class Quantized(unittest.TestCase):
         x = RNG.integers(0, 256, (1, 3, 4, 5)).astype(np.uint8)
         w = RNG.integers(-128, 128, (3, 2, 3, 3)).astype(np.int8)
         sums = cases.definition(x.astype(np.float64) - 7, w)
-        y = ct.qlinear_conv_transpose(x, 0.5, 7, w, 0.25, 0, None, None, layout="nchw", y_dtype="float32")
-        self.assertEqual(y.dtype, np.float32)
-        np.testing.assert_array_equal(y, (sums * 0.125).astype(np.float32))
+        for y_dtype in ("float32", np.dtype(np.float32), np.float32):
+            y = ct.qlinear_conv_transpose(x, 0.5, 7, w, 0.25, 0, None, None, layout="nchw", y_dtype=y_dtype)
+            self.assertEqual(y.dtype, np.float32)
+            np.testing.assert_array_equal(y, (sums * 0.125).astype(np.float32))
+        plan = ct.Plan(w, x_shape=x.shape, x_dtype=np.uint8, y_dtype=np.float32, x_scale=0.5, x_zero_point=7, w_scale=0.25)
+        np.testing.assert_array_equal(plan(x), y)
 
     def test_range(self):
         x, w = np.full((1, 1, 1, 3), 100, np.uint8), np.array([[[[1, 2]]]], np.int8)

@@ -188,7 +188,7 @@ def qlinear_conv_transpose(
         w_shape=w_shape,
         x_dtype=x_dtype,
         w_dtype=w_dtype,
-        y_dtype=getattr(y_dtype, "name", y_dtype),
+        y_dtype=getattr(y_dtype, "__name__" if isinstance(y_dtype, type) else "name", y_dtype),
         bias=b is not None,
         strides=strides,
         pads=pads,

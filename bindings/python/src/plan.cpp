@@ -14,10 +14,11 @@ namespace convtranspose::python {
 
 namespace {
 
-// A type as a string or as numpy's dtype, which has a name.
+// A type as a string, or as numpy's dtype or class of scalars, which have a name.
 convt_dtype dtype_argument(nb::handle object, const char *name) {
-    const nb::object text =
-        nb::isinstance<nb::str>(object) ? nb::borrow(object) : nb::getattr(object, "name", nb::none());
+    const nb::object text = nb::isinstance<nb::str>(object)
+                                ? nb::borrow(object)
+                                : nb::getattr(object, PyType_Check(object.ptr()) ? "__name__" : "name", nb::none());
     if (!nb::isinstance<nb::str>(text))
         type_error(std::string(name) + " must be the name of a type, such as 'uint8', or a dtype");
     return dtype_of_name(nb::cast<std::string>(text));
