@@ -49,7 +49,7 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.phases) / static_cast<double>(w.elements.size())) / 2;
     ic = parts_of(p.ic(), block_of(v));
     groups = static_cast<double>(g.group);
-    images = static_cast<double>(g.batch);
+    images = static_cast<double>(std::max<std::int64_t>(g.batch, 1)); // an empty batch is planned as one image would be
     rows = static_cast<double>(h.q_extent() * d.q_extent());
     lanes = v.lanes;
     size = static_cast<double>(operand_size(v) * block_of(v));

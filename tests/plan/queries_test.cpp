@@ -73,13 +73,14 @@ TEST(Queries, KernelsAreNamedOnce) {
     }
 }
 
-// Estimates are positive for kernels of other strides too, where y is shorter than the stride.
+// Estimates are positive for kernels of other strides too, where y is shorter than the stride, and for an empty batch, which a plan
+// may be made for to be reshaped.
 TEST(Queries, EstimatesArePositive) {
     for (const char *const line :
          {"f32 nchw n1 g1 ic64 oc64 i1 k2 s2 bias", "f32 nchw n1 g1 ic64 oc64 i1x1 k2x2 s2x2 bias",
           "f32 nhwc n1 g1 ic64 oc64 i1x1 k2x2 s2x2", "f64 nchw n2 g1 ic16 oc3 i1x9 k1x4 s1x2 bias",
           "f32 nchw n1 g1 ic16 oc3 i9x1 k4x3 s2x3 bias", "f32 nchw n1 g8 ic8 oc8 i1x1 k3x3 s3x3",
-          "f32 nchw n1 g1 ic32 oc4 i5x7 k4x4 s2x2 p1x1_1x1 bias"}) {
+          "f32 nchw n1 g1 ic32 oc4 i5x7 k4x4 s2x2 p1x1_1x1 bias", "f32 nhwc n0 g1 ic16 oc24 i5x7 k4x4 s2x2"}) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 1);
         for (std::size_t isa = 0; isa < convt_isa_count(); isa++) {
