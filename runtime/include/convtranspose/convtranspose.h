@@ -25,9 +25,9 @@
  *     y   = saturate(round(acc * (x_scale * w_scale / y_scale)) + y_zero_point)
  *     y   = acc * (x_scale * w_scale) + b                             for an f32 y, whose acc is without b
  *
- * The factors are computed in f32, acc * factor is rounded to f32, then to the nearest integer, ties to even. With an f32 y,
- * acc and acc * factor are each rounded to f32 before b is added, and the sum once more, so that y has the same bits on
- * every ISA. Kernels for devices may round acc * factor + b once.
+ * The factors are computed in f32. acc and acc * factor are each rounded to f32, and the product then to the nearest integer, ties
+ * to even; with an f32 y b is added to it, and the sum is rounded once more. So y has the same bits on every ISA. Kernels for
+ * devices may round acc * factor + b once.
  *
  * **Rounding.** Everything is computed rounding to nearest, ties to even, on all threads, whatever mode the calling thread has;
  * that thread has its mode back when the call returns. The calling thread decides whether subnormal numbers count as zero (FTZ
@@ -408,7 +408,8 @@ CONVT_API const char *convt_plan_explain(const convt_plan *plan);
 /** Number of candidates that can compute the problem on the plan's ISA, which is what a tuner tries. */
 CONVT_API size_t convt_plan_candidate_count(const convt_plan *plan);
 /** Name of candidate i, by rising estimated cost. Candidates are variants and algorithms; docs/architecture.md lists
- * the latter. An algorithm that is named here may turn out not to be able to, and convt_plan_create() then says so. */
+ * the latter. One that is named here may turn out not to be able to, as for weights that are infinite, and convt_plan_create() then
+ * says so. */
 CONVT_API const char *convt_plan_candidate(const convt_plan *plan, size_t i);
 /** Estimated cost of candidate i: cycles on one thread of the CPU; for a device, in units of its own. 0 past the last. */
 CONVT_API double convt_plan_candidate_cycles(const convt_plan *plan, size_t i);
