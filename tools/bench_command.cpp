@@ -60,7 +60,7 @@ double peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
 // The seconds of each run, sorted. The last y is checked.
 std::vector<double> times_on_cpu(const Plan &plan, const Arguments &arguments, double min_time, const Tensor &y) {
     for (int warm_up = 0; warm_up < 3; warm_up++) throw_unless(plan.run(arguments));
-    require_plausible(y);
+    require_plausible(y, plan.macs());
     std::vector<double> times;
     const double begin = now();
     for (double last = begin; times.size() < kFewestRuns || last - begin < min_time;) {
@@ -90,7 +90,7 @@ std::vector<double> times_on_device(const Plan &plan, Arguments arguments, Devic
     };
     seconds(2); // kernels are compiled and loaded
     y_there.download(y);
-    require_plausible(*y);
+    require_plausible(*y, plan.macs());
     std::size_t batch = 1;
     double spent = seconds(batch);
     for (; spent < kBatch; spent = seconds(batch)) batch *= 2;

@@ -178,8 +178,9 @@ int explain_command(const ExplainOptions &given) {
             failed++;
         }
     }
+    // Names come from files and models, and need not be UTF-8.
+    if (options.json) std::printf("%s\n", objects.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     require_all_used(shapes);
-    if (options.json) std::printf("%s\n", objects.dump(2).c_str());
     if (options.size && printed > 0) std::printf("%s", size_report(selection).c_str());
     return failed == 0 ? kSuccess : kFailure;
 }

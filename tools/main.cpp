@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <optional>
 #include <string>
@@ -115,12 +116,14 @@ void add_plan_options(CLI::App *command, PlanOptions *options) {
                       "Allow Winograd's algorithm, faster and of other rounding errors, for f32 and f64");
 }
 
+constexpr int kMostMilliseconds = 3600 * 1000;
+
 void add_measure(CLI::App *command, PlanOptions *options) {
     command
         ->add_flag(
             "--measure{50}", options->measuring_ms,
             "Choose what is fastest by running candidates for 50 ms a layer, or --measure=MS; default: by estimate")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, kMostMilliseconds));
 }
 
 CLI::Option *add_paths(CLI::App *command, std::vector<std::string> *paths, const char *description) {
@@ -319,12 +322,21 @@ int run_main(int argc, char **argv) {
     return kUsage;
 }
 
+// Returns the status of a command, or a failure if what it printed was not written, as on a full disk.
+int with_output_written(int status) {
+    std::cout.flush();
+    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    if (written || status != kSuccess) return status;
+    std::fprintf(stderr, "error: what was printed could not be written to standard output\n");
+    return kFailure;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
     google::protobuf::SetLogHandler(nullptr); // our own messages name the file
     try {
-        return run_main(argc, argv);
+        return with_output_written(run_main(argc, argv));
     } catch (const UsageError &e) {
         std::fprintf(stderr, "error: %s\n", e.what());
         return kUsage;

@@ -26,8 +26,8 @@ struct RandomLayer {
     Tensor w, b, x; // b is empty if there is none
 };
 
-// Throws Error if y is not finite, all alike or saturated.
-void require_plausible(const Tensor &y);
+// Throws Error if y is not finite, all alike or saturated. Few elements, and those of a layer without multiply-adds, may be alike.
+void require_plausible(const Tensor &y, double macs);
 
 } // namespace convtranspose::tools
 

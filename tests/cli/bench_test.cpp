@@ -130,5 +130,22 @@ TEST_F(Bench, PrintsAnEmptyArrayWhereNothingWasMeasured) {
     EXPECT_EQ(nlohmann::json::parse(outcome.out), nlohmann::json::array()) << outcome;
 }
 
+// An activation may take the few elements of a small y to one value, and a layer of an empty x without bias is all zeros.
+TEST_F(Bench, MeasuresLayersWhoseResultsAreAlike) {
+    ModelOptions options;
+    options.bias = options.shapes = false;
+    for (const Dims &x : {Dims{1, 2, 0, 3}, Dims{1, 2, 1, 1}}) {
+        onnx::ModelProto m = model(options);
+        m.mutable_graph()->mutable_node(0)->clear_attribute(); // with stride 1 an empty x has outputs
+        m.mutable_graph()->mutable_input()->Clear();
+        add_value(m.mutable_graph()->mutable_input(), "X", onnx::TensorProto::FLOAT, &x);
+        write(file("layer.onnx"), m);
+        const Outcome outcome =
+            convtranspose({"bench", "--json", "--min-time", "0", "--activation", "clip", file("layer.onnx")});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+        EXPECT_EQ(nlohmann::json::parse(outcome.out).size(), 1u) << outcome;
+    }
+}
+
 } // namespace
 } // namespace convtranspose::test

@@ -39,9 +39,13 @@ TEST(Explain, MeasuresWhenAsked) {
         EXPECT_EQ(outcome.status, 0) << outcome;
         EXPECT_NE(outcome.out.find("measured to be the fastest of "), std::string::npos) << outcome;
     }
-    const Outcome outcome = convtranspose({"explain", "--measure=-1", file});
-    EXPECT_EQ(outcome.status, 2) << outcome;
-    EXPECT_NE(outcome.err.find("--measure"), std::string::npos) << outcome;
+    for (const char *const wrong :
+         {"--measure=-1", "--measure=0", "--measure=0.5", "--measure=3600001", "--measure=99999999999"}) {
+        const Outcome outcome = convtranspose({"explain", wrong, file});
+        EXPECT_EQ(outcome.status, 2) << wrong << outcome;
+        EXPECT_NE(outcome.err.find("--measure"), std::string::npos) << outcome;
+        EXPECT_NE(outcome.err.find(" 3600000"), std::string::npos) << outcome;
+    }
 }
 
 TEST(Explain, DividesEstimatesIntoParts) {
@@ -205,6 +209,21 @@ TEST(Explain, OneBadModelAmongGoodOnesIsAFailure) {
     EXPECT_NE(outcome.out.find("last: ConvTranspose: f32"), std::string::npos) << outcome;
     EXPECT_NE(outcome.err.find("error: bad: ConvTranspose: output_padding"), std::string::npos) << outcome;
     EXPECT_EQ(convtranspose({"explain", good, last}).status, 0);
+}
+
+TEST(Explain, PrintsJsonWhateverNamesAre) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "a\xff.onnx").string();
+    onnx::ModelProto m = model();
+    m.mutable_graph()->mutable_node(0)->set_name("\xfe");
+    write(file, m);
+    Outcome outcome = convtranspose({"explain", "--json", file});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out).at(0).at("model"), "a\uFFFD") << outcome;
+
+    outcome = convtranspose({"explain", "--json", file, "--input-shape", "absent=1"});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out).size(), 1u) << outcome;
 }
 
 std::size_t lines_with(const std::string &text, const std::string &begin) {

@@ -1,6 +1,10 @@
 // Command lines that make no sense, help, and targets.
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
+
+#include <sys/wait.h>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +56,14 @@ TEST(Usage, HelpAndVersionSucceed) {
     const Outcome version = convtranspose({"--version"});
     EXPECT_EQ(version.status, 0) << version;
     EXPECT_EQ(version.out, CONVT_VERSION "\n");
+}
+
+TEST(Usage, OutputThatIsLostIsAFailure) {
+    if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "there is no full device";
+    for (const std::string arguments : {"targets", "explain --size", "--help"}) {
+        const int status = std::system((CONVTRANSPOSE_COMMAND " " + arguments + " >/dev/full 2>/dev/null").c_str());
+        EXPECT_EQ(WEXITSTATUS(status), 1) << arguments;
+    }
 }
 
 TEST(Targets, ListsIsasAlgorithmsAndVariants) {
