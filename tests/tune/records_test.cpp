@@ -109,6 +109,13 @@ TEST_F(Tune, ResumeMeasuresNothingAgain) {
     EXPECT_EQ(lines_of(file("out/tuning.jsonl")).size(), 1u);
 }
 
+TEST_F(Tune, ALayerOfOneCandidateHasATimeToo) {
+    const Outcome outcome = tune({"f32 nchw n1 g1 ic3 oc4 i0x6 k3x3"}); // which only the reference kernel computes
+    ASSERT_EQ(outcome.status, 0) << outcome;
+    EXPECT_NE(outcome.out.find("geometric mean of the gain: 1.000"), std::string::npos) << outcome;
+    EXPECT_GT(lines_of(file("out/tuning.jsonl")).at(0).at("ms").get<double>(), 0);
+}
+
 TEST_F(Tune, ResumeRefusesWhatIsStale) {
     ASSERT_EQ(tune({kLayer}).status, 0);
     std::string text = read_text(file("out/tuning.jsonl"));

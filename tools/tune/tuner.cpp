@@ -271,6 +271,7 @@ json Tuner::tune(const Watch &watch) {
             if (std::none_of(finalists.begin(), finalists.end(), is_it)) result.ratio = 0;
         }
     }
+    if (default_ms_ == 0) measure({}, seconds, 0); // there was nothing to compare it with
     for (const std::string &name : fastest(1)) {
         if (results_[name].ratio >= kGain) continue;
         // Among many candidates the luckiest looks best, so it is measured once more, by a new worker.
