@@ -298,7 +298,7 @@ TEST(Purity, PassesChangeNoSum) {
         std::size_t passes;
     };
     const Case cases[] = {
-        {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 4, 1, 8, false, false, false, true, {}}, 3},
+        {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 4, 1, 8, false, false, false, true, {}}, 4},
         {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 8, 1, 8, false, false, false, true, {}}, 5},
         {&kOcVectorized, OutputOrder::kChannels, 0, false, {16, 8, 1, 8, false, false, false, true, {}}, 5},
         {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 6, 2, 8, false, false, false, true, {}}, 4},
