@@ -11,8 +11,8 @@ With --isa ISA ours is forced to that ISA, and so are the peers that can be, int
 f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch. In the same turns, with --winograd also ours with Winograd's
 algorithm allowed, into OUT/NAME-winograd, and with --measured ours with plans that measure, into OUT/NAME-measured. Inputs,
 constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many runs in several
-rounds. A ratio is the median over the rounds of that
-of the best times in the round: clocks wander by a tenth and more within seconds, and whoever had the fastest of them would win.
+rounds. A ratio is the median over the rounds of that of the best times in the round: clocks wander by a tenth and more within
+seconds, and whoever had the fastest of them would win.
 GFLOP/s count the multiply-adds of the definition, two operations each. Ours and the peers that can run channels first and
 channels last. The best peer is the fastest in either layout, and meets ours in its own; a second ratio has ours channels first, as
 the models say, against the best in either. ONNX Runtime, which has channels first alone, meets ours channels first, and by the

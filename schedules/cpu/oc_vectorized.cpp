@@ -178,7 +178,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
         passes.push_back(std::make_unique<SkipPadding>(c.sum.name(), inputs.x, tile.oc, tile.q, most_left_out(tile.q),
                                                        std::move(for_far_images)));
     }
-    const int least_sums = vector_bytes(c, tile) < 64 ? kLeastWithAvx2 : kLeastByPointers;
+    const int least_sums = is_cache_line(vector_bytes(c, tile)) ? kLeastByPointers : kLeastWithAvx2;
     const bool in_rows = tile.qh == 1 ? positions * vectors >= least_sums : positions > kMostInterleaved;
     if (output_order == OutputOrder::kChannels && (in_rows || vectors == 1)) {
         const int pointers = (tile.q + kMostOfPointer - 1) / kMostOfPointer;

@@ -50,6 +50,7 @@ class Models(unittest.TestCase):
             onnx_backend.prepare(right, "TPU")
         with self.assertRaisesRegex(ValueError, "inputs x are missing"):
             onnx_backend.prepare(right).run([])
+
     def test_inputs_that_nothing_takes(self):
         right = onnx_backend.prepare(model_of(helper.make_node("ConvTranspose", ["x", "w"], ["y"])))
         x = np.ones((1, 2, 4), np.float32)
