@@ -95,7 +95,9 @@ struct Numerics {
         }
         const Halide::Expr product = Halide::cast<float>(e) * factors(oc, kFactor, g);
         if (y.is_float()) {
-            return Halide::clamp(product + factors(oc, kAddend, g), y_min, y_max);
+            // A NaN of the bias is neither less nor more: it stays.
+            const Halide::Expr v = product + factors(oc, kAddend, g);
+            return Halide::strict_float(Halide::select(v < y_min, y_min, Halide::select(v > y_max, y_max, v)));
         }
         // Numbers from 2^23 to 2^24 are whole: adding 1.5 * 2^23 rounds, ties to even, and leaves the result in the low bits.
         const Halide::Expr whole = Halide::clamp(product, y_min, y_max) + 12582912.0f;

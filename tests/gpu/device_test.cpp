@@ -66,7 +66,8 @@ TEST_P(DeviceVariants, Agree) {
             Options options = on_device(GetParam().kind);
             options.variant = v.name;
             SCOPED_TRACE(describe(problem, seed, options));
-            const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
+            Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
+            spoil_bias(problem, seed, &inputs);
             Plan plan;
             Status status =
                 Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);

@@ -90,6 +90,12 @@ QuantizedAs random_quantized_as(convt_dtype x, Random *random) {
     return as;
 }
 
+void spoil_bias(const Problem &problem, std::uint64_t seed, Inputs *inputs) {
+    if (!is_quantized(problem.dtype) || !inputs->b || inputs->b->dtype() != CONVT_F32) return;
+    if (seed % 3 == 0) inputs->b->set(0, std::numeric_limits<double>::quiet_NaN());
+    if (seed % 3 == 1) inputs->b->set(inputs->b->size() - 1, -std::numeric_limits<double>::infinity());
+}
+
 Expected quantized_reference(const Problem &problem, const Inputs &inputs) {
     const Quantization &q = *problem.quantization;
     const convt_dtype y_dtype = problem.y_dtype.value_or(problem.dtype);

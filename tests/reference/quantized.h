@@ -28,6 +28,9 @@ QuantizedAs quantized_as(const Problem &problem);
 // Any types, zero points in the middle, at the ends and between, per channel or not.
 QuantizedAs random_quantized_as(convt_dtype x, Random *random);
 
+// Puts a NaN or an infinity into the bias of some quantized problems, by their seeds, where it is of floats.
+void spoil_bias(const Problem &problem, std::uint64_t seed, Inputs *inputs);
+
 // y by the definition: exact sums, then factors, their product with the sum and what is added to it in f32, each rounded, as
 // convtranspose.h says. There is no tolerance.
 Expected quantized_reference(const Problem &problem, const Inputs &inputs);

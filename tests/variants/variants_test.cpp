@@ -97,7 +97,8 @@ TEST_P(Variants, Agree) {
         }
         for (const Problem &problem : problems) {
             ++seed;
-            const Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
+            Inputs inputs = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);
+            spoil_bias(problem, seed, &inputs);
             Expected expected;
             for (std::size_t i = 0; i < rows.names.size(); ++i) {
                 if (done[i] >= 3 && (seed + i) % effort != 0) continue;
