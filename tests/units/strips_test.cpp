@@ -290,7 +290,8 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     const DirectPlan plan(problem, choice, profile, threads);
     const StripsForTests strips(plan);
     Tensor x(geometry.dtype, geometry.x_shape), y(problem.y_dtype, geometry.y_shape);
-    std::vector<char> packed(plan.packed_bytes() + 64), epilogue(plan.epilogue_bytes() + 64);
+    std::vector<char> packed(static_cast<std::size_t>(plan.packed_bytes()) + 64),
+        epilogue(static_cast<std::size_t>(plan.epilogue_bytes()) + 64);
     const auto workspace_bytes = static_cast<std::size_t>(plan.workspace_bytes());
     constexpr std::size_t kBehind = 4096;
     constexpr char kUntouched = 0x5a;
