@@ -23,7 +23,7 @@ Estimates estimates_of(const Plan &plan) {
     return all;
 }
 
-// Returns false for fields that are sizes, numbers or margins, which account for no cycles themselves.
+// Returns false for fields that are sizes or numbers, which account for no cycles themselves.
 bool without_effect(const CostField &field, double *value) {
     const auto is = [&](const char *unit) { return std::strcmp(field.unit, unit) == 0; };
     if (is("cycles") || is("added factor")) {

@@ -144,9 +144,6 @@ class AlgorithmPlan {
 
     double cycles() const { return cycles_.all(); } // infinite: build() says why it cannot
     const EstimatedCycles &estimated_cycles() const { return cycles_; }
-    // Estimates are not exact, so the algorithm is chosen only if its cycles are less than gain() times those of the direct
-    // one.
-    double gain() const { return gain_; }
 
     // Returns CONVT_UNSUPPORTED or CONVT_OVERFLOW if the algorithm cannot compute the layer after all; the next best is then
     // built.
@@ -173,14 +170,10 @@ class AlgorithmPlan {
     virtual std::vector<Candidate> take_candidates() { return {}; } // the kernels that were compared
 
   protected:
-    void estimate(const EstimatedCycles &cycles, double gain) {
-        cycles_ = cycles;
-        gain_ = gain;
-    }
+    void estimate(const EstimatedCycles &cycles) { cycles_ = cycles; }
 
   private:
     EstimatedCycles cycles_;
-    double gain_ = 1;
 };
 
 // Returns null and sets *why if the algorithm does not support the layer.

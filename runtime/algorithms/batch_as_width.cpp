@@ -108,9 +108,7 @@ std::unique_ptr<AlgorithmPlan> propose_batch_as_width(const AlgorithmProblem &pr
     if (!supported) return nullptr;
     std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem.settings));
     own->geometry_ = as_row(g);
-    const CostProfile &profile = *problem.settings.profile;
-    own->estimate({own->cost_of(own->geometry_)},
-                  g.batch > 1 ? profile.margin_batch_as_width : profile.margin_one_as_width);
+    own->estimate({own->cost_of(own->geometry_)});
     return own;
 }
 

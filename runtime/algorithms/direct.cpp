@@ -111,7 +111,7 @@ void Direct::choose(const Packed *packed) {
         best = recorded ? recorded : cheapest();
         is_possible_ = best != nullptr;
         if (!best) {
-            estimate({std::numeric_limits<double>::infinity()}, 1);
+            estimate({std::numeric_limits<double>::infinity()});
             return;
         }
         direct_ = DirectPlan(problem_, *best, *settings_.profile, settings_.parallel.threads,
@@ -126,7 +126,7 @@ void Direct::choose(const Packed *packed) {
                ? "no other variant can"
                : concat("least estimated cost; ", family_rule(best->variant->family));
     if (!recorded && !note.empty()) why_ += concat(" (", note, ")");
-    estimate({std::isfinite(best->cost) ? best->cost : 0}, 1); // not finite for a layer without elements
+    estimate({std::isfinite(best->cost) ? best->cost : 0}); // not finite for a layer without elements
     // Kernels of other types make up most of the list, but are of no interest once one is chosen.
     const auto of_others = [&](const Candidate &c) {
         return c.variant->dtype != direct_.variant().dtype || is_float(c.variant->arithmetic) == geometry_.quantized();
@@ -219,7 +219,7 @@ std::unique_ptr<AlgorithmPlan> Direct::again(const AlgorithmProblem &problem) co
     own->why_ = why_;
     own->is_possible_ = true;
     own->direct_ = direct_;
-    own->estimate(estimated_cycles(), gain());
+    own->estimate(estimated_cycles());
     return own;
 }
 

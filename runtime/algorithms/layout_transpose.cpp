@@ -428,16 +428,9 @@ std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &
         new LayoutTranspose(geometry, problem.settings, LayoutTranspose::groups_at_once(geometry)));
     if (!supports({{own->copy_.any != nullptr, "no kernel that transposes is built in"}}, why)) return nullptr;
     const double transposing = own->cycles_to_transpose_all();
-    const CostProfile &profile = *problem.settings.profile;
-    const bool first = geometry.layout == CONVT_CHANNELS_FIRST,
-               is_far = static_cast<double>(geometry.w_bytes()) >= profile.far_weights_from;
-    const double gain = transposing == 0 ? 1 // both layouts are the same, and so are the estimates
-                        : !first         ? profile.margin_layout_transpose_of_last
-                        : is_far         ? profile.margin_layout_transpose_of_far
-                                         : profile.margin_layout_transpose;
-    if (!supports({{transposing < gain * problem.limit, "transposing alone is estimated to take longer"}}, why))
+    if (!supports({{transposing < problem.limit, "transposing alone is estimated to take longer"}}, why))
         return nullptr;
-    own->estimate({own->cycles_of_layers(planner), transposing}, gain);
+    own->estimate({own->cycles_of_layers(planner), transposing});
     return own;
 }
 

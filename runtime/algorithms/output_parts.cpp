@@ -276,7 +276,7 @@ std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &prob
     if (!supports({{!list.empty(), "no cuts of y spare enough multiply-adds"}}, why)) return nullptr;
     std::unique_ptr<OutputParts> own(new OutputParts(problem.geometry, problem.settings));
     own->quantization_ = problem.quantization;
-    own->estimate({own->choose(list)}, problem.settings.profile->margin_output_parts);
+    own->estimate({own->choose(list) * problem.settings.profile->output_parts});
     return own;
 }
 

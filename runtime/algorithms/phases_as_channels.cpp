@@ -25,8 +25,6 @@ constexpr std::int64_t kMostBytes = 4 << 20; // limit for the tensor, to stay in
 constexpr std::int64_t kNearBytes = 512 << 10;
 constexpr std::int64_t kManyGroups = 16;
 constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // to rearrange; a run is one position along w
-constexpr double kCyclesApart = 2;     // for an element, if other channels lie between those of a run
-constexpr double kCyclesDilated = 1.0; // the same, if other phases do
 // The same with gaps (docs/measurements/2026-11-27-gaps.md): bytes of y written per cycle; for each row of y, and each row of a
 // phase; for an element of a plane, or the channels of a group, that is copied.
 constexpr double kFilled = 16, kCyclesPerGapRow = 4, kCyclesPerPhaseRow = 15, kCyclesPerSpread = 1,
@@ -171,9 +169,7 @@ std::unique_ptr<AlgorithmPlan> propose_phases_as_channels(const AlgorithmProblem
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, false));
     own->quantization_ = problem.quantization;
-    const CostProfile &profile = *problem.settings.profile;
-    own->estimate(own->estimated_in_place(problem.facts),
-                  last ? profile.margin_phases_as_channels_last : profile.margin_phases_as_channels);
+    own->estimate(own->estimated_in_place(problem.facts));
     return own;
 }
 
@@ -217,10 +213,7 @@ std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &pr
                   why)) {
         return nullptr;
     }
-    const bool dilated = geometry.axes.back().dilation > 1;
-    const CostProfile &profile = *problem.settings.profile;
-    own->estimate(own->estimated_moved(problem.facts),
-                  dilated ? profile.margin_depth_to_space_dilated : profile.margin_depth_to_space);
+    own->estimate(own->estimated_moved(problem.facts));
     return own;
 }
 
@@ -245,10 +238,7 @@ EstimatedCycles PhasesAsChannels::estimated_moved(const WeightFacts &facts) cons
         cycles =
             static_cast<double>(geometry_.y_bytes()) / times() / kFilled + rows * kCyclesPerGapRow + elements * copies;
     } else {
-        const double each = !are_planes && geometry_.out_channels > 1 ? kCyclesApart
-                            : w.dilation > 1                          ? kCyclesDilated
-                                                                      : kCyclesPerElement;
-        cycles = elements * (each + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
+        cycles = elements * (kCyclesPerElement + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
     }
     for (const Layer &layer : layers_) {
         double rows = are_planes && !has_gaps_ ? planes : 0;

@@ -96,10 +96,10 @@ double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile
     double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
     for (const AxisPlan &a : p.plan)
         elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
-    // Cycles an element, in the cache: copying in order, transposing by tiles, and transposing by single loads or stores
+    // Cycles an element, in the cache: copying in order or transposing by tiles, and transposing by single loads or stores
     // (generators/copy_input_generator.cpp).
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
-    const double near = copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : tiles ? 0.5 : 1.4;
+    const double near = tiles || copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : 1.4;
     const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));
     return elements * (bytes >= m.far_copy_from && !ends_alone ? std::max(near, m.far_copy) : near);
 }

@@ -11,29 +11,6 @@ namespace convtranspose {
 
 namespace {
 
-// Returns how many positions a tile whose row begins at `first` skips because they lie outside x, summed over the taps of w and
-// the phases. None count for tiles of few positions, which wait for their weights anyway, and for channels first, which gains less.
-double left_out(const Variant &v, const AxisPlan &w, std::int64_t first) {
-    constexpr int kFelt = 4; // positions
-    if (!skips_positions(v) || v.output_order != OutputOrder::kChannels || v.tile_q < kFelt || unrolls_taps(v))
-        return 0;
-    const std::int64_t most = most_left_out(v.tile_q);
-    // Returns how many of the taps t = from .. n - 1 have a distance a + t * step of at least `least`.
-    const auto at_least = [&](std::int64_t a, std::int64_t from, std::int64_t n, std::int64_t least) {
-        return std::max<std::int64_t>(n - std::max(from, ceil_div(least - a, w.step)), 0);
-    };
-    double positions = 0;
-    w.for_each_with_taps([&](const PhaseRun &, std::int64_t, const std::int32_t *row) {
-        const std::int64_t begin = first + row[kTapOffset], n = row[kTapCount], end = begin + v.tile_q - w.geometry.in;
-        const std::int64_t before = n - at_least(begin, 0, n, 0); // taps that read before x
-        for (std::int64_t least = 1; least <= most; least++) {
-            const std::int64_t left = n - at_least(begin, 0, n, 1 - least);
-            positions += static_cast<double>(left + at_least(end, before, n, least));
-        }
-    });
-    return positions;
-}
-
 class CostOfOcVectorized {
   public:
     explicit CostOfOcVectorized(const CostTerms &terms);
@@ -46,14 +23,13 @@ class CostOfOcVectorized {
     double k_step(const Variant &tile) const; // cycles of one input channel and tap
     double store(const Variant &tile) const;  // cycles to store all sums of a tile
     double tile(const Variant &tile) const;
-    double saved(const Variant &tile, double first) const; // cycles, by skipped positions
 
     const CostTerms &t_;
     const Variant &v_;
     const CostProfile &m_;
     double vectors_, tiles_of_channels_; // in a tile; for the output channels of a group
     double panel_, w_bytes_, x_bytes_;   // bytes: weights of a tile, all weights, an image of x
-    bool is_of_lines_, is_of_short_vectors_;
+    bool is_of_short_vectors_;
     // True if kernels prefetch the weights of the next tile while they compute one. Tiles of few positions and many vectors of a
     // cache line fetch too, but CostProfile::late_weights is fitted as if they did not.
     bool fetches_next_;
@@ -71,7 +47,6 @@ CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(t
     w_bytes_ = t_.groups * t_.ic * t_.taps * static_cast<double>(t_.p.oc()) * t_.size;
     x_bytes_ =
         static_cast<double>(volume(t_.g.x_shape)) / t_.images * static_cast<double>(convt_dtype_size(t_.g.dtype));
-    is_of_lines_ = is_float(v_.arithmetic) && is_cache_line(vector_bytes);
     is_of_short_vectors_ = is_float(v_.arithmetic) && !is_cache_line(vector_bytes);
     const int cache = counted_second_level_cache(vector_bytes);
     fetches_next_ = is_float(v_.arithmetic) && vector_bytes >= 32 && fetches(v_) &&
@@ -102,26 +77,20 @@ double CostOfOcVectorized::late(const Variant &tile) const {
         if (t_.is_far(t_.y_bytes + w_bytes_)) late = m_.late_weights;
         if (t_.is_far(t_.y_bytes) && panel_ >= m_.counted_cache) late *= m_.very_late_weights;
     }
-    if (is_of_short_vectors_) {
-        const double less = fetches(tile) ? 0 : kLeastFetchingPositions - positions;
-        late *= 1 + m_.per_position_less * less;
-        if (less > 0 && w_bytes_ >= m_.far_weights_from) late *= m_.few_of_far;
-        if (vectors_ == 1) late *= m_.one_vector;
-        if (tile.tile_qh > 1 && x_bytes_ >= m_.large_x) late *= m_.several_rows;
+    if (is_of_short_vectors_ && !fetches(tile)) {
+        late *= 1 + m_.per_position_less * (kLeastFetchingPositions - positions);
+        if (positions < kLeastFetchingPositions && w_bytes_ >= m_.far_weights_from) late *= m_.few_of_far;
     }
+    if (is_of_short_vectors_ && tile.tile_qh > 1 && x_bytes_ >= m_.large_x) late *= m_.several_rows;
     return late;
 }
 
 double CostOfOcVectorized::k_step(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
-    const double near_weights = is_of_lines_ ? m_.near_weights : 1,
-                 per_row_of_x = is_of_lines_ ? m_.per_row_of_x : m_.per_row_of_other_x;
     const double step = t_.step(vectors_, positions);
     return t_.of_steps(
         step,
-        late(tile) * std::max({step,
-                               near_weights * vectors_ * t_.load * (panel_ > m_.counted_cache ? 1.4 : 1) +
-                                   per_row_of_x * tile.tile_qh,
+        late(tile) * std::max({step, vectors_ * t_.load + m_.per_row_of_x * tile.tile_qh,
                                panel_ >= 0.9 * m_.far_from ? vectors_ * t_.lanes * t_.size / m_.far_weights : 0}));
 }
 
@@ -155,25 +124,16 @@ double CostOfOcVectorized::store(const Variant &tile) const {
 }
 
 double CostOfOcVectorized::tile(const Variant &tile) const {
-    const double once = v_.output_order == OutputOrder::kChannels ? 10 : 30;
+    const double once = v_.output_order == OutputOrder::kChannels ? 0 : 30;
     return t_.ic * t_.taps * k_step(tile) +
            t_.phases * (t_.of(CostPart::kTiles, once) + t_.of(CostPart::kStores, store(tile))) +
            t_.of(CostPart::kTiles, unrolls_taps(v_) ? 0 : t_.taps * 6) +
            t_.of(CostPart::kTiles, t_.skipped * m_.per_skipped_tap);
 }
 
-// A tile at index `first` of its row saves less than the skipped positions' share of its steps, hence a factor below 1.
-double CostOfOcVectorized::saved(const Variant &tile, double first) const {
-    const double positions = left_out(tile, t_.w, static_cast<std::int64_t>(first) * v_.tile_q);
-    return positions > 0 ? 0.65 * t_.ic * t_.taps / t_.w.taps * positions * k_step(tile) / tile.tile_q : 0;
-}
-
 double CostOfOcVectorized::operator()(const Variant *narrower) const {
-    RowOfTiles row = row_of_tiles(v_, narrower, t_.w.q_extent(), m_.channels_row_end,
-                                  [&](const Variant &variant) { return tile(variant); });
-    if (row.count > 0) row.tiles -= saved(v_, 0);
-    if (row.count > 1) row.tiles -= saved(v_, row.count - 1);
-    if (narrower) row.end -= saved(*narrower, row.count);
+    const RowOfTiles row =
+        row_of_tiles(v_, narrower, t_.w.q_extent(), m_.row_end, [&](const Variant &variant) { return tile(variant); });
     // If the weights, those that pad tiles of channels included, do not stay in the second-level cache, the first tile that uses a
     // panel reads it from further away; the first narrower tile at an end of a row does so once more. Prefetching spreads that
     // over all tiles.

@@ -9,17 +9,9 @@
 
 namespace convtranspose {
 
-namespace {
-
-// Slowdown of a narrower tile at the end of a row, for which x and weights are read once more.
-constexpr double kRowEnd = 1.3;
-
-} // namespace
-
 double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const Variant &v = t.v;
     if (has_tap_offset_order(v)) return cost_of_tap_offset_order(t);
-    const double vectors = v.tile_q / t.lanes * v.tile_qh;
     const double rows_of_tiles =
         parts_of(t.h.q_extent(), v.tile_qh) * static_cast<double>(t.d.q_extent()) * parts_of(t.p.oc(), v.tile_oc);
     const double loop = unrolls_taps(v)                  ? 0
@@ -27,32 +19,27 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
                                                          : 6;
     const double store =
         v.output_order == OutputOrder::kPlanar ? t.interleave : cycles_to_scatter(t.g, t.m) * t.lanes; // per vector
-    // Tiles that leave two registers free, such as nine channels by three vectors, are as fast as smaller ones. The factor prefers
-    // smaller ones where both leave about as many channels empty.
-    const double crowded = v.tile_oc > vectors && vectors * v.tile_oc + vectors >= 30 ? 1.03 : 1;
     const bool is_wide_of_doubles = v.family == Family::kOwVectorized && t.size == sizeof(double) && t.taps > 1;
     const double doubles = is_wide_of_doubles ? t.m.wide_doubles : 1;
     const auto tile = [&](const Variant &variant) {
         const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
-        return t.ic * t.taps * crowded * t.step(of_vectors, v.tile_oc) +
+        return t.ic * t.taps * t.step(of_vectors, v.tile_oc) +
                t.phases * (t.of(CostPart::kTiles, 20) + t.of(CostPart::kStores, of_vectors * v.tile_oc * store)) +
                t.of(CostPart::kTiles, t.taps * loop) + t.of(CostPart::kTiles, t.skipped * t.m.per_skipped_tap);
     };
-    const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), kRowEnd, tile);
+    const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), t.m.row_end, tile);
     return rows_of_tiles * doubles * (row.tiles + row.end);
 }
 
 double cost_of_depthwise_channels(const CostTerms &t) {
     const Variant &v = t.v;
-    // Each multiply-add takes a load; stores take longer if y does not fit in the second-level cache.
+    // Each multiply-add takes a load.
     const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
-    const double store = t.y_bytes >= t.m.far_weights_from ? 6 : 4;
     const double each = std::max(v.lanes * t.size, 32.0) / kCacheLine; // in cache lines
-    const double each_tap = each < 1 ? 1 : t.m.depthwise_taps;
     return tiles *
-           (t.taps * t.of_steps(vectors / t.m.multiply_adds, each_tap * std::max(vectors * (0.55 + 0.5 * each), 4.0)) +
-            t.phases * (t.of(CostPart::kTiles, 10) + t.of(CostPart::kStores, vectors * (1.0 + each * (store - 1))))) /
+           (t.taps * t.of_steps(vectors / t.m.multiply_adds, std::max(vectors * (0.55 + 0.5 * each), 4.0)) +
+            t.phases * (t.of(CostPart::kTiles, 10) + t.of(CostPart::kStores, vectors * (1 + 3 * each)))) /
            t.groups;
 }
 

@@ -34,11 +34,8 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const double vectors = static_cast<double>(v.tile_q) / v.lanes;
     const double phases_w = static_cast<double>(w.phases), phases_h = static_cast<double>(h.phases);
     const double taps = static_cast<double>(w.elements.size() * h.elements.size());
-    const double rows = v.stride_h ? 1 : phases_h; // phases of h that are computed one after the other
     const double loads = vectors * static_cast<double>(w.high - w.low) *
                          (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
-    const double accumulators = vectors * v.tile_oc * phases_w * (v.stride_h ? phases_h : 1);
-    const double registers = facts_of(v.isa).vector_registers - 3;
     const double latency =
         4 * static_cast<double>(w.max_count) * (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
     const double rows_of_x = static_cast<double>(h.high - h.low);
@@ -50,14 +47,12 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const double crossing =
         waits ? exposed * loads * cycles_to_cross_lines(t) + rows_of_x * vectors * t.m.per_far_load : 0;
     const double far = v.family == Family::kSmallOc ? rows_of_x * vectors * cycles_from_far(t) : 0;
-    // A step loads x and broadcasts weights; sums that do not fit into registers are loaded and stored for each input channel. If
-    // taps share loads of x, several tiles of output channels take a little longer than the steps add up to.
-    const double slower = p.oc() > v.tile_oc && w.max_count * h.max_count > 1 ? 1.05 : 1;
+    // A step loads x and broadcasts weights.
     const double multiply = taps * v.tile_oc * vectors / 2;
-    const double step = t.of_steps(multiply, slower * std::max({multiply, loads + taps * v.tile_oc / 2, latency}) +
+    const double step = t.of_steps(multiply, std::max({multiply, loads + taps * v.tile_oc / 2, latency}) +
                                                  (v.lanes * operand_size(v) < kCacheLine ? 0 : t.m.per_load) *
                                                      (loads + taps * v.tile_oc) +
-                                                 crossing + far + rows * std::max(0.0, accumulators - registers) * 2);
+                                                 crossing + far);
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
@@ -71,9 +66,7 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const double stores = static_cast<double>(d.phases) * phases_w * phases_h * vectors * v.tile_oc * t.interleave;
     return t.of(CostPart::kStores, depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
-               (static_cast<double>(d.elements.size()) *
-                    (t.ic * step + t.of(CostPart::kTiles, depthwise ? 0 : 10 * rows)) +
-                t.of(CostPart::kStores, stores));
+               (static_cast<double>(d.elements.size()) * t.ic * step + t.of(CostPart::kStores, stores));
 }
 
 double cost_of_small_oc(const CostTerms &t) {

@@ -107,9 +107,8 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
     return problem;
 }
 
-// Asks each algorithm that is not excluded, or only the given one. The first one returned is chosen, unless another is wanted: it
-// is the one of least cycles among those whose estimates are lower than the direct algorithm's by a safe margin (gain()), or else
-// the direct one.
+// Asks each algorithm that is not excluded, or only the given one. The first one returned, that of least cycles, is chosen, unless
+// another is wanted.
 std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, const Algorithm *only) {
     std::vector<Proposal> proposals;
     const auto ask = [&](const Algorithm &algorithm) {
@@ -137,9 +136,8 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, c
         if (&algorithm != direct) ask(algorithm);
     }
     const auto rank = [&](const Proposal &p) {
-        const double cycles = p.plan ? p.plan->cycles() : 0;
-        const int group = !p.plan ? 3 : p.algorithm == direct ? 1 : cycles < p.plan->gain() * limit ? 0 : 2;
-        return std::tuple(group, cycles, std::string_view(p.algorithm->name));
+        return std::tuple(!p.plan, p.plan ? p.plan->cycles() : 0, p.algorithm != direct,
+                          std::string_view(p.algorithm->name));
     };
     std::sort(proposals.begin(), proposals.end(),
               [&](const Proposal &a, const Proposal &b) { return rank(a) < rank(b); });

@@ -54,23 +54,27 @@ const std::vector<std::string> kProblems = {
 
 class Threads : public testing::TestWithParam<std::string> {};
 
+// By the choice, and by a kernel for the layer as it is, which strips are for.
 TEST_P(Threads, AnyNumberGivesTheSameBits) {
     const Problem problem = parse_problem(GetParam());
     const Inputs inputs = draw(problem, 1);
-    Tensor single;
-    for (const int threads : {0, 1, 2, 3, 7}) {
-        SCOPED_TRACE(threads);
-        Options options{};
-        options.threads = threads;
-        options.all_threads = 1;
-        Tensor y;
-        const Status status = run(problem, inputs, options, &y);
-        ASSERT_TRUE(status) << status.message();
-        if (threads == 0) {
-            single = y;
-            ASSERT_TRUE(agrees(y, reference(problem, inputs)));
+    for (const char *variant : {static_cast<const char *>(nullptr), "direct"}) {
+        Tensor single;
+        for (const int threads : {0, 1, 2, 3, 7}) {
+            SCOPED_TRACE(std::string(variant ? variant : "any") + " on " + std::to_string(threads));
+            Options options{};
+            options.threads = threads;
+            options.all_threads = 1;
+            options.variant = variant;
+            Tensor y;
+            const Status status = run(problem, inputs, options, &y);
+            ASSERT_TRUE(status) << status.message();
+            if (threads == 0) {
+                single = y;
+                ASSERT_TRUE(agrees(y, reference(problem, inputs)));
+            }
+            EXPECT_TRUE(y == single);
         }
-        EXPECT_TRUE(y == single);
     }
 }
 
@@ -80,8 +84,10 @@ TEST(Strips, AreReadInPlaceWhereNoTapLeavesThem) {
     const auto reading = [&](const std::string &line) {
         const Problem problem = parse_problem(line);
         const Inputs inputs = draw(problem, 1);
+        Options options{};
+        options.variant = "direct";
         Plan plan;
-        const Status status = Plan::create(problem, Options{}, inputs.w.data(), nullptr, &plan);
+        const Status status = Plan::create(problem, options, inputs.w.data(), nullptr, &plan);
         EXPECT_TRUE(status) << status.message();
         in_place = plan.isa() == "avx512";
         const std::string text = plan.explain();

@@ -32,7 +32,7 @@ std::vector<double> others(const CostField &field, double value) {
         list = value == 0
                    ? std::vector<double>{0.1, 0.3, 1, 3, 10}
                    : std::vector<double>{0, value / 3, value / 1.5, value / 1.2, value * 1.2, value * 1.5, value * 3};
-    } else if (is("factor") || is("margin")) {
+    } else if (is("factor")) {
         list = {1, value / 1.2, value / 1.06, value / 1.02, value * 1.02, value * 1.06, value * 1.2, value * 1.6};
     } else if (is("added factor")) {
         list = {0, 0.01, 0.03, 0.06};

@@ -274,7 +274,10 @@ class Worker {
         options.tuning = tuning.get();
         const auto plan = [&](const std::string &line) {
             Problem problem = problem_of_line(line);
-            problem.quantization.reset();
+            if (is_integer(problem.dtype)) {
+                problem.quantization = Quantization{};
+                problem.quantization->x_zero_point = problem.dtype == CONVT_U8 ? 128 : 0;
+            }
             std::size_t count = 1; // of weights, which take at most the bytes of a double each
             for (const std::int64_t extent : problem.w_shape) count *= static_cast<std::size_t>(extent);
             if (problem.b_shape) count = std::max(count, static_cast<std::size_t>(problem.b_shape->front()));

@@ -194,7 +194,6 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, c
                                     why);
     if (!supported) return nullptr;
     *why = {"no kernel that adds up columns is built in"};
-    const CostProfile &profile = *problem.settings.profile;
     std::unique_ptr<Col2im> best;
     for (const bool planar : {true, false}) {
         if (!planar && (!problem.constant_weights || !Col2im::may_take_channels(geometry))) continue;
@@ -203,7 +202,7 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, c
         own->plan_strips();
         *why = {"the columns of a strip do not fit in the cache"};
         if (!own->may_hold(!problem.constant_weights)) continue;
-        own->estimate(own->estimated(), planar ? profile.margin_col2im : profile.margin_col2im_in_order);
+        own->estimate(own->estimated());
         if (!best || own->cycles() < best->cycles()) best = std::move(own);
     }
     return best;

@@ -272,7 +272,7 @@ std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem,
                   why)) {
         return nullptr;
     }
-    own->estimate(own->estimated(), problem.settings.profile->margin_winograd);
+    own->estimate(own->estimated());
     return own;
 }
 
