@@ -7,12 +7,14 @@ after comparing each result with the definition. Writes for each workload file N
     ratio-T.png     time of the best peer, and of ONNX Runtime, over ours, for each layer; T: threads
     roofline-T.png  GFLOP/s over arithmetic intensity, under the machine's multiply-add peak and copy bandwidth
 
-With --isa ISA ours is forced to that ISA, and so are the peers that can be, into OUT/NAME-ISA; ratios are to those alone.
-f32, or with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch. In the same turns, with --winograd also ours with Winograd's
-algorithm allowed, into OUT/NAME-winograd, and with --measured ours with plans that measure, into OUT/NAME-measured. Inputs,
-constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many runs in several
-rounds. A ratio is the median over the rounds of that of the best times in the round: clocks wander by a tenth and more within
-seconds, and whoever had the fastest of them would win.
+With --isa ISA ours is forced to that ISA, and so are the peers that can be, into OUT/NAME-ISA; ratios are to those alone. f32, or
+with --dtype bf16 that, into OUT/NAME-bf16, beside PyTorch. In the same turns also ours by other plans: with --winograd such as may
+take Winograd's algorithm, into OUT/NAME-winograd; with --measured such as measure, into OUT/NAME-measured; and with --calibrated
+FILE such as estimate by the cost profile that `convtranspose calibrate` wrote there, into OUT/NAME-calibrated.
+
+Inputs, constant weights, and where a library lets one the outputs too, are there beforehand. Times are the best of many runs in
+several rounds. A ratio is the median over the rounds of that of the best times in the round: clocks wander by a tenth and more
+within seconds, and whoever had the fastest of them would win.
 GFLOP/s count the multiply-adds of the definition, two operations each. Ours and the peers that can run channels first and
 channels last. The best peer is the fastest in either layout, and meets ours in its own; a second ratio has ours channels first, as
 the models say, against the best in either. ONNX Runtime, which has channels first alone, meets ours channels first, and by the
@@ -113,7 +115,8 @@ def check_isa(arguments):
 
 def run_layers(layers, threads, peers, kinds, arguments, log):
     """Rows by kind of plans of ours; and what was measured of the machine with so many threads."""
-    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, plans=plans, isa=arguments.isa)
+    takers = [contenders.Ours(arguments.convtranspose, threads, layout=layout, plans=plans, isa=arguments.isa,
+                              tuning=arguments.calibrated if plans == "calibrated" else None)
               for plans in kinds for layout in (None, "nhwc")]
     settings = settings_of(arguments.dtype)
     takers += [contenders.Peer(peer, setting, threads, log, arguments.isa) for peer in peers for setting in settings[peer]]
@@ -179,6 +182,8 @@ def main():
     parser.add_argument("--threads", metavar="N", type=int, nargs="+", help="thread counts (default: 1, and all CPUs)")
     parser.add_argument("--winograd", action="store_true", help="time ours with Winograd's algorithm allowed too")
     parser.add_argument("--measured", action="store_true", help="time ours with plans that measure too")
+    parser.add_argument("--calibrated", metavar="FILE", type=pathlib.Path,
+                        help="time ours by the cost profile that `convtranspose calibrate` wrote there, too")
     parser.add_argument("--isa", metavar="ISA", choices=contenders.CAPS,
                         help=f"force ours to this ISA, of {', '.join(contenders.CAPS)}, and cap the peers that have a switch "
                              "for it; the others are timed, but are not the best peer")
@@ -190,10 +195,11 @@ def main():
     parser.add_argument("--convtranspose", metavar="FILE", type=pathlib.Path,
                         default=ROOT / "build" / "bin" / "convtranspose", help="ours (default: the one in build/)")
     arguments = parser.parse_args()
-    for file in [arguments.convtranspose, *(arguments.workload or [])]:
-        if not file.is_file():
+    for file in [arguments.convtranspose, arguments.calibrated, *(arguments.workload or [])]:
+        if file and not file.is_file():
             sys.exit(f"there is no {file}")
     arguments.convtranspose = arguments.convtranspose.resolve()
+    arguments.calibrated = arguments.calibrated and arguments.calibrated.resolve()
     if arguments.isa:
         check_isa(arguments)
     peers, missing = choose_peers(arguments.peers, settings_of(arguments.dtype))

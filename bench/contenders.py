@@ -96,8 +96,8 @@ def write_layer(layer, folder, dtype="f32"):
     return x, w, b
 
 
-# Kinds of plans of ours, besides those by estimate, and the option that asks for each.
-PLANS = {"winograd": "--winograd", "measured": "--measure"}
+# Kinds of plans of ours, besides those by estimate, and the options that ask for each. A tuning text asks for calibrated ones.
+PLANS = {"winograd": ["--winograd"], "measured": ["--measure"], "calibrated": []}
 
 
 def our_name(layout=None, plans=None):
@@ -105,7 +105,7 @@ def our_name(layout=None, plans=None):
 
 
 class Ours:
-    def __init__(self, command, threads, device=None, layout=None, plans=None, isa=None):
+    def __init__(self, command, threads, device=None, layout=None, plans=None, isa=None, tuning=None):
         self.name = our_name(layout, plans)
         self.command, self.options = command, ["--threads", str(threads)]
         if layout:
@@ -113,7 +113,8 @@ class Ours:
         if device:
             self.options += ["--device", device]
         if plans:
-            self.options += [PLANS[plans]]
+            self.options += PLANS[plans]
+        self.environment = dict(os.environ, CONVTRANSPOSE_TUNING=str(tuning)) if tuning else None
         if isa:
             self.options += ["--isa", isa]
 
@@ -139,7 +140,7 @@ class Ours:
 
     def _call(self, command, *arguments):
         line = [self.command, command, *self.options, *arguments]
-        done = subprocess.run(line, check=False, capture_output=True, text=True)
+        done = subprocess.run(line, check=False, capture_output=True, text=True, env=self.environment)
         if done.returncode:
             raise Failed(done.stderr.strip() or f"{command} ended with {done.returncode}")
         return done.stdout
