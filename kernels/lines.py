@@ -217,6 +217,10 @@ def _side(prefix: str, text: str) -> tuple[list[str], int, int]:
     return parameters, vector * threads * unrolled, threads
 
 
+def _arithmetic(x: str, dots: bool = False) -> str:
+    return "float" if x != "u8" else "int8" if dots else "int16"
+
+
 def _device_kernel(name: str, generator: str, parameters: list[str], row: dict, block: tuple[int, int], strict: bool = False):
     return Kernel(name, "", "device", "", generator, parameters, {"name": name, **row}, strict, program="gpu", block=block)
 
@@ -248,8 +252,8 @@ class Tiled:
         if self.family == "tiled" and (self.chunk * tile_oc % (vector * threads) or self.chunk * tile_p % threads):
             raise TableError(f"a chunk of {self.tile} cannot be staged by {threads} threads alike: it needs more channels")
         flags = {"integers": integers, "channels_last": self.channels_last}
-        row = {"device_family": self.family, **flags, "x": self.dtype, "y": y, "tile_oc": tile_oc, "tile_p": tile_p,
-               "chunk": self.chunk * block, "block": block, "threads": threads}
+        row = {"device_family": self.family, "arithmetic": _arithmetic(self.dtype, self.dots), "channels_last": self.channels_last,
+               "x": self.dtype, "y": y, "tile_oc": tile_oc, "tile_p": tile_p, "chunk": self.chunk * block, "threads": threads}
         parameters = [f"family={self.family}", *(f"{key}={str(flag).lower()}" for key, flag in flags.items()),
                       f"x_type={HALIDE_TYPES[self.dtype]}", f"y_type={HALIDE_TYPES[y]}", f"chunk={self.chunk}", f"block={block}"]
         yield _device_kernel(f"{self.family}_{self.dtype}_{self.tile}", "gpu_by_phase",
@@ -267,8 +271,8 @@ class Each:
             x, y = dtype.split("_")[0], dtype.split("_")[-1]
             for order, channel_threads, position_threads in (("planar", 1, 256), ("channels", 32, 8)):
                 integers = x == "u8"
-                row = {"device_family": "each", "integers": integers, "channels_last": order == "channels", "x": x, "y": y,
-                       "tile_oc": channel_threads, "tile_p": position_threads, "chunk": 1, "block": 1, "threads": 256}
+                row = {"device_family": "each", "arithmetic": _arithmetic(x), "channels_last": order == "channels", "x": x, "y": y,
+                       "tile_oc": channel_threads, "tile_p": position_threads, "chunk": 1, "threads": 256}
                 parameters = [f"integers={str(integers).lower()}", f"x_type={HALIDE_TYPES[x]}", f"y_type={HALIDE_TYPES[y]}",
                               f"channel_threads={channel_threads}", f"position_threads={position_threads}"]
                 yield _device_kernel(f"each_{dtype}_{order}", "gpu_by_output", parameters, row,
@@ -284,8 +288,8 @@ class Combine:
 
     def kernels(self) -> Iterator[Kernel]:
         name = f"combine_{self.y}" if self.parts == self.y else f"combine_{self.parts}_{self.y}"
-        row = {"device_family": "combine", "integers": False, "channels_last": False, "x": self.parts, "y": self.y, "tile_oc": 1,
-               "tile_p": 1, "chunk": 1, "block": 1, "threads": 256}
+        row = {"device_family": "combine", "arithmetic": "float", "channels_last": False, "x": self.parts, "y": self.y,
+               "tile_oc": 1, "tile_p": 1, "chunk": 1, "threads": 256}
         # NaNs, and sums whose order matters.
         yield _device_kernel(name, "gpu_combine", [f"part_type={HALIDE_TYPES[self.parts]}", f"y_type={HALIDE_TYPES[self.y]}"],
                              row, (256, 1), strict=True)

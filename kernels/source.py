@@ -95,7 +95,7 @@ ARRAYS = [
     {"name": "records", "text": "\nconst char kRecords[] =\n@rows@    ;\n", "entry": "kRecords", "no_entry": "nullptr"},
 ]
 
-DEVICE_ROW = ('    {"@name@", @device_family@, @integers@, @channels_last@, @x@, @y@, @tile_oc@, @tile_p@, @chunk@, @block@, '
+DEVICE_ROW = ('    {"@name@", @device_family@, @arithmetic@, @channels_last@, @x@, @y@, @tile_oc@, @tile_p@, @chunk@, '
               "@threads@, {@costs@}, @function@_argv},\n")
 VARIANT_COSTS = ("step_cycles", "step_latency", "block_latency", "resident_blocks")
 DEVICE_COSTS = ("launch_cycles", "bytes_per_cycle", "strided")

@@ -71,24 +71,6 @@ std::int64_t Direct::leading_elements() const {
     return n;
 }
 
-const Candidate *Direct::cheapest() const {
-    const bool is_named = names_a_kernel();
-    const Candidate *best = nullptr;
-    for (const Candidate &c : candidates_) {
-        if (is_named && settings_.variant != c.variant->name) continue;
-        if (!c.unsupported.text && (!best || c.cost < best->cost)) best = &c;
-    }
-    return best;
-}
-
-// Returns the candidate that a tuning record names, or null (recorded_choice()).
-const Candidate *Direct::tuned(std::string *note) const {
-    note->clear();
-    if (!record_ || find_algorithm(record_->variant)) return nullptr;
-    const auto name_of = [](const Candidate &c) { return c.variant->name; };
-    return recorded_choice(candidates_, *record_, name_of, isa_name(settings_.isa), note);
-}
-
 // Compares all kernels and plans the best one. packed: the weights if they are packed already, else null.
 void Direct::choose(const Packed *packed) {
     problem_.sums_in_f16 = settings_.sums_in_f16;
@@ -104,11 +86,15 @@ void Direct::choose(const Packed *packed) {
                                v.arithmetic == packed->layout.arithmetic;
         if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kOtherPacking};
     }
+    const bool is_named = names_a_kernel();
+    const auto is_wanted = [&](const Candidate &c) { return !is_named || settings_.variant == c.name(); };
+    const TuningRecord *const kernel_record = record_ && !find_algorithm(record_->variant) ? record_ : nullptr;
     std::string note;
     const Candidate *recorded = nullptr, *best = nullptr;
     for (;;) {
-        recorded = tuned(&note);
-        best = recorded ? recorded : cheapest();
+        note.clear();
+        recorded = recorded_choice(candidates_, kernel_record, isa_name(settings_.isa), &note);
+        best = recorded ? recorded : cheapest(candidates_, is_wanted);
         is_possible_ = best != nullptr;
         if (!best) {
             estimate({std::numeric_limits<double>::infinity()});
@@ -120,12 +106,10 @@ void Direct::choose(const Packed *packed) {
         candidates_[static_cast<std::size_t>(best - candidates_.data())].unsupported = direct_.overflow();
     }
     recorded_ = recorded != nullptr;
-    why_ = names_a_kernel() ? "asked for by name"
-           : recorded       ? note
-           : best->variant->family == Family::kReference
-               ? "no other variant can"
-               : concat("least estimated cost; ", family_rule(best->variant->family));
-    if (!recorded && !note.empty()) why_ += concat(" (", note, ")");
+    const Family family = best->variant->family;
+    why_ = why_chosen(is_named, recorded_, note,
+                      family == Family::kReference ? "no other variant can"
+                                                   : concat("least estimated cost; ", family_rule(family)));
     estimate({std::isfinite(best->cost) ? best->cost : 0}); // not finite for a layer without elements
     // Kernels of other types make up most of the list, but are of no interest once one is chosen.
     const auto of_others = [&](const Candidate &c) {
@@ -174,11 +158,8 @@ void Direct::plan_fallbacks() {
         if (fits_int32 && chosen.arithmetic != Arithmetic::kInt8) continue;
         problem.fits_int8 = false;
         problem.fits_int32 = fits_int32;
-        const Candidate *best = nullptr;
         const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa, *settings_.profile);
-        for (const Candidate &c : list) {
-            if (!c.unsupported.text && (!best || c.cost < best->cost)) best = &c;
-        }
+        const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
         if (best) fallbacks_.emplace_back(problem, *best, *settings_.profile, threads);
         if (best && fallbacks_.back().overflow().text) fallbacks_.pop_back(); // runs whose weights need it will fail
     }

@@ -50,8 +50,6 @@ class Direct : public AlgorithmPlan {
     explicit Direct(const AlgorithmProblem &problem);
     void pose(bool single_positions, bool constant_weights);
     void choose(const Packed *packed);
-    const Candidate *cheapest() const;
-    const Candidate *tuned(std::string *note) const;
     Status refused() const;
     bool names_a_kernel() const;
     bool has_packed_otherwise() const;     // true if some candidate is refused only for its packing

@@ -29,13 +29,6 @@ bool names_something(const std::string &name) {
     return found;
 }
 
-// The name of a variant may be followed by the number of parts of its sums (gpu/device_choice.h).
-bool names_something(const DeviceTable &table, const std::string &name) {
-    const std::string variant = name.substr(0, name.find(':'));
-    return std::any_of(table.variants, table.variants + table.variant_count,
-                       [&](const DeviceVariant &v) { return variant == v.name; });
-}
-
 constexpr int kMeasuringMs = 50; // the default
 
 Status check_spread(const char *name, const Shape &shape, const std::int64_t *strides) {
@@ -152,9 +145,6 @@ Status device_of(const convt_options &options, std::optional<DeviceRequest> *req
     if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", d.name, "\" is not built in"));
     if (raw(options.planning) == CONVT_MEASURE) {
         return Status(CONVT_UNSUPPORTED, "planning = CONVT_MEASURE is for plans for the CPU: tune the device instead");
-    }
-    if (options.variant && !names_something(*table, options.variant)) {
-        return Status(CONVT_UNSUPPORTED, concat("variant \"", options.variant, "\" is not built in for ", d.name));
     }
     *request = {table, d.index, d.context, options.variant ? options.variant : "",
                 options.tuning ? &options.tuning->records : nullptr};

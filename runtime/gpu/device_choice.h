@@ -2,13 +2,12 @@
 #ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
 
-#include <array>
 #include <string>
 #include <vector>
 
 #include "gpu/device_table.h"
 #include "kernels/packed_weights.h"
-#include "problem/axis_plan.h"
+#include "problem/spatial_problem.h"
 #include "selection/candidates.h"
 
 namespace convtranspose {
@@ -23,34 +22,27 @@ struct DeviceWork {
 };
 
 struct DeviceChoice {
-    std::string name; // the variant's; ":P" follows if sums over input channels are computed in P parts
+    std::string own_name; // the variant's; ":P" follows if sums over input channels are computed in P parts
     const DeviceVariant *variant = nullptr;
     const DeviceVariant *combine = nullptr; // adds up parts and does post-ops; null: not needed
     int splits = 1;
     UnsupportedReason unsupported;
     DeviceWork work;
     double cost = 0; // in cycles, estimated
-};
 
-// These properties of a problem and of a device decide which variants can compute the problem, and how fast.
-struct DeviceQuestion {
-    const Geometry &geometry;
-    const std::array<AxisPlan, 3> &axes; // w, h, d
-    bool finite;                         // true if all weights are finite
-    bool fits_int8;                      // true if quantized weights, less their zero points, fit in 8 bits
-    const DeviceFacts &device;
-    const PackedLayout *packed; // that of weights that are packed already; null: none are
+    const char *name() const { return own_name.c_str(); }
 };
 
 // Returns the choices for each variant, in table order: one for each number of parts that its sums may be computed in, or one that
-// says why it is unsupported.
-std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceQuestion &question);
+// says why it is unsupported. packed: the layout of weights that are packed already; null: none are.
+std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceFacts &device,
+                                         const SpatialProblem &problem, const PackedLayout *packed);
 
 // Returns the bytes of a packed weight.
-std::size_t bytes_of_weight(const DeviceVariant &variant);
+inline std::int64_t operand_size(const DeviceVariant &v) { return operand_size(v.arithmetic, sum_dtype(v.x_dtype)); }
 
-// Returns the members of a layout that a variant decides. The others are the problem's. Groups are side by side (oc_tile = 0) if they
-// have one input and one output channel each.
+// Returns the members of a layout that a variant decides. Groups are side by side (oc_tile = 0) if they have one input and one output
+// channel each.
 PackedLayout packing_of(const DeviceVariant &variant, const Geometry &geometry);
 
 } // namespace convtranspose

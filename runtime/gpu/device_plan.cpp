@@ -1,83 +1,47 @@
 #include "gpu/device_plan.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <iterator>
 
 #include "base/division.h"
 #include "base/error.h"
 #include "kernel_contract/table_columns.h"
-#include "kernels/post_ops.h"
+#include "plan/explain.h"
 
 namespace convtranspose {
 
-namespace {
-
-const char *device_family_rule(DeviceFamily family) {
-    switch (family) {
-    case DeviceFamily::kTiled: return "tiles of x and w in shared memory";
-    case DeviceFamily::kSmallOc: return "a thread for a few positions of all channels of a tile";
-    case DeviceFamily::kEach: return "a thread for each element of y";
-    case DeviceFamily::kCombine: break;
-    }
-    return "";
-}
-
-} // namespace
-
 DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-                       std::shared_ptr<OpenDevice> device)
+                       std::shared_ptr<OpenDevice> device, const QuantizationValues *quantization,
+                       const WeightFacts &facts)
     : problem_(spatial_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
-      device_(std::move(device)) {}
+      device_(std::move(device)), facts_(facts) {
+    if (quantization) quantization_ = *quantization;
+    problem_.fits_int8 = facts.fits_int8;
+}
 
 std::size_t DevicePlan::packed_bytes() const {
     if (!constant_) return 0;
     return static_cast<std::size_t>(constant_->w.bytes() + constant_->bias.bytes() + constant_->factors.bytes());
 }
 
-Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kernel) {
-    const std::vector<DeviceChoice> choices = device_choices(
-        device_->table(), {problem_.geometry, problem_.plan, finite, fits_int8_, device_->facts(), packed});
-    const DeviceChoice *best = nullptr;
-    std::string unsupported, note;
-    const DeviceChoice *const recorded = request_.variant.empty() ? tuned(choices, &note) : nullptr;
+// Chooses a kernel for the problem. packed: the layout of weights that are packed already; null: none are.
+Status DevicePlan::choose(const PackedLayout *packed, Kernel *kernel) {
+    const Geometry &g = problem_.geometry;
+    const DeviceFacts &device = device_->facts();
+    const std::string &name = request_.variant;
+    std::vector<DeviceChoice> choices = device_choices(device_->table(), device, problem_, packed);
+    std::string note;
+    const TuningRecord *const record =
+        name.empty() ? tuning_record(request_.tuning, g, device.name, isa(), 1, &note) : nullptr;
+    const DeviceChoice *const recorded = recorded_choice(choices, record, isa(), &note);
     // A name is that of one choice. That of a kernel that has none of its own stands for all numbers of parts.
     const bool is_choice =
-        std::any_of(choices.begin(), choices.end(), [&](const DeviceChoice &c) { return c.name == request_.variant; });
-    for (const DeviceChoice &c : choices) {
-        if (!request_.variant.empty() && request_.variant != (is_choice ? c.name : c.variant->name)) continue;
-        if (c.unsupported.text) {
-            // If nothing can compute the problem, the message quotes a kernel for this type.
-            const bool of_type =
-                c.variant->family != DeviceFamily::kCombine &&
-                (c.variant->integers ? problem_.geometry.quantized() : c.variant->x_dtype == problem_.geometry.dtype);
-            if (!of_type && request_.variant.empty()) continue;
-            unsupported = concat("variant ", c.name, " cannot run this problem: ", to_string(c.unsupported));
-        } else if (!best || c.cost < best->cost) {
-            best = &c;
-        }
-    }
-    if (!best) {
-        if (request_.variant.empty()) {
-            unsupported = concat("no kernel for ", request_.table->kind, " can compute this problem",
-                                 unsupported.empty() ? "" : "; the last one: ", unsupported);
-        } else if (unsupported.empty()) {
-            unsupported = concat("variant ", request_.variant,
-                                 " cannot run this problem: in so many parts, sums have too few input "
-                                 "channels or y has too many elements");
-        }
-        return Status(CONVT_UNSUPPORTED, unsupported);
-    }
-    if (recorded) best = recorded;
-    if (kernel == &kernel_) kernels_ = {best->variant->name};
-    able_choices_.clear();
-    std::copy_if(choices.begin(), choices.end(), std::back_inserter(able_choices_),
-                 [](const DeviceChoice &c) { return !c.unsupported.text; });
-    std::sort(able_choices_.begin(), able_choices_.end(), [](auto &a, auto &b) { return a.cost < b.cost; });
-    able_.clear();
-    for (const DeviceChoice &c : able_choices_) able_.push_back({c.name.c_str(), c.cost});
+        std::any_of(choices.begin(), choices.end(), [&](const DeviceChoice &c) { return c.name() == name; });
+    const auto is_wanted = [&](const DeviceChoice &c) {
+        return name.empty() || name == (is_choice ? c.name() : c.variant->name);
+    };
+    const DeviceChoice *const best = recorded ? recorded : cheapest(choices, is_wanted);
+    if (!best) return refused(choices);
 
-    const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *best->variant;
     kernel->choice = *best;
     PackedLayout &layout = kernel->layout;
@@ -86,28 +50,47 @@ Status DevicePlan::choose(bool finite, const PackedLayout *packed, Kernel *kerne
     layout.ic = g.in_channels_per_group();
     layout.oc = g.out_channels_per_group();
     for (std::size_t a = 0; a < 3; a++) layout.taps[a] = static_cast<std::int64_t>(problem_.plan[a].elements.size());
-    if (layout.weights() > INT32_MAX) {
-        return Status(CONVT_OVERFLOW, "packed weights have more than 2^31 - 1 elements, which kernels cannot index");
+    if (kernel == &kernel_) {
+        why_ = why_chosen(!name.empty(), recorded != nullptr, note, "least estimated cost");
+        kernels_ = {v.name};
+        choices_ = std::move(choices);
+        able_ = able_of(choices_);
     }
-    if (kernel == &kernel_) explain(choices, note);
     return make_tables(kernel);
+}
+
+// Returns the reason why none of the choices can compute the problem, as the last one for its type has it, or why the one that is
+// named cannot.
+Status DevicePlan::refused(const std::vector<DeviceChoice> &choices) const {
+    const std::string &name = request_.variant;
+    const Geometry &g = problem_.geometry;
+    std::string why = name.empty() ? "" : "it is not built in";
+    convt_status code = CONVT_UNSUPPORTED;
+    for (const DeviceChoice &c : choices) {
+        const DeviceVariant &v = *c.variant;
+        const bool of_type =
+            v.family != DeviceFamily::kCombine && (is_float(v.arithmetic) ? v.x_dtype == g.dtype : g.quantized());
+        const bool is_base = name.compare(0, name.find(':'), c.variant->name) == 0;
+        if (name.empty() ? !of_type : !is_base) continue;
+        why = name.empty() || name == c.name()
+                  ? to_string(c.unsupported)
+                  : "in so many parts, sums have too few input channels or y has too many elements";
+        code = c.unsupported.is_overflow ? CONVT_OVERFLOW : CONVT_UNSUPPORTED;
+    }
+    const std::string what = name.empty() ? concat("no kernel for ", isa(), " can compute this problem")
+                                          : concat("variant ", name, " cannot run this problem");
+    return Status(code, why.empty() ? what : concat(what, ": ", why));
 }
 
 // Chooses the kernel for weights of a run that hold an infinity or a NaN, if the other is not for them. It may be any.
 Status DevicePlan::choose_for_any_weights() {
     if (kernel_.choice.variant->family == DeviceFamily::kEach) return Status();
     const std::string forced = std::exchange(request_.variant, std::string());
-    Status status = choose(false, nullptr, &any_weights_);
+    problem_.may_be_infinite = true;
+    Status status = choose(nullptr, &any_weights_);
+    problem_.may_be_infinite = false;
     request_.variant = forced;
     return status;
-}
-
-// Returns the choice that a tuning record names, or null (recorded_choice()).
-const DeviceChoice *DevicePlan::tuned(const std::vector<DeviceChoice> &choices, std::string *note) const {
-    const TuningRecord *const record =
-        device_tuning_record(request_.tuning, problem_.geometry, request_.table->kind, device_->facts().name, note);
-    const auto name_of = [](const DeviceChoice &c) -> const std::string & { return c.name; };
-    return record ? recorded_choice(choices, *record, name_of, request_.table->kind, note) : nullptr;
 }
 
 TuningRecord DevicePlan::record() const {
@@ -154,7 +137,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
         kernel->most_elements = std::max(kernel->most_elements, count);
         // If biases contain the part of x's zero point, each class of taps has biases of its own.
         const std::int64_t row_of_biases =
-            v.block > 1 ? number_of(columns(kTapClass), {classes(0), classes(1), classes(2)}) : 0;
+            block_of(v) > 1 ? number_of(columns(kTapClass), {classes(0), classes(1), classes(2)}) : 0;
         parts.push_back({number(phase[0]), number(phase[1]), number(phase[2]), static_cast<std::int32_t>(first),
                          number(count), 0, 0, number(row_of_biases)});
     });
@@ -203,7 +186,7 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     Weights *const weights = &workspace->weights;
     const PackedLayout &layout = kernel.layout;
     const WeightsView view = view_of_dense(g.w_shape, w);
-    const std::uint64_t size = bytes_of_weight(*kernel.choice.variant);
+    const auto size = static_cast<std::uint64_t>(operand_size(*kernel.choice.variant));
     const std::uint64_t w_bytes = round_up(layout.weights() * size), bias_bytes = layout.biases() * size;
     Status status = host_block(w_bytes + bias_bytes, &workspace->host);
     if (!status) return status;
@@ -264,10 +247,8 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
     if (Status status = OpenDevice::open(*request.table, request.index, request.context, &device); !status)
         return status;
 
-    std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request, allocator, std::move(device)));
-    if (quantization) p->quantization_ = *quantization;
-    p->fits_int8_ = facts.fits_int8;
-    Status status = p->choose(true, nullptr, &p->kernel_);
+    std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request, allocator, std::move(device), quantization, facts));
+    Status status = p->choose(nullptr, &p->kernel_);
     if (!status) return status;
     if (w) {
         DevicePlan::Workspace packing;
@@ -275,7 +256,8 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
         if (status && !packing.weights.finite && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
             p->kernel_ = DevicePlan::Kernel();
             packing = DevicePlan::Workspace();
-            status = p->choose(false, nullptr, &p->kernel_);
+            p->problem_.may_be_infinite = true;
+            status = p->choose(nullptr, &p->kernel_);
             if (status) status = p->pack(p->kernel_, quantization, w, b, &packing);
         }
         if (b && geometry.quantized()) {
@@ -301,47 +283,40 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
 }
 
 Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
-    std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_));
-    p->quantization_ = quantization_;
+    std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_, quantization(), facts_));
     p->constant_ = constant_;
-    p->fits_int8_ = fits_int8_;
-    Status status = p->choose(!constant_ || constant_->finite, constant_ ? &kernel_.layout : nullptr, &p->kernel_);
+    p->problem_.may_be_infinite = constant_ && !constant_->finite;
+    Status status = p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_);
     if (status && !constant_) status = p->choose_for_any_weights();
     if (status) *plan = std::move(p);
     return status;
 }
 
-void DevicePlan::explain(const std::vector<DeviceChoice> &choices, const std::string &note) {
-    const Geometry &g = problem_.geometry;
+std::string DevicePlan::explain() const {
     const DeviceChoice &chosen = kernel_.choice;
-    explanation_ =
-        concat(g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ", convt_dtype_name(g.dtype), ", ",
-               g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first", ", group ", g.group, "\nx ",
-               to_string(g.x_shape), "  w ", to_string(g.w_shape), "  -> y ", to_string(g.y_shape), "\ndevice ",
-               request_.table->kind, ": ", device_->facts().name, ", ", device_->facts().multiprocessors,
-               " multiprocessors\nvariant ", chosen.name, ": ", device_family_rule(chosen.variant->family));
-    if (chosen.splits > 1) explanation_ += concat("; sums over input channels in ", chosen.splits, " parts");
-    if (chosen.combine) explanation_ += concat("; then ", chosen.combine->name);
-    if (!note.empty()) explanation_ += "\n" + note;
-    explanation_ += "\ncandidates, by estimated cycles:\n";
-    for (const DeviceChoice &c : choices) {
-        char line[128];
-        if (c.variant->family == DeviceFamily::kCombine) continue;
-        if (c.unsupported.text) {
-            std::snprintf(line, sizeof line, "    %-32s no: ", c.name.c_str());
-            explanation_ += line + to_string(c.unsupported) + "\n";
-        } else {
-            std::snprintf(line, sizeof line, "  %c %-32s %.3g: %.0f blocks of %.4g steps, %.3g bytes",
-                          c.name == chosen.name ? '*' : ' ', c.name.c_str(), c.cost, c.work.blocks, c.work.steps,
-                          c.work.bytes);
-            explanation_ += line;
-            if (c.work.combined_bytes > 0) {
-                std::snprintf(line, sizeof line, " and %.3g", c.work.combined_bytes);
-                explanation_ += line;
-            }
-            explanation_ += c.work.strided ? ", strided\n" : "\n";
-        }
+    const char *const combine = chosen.combine ? chosen.combine->name : "";
+    const DeviceFacts &device = device_->facts();
+    std::string text = concat(describe_layer(problem_.geometry, quantization(), &facts_, concat("by ", combine)),
+                              "device ", isa(), ": ", device.name, ", ", device.multiprocessors,
+                              " multiprocessors\nvariant ", chosen.name(), ": ", why_);
+    if (chosen.splits > 1) text += concat("; sums over input channels in ", chosen.splits, " parts");
+    if (chosen.combine) text += concat("; then ", combine);
+    std::vector<ListedCandidate> list;
+    for (const DeviceChoice &c : choices_) {
+        const DeviceWork &work = c.work;
+        list.push_back({c.name(), c.unsupported, c.cost,
+                        concat(formatted(", %.0f blocks", work.blocks), formatted(" of %.4g steps", work.steps),
+                               formatted(", %.3g bytes", work.bytes),
+                               work.combined_bytes > 0 ? formatted(" and %.3g", work.combined_bytes) : "",
+                               work.strided ? ", strided" : ""),
+                        c.own_name == chosen.own_name});
     }
+    return concat(text, "\n", list_of(std::move(list)));
+}
+
+const std::string &DevicePlan::explanation() const {
+    std::call_once(explained_, [this] { explanation_ = explain(); });
+    return explanation_;
 }
 
 } // namespace convtranspose

@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,13 +45,13 @@ class DevicePlan : public ProblemPlan {
     int threads() const override { return 1; }
     bool is_on_device() const override { return true; }
     const char *isa() const override { return device_->table().kind; }
-    const char *variant() const override { return kernel_.choice.name.c_str(); }
+    const char *variant() const override { return kernel_.choice.name(); }
     const char *algorithm() const override { return "direct"; }
     const std::vector<AbleCandidate> &able() const override { return able_; } // sorted by estimate
     const CostProfile *profile() const override { return nullptr; }
     const std::vector<const char *> &kernels() const override { return kernels_; }
     TuningRecord record() const override;
-    const std::string &explanation() const override { return explanation_; }
+    const std::string &explanation() const override;
 
   private:
     friend Status plan_on_device(const Geometry &, const DeviceRequest &, const Allocator &, const QuantizationValues *,
@@ -106,9 +107,9 @@ class DevicePlan : public ProblemPlan {
     };
 
     DevicePlan(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-               std::shared_ptr<OpenDevice> device);
-    const DeviceChoice *tuned(const std::vector<DeviceChoice> &choices, std::string *note) const;
-    Status choose(bool finite, const PackedLayout *packed, Kernel *kernel);
+               std::shared_ptr<OpenDevice> device, const QuantizationValues *quantization, const WeightFacts &facts);
+    Status choose(const PackedLayout *packed, Kernel *kernel);
+    Status refused(const std::vector<DeviceChoice> &choices) const;
     Status choose_for_any_weights();
     Status make_tables(Kernel *kernel) const;
     Status pack(const Kernel &kernel, const QuantizationValues *q, const void *w, const void *b,
@@ -129,23 +130,25 @@ class DevicePlan : public ProblemPlan {
     void add_taps(const Kernel &kernel, KernelArguments *arguments) const;
     halide_type_t type_on_device(convt_dtype dtype) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
-    void explain(const std::vector<DeviceChoice> &choices, const std::string &note);
+    std::string explain() const;
 
     SpatialProblem problem_;
     DeviceRequest request_;
     Allocator allocator_;
     std::shared_ptr<OpenDevice> device_;
     std::optional<QuantizationValues> quantization_;
-    bool fits_int8_ = false; // as in DeviceQuestion
+    WeightFacts facts_; // of quantized weights
     Kernel kernel_;
     // This kernel is for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
-    std::vector<DeviceChoice> able_choices_; // sorted by estimate
-    std::vector<AbleCandidate> able_;        // the same
-    std::vector<const char *> kernels_;      // one
-    std::string explanation_;
+    std::string why_;                   // kernel_ was chosen
+    std::vector<DeviceChoice> choices_; // that it was chosen from
+    std::vector<AbleCandidate> able_;   // those among them that can compute the problem
+    std::vector<const char *> kernels_; // one
 
+    mutable std::once_flag explained_;
+    mutable std::string explanation_;
     mutable Mutex mutex_;
     mutable std::vector<Workspace> free_;
 };

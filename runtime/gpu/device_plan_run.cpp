@@ -132,7 +132,7 @@ void DevicePlan::add_weights(const Kernel &kernel, const Weights &weights, halid
     KernelArguments &a = *arguments;
     if (v.family == DeviceFamily::kEach) {
         a.add_buffer(weights.w.get(), type, {layout.weights()});
-    } else if (v.block > 1) {
+    } else if (layout.block > 1) {
         a.add_buffer(
             weights.w.get(), type,
             {layout.block, layout.oc_tile, layout.blocks(), layout.taps_volume(), layout.group * layout.tiles()});
@@ -191,11 +191,11 @@ Status DevicePlan::run_kernel(const Launch &launch, const Placed &y) const {
     const Geometry &g = problem_.geometry;
     const DeviceVariant &v = *kernel.choice.variant;
     const std::array<AxisPlan, 3> &axes = problem_.plan;
-    const halide_type_t s32(halide_type_int, 32), f32(halide_type_float, 32);
-    const halide_type_t w_type =
-        !v.integers ? type_of(sum_dtype(v.x_dtype)) : halide_type_t(halide_type_int, v.block > 1 ? 8 : 16);
-    const halide_type_t sum_type = v.integers ? s32 : w_type;
+    const halide_type_t f32(halide_type_float, 32);
+    const bool floats = is_float(v.arithmetic);
+    const halide_type_t sum_type = floats ? type_of(sum_dtype(v.x_dtype)) : halide_type_t(halide_type_int, 32);
     const PackedLayout &layout = kernel.layout;
+    const halide_type_t w_type = floats ? sum_type : halide_type_t(halide_type_int, layout.block > 1 ? 8 : 16);
 
     KernelArguments a(device_->backend().interface());
     a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});

@@ -34,16 +34,18 @@ struct DeviceCosts {
 struct DeviceVariant {
     const char *name; // family_dtype_tile
     DeviceFamily family;
-    bool integers;                // quantized: x u8 or s8, w s16 or s8
+    Arithmetic arithmetic;        // kFloat; kInt16 or kInt8, which read x as u8
     bool along_channels;          // true: neighbouring threads read neighbouring channels of x
     convt_dtype x_dtype, y_dtype; // kCombine: of the parts and of y; u8 stands for s8 too
     int tile_oc, tile_p;          // the tile of a block of threads
     int chunk;                    // a number of input channels
-    int block;                    // input channels multiplied together: 1, or 4 of integers with s8 w
     int threads;
     VariantCosts costs;
     DeviceFunction run;
 };
+
+// Returns the number of input channels that are multiplied together.
+constexpr int block_of(const DeviceVariant &v) { return v.arithmetic == Arithmetic::kInt8 ? 4 : 1; }
 
 // This is an error of a driver. The status is CONVT_OK if there is none.
 struct DeviceError {

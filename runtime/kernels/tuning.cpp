@@ -251,21 +251,14 @@ const Tuning &given_or_environment(const Tuning *tuning, std::string *why) {
 
 } // namespace
 
-const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
-                                         const char *name, std::string *why) {
-    const Tuning &records = given_or_environment(tuning, why);
-    return records.find(tuning_key(geometry), name, kind, 1);
-}
-
-const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry, Isa isa, int threads,
-                                  std::string *why) {
+const TuningRecord *tuning_record(const Tuning *given, const Geometry &geometry, const char *cpu, const char *isa,
+                                  int threads, std::string *why) {
     const Tuning *const tuning = &given_or_environment(given, why);
-    if (!geometry.quantized()) isa = isa_of_floats(isa);
     std::string key;
     const auto find = [&](const Tuning &records) -> const TuningRecord * {
         if (records.records().empty()) return nullptr;
         if (key.empty()) key = tuning_key(geometry);
-        return records.find(key, cpu_name(), isa_name(isa), threads);
+        return records.find(key, cpu, isa, threads);
     };
     if (const TuningRecord *const record = find(*tuning)) return record;
     for (std::size_t i = 0; kernel_table(i); i++) {

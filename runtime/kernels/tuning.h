@@ -50,12 +50,9 @@ class Tuning {
 
 // Returns the first matching record of these sources: `tuning`, or if that is null the file that the environment variable
 // CONVTRANSPOSE_TUNING names, which is read once; then the records that come with kernels. *why is set if a source could not be
-// used.
-const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry, Isa isa, int threads,
-                                  std::string *why);
-// Does the same for a device: its name stands for the CPU, its kind ("cuda") for the ISA, and there is one thread.
-const TuningRecord *device_tuning_record(const Tuning *tuning, const Geometry &geometry, const char *kind,
-                                         const char *name, std::string *why);
+// used. A device's name stands for the CPU and its kind ("cuda") for the ISA, and it has one thread.
+const TuningRecord *tuning_record(const Tuning *tuning, const Geometry &geometry, const char *cpu, const char *isa,
+                                  int threads, std::string *why);
 
 // Records that plans measured are remembered as long as the process lives. The first one for a key stays.
 void remember(const std::string &key, std::shared_ptr<const TuningRecord> record);

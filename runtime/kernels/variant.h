@@ -42,12 +42,13 @@ inline bool skips_outside(const Variant &v, std::size_t axis) {
 // Positions of a tile along an axis: w, h or d.
 inline int tile_along(const Variant &v, std::size_t axis) { return axis == 0 ? v.tile_q : axis == 1 ? v.tile_qh : 1; }
 
-// Bytes of an element of the packed weights, and of the copy of x.
-inline std::int64_t operand_size(const Variant &v) {
-    if (v.arithmetic == Arithmetic::kBf16) return 2;
-    if (is_float(v.arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum_dtype(v)));
-    return v.arithmetic == Arithmetic::kInt8 ? 1 : 2;
+// Bytes of an element of the packed weights, and of the copy of x. sum: the type of sums of floats.
+inline std::int64_t operand_size(Arithmetic arithmetic, convt_dtype sum) {
+    if (arithmetic == Arithmetic::kBf16) return 2;
+    if (is_float(arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum));
+    return arithmetic == Arithmetic::kInt8 ? 1 : 2;
 }
+inline std::int64_t operand_size(const Variant &v) { return operand_size(v.arithmetic, sum_dtype(v)); }
 
 // True if the variant can be used where `isa` is asked for. ISAs that add dot products or f16 arithmetic have variants of
 // their own for what gains by them, and the rest is that of the ISA that they add to.

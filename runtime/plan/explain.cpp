@@ -1,3 +1,5 @@
+#include "plan/explain.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -35,12 +37,6 @@ void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *
     if (phases > kPhasesShown) *out << "  and " << phases - kPhasesShown << " more phases\n";
 }
 
-std::string formatted(const char *format, double number) {
-    char text[64];
-    std::snprintf(text, sizeof text, format, number);
-    return text;
-}
-
 std::string bytes(double n) {
     if (n < 1024) return formatted("%.0f B", n);
     return n < 1024 * 1024 ? formatted("%.1f KiB", n / 1024) : formatted("%.1f MiB", n / 1024 / 1024);
@@ -55,13 +51,13 @@ std::string range(const std::vector<T> &values) {
     return concat(*least, " .. ", *most, " (", values.size(), " output channels)");
 }
 
-void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
-    const Geometry &g = plan.geometry();
-    if (!plan.quantization()) {
+void explain_quantization(const Geometry &g, const QuantizationValues *quantization, const WeightFacts *facts,
+                          std::ostringstream *out) {
+    if (!quantization) {
         *out << "scales and zero points with each run\n";
         return;
     }
-    const QuantizationValues &q = *plan.quantization();
+    const QuantizationValues &q = *quantization;
     *out << "x_scale " << q.x_scale << ", x_zero_point " << q.x_zero_point << "; w_scale " << range(q.w_scale)
          << ", w_zero_point " << range(q.w_zero_point);
     if (g.y_dtype != CONVT_F32) *out << "; y_scale " << q.y_scale << ", y_zero_point " << q.y_zero_point;
@@ -72,7 +68,6 @@ void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
         *out << "; y in " << static_cast<double>(r.least) + r.zero_point << " .. "
              << static_cast<double>(r.most) + r.zero_point << "\n";
     }
-    const WeightFacts *const facts = plan.facts();
     if (!facts) {
         *out << "weights of each run decide between 8-bit, 16-bit and 64-bit arithmetic\n";
         return;
@@ -82,7 +77,7 @@ void explain_quantization(const LayerPlan &plan, std::ostringstream *out) {
          << (facts->fits_int8 ? "fit" : "do not fit") << " in 8 bits less their zero points\n";
 }
 
-void explain_post_ops(const PostOps &p, std::ostringstream *out) {
+void explain_post_ops(const PostOps &p, const std::string &how, std::ostringstream *out) {
     if (!has_post_ops(p)) return;
     *out << "then" << (p.adds_residual ? " + residual" : "");
     switch (p.activation) {
@@ -93,7 +88,7 @@ void explain_post_ops(const PostOps &p, std::ostringstream *out) {
     case CONVT_SIGMOID: *out << " sigmoid"; break;
     case CONVT_TANH: *out << " tanh"; break;
     }
-    *out << ", on pieces of y that are still in the cache\n";
+    *out << ", " << how << "\n";
 }
 
 // Lists the properties of the layer that are compiled into a variant: "56 input channels; the taps along w; 256 columns of y; 2
@@ -166,55 +161,56 @@ std::string parts_of_estimate(const LayerPlan &plan) {
     return text;
 }
 
-// Lists the candidates that can compute the layer, by estimate, then the others, by the reason why they cannot.
-void explain_candidates(const LayerPlan &plan, std::ostringstream *out) {
-    struct Able {
-        const char *name;
-        double cost, copying; // in cycles; cost includes copying
-        bool chosen;
-    };
-    std::vector<Able> able;
-    std::vector<std::pair<std::string, std::string>> refusals; // (reason, names)
-    const auto refuse = [&](const UnsupportedReason &unsupported, const char *name) {
-        const std::string why = to_string(unsupported);
-        const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
-        if (same != refusals.end()) {
-            same->second.append(", ").append(name);
-        } else {
-            refusals.emplace_back(why, name);
-        }
-    };
+std::string list_of_candidates(const LayerPlan &plan) {
+    std::vector<ListedCandidate> list;
     bool is_kernel = false; // true if a kernel was chosen
     for (const AlgorithmEstimate &e : plan.estimates()) {
         const bool chosen = std::strcmp(e.name, plan.algorithm()) == 0;
         if (chosen) is_kernel = e.has_candidates;
-        if (e.unsupported.text) {
-            refuse(e.unsupported, e.name);
-        } else if (!e.has_candidates) {
-            able.push_back({e.name, e.cycles.all(), 0, chosen});
-        }
+        if (!e.has_candidates) list.push_back({e.name, e.unsupported, e.cycles.all(), "", chosen});
     }
-    const Variant &chosen = plan.direct().variant();
     for (const Candidate &c : plan.candidates()) {
-        const Variant &v = *c.variant;
-        if (!c.unsupported.text) {
-            able.push_back({v.name, c.cost, c.copying, &v == &chosen && is_kernel});
-        } else {
-            refuse(c.unsupported, v.name);
-        }
+        list.push_back({c.name(), c.unsupported, c.cost,
+                        c.copying > 0 ? formatted(", %.3g of them to copy x", c.copying) : "",
+                        is_kernel && c.variant == &plan.direct().variant()});
     }
-    std::stable_sort(able.begin(), able.end(), [](const Able &a, const Able &b) { return a.cost < b.cost; });
-    for (const Able &a : able) {
-        *out << (a.chosen ? "  * " : "    ") << std::left << std::setw(32) << a.name << formatted(" %.3g", a.cost)
-             << (a.copying > 0 ? formatted(", %.3g of them to copy x", a.copying) : "") << "\n";
-    }
-    for (const auto &[why, names] : refusals) *out << "  no: " << why << ": " << names << "\n";
+    return list_of(std::move(list));
 }
 
 } // namespace
 
-std::string explain(const LayerPlan &plan) {
-    const Geometry &g = plan.geometry();
+std::string formatted(const char *format, double number) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, number);
+    return text;
+}
+
+std::string list_of(std::vector<ListedCandidate> candidates) {
+    const auto rank = [](const ListedCandidate &c) { return c.unsupported.text ? -1 : c.cycles; };
+    std::stable_sort(candidates.begin(), candidates.end(), [&](auto &a, auto &b) { return rank(a) < rank(b); });
+    std::vector<std::pair<std::string, std::string>> refusals; // (reason, names)
+    TextStream out;
+    out << "candidates, by estimated cycles:\n";
+    for (const ListedCandidate &c : candidates) {
+        if (!c.unsupported.text) {
+            out << (c.is_chosen ? "  * " : "    ") << std::left << std::setw(32) << c.name
+                << formatted(" %.3g", c.cycles) << c.details << "\n";
+            continue;
+        }
+        const std::string why = to_string(c.unsupported);
+        const auto same = std::find_if(refusals.begin(), refusals.end(), [&](const auto &r) { return r.first == why; });
+        if (same != refusals.end()) {
+            same->second.append(", ").append(c.name);
+        } else {
+            refusals.emplace_back(why, c.name);
+        }
+    }
+    for (const auto &[why, names] : refusals) out << "  no: " << why << ": " << names << "\n";
+    return out.str();
+}
+
+std::string describe_layer(const Geometry &g, const QuantizationValues *quantization, const WeightFacts *facts,
+                           const std::string &how) {
     TextStream out;
     out << (g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ") << convt_dtype_name(g.dtype);
     if (g.quantized()) out << " x, " << convt_dtype_name(g.w_dtype) << " w, " << convt_dtype_name(g.y_dtype) << " y";
@@ -227,8 +223,8 @@ std::string explain(const LayerPlan &plan) {
             << (volume(g.w_shape) ? ": axes of one position are left out\n"
                                   : ": without weights, its extents and groups do not matter\n");
     for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
-    if (g.quantized()) explain_quantization(plan, &out);
-    explain_post_ops(g.post_ops, &out);
+    if (g.quantized()) explain_quantization(g, quantization, facts, &out);
+    explain_post_ops(g.post_ops, how, &out);
     const double macs = count_macs(g), x = static_cast<double>(g.x_bytes()), w = static_cast<double>(g.w_bytes()),
                  y = static_cast<double>(g.y_bytes());
     out << "multiply-adds " << formatted("%.6g", macs) << "; x " << bytes(x) << ", w " << bytes(w) << ", y "
@@ -237,7 +233,15 @@ std::string explain(const LayerPlan &plan) {
         out << "; " << formatted("%.1f", 2 * macs / (x + w + y))
             << (g.quantized() ? " operations per byte" : " flops per byte");
     }
-    out << "\npacked weights "
+    out << "\n";
+    return out.str();
+}
+
+std::string explain(const LayerPlan &plan) {
+    TextStream out;
+    out << describe_layer(plan.geometry(), plan.quantization(), plan.facts(),
+                          "on pieces of y that are still in the cache")
+        << "packed weights "
         << (plan.weights_at_run_time() ? "with each run, in the workspace"
                                        : bytes(static_cast<double>(plan.packed_bytes())))
         << "; workspace " << bytes(static_cast<double>(plan.workspace_bytes())) << "; threads " << threads_of(plan)
@@ -250,8 +254,7 @@ std::string explain(const LayerPlan &plan) {
         << (plan.direct().row_end() ? concat("  rows end in a tile of ", plan.direct().row_end()->name, "\n")
                                     : std::string())
         << "  estimated cycles: " << parts_of_estimate(plan) << "\n"
-        << "candidates, by estimated cycles:\n";
-    explain_candidates(plan, &out);
+        << list_of_candidates(plan);
     return out.str();
 }
 

@@ -67,10 +67,15 @@ std::string LayerPlan::measuring_key(bool constant_weights) const {
                   s.sums_in_f16 ? " sums in f16" : "", s.all_threads ? " all threads" : "");
 }
 
+const char *LayerPlan::recorded_isa() const {
+    return isa_name(geometry_.quantized() ? asked_.isa : isa_of_floats(asked_.isa));
+}
+
 // Finds the record to follow. A tuning record comes first, so that what is measured can be overruled and repeated.
 void LayerPlan::find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial) {
     if (!settings_.variant.empty()) return;
-    record_ = tuning_record(settings_.tuning, geometry_, asked_.isa, asked_.parallel.threads, &record_note_);
+    record_ =
+        tuning_record(settings_.tuning, geometry_, cpu_name(), recorded_isa(), asked_.parallel.threads, &record_note_);
     if (!record_) {
         measured_ = std::move(trial);
         if (!measured_ && settings_.measuring_ms) measured_ = remembered(measuring_key(constant_weights));
@@ -230,7 +235,7 @@ void LayerPlan::follow(std::shared_ptr<const TuningRecord> record) {
 TuningRecord LayerPlan::record() const {
     TuningRecord record;
     record.cpu = cpu_name();
-    record.isa = isa_name(geometry_.quantized() ? settings_.isa : isa_of_floats(settings_.isa));
+    record.isa = recorded_isa();
     record.problem = tuning_key(geometry_);
     const char *const kernel = chosen_->own_kernel();
     record.variant = kernel ? kernel : algorithm();
@@ -357,17 +362,12 @@ const std::vector<Candidate> &LayerPlan::candidates() const {
 
 void LayerPlan::list() const {
     std::call_once(listed_, [this] {
-        able_.clear(); // an earlier call may have run out of memory half-way
-        kernels_.clear();
+        kernels_.clear(); // an earlier call may have run out of memory half-way
         chosen_->for_each_kernel([this](const char *name) {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
             if (std::none_of(kernels_.begin(), kernels_.end(), same)) kernels_.push_back(name);
         });
-        for (const Candidate &c : candidates()) {
-            if (!c.unsupported.text) able_.push_back({c.variant->name, c.cost});
-        }
-        std::stable_sort(able_.begin(), able_.end(),
-                         [](const AbleCandidate &a, const AbleCandidate &b) { return a.cycles < b.cycles; });
+        able_ = able_of(candidates());
         // The chosen algorithm goes first, the others behind the best kernel.
         std::ptrdiff_t behind = able_.empty() ? 0 : 1;
         for (const AlgorithmEstimate &e : estimates()) {

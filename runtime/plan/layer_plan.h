@@ -74,6 +74,7 @@ class LayerPlan : public SubPlan {
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
 
+    const char *recorded_isa() const; // in tuning records
     void find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial);
     void choose_threads(bool constant_weights);
     bool follows_record(const AlgorithmPlan &plan) const;

@@ -13,12 +13,6 @@
 
 namespace convtranspose {
 
-// A candidate that can compute the problem, and its estimate: cycles on one thread, or a device's.
-struct AbleCandidate {
-    const char *name;
-    double cycles;
-};
-
 class ProblemPlan {
   public:
     virtual ~ProblemPlan() = default;

@@ -44,6 +44,12 @@ Candidate candidate(const Variant &variant, const SpatialProblem &problem, const
     return c;
 }
 
+std::string why_chosen(bool is_named, bool is_recorded, const std::string &note, const std::string &otherwise) {
+    if (is_recorded) return note;
+    const std::string why = is_named ? "asked for by name" : otherwise;
+    return note.empty() ? why : concat(why, " (", note, ")");
+}
+
 std::array<double, kCostParts + 1> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
                                                  const CostProfile &profile) {
     const Variant &v = *candidate.variant;
@@ -61,25 +67,14 @@ std::array<double, kCostParts + 1> parts_of_cost(const Candidate &candidate, con
     return parts;
 }
 
-namespace {
-
-template<typename F>
-void for_each_variant(Isa isa, const F &f) {
+std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile) {
+    std::vector<Candidate> list;
     for_each_kernel_table([&](const KernelTable &table) {
         for (std::size_t i = 0; i < table.variant_count; i++) {
-            if (belongs_to(table.variants[i], isa)) f(table.variants[i]);
+            const Variant &v = table.variants[i];
+            if (belongs_to(v, isa)) list.push_back(candidate(v, problem, profile));
         }
     });
-}
-
-} // namespace
-
-std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile) {
-    std::size_t count = 0;
-    for_each_variant(isa, [&](const Variant & /*v*/) { count++; });
-    std::vector<Candidate> list;
-    list.reserve(count);
-    for_each_variant(isa, [&](const Variant &v) { list.push_back(candidate(v, problem, profile)); });
     return list;
 }
 
@@ -87,12 +82,9 @@ double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile,
     SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
     problem.fits_int8 = facts.fits_int8;
     problem.fits_int32 = facts.fits_int32;
-    double least = std::numeric_limits<double>::infinity();
-    for_each_variant(isa, [&](const Variant &v) {
-        const Candidate c = candidate(v, problem, profile);
-        if (!c.unsupported.text) least = std::min(least, c.cost);
-    });
-    return least;
+    const std::vector<Candidate> list = candidates(problem, isa, profile);
+    const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
+    return best ? best->cost : std::numeric_limits<double>::infinity();
 }
 
 } // namespace convtranspose

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/division.h"
-#include "kernels/packed_weights.h"
 
 namespace convtranspose {
 
@@ -51,37 +50,11 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
     return {};
 }
 
-// Returns the number of elements of the weights as the variant packs them.
-std::int64_t packed_weights(const Variant &v, const SpatialProblem &p) {
-    const PackedLayout packing = packing_of(v);
-    const auto whole = [](std::int64_t count, std::int64_t part) { return ceil_div(count, part) * part; };
-    const auto taps = [&](std::size_t a) { return static_cast<std::int64_t>(p.plan[a].elements.size()); };
-    const std::int64_t group = p.geometry.group;
-    return capped_product({packing.oc_tile ? group : whole(group, packing.group_tile),
-                           packing.oc_tile ? whole(p.oc(), packing.oc_tile) : 1,
-                           whole(p.ic(), packing.block * packing.blocks_at_once), taps(0), taps(1), taps(2)});
-}
-
 UnsupportedReason unsupported_types(const Variant &v, const SpatialProblem &p) {
-    if (is_float(v.arithmetic) == p.geometry.quantized()) {
-        return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
-    }
+    if (const UnsupportedReason reason = unsupported_arithmetic(v.arithmetic, p); reason.text) return reason;
     if (v.dtype != p.y_dtype) return {"computes another type of y"};
     if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
     if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
-    return {};
-}
-
-// Checks the numbers of elements, which a kernel counts in 32 bits.
-UnsupportedReason unsupported_sizes(const Variant &v, const SpatialProblem &p) {
-    if (const std::int64_t weights = packed_weights(v, p); weights > kMostElements) {
-        return too_large("its packed weights have # elements; a kernel counts up to #", weights);
-    }
-    for (const AxisPlan &axis : p.plan) {
-        if (!axis.fits_kernels()) {
-            return too_large("positions of x reach up to #; a kernel counts up to #", axis.q_extent() + axis.high - 1);
-        }
-    }
     return {};
 }
 
@@ -93,15 +66,11 @@ std::int64_t farthest_pair(const AxisPlan &axis) {
 
 // Checks what the families but the reference need of the layer.
 UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
-    const AxisPlan &w = p.plan[0], &h = p.plan[1];
-    if (!p.fits_int32) return {"sums may not fit in 32 bits"};
-    if (!p.fits_int8 && v.arithmetic == Arithmetic::kInt8)
-        return {"a weight less its zero point does not fit in 8 bits"};
-    if (p.ic() == 0 || w.geometry.in == 0 || h.geometry.in == 0 || p.plan[2].geometry.in == 0)
-        return {"x has no elements"};
+    if (const UnsupportedReason reason = unsupported_values(v.arithmetic, p); reason.text) return reason;
     if (p.may_be_infinite && p.reads_outside()) {
         return {"a weight is inf or NaN, which the zeros around x must not meet"};
     }
+    const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const OutputOrder dense = p.geometry.y_channels_last() ? OutputOrder::kChannels : OutputOrder::kPlanar;
     switch (v.family) {
     case Family::kReference: break;
@@ -157,10 +126,42 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
 
 } // namespace
 
+UnsupportedReason unsupported_arithmetic(Arithmetic arithmetic, const SpatialProblem &p) {
+    if (is_float(arithmetic) != p.geometry.quantized()) return {};
+    return {p.geometry.quantized() ? "computes with floats" : "computes with integers"};
+}
+
+UnsupportedReason unsupported_values(Arithmetic arithmetic, const SpatialProblem &p) {
+    if (!p.fits_int32) return {"sums may not fit in 32 bits"};
+    if (!p.fits_int8 && arithmetic == Arithmetic::kInt8) return {"a weight less its zero point does not fit in 8 bits"};
+    const auto is_empty = [](const AxisPlan &axis) { return axis.geometry.in == 0; };
+    if (p.ic() == 0 || std::any_of(p.plan.begin(), p.plan.end(), is_empty)) return {"x has no elements"};
+    return {};
+}
+
+// Checks the numbers of elements, which a kernel counts in 32 bits.
+UnsupportedReason unsupported_sizes(const PackedLayout &packing, const SpatialProblem &p) {
+    const auto whole = [](std::int64_t count, std::int64_t part) { return ceil_div(count, part) * part; };
+    const auto taps = [&](std::size_t a) { return static_cast<std::int64_t>(p.plan[a].elements.size()); };
+    const std::int64_t group = p.geometry.group;
+    const std::int64_t weights =
+        capped_product({packing.oc_tile ? group : whole(group, packing.group_tile),
+                        packing.oc_tile ? whole(p.oc(), packing.oc_tile) : 1,
+                        whole(p.ic(), packing.block * packing.blocks_at_once), taps(0), taps(1), taps(2)});
+    if (weights > kMostElements)
+        return too_large("its packed weights have # elements; a kernel counts up to #", weights);
+    for (const AxisPlan &axis : p.plan) {
+        if (!axis.fits_kernels()) {
+            return too_large("positions of x reach up to #; a kernel counts up to #", axis.q_extent() + axis.high - 1);
+        }
+    }
+    return {};
+}
+
 UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) {
     UnsupportedReason reason = unsupported_types(v, p);
     if (!reason.text && v.family != Family::kReference) reason = unsupported_layer(v, p);
-    return reason.text ? reason : unsupported_sizes(v, p);
+    return reason.text ? reason : unsupported_sizes(packing_of(v), p);
 }
 
 std::string to_string(const UnsupportedReason &unsupported) {

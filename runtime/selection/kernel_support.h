@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/packed_weights.h"
 #include "kernels/variant.h"
 #include "problem/spatial_problem.h"
 
@@ -24,6 +25,12 @@ std::string to_string(const UnsupportedReason &unsupported);
 
 // Returns the reason that something has more elements than a kernel can count. text has a # for their number and one for the limit.
 UnsupportedReason too_large(const char *text, std::int64_t elements);
+
+// These rules are those of all kernels, for CPUs and for devices; the second is for those that are not for any problem. packing: the
+// variant's own.
+UnsupportedReason unsupported_arithmetic(Arithmetic arithmetic, const SpatialProblem &problem);
+UnsupportedReason unsupported_values(Arithmetic arithmetic, const SpatialProblem &problem);
+UnsupportedReason unsupported_sizes(const PackedLayout &packing, const SpatialProblem &problem);
 
 // Returns why the variant cannot compute the problem; text is null if it can.
 UnsupportedReason unsupported_reason(const Variant &variant, const SpatialProblem &problem);

@@ -56,7 +56,7 @@ TEST_P(DeviceVariants, Agree) {
         for (Problem &problem : variant_problems(v.x_dtype, layout)) {
             ++index;
             const std::uint64_t seed = index;
-            if (v.integers) {
+            if (!is_float(v.arithmetic)) {
                 problem.dtype = random.pick<convt_dtype>({CONVT_U8, CONVT_S8});
                 QuantizedAs as = random_quantized_as(problem.dtype, &random);
                 if (v.y_dtype == CONVT_F32) as.y = CONVT_F32;

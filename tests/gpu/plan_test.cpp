@@ -175,6 +175,32 @@ TEST_P(DevicePlans, InfiniteWeightsReachWhatTheyShould) {
     }
 }
 
+// The candidates are those of the kernel that runs with finite weights, whenever the weights arrive, and explain lists the others by
+// the reason why they cannot, as it does for CPUs.
+TEST_P(DevicePlans, ListCandidatesAndRefusals) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem("f32 nchw n1 ic64 oc40 i5x5 k4x4 s2x2 p1x1_1x1");
+    const Inputs inputs = draw(problem, 10);
+    std::vector<std::vector<std::string>> candidates;
+    for (const bool constant : {true, false}) {
+        Plan plan;
+        const Status status =
+            Plan::create(problem, on_device(GetParam()), constant ? inputs.w.data() : nullptr, nullptr, &plan);
+        ASSERT_TRUE(status) << status.message();
+        std::vector<std::string> &names = candidates.emplace_back();
+        for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); ++i) {
+            names.emplace_back(convt_plan_candidate(plan.get(), i));
+        }
+        ASSERT_FALSE(names.empty());
+        EXPECT_EQ(names.front(), plan.variant());
+        const std::string text = plan.explain();
+        EXPECT_NE(text.find("\n  y[2*q + 1] <- "), std::string::npos) << text;
+        EXPECT_NE(text.find("\n  * " + names.front() + " "), std::string::npos) << text;
+        EXPECT_NE(text.find("\n  no: computes with integers: tiled_u8_64x64, "), std::string::npos) << text;
+    }
+    EXPECT_EQ(candidates[0], candidates[1]);
+}
+
 TEST_P(DevicePlans, ReshapeKeepsTheWeights) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
     Problem problem = parse_problem("f32 nchw n1 ic20 oc30 i4x5 k4x4 s2x2 p1x1_1x1 bias");
