@@ -104,8 +104,7 @@ class GpuGenerator : public Generator<Derived> {
 
 class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
   public:
-    GeneratorParam<DeviceFamily> family{
-        "family", DeviceFamily::kTiled, {{"tiled", DeviceFamily::kTiled}, {"small_oc", DeviceFamily::kSmallOc}}};
+    GeneratorParam<std::string> family{"family", "tiled"};      // of phase_schedules()
     GeneratorParam<bool> channels_last{"channels_last", false}; // of x
     // For output channels and positions: elements of a vector, threads, vectors of a thread.
     GeneratorParam<int> oc_vector{"oc_vector", 4}, oc_threads{"oc_threads", 16}, oc_unrolled{"oc_unrolled", 2};
@@ -181,11 +180,7 @@ class ByPhaseGenerator : public GpuGenerator<ByPhaseGenerator> {
         elements.dim(1).set_min(0).set_stride(kElementColumns);
         parts.dim(0).set_bounds(0, kPartColumns);
         parts.dim(1).set_min(0).set_stride(kPartColumns);
-        if (family == DeviceFamily::kTiled) {
-            schedule_tiled(get_pipeline(), c_, tile_);
-        } else {
-            schedule_small_oc(c_, tile_);
-        }
+        phase_schedules().at(family)(get_pipeline(), c_, tile_);
     }
 
   private:

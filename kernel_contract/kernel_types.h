@@ -117,8 +117,8 @@ inline constexpr int kCopyTile = 8;
 // The activations that follow a convolution.
 enum class PostKernel { kClip, kLeakyRelu, kSigmoid, kTanh };
 
-// The kinds of GPU kernels: tiles in shared memory, few output channels, one output a thread, and the step that follows them.
-enum class DeviceFamily { kTiled, kSmallOc, kEach, kCombine };
+// What a GPU kernel computes and is called with: tiles of a phase, single outputs, or y of what others have computed.
+enum class DeviceCall { kByPhase, kByOutput, kCombine };
 
 } // namespace convtranspose
 

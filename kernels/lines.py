@@ -252,7 +252,7 @@ class Tiled:
         if self.family == "tiled" and (self.chunk * tile_oc % (vector * threads) or self.chunk * tile_p % threads):
             raise TableError(f"a chunk of {self.tile} cannot be staged by {threads} threads alike: it needs more channels")
         flags = {"integers": integers, "channels_last": self.channels_last}
-        row = {"device_family": self.family, "arithmetic": _arithmetic(self.dtype, self.dots), "channels_last": self.channels_last,
+        row = {"call": "kByPhase", "arithmetic": _arithmetic(self.dtype, self.dots), "channels_last": self.channels_last,
                "x": self.dtype, "y": y, "tile_oc": tile_oc, "tile_p": tile_p, "chunk": self.chunk * block, "threads": threads}
         parameters = [f"family={self.family}", *(f"{key}={str(flag).lower()}" for key, flag in flags.items()),
                       f"x_type={HALIDE_TYPES[self.dtype]}", f"y_type={HALIDE_TYPES[y]}", f"chunk={self.chunk}", f"block={block}"]
@@ -271,7 +271,7 @@ class Each:
             x, y = dtype.split("_")[0], dtype.split("_")[-1]
             for order, channel_threads, position_threads in (("planar", 1, 256), ("channels", 32, 8)):
                 integers = x == "u8"
-                row = {"device_family": "each", "arithmetic": _arithmetic(x), "channels_last": order == "channels", "x": x, "y": y,
+                row = {"call": "kByOutput", "arithmetic": _arithmetic(x), "channels_last": order == "channels", "x": x, "y": y,
                        "tile_oc": channel_threads, "tile_p": position_threads, "chunk": 1, "threads": 256}
                 parameters = [f"integers={str(integers).lower()}", f"x_type={HALIDE_TYPES[x]}", f"y_type={HALIDE_TYPES[y]}",
                               f"channel_threads={channel_threads}", f"position_threads={position_threads}"]
@@ -288,7 +288,7 @@ class Combine:
 
     def kernels(self) -> Iterator[Kernel]:
         name = f"combine_{self.y}" if self.parts == self.y else f"combine_{self.parts}_{self.y}"
-        row = {"device_family": "combine", "arithmetic": "float", "channels_last": False, "x": self.parts, "y": self.y,
+        row = {"call": "kCombine", "arithmetic": "float", "channels_last": False, "x": self.parts, "y": self.y,
                "tile_oc": 1, "tile_p": 1, "chunk": 1, "threads": 256}
         # NaNs, and sums whose order matters.
         yield _device_kernel(name, "gpu_combine", [f"part_type={HALIDE_TYPES[self.parts]}", f"y_type={HALIDE_TYPES[self.y]}"],

@@ -27,7 +27,6 @@ ENUMERATORS = {
     "order": {"planar": "CopyOrder::kPlanar", "channels": "CopyOrder::kChannels", "transposed": "CopyOrder::kTransposed",
               "tiles": "CopyOrder::kTiles", "tochannels": "CopyOrder::kToChannels",
               "tilestochannels": "CopyOrder::kTilesToChannels"},
-    "device_family": {name: f"DeviceFamily::{enumerator}" for name, enumerator in table.DEVICE_FAMILIES.items()},
     "x": _DTYPES,
     "y": _DTYPES,
     "activation": {"clip": "PostKernel::kClip", "leaky_relu": "PostKernel::kLeakyRelu", "sigmoid": "PostKernel::kSigmoid",
@@ -95,7 +94,7 @@ ARRAYS = [
     {"name": "records", "text": "\nconst char kRecords[] =\n@rows@    ;\n", "entry": "kRecords", "no_entry": "nullptr"},
 ]
 
-DEVICE_ROW = ('    {"@name@", @device_family@, @arithmetic@, @channels_last@, @x@, @y@, @tile_oc@, @tile_p@, @chunk@, '
+DEVICE_ROW = ('    {"@name@", DeviceCall::@call@, @arithmetic@, @channels_last@, @x@, @y@, @tile_oc@, @tile_p@, @chunk@, '
               "@threads@, {@costs@}, @function@_argv},\n")
 VARIANT_COSTS = ("step_cycles", "step_latency", "block_latency", "resident_blocks")
 DEVICE_COSTS = ("launch_cycles", "bytes_per_cycle", "strided")
@@ -158,7 +157,7 @@ def device_table(device: str, kernels: list[Kernel], costs: dict) -> str:
     declarations = "".join(fill("int @function@_argv(void **);\n", {"function": kernel.function}) for kernel in kernels)
     rows = ""
     for kernel in kernels:
-        if kernel.row["device_family"] == "combine":
+        if kernel.row["call"] == "kCombine":
             own = [0] * len(VARIANT_COSTS)
         elif kernel.name in costs["kernels"]:
             own = [costs["kernels"][kernel.name][key] for key in VARIANT_COSTS]

@@ -388,7 +388,6 @@ ARCHITECTURES = [
 # more blocks of fewer threads then wait for memory at once. Layers of few channels take narrow tiles of them.
 DEVICES = {"cuda": "cuda-cuda_capability_70", "opencl": "opencl"}  # and Halide's features of them
 DEVICE_F64 = {"opencl": "-cl_doubles"}  # the feature of f64, which not every device has
-DEVICE_FAMILIES = {"tiled": "kTiled", "small_oc": "kSmallOc", "each": "kEach", "combine": "kCombine"}
 DEVICE_LINES = [
     Tiled("tiled", "f32", "128x128", oc="4x16x2", p="4x16x2"),
     Tiled("tiled", "f32", "64x64", oc="4x8x2", p="4x8x2"),

@@ -25,7 +25,7 @@ Grid grid_of(const DeviceVariant &v, const SpatialProblem &p) {
     const auto product = [&](std::int64_t (*f)(const AxisPlan &)) {
         return f(p.plan[0]) * f(p.plan[1]) * f(p.plan[2]);
     };
-    if (v.family == DeviceFamily::kEach) {
+    if (v.call == DeviceCall::kByOutput) {
         return {ceil_div(g.out_channels, v.tile_oc), 1,
                 g.batch * product([](const AxisPlan &a) { return a.geometry.out; })};
     }
@@ -36,7 +36,7 @@ Grid grid_of(const DeviceVariant &v, const SpatialProblem &p) {
 const DeviceVariant *find_combine(const DeviceTable &table, convt_dtype parts, convt_dtype y) {
     for (std::size_t i = 0; i < table.variant_count; i++) {
         const DeviceVariant &v = table.variants[i];
-        if (v.family == DeviceFamily::kCombine && v.x_dtype == parts && v.y_dtype == y) return &v;
+        if (v.call == DeviceCall::kCombine && v.x_dtype == parts && v.y_dtype == y) return &v;
     }
     return nullptr;
 }
@@ -47,11 +47,11 @@ convt_dtype as_table(convt_dtype dtype) { return dtype == CONVT_S8 ? CONVT_U8 : 
 UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceFacts &device, const SpatialProblem &p,
                                      const PackedLayout *packed) {
     const Geometry &g = p.geometry;
-    if (v.family == DeviceFamily::kCombine) return {"adds up what others compute"};
+    if (v.call == DeviceCall::kCombine) return {"adds up what others compute"};
     if (const UnsupportedReason reason = unsupported_arithmetic(v.arithmetic, p); reason.text) return reason;
     if (v.x_dtype != as_table(g.dtype)) return {"reads another type"};
     if (v.x_dtype == CONVT_F64 && !device.has_f64) return {"the device has no f64"};
-    const bool each = v.family == DeviceFamily::kEach;
+    const bool each = v.call == DeviceCall::kByOutput;
     const PackedLayout packing = packing_of(v, g);
     if (packed && !same_packing(*packed, packing)) return {"weights are packed in another order"};
     // A tile is filled up with zeros even if no tap leaves x.
@@ -70,7 +70,7 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceFacts &
 DeviceWork work_of(const DeviceVariant &v, const SpatialProblem &p, int parts) {
     const Geometry &g = p.geometry;
     const Grid grid = grid_of(v, p);
-    const bool each = v.family == DeviceFamily::kEach;
+    const bool each = v.call == DeviceCall::kByOutput;
     double taps = 1, terms = 1; // of all phases, and of an output, on average over the phases
     for (const AxisPlan &a : p.plan) {
         taps *= static_cast<double>(a.elements.size());
@@ -109,7 +109,7 @@ void append_choices(const DeviceTable &table, const DeviceVariant &v, const Devi
                     const SpatialProblem &p, std::vector<DeviceChoice> *list) {
     const Geometry &g = p.geometry;
     const convt_dtype y = as_table(g.y_dtype), sum = sum_dtype(g.dtype);
-    const bool each = v.family == DeviceFamily::kEach;
+    const bool each = v.call == DeviceCall::kByOutput;
     DeviceChoice whole = {v.name, &v, nullptr, 1, {}, {}, 0};
     const auto estimate = [&](DeviceChoice *choice) {
         choice->work = work_of(v, p, choice->splits);
@@ -144,7 +144,7 @@ PackedLayout packing_of(const DeviceVariant &v, const Geometry &g) {
     PackedLayout packing;
     packing.arithmetic = v.arithmetic;
     packing.block = block_of(v);
-    packing.oc_tile = v.family != DeviceFamily::kEach ? v.tile_oc : of_groups ? 0 : 1;
+    packing.oc_tile = v.call != DeviceCall::kByOutput ? v.tile_oc : of_groups ? 0 : 1;
     return packing;
 }
 

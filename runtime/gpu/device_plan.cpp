@@ -69,7 +69,7 @@ Status DevicePlan::refused(const std::vector<DeviceChoice> &choices) const {
     for (const DeviceChoice &c : choices) {
         const DeviceVariant &v = *c.variant;
         const bool of_type =
-            v.family != DeviceFamily::kCombine && (is_float(v.arithmetic) ? v.x_dtype == g.dtype : g.quantized());
+            v.call != DeviceCall::kCombine && (is_float(v.arithmetic) ? v.x_dtype == g.dtype : g.quantized());
         const bool is_base = name.compare(0, name.find(':'), c.variant->name) == 0;
         if (name.empty() ? !of_type : !is_base) continue;
         why = name.empty() || name == c.name()
@@ -84,7 +84,7 @@ Status DevicePlan::refused(const std::vector<DeviceChoice> &choices) const {
 
 // Chooses the kernel for weights of a run that hold an infinity or a NaN, if the other is not for them. It may be any.
 Status DevicePlan::choose_for_any_weights() {
-    if (kernel_.choice.variant->family == DeviceFamily::kEach) return Status();
+    if (kernel_.choice.variant->call == DeviceCall::kByOutput) return Status();
     const std::string forced = std::exchange(request_.variant, std::string());
     problem_.may_be_infinite = true;
     Status status = choose(nullptr, &any_weights_);
@@ -105,7 +105,7 @@ TuningRecord DevicePlan::record() const {
 Status DevicePlan::make_tables(Kernel *kernel) const {
     const std::array<AxisPlan, 3> &axes = problem_.plan;
     const DeviceVariant &v = *kernel->choice.variant;
-    if (v.family == DeviceFamily::kEach) {
+    if (v.call == DeviceCall::kByOutput) {
         for (std::size_t a = 0; a < 3; a++) {
             const std::vector<std::int32_t> table = axes[a].row_for_each();
             Status status = send(table.data(), table.size() * sizeof table[0], nullptr, &kernel->taps[a]);
@@ -253,7 +253,7 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
     if (w) {
         DevicePlan::Workspace packing;
         status = p->pack(p->kernel_, quantization, w, b, &packing);
-        if (status && !packing.weights.finite && p->kernel_.choice.variant->family != DeviceFamily::kEach) {
+        if (status && !packing.weights.finite && p->kernel_.choice.variant->call != DeviceCall::kByOutput) {
             p->kernel_ = DevicePlan::Kernel();
             packing = DevicePlan::Workspace();
             p->problem_.may_be_infinite = true;

@@ -130,7 +130,7 @@ void DevicePlan::add_weights(const Kernel &kernel, const Weights &weights, halid
     const DeviceVariant &v = *kernel.choice.variant;
     const PackedLayout &layout = kernel.layout;
     KernelArguments &a = *arguments;
-    if (v.family == DeviceFamily::kEach) {
+    if (v.call == DeviceCall::kByOutput) {
         a.add_buffer(weights.w.get(), type, {layout.weights()});
     } else if (layout.block > 1) {
         a.add_buffer(
@@ -158,7 +158,7 @@ void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) cons
     const auto out = [](const AxisPlan &p) { return p.geometry.out; };
     // A stride of more than y's extent leaves one position to each phase, as that extent does, which fits in 32 bits.
     const auto stride = [](const AxisPlan &p) { return std::min(p.geometry.stride, p.geometry.out); };
-    if (v.family == DeviceFamily::kEach) {
+    if (v.call == DeviceCall::kByOutput) {
         for (std::size_t i = 0; i < 3; i++) {
             a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].phases});
         }

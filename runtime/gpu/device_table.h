@@ -33,7 +33,7 @@ struct DeviceCosts {
 
 struct DeviceVariant {
     const char *name; // family_dtype_tile
-    DeviceFamily family;
+    DeviceCall call;
     Arithmetic arithmetic;        // kFloat; kInt16 or kInt8, which read x as u8
     bool along_channels;          // true: neighbouring threads read neighbouring channels of x
     convt_dtype x_dtype, y_dtype; // kCombine: of the parts and of y; u8 stands for s8 too

@@ -119,8 +119,7 @@ void bound_tiles(const ConvTranspose &c, const GpuTile &tile, Func own) {
     own.bound(v.pv, 0, p.vector).bound_extent(v.pt, 1).bound(v.pu, 0, p.unrolled).bound_extent(k.op_ic, 1);
 }
 
-} // namespace
-
+// For deep channels: tiles of x and w staged in shared memory, sums in registers.
 // A block's threads each hold vector x unrolled sums of both sides in registers, stage a chunk of channels of x and of w in
 // shared memory together, and then each multiply its rows and columns of that. Vectors lie apart by vector * threads, so that
 // neighbouring threads read neighbouring vectors from shared memory: no two of them from one bank. bench/gpu/README.md says what
@@ -170,7 +169,9 @@ void schedule_tiled(Pipeline pipeline, const ConvTranspose &c, const GpuTile &ti
     pipeline.add_custom_lowering_pass(new OneThreadsPart(sum.name()));
 }
 
-void schedule_small_oc(const ConvTranspose &c, const GpuTile &tile) {
+// For few output channels, and few input channels: each thread computes a few positions of all output channels of a tile, and reads x
+// and w through the first-level cache.
+void schedule_small_oc(Pipeline /*pipeline*/, const ConvTranspose &c, const GpuTile &tile) {
     const GpuTile::Side &oc = tile.oc, &p = tile.p;
     const TileVars v(c);
     const Update &k = c.updates[0];
@@ -209,6 +210,8 @@ void schedule_small_oc(const ConvTranspose &c, const GpuTile &tile) {
     x.bound(v.pv, 0, p.vector).bound(v.pu, 0, p.unrolled).bound_extent(v.pt, 1);
 }
 
+} // namespace
+
 std::vector<Digit> tile_digits(const GpuTile &tile) {
     const GpuTile::Side &oc = tile.oc, &p = tile.p;
     std::vector<Digit> digits(kPart + 1);
@@ -222,6 +225,12 @@ std::vector<Digit> tile_digits(const GpuTile &tile) {
     digits[kOcTile] = {"oo", Number::kOo, 0, 1};
     digits[kPart] = {"part", Number::kPart, 0, 1};
     return digits;
+}
+
+const std::map<std::string, PhaseSchedule *> &phase_schedules() {
+    static const std::map<std::string, PhaseSchedule *> all = {{"tiled", schedule_tiled},
+                                                               {"small_oc", schedule_small_oc}};
+    return all;
 }
 
 std::vector<Digit> each_digits(int channel_threads, int position_threads) {

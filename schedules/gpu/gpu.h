@@ -3,6 +3,8 @@
 #ifndef CONVTRANSPOSE_SCHEDULES_GPU_GPU_H_
 #define CONVTRANSPOSE_SCHEDULES_GPU_GPU_H_
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "conv_transpose.h"
@@ -20,15 +22,12 @@ struct GpuTile {
     bool channels_last = false; // neighbouring threads stage neighbouring channels of x, not positions
 };
 
-// The digits for the two schedules of tiles: Positions::kInPhase, with a TermList.
+// The digits for schedules of tiles of a phase: Positions::kInPhase, with a TermList.
 std::vector<Digit> tile_digits(const GpuTile &tile);
 
-// Tiles of x and w staged in shared memory, sums in registers: for deep channels.
-void schedule_tiled(Halide::Pipeline pipeline, const ConvTranspose &c, const GpuTile &tile);
-
-// Each thread computes a few positions of all output channels of a tile, and reads x and w through the first-level cache: for few
-// output channels, and few input channels.
-void schedule_small_oc(const ConvTranspose &c, const GpuTile &tile);
+// Returns the schedules of tiles of a phase, by the names that kernels/table.py gives them.
+using PhaseSchedule = void(Halide::Pipeline pipeline, const ConvTranspose &c, const GpuTile &tile);
+const std::map<std::string, PhaseSchedule *> &phase_schedules();
 
 // The digits for schedule_each(): Positions::kOutputs, and tiles of one output channel.
 std::vector<Digit> each_digits(int channel_threads, int position_threads);

@@ -22,7 +22,7 @@ using namespace Halide;
 using Internal::Call;
 using Internal::Stmt;
 
-const char *const kChunks = "chunks"; // the loop of schedule_tiled() that fills shared memory and reads it
+const char *const kChunks = "chunks"; // the loop of the schedule `tiled` that fills shared memory and reads it
 const Target kOpenCl("x86-64-linux-opencl-no_asserts-no_bounds_query");
 
 // The loops of tiles, before and after the passes that their schedule adds.
@@ -34,7 +34,7 @@ struct Tiles {
         kernel.tile.channels_last = channels_last;
         Pipeline p(kernel.c.y);
         keep_loops(p, &before);
-        schedule_tiled(p, kernel.c, kernel.tile);
+        phase_schedules().at("tiled")(p, kernel.c, kernel.tile);
         keep_loops(p, &after);
         p.compile_to_module({}, "kernel", kOpenCl);
     }

@@ -105,14 +105,15 @@ void for_all_on_gpus(const Check &check) {
             NumberedKernel kernel = make_numbered(choices);
             kernel.tile.channels_last = channels_last;
             const Pipeline pipeline(kernel.c.y);
-            schedule_tiled(pipeline, kernel.c, kernel.tile);
+            phase_schedules().at("tiled")(pipeline, kernel.c, kernel.tile);
             check(kernel, pipeline, choices);
         }
     }
     for (const Choices &choices : {kInPhase, kInParts}) {
         const NumberedKernel kernel = make_numbered(choices);
-        schedule_small_oc(kernel.c, kernel.tile);
-        check(kernel, Pipeline(kernel.c.y), choices);
+        const Pipeline pipeline(kernel.c.y);
+        phase_schedules().at("small_oc")(pipeline, kernel.c, kernel.tile);
+        check(kernel, pipeline, choices);
     }
     for (const Choices &choices : {kOutputs, kOutputsAmongZeros}) {
         const NumberedKernel kernel = make_numbered(choices);

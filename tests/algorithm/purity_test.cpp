@@ -205,16 +205,14 @@ TEST(Purity, SchedulesChangeNoDefinition) {
 
 TEST(Purity, SchedulesOfGpusChangeNoDefinition) {
     for (const Choices &choices : kNumbered) {
-        for (const bool tiled : {false, true}) {
-            if (!tiled && choices.block > 1) continue; // small_oc has no blocks
+        for (const auto &[name, schedule] : phase_schedules()) {
+            if (name == "small_oc" && choices.block > 1) continue; // it has no blocks
             const test::NumberedKernel kernel = test::make_numbered(choices);
             const std::string before = definitions(kernel.c);
             if (choices.positions == Positions::kOutputs) {
                 schedule_each(kernel.c);
-            } else if (tiled) {
-                schedule_tiled(Halide::Pipeline(kernel.c.y), kernel.c, kernel.tile);
             } else {
-                schedule_small_oc(kernel.c, kernel.tile);
+                schedule(Halide::Pipeline(kernel.c.y), kernel.c, kernel.tile);
             }
             EXPECT_EQ(definitions(kernel.c), before);
         }

@@ -35,7 +35,7 @@ std::vector<Row> rows_of_the_tables(bool combines) {
     std::vector<Row> rows;
     for (const DeviceTable *table : {&convt_opencl_kernels, &convt_cuda_kernels}) {
         for (std::size_t i = 0; i < table->variant_count; ++i) {
-            const bool is_one = table->variants[i].family == DeviceFamily::kCombine;
+            const bool is_one = table->variants[i].call == DeviceCall::kCombine;
             if (is_one == combines) rows.push_back({table->kind, &table->variants[i]});
         }
     }

@@ -266,7 +266,7 @@ class Files(Generated):
         costs = json.loads((ROOT / "kernels" / "device_costs.json").read_text())
         own = ", ".join(str(costs["kernels"]["tiled_u8_dots_64x64"][key])
                         for key in ("step_cycles", "step_latency", "block_latency", "resident_blocks"))
-        row = ('{"tiled_u8_dots_64x64", DeviceFamily::kTiled, Arithmetic::kInt8, false, CONVT_U8, CONVT_U8, 64, 64, 32, 64, '
+        row = ('{"tiled_u8_dots_64x64", DeviceCall::kByPhase, Arithmetic::kInt8, false, CONVT_U8, CONVT_U8, 64, 64, 32, 64, '
                f"{{{own}}}, convt_tiled_u8_dots_64x64_cuda_argv}},")
         text = (folder / "cuda_kernels.cpp").read_text()
         self.assertIn(row, text)
