@@ -147,6 +147,36 @@ class Values(TorchTest):
                 with self.subTest(x=x.shape, dtype=x.dtype), torch.set_grad_enabled(grad), self.assertRaises(RuntimeError):
                     ours(x)
 
+    def test_empty_output(self):
+        """PyTorch takes extents of 0 in some cases and refuses them in others; so do we."""
+        taken = 0
+        for batch, groups, dtype in ((1, 1, torch.float32), (1, 1, torch.bfloat16), (1, 2, torch.float32), (0, 1, torch.float32)):
+            stock, ours = both(layer(k=2, padding=1, groups=groups, dtype=dtype))
+            x = torch.randn(batch, 4, 1, 3).to(dtype)
+            for grad in (False, True):
+                with self.subTest(batch=batch, groups=groups, dtype=dtype, grad=grad), torch.set_grad_enabled(grad):
+                    try:
+                        wanted = stock(x)
+                    except RuntimeError:
+                        with self.assertRaises(RuntimeError):
+                            ours(x)
+                        continue
+                    taken += 1
+                    for _ in range(3):
+                        self.assertEqual(ours(x).shape, wanted.shape)
+        self.assertGreater(taken, 0)
+        with self.assertRaisesRegex(RuntimeError, "-1 positions"):
+            both(layer(k=1, padding=1))[1](draw(extent=1))
+
+    def test_attributes_that_were_set(self):
+        for value in ([2, 1], 2, [2], torch.Size([2, 1])):
+            stock, ours = both(layer(k=3, padding=1))
+            stock.stride = ours.stride = value
+            stock.dilation = ours.dilation = [1, 2]
+            for grad in (False, True):
+                with self.subTest(value=value, grad=grad), torch.set_grad_enabled(grad):
+                    self.assert_same(ours, stock, draw())
+
     def test_samples_of_pytorch(self):
         from torch.testing._internal.common_methods_invocations import op_db
 

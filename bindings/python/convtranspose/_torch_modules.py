@@ -8,7 +8,7 @@ from typing import Any
 import torch  # type: ignore[import-not-found, unused-ignore]
 
 from ._native import Plan
-from ._torch_operator import TYPES, Differentiable, Packed, activate, operator
+from ._torch_operator import TYPES, Differentiable, Packed, activate, operator, per_axis
 
 _OPTIONS = ("threads", "winograd", "sums_in_f16", "isa", "measure")
 
@@ -35,6 +35,11 @@ def _by_aten(input: Any, weight: Any) -> bool:
             input.layout is weight.layout is torch.strided):
         return True
     return not torch.compiler.is_compiling() and (_transforms() is not None or torch.autograd.forward_ad._current_level >= 0)
+
+
+def _tuple(value: Any, weight: Any) -> tuple[Any, ...]:
+    """An attribute of a module as plans are remembered by: a tuple, as the module's constructor makes it, whatever it is now."""
+    return value if type(value) is tuple and len(value) > 1 else per_axis(value, weight.dim() - 2)
 
 
 class _Constant:
@@ -124,7 +129,8 @@ class _Module:
         if output_size is not None:
             output_padding = tuple(self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size,
                                                         len(self.kernel_size), self.dilation))
-        geometry = (self.stride, self.padding, output_padding, self.groups, self.dilation)
+        geometry = (_tuple(self.stride, weight), _tuple(self.padding, weight), _tuple(output_padding, weight), self.groups,
+                    _tuple(self.dilation, weight))
         # Training changes weights at each step, and checks of gradients change them without counting.
         constant = not (self.training and torch.is_grad_enabled())
         if not torch.compiler.is_compiling() and type(input) in _TENSORS and not _watched():

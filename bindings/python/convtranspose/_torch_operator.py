@@ -36,7 +36,8 @@ def is_channels_last(x: Any) -> bool:
 def y_shape(x: Any, w: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any) -> list[Any]:
     """The shape of y for shapes of x with a batch and of w. Extents may be symbols.
 
-    Raises RuntimeError, as PyTorch does, if a shape or an attribute breaks a rule.
+    Raises RuntimeError, as PyTorch does, if a shape or an attribute breaks a rule. An extent may be 0, which PyTorch refuses for
+    some types, groups and batches, and takes for others.
     """
     axes = len(w) - 2
     if axes < 1 or len(x) != len(w):
@@ -55,7 +56,7 @@ def y_shape(x: Any, w: Any, stride: Any, padding: Any, output_padding: Any, grou
                                f"the dilation, {list(dilation)}")
         extent = ((x[axis + 2] - 1) * stride[axis] - 2 * padding[axis] + dilation[axis] * (w[axis + 2] - 1)
                   + output_padding[axis] + 1)
-        if extent < 1:
+        if extent < 0:
             raise RuntimeError(f"output would have {extent} positions along axis {axis + 2}; input, kernel and output_padding "
                                f"are too small for padding {list(padding)}")
         shape.append(extent)
@@ -94,6 +95,25 @@ def run(plan: Plan, shape: Any, x: Any, last: bool, batched: bool, **arrays: Any
     return y
 
 
+def _convolve_by_aten(x: Any, w: Any, b: Any, geometry: tuple[Any, ...], activation: str | None, parameters: Any, shape: Any,
+                      last: bool, batched: bool) -> Any:
+    """Has ATen compute y of that shape from x with a batch, or refuse to; y is without the batch if x had none.
+
+    The layout of y is what the fake implementation says, whatever ATen chooses.
+    """
+    stride, padding, output_padding, groups, dilation = geometry
+    convolved = torch.ops.aten.convolution(x, w, b, stride, padding, dilation, True, output_padding, groups)
+    y = _empty(x, shape, last, batched)
+    y.copy_(activate(convolved if batched else convolved.squeeze(0), activation, parameters))
+    return y
+
+
+def per_axis(value: Any, axes: int) -> tuple[Any, ...]:
+    """An attribute as a number for each axis: of one number, or of one or more in a list or tuple, as PyTorch takes them."""
+    values = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    return values * axes if len(values) == 1 else values
+
+
 def _arguments(x_shape: Any, last: bool, threads: int, geometry: tuple[Any, ...], options: tuple[Any, ...]) -> dict[str, Any]:
     stride, padding, output_padding, groups, dilation = geometry
     activation, parameters, winograd, sums_in_f16, isa, measure, device = options
@@ -124,7 +144,7 @@ class Packed:
     def __init__(self, options: tuple[Any, ...]) -> None:
         """Takes (activation, its parameters, winograd, sums_in_f16, isa, measure, device)."""
         self.options = options
-        self._plans: dict[Any, tuple[Plan, list[int]]] = {}
+        self._plans: dict[Any, tuple[Plan | None, list[int]]] = {}  # None: y is empty, which plans refuse
 
     def __call__(self, x: Any, w: Any, b: Any, threads: int, geometry: tuple[Any, ...]) -> Any:
         """Computes y for x of the type that the weights are packed in."""
@@ -136,15 +156,22 @@ class Packed:
         found = self._plans.get(key)
         if found is None:
             found = self._make(key, w, b)
-        return run(found[0], found[1], x, last, batched)
+        plan, shape = found
+        if plan is None:
+            w, b = (t if t is None else t.to(x.dtype) for t in (w, b))
+            return _convolve_by_aten(x, w, b, geometry, self.options[0], self.options[1], shape, last, batched)
+        return run(plan, shape, x, last, batched)
 
-    def _make(self, key: Any, w: Any, b: Any) -> tuple[Plan, list[int]]:
+    def _make(self, key: Any, w: Any, b: Any) -> tuple[Plan | None, list[int]]:
         x_shape, dtype, last, threads, geometry = key
         shape = y_shape(x_shape, w.shape, *geometry)
         arguments = _arguments(x_shape, last, threads, geometry, self.options)
         plans = self._plans.copy()  # other threads may read and replace it
-        packed = next((plan for other, (plan, _) in plans.items() if other[1:] == key[1:]), None)
-        if packed is not None:
+        packed = next((plan for other, (plan, _) in plans.items() if plan is not None and other[1:] == key[1:]), None)
+        plan: Plan | None = None
+        if 0 in shape:
+            pass
+        elif packed is not None:
             plan = packed.reshape(arguments["x_shape"])
         else:
             w, b = (t if t is None else t.detach().to("cpu", dtype).contiguous() for t in (w, b))
@@ -267,11 +294,7 @@ def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: 
     has_batch = batched is x
     last = has_batch and is_channels_last(x)
     if device is None or 0 in shape or 0 in batched.shape or 0 in w.shape:
-        # The layout is what the fake implementation says, whatever ATen chooses.
-        y = _empty(x, shape, last, has_batch)
-        convolved = torch.ops.aten.convolution(batched, w, b, *geometry[:2], geometry[4], True, geometry[2], groups)
-        y.copy_(activate(convolved if has_batch else convolved.squeeze(0), activation, parameters))
-        return y
+        return _convolve_by_aten(batched, w, b, geometry, activation, parameters, shape, last, has_batch)
     plan = _open_plan(batched.shape, w.shape, x.dtype, b is not None, last, threads, geometry, options)
     return run(plan, shape, batched, last, has_batch, w=_array(w.contiguous()), b=None if b is None else _array(b.contiguous()))
 

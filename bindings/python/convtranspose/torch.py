@@ -16,6 +16,7 @@ from typing import Any
 from ._torch_fuse import fuse_
 from ._torch_modules import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, Report, repack_, replace_, restore_
 from ._torch_operator import operator as _operator
+from ._torch_operator import per_axis
 
 __all__ = [
     "ConvTranspose1d",
@@ -28,11 +29,6 @@ __all__ = [
     "replace_",
     "restore_",
 ]
-
-
-def _per_axis(value: Any, axes: int) -> list[Any]:
-    values = list(value) if isinstance(value, (list, tuple)) else [value]
-    return values * axes if len(values) == 1 else values
 
 
 def conv_transpose(
@@ -77,6 +73,6 @@ def conv_transpose(
     """
     axes = weight.dim() - 2
     name, *parameters = (activation,) if activation is None or isinstance(activation, str) else activation
-    return _operator(input, weight, bias, _per_axis(stride, axes), _per_axis(padding, axes), _per_axis(output_padding, axes),
-                     groups, _per_axis(dilation, axes), name, [float(value) for value in parameters], winograd, sums_in_f16, isa,
+    return _operator(input, weight, bias, per_axis(stride, axes), per_axis(padding, axes), per_axis(output_padding, axes),
+                     groups, per_axis(dilation, axes), name, [float(value) for value in parameters], winograd, sums_in_f16, isa,
                      measure, threads or 0, constant)
