@@ -28,7 +28,7 @@ convt_dtype dtype_argument(nb::handle object, const char *name) {
 const char *optional_text(nb::handle object, const char *name) {
     if (object.is_none()) return nullptr;
     if (!nb::isinstance<nb::str>(object)) type_error(std::string(name) + " must be a string or None");
-    return nb::cast<const char *>(object);
+    return text(object, name);
 }
 
 // "cuda" or "cuda:1".
@@ -38,10 +38,10 @@ struct DeviceName {
 };
 
 DeviceName device_argument(nb::handle object) {
-    const char *const text = optional_text(object, "device");
+    const char *const name = optional_text(object, "device");
     DeviceName device;
-    if (text == nullptr) return device;
-    device.kind = text;
+    if (name == nullptr) return device;
+    device.kind = name;
     const std::size_t colon = device.kind.find(':');
     if (colon == std::string::npos) return device;
     const std::string number = device.kind.substr(colon + 1);

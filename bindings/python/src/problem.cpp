@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace nb = nanobind;
@@ -91,6 +92,15 @@ Ints ints(nb::handle object, const char *name, std::size_t count) {
     return shape;
 }
 
+const char *text(nb::handle string, const char *name) {
+    Py_ssize_t size = 0;
+    const char *const begin = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
+    if (begin == nullptr) throw nb::python_error();
+    if (std::strlen(begin) != static_cast<std::size_t>(size))
+        value_error(std::string(name) + " is '" + begin + "' and more behind a NUL, which no name has");
+    return begin;
+}
+
 float real(nb::handle object, const char *name) { return to_real(single(object, name, kOneReal), name, kOneReal); }
 
 std::int32_t integer(nb::handle object, const char *name) {
@@ -114,7 +124,7 @@ Attributes attributes(const AttributeArguments &arguments, std::size_t axes) {
     Attributes a;
     if (!arguments.auto_pad.is_none()) {
         if (!nb::isinstance<nb::str>(arguments.auto_pad)) wrong(arguments.auto_pad, "auto_pad", "a string");
-        a.auto_pad = nb::cast<std::string>(arguments.auto_pad);
+        a.auto_pad = text(arguments.auto_pad, "auto_pad");
     }
     a.group = arguments.group;
     a.strides = ints(arguments.strides, "strides", axes);

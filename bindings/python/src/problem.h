@@ -14,6 +14,9 @@ namespace convtranspose::python {
 /// Raises TypeError for anything else.
 Ints ints(nanobind::handle object, const char *name, std::size_t count);
 
+/// The text of a Python string, kept as long as the string is. Raises ValueError if it holds a NUL, where C's texts end.
+const char *text(nanobind::handle string, const char *name);
+
 /// One real: a number, or an array of one element. Raises TypeError for anything else.
 float real(nanobind::handle object, const char *name);
 
