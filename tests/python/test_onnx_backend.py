@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 
 warnings.filterwarnings("ignore")  # of ONNX's makers of test data, about other operators
 
+import convtranspose  # noqa: E402
 from convtranspose import onnx_backend  # noqa: E402
 from onnx.backend.test.runner import Runner  # noqa: E402
 
@@ -56,6 +57,20 @@ class Models(unittest.TestCase):
         x = np.ones((1, 2, 4), np.float32)
         with self.assertRaisesRegex(ValueError, "there are 2 inputs; the model takes 1: x"):
             right.run([x, np.zeros((2, 2, 3), np.float32)])  # w is an initializer
+
+    def test_sparse_weights(self):
+        w = np.zeros((2, 2, 3), np.float32)
+        w[0, 1, 2], w[1, 0, 0] = 3, -2
+        proto = model_of(helper.make_node("ConvTranspose", ["x", "w"], ["y"]))
+        del proto.graph.initializer[:]
+        values = onnx.numpy_helper.from_array(np.float32([3, -2]), "w")
+        x = np.arange(8, dtype=np.float32).reshape(1, 2, 4)
+        for indices in (np.array([5, 6]), np.array([[0, 1, 2], [1, 0, 0]])):
+            proto.graph.ClearField("sparse_initializer")
+            proto.graph.sparse_initializer.append(
+                helper.make_sparse_tensor(values, onnx.numpy_helper.from_array(indices, "i"), w.shape))
+            (y,) = onnx_backend.prepare(proto).run([x])
+            np.testing.assert_array_equal(y, convtranspose.conv_transpose(x, w))
 
     def test_a_node(self):
         x, w = np.ones((1, 2, 4), np.float32), np.ones((2, 2, 3), np.float32)

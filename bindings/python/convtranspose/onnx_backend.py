@@ -29,6 +29,17 @@ def _value(attribute: onnx.AttributeProto) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
+def _dense(sparse: onnx.SparseTensorProto) -> Any:
+    """Makes an array of a sparse tensor, whose indices are linear or have a column for each axis."""
+    values, indices = onnx.numpy_helper.to_array(sparse.values), onnx.numpy_helper.to_array(sparse.indices)
+    array = np.zeros(tuple(sparse.dims), values.dtype)
+    if indices.ndim == 1:
+        array.reshape(-1)[indices] = values
+    else:
+        array[tuple(indices.T)] = values
+    return array
+
+
 def _unsupported(node: onnx.NodeProto) -> str | None:
     """Returns why a node is not for this backend, or None."""
     if node.op_type == _OPERATOR and node.domain in ("", "ai.onnx"):
@@ -56,6 +67,7 @@ class ConvTransposeRep(BackendRep):
         self._graph = model.graph
         self._opset = _opset_of(model)
         self._constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        self._constants |= {sparse.values.name: _dense(sparse) for sparse in model.graph.sparse_initializer}
         self._inputs = [value.name for value in model.graph.input if value.name not in self._constants]
 
     def run(self, inputs: Sequence[Any] | Mapping[str, Any], **_: Any) -> tuple[Any, ...]:
