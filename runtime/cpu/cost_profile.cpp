@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <locale>
-#include <sstream>
 #include <vector>
 
+#include "base/number.h"
 #include "base/once.h"
 #include "cpu/cpu.h"
 
@@ -59,10 +58,7 @@ Status set_field(const std::string &name, const std::string &value, CostProfile 
         std::find_if(kCostFields.begin(), kCostFields.end(), [&](const CostField &f) { return name == f.name; });
     if (field == kCostFields.end()) return invalid("a cost profile has no field \"", name, "\"");
     double number = std::numeric_limits<double>::infinity();
-    std::istringstream text(value);
-    text.imbue(std::locale::classic());
-    const bool is_number =
-        value == kInfinite || (text >> number && text.peek() == std::istringstream::traits_type::eof());
+    const bool is_number = value == kInfinite || read_number(value, &number);
     if (!is_number || number < field->least || number > field->most) {
         return invalid(name, " = ", value, " must be a number from ", field->least, " to ", field->most, ", in ",
                        field->unit);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/once.h"
 #include "cpu/cpu.h"
 #include "kernels/kernel_tables.h"
@@ -151,7 +152,9 @@ Status read_record(Members &members, TuningRecord *record) {
     record->isa = members["isa"];
     record->problem = members["problem"];
     record->variant = members["variant"];
-    record->ms = std::strtod(members["ms"].c_str(), nullptr);
+    if (members.count("ms") && !(read_number(members["ms"], &record->ms) && record->ms >= 0)) {
+        return invalid("ms = ", members["ms"], " must be a number, at least 0");
+    }
     record->reason = concat("measured to be the fastest, says a tuning record: ", record->ms, " ms");
     return Status();
 }
@@ -183,6 +186,10 @@ Status Tuning::read_line(std::string_view line) {
 }
 
 Status Tuning::read(std::string_view text, Tuning *tuning) {
+    for (const std::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"}) {
+        if (text.substr(0, mark.size()) == mark)
+            return invalid("the tuning records begin with a byte order mark: write them as UTF-8 without one");
+    }
     Tuning result;
     for (std::size_t line_number = 1; !text.empty(); line_number++) {
         const std::size_t end = text.find('\n');

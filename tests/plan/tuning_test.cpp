@@ -45,6 +45,28 @@ Status read(const std::string &text, TuningPointer *tuning = nullptr) {
     return status;
 }
 
+std::string record_with_ms(const std::string &ms) {
+    std::string text = record({});
+    return text.replace(text.find("0.25"), 4, ms);
+}
+
+TEST(TuningText, TimesAreNumbers) {
+    for (const char *const ms : {"0", "0.25", "1e-3", "12"}) EXPECT_TRUE(read(record_with_ms(ms))) << ms;
+    for (const char *const ms : {"-1", "nan", "inf", "1e400", "\"fast\"", "0.25s", "null", "[1]"}) {
+        const Status status = read(record_with_ms(ms));
+        EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << ms;
+        EXPECT_NE(status.message().find("must be a number, at least 0"), std::string::npos) << status.message();
+    }
+}
+
+TEST(TuningText, AByteOrderMarkIsNamed) {
+    for (const char *const mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"}) {
+        const Status status = read(mark + record({}));
+        EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT);
+        EXPECT_NE(status.message().find("byte order mark"), std::string::npos) << status.message();
+    }
+}
+
 // Whether it names a way to plan a layer as other layers, not each of which can.
 bool is_way_to_plan(const std::string &name) {
     const std::vector<std::string> ways = algorithm_names();
