@@ -145,12 +145,13 @@ void Direct::plan_fallbacks() {
     const int threads = settings_.parallel.threads;
     if (!geometry_.quantized()) {
         if (!problem_.reads_outside()) return;
-        for (const Candidate &c : candidates_) {
-            const bool reads_it = c.variant->arithmetic == chosen.arithmetic;
-            if (!c.unsupported.text && c.variant->family == Family::kReference && reads_it) {
-                fallbacks_.emplace_back(problem_, c, *settings_.profile, threads, &direct_.packed_layout());
-            }
-        }
+        const auto reads_it = [&](const Candidate &c) {
+            return !c.unsupported.text && c.variant->family == Family::kReference &&
+                   c.variant->arithmetic == chosen.arithmetic;
+        };
+        const auto reference = std::find_if(candidates_.begin(), candidates_.end(), reads_it);
+        if (reference != candidates_.end())
+            fallbacks_.emplace_back(problem_, *reference, *settings_.profile, threads, &direct_.packed_layout());
         return;
     }
     SpatialProblem problem = problem_;

@@ -137,12 +137,17 @@ const std::vector<Isa> &isas_built_in() {
     });
 }
 
+Status device_table_of(const char *kind, const DeviceTable **table) {
+    *table = find_device_table(kind);
+    return *table ? Status() : Status(CONVT_UNSUPPORTED, concat("device \"", kind, "\" is not built in"));
+}
+
 Status device_of(const convt_options &options, std::optional<DeviceRequest> *request) {
     const convt_device &d = *options.device;
     if (!d.name || std::strcmp(d.name, "cpu") == 0) return Status();
     if (d.index < 0) return invalid("device.index = ", d.index, " must not be negative");
-    const DeviceTable *const table = find_device_table(d.name);
-    if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", d.name, "\" is not built in"));
+    const DeviceTable *table = nullptr;
+    if (Status status = device_table_of(d.name, &table); !status) return status;
     if (raw(options.planning) == CONVT_MEASURE) {
         return Status(CONVT_UNSUPPORTED, "planning = CONVT_MEASURE is for plans for the CPU: tune the device instead");
     }

@@ -20,6 +20,8 @@ const char *dtype_name(int dtype);
 // Returns the ISAs whose kernels are linked, the best first.
 const std::vector<Isa> &isas_built_in();
 
+// Finds what is built in for a kind of device, such as "cuda".
+Status device_table_of(const char *kind, const DeviceTable **table);
 // Reads the options (as KnownOptions has them) for a plan on a device. *request stays empty if they are for the CPU.
 Status device_of(const convt_options &options, std::optional<DeviceRequest> *request);
 // Reads the options for a plan on the CPU.

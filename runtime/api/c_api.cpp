@@ -284,8 +284,8 @@ const char *convt_device_kind_name(size_t i) { return device_kind(i); }
 size_t convt_device_count(const char *kind) {
     size_t count = 0;
     guarded([&]() -> Status {
-        const DeviceTable *const table = kind ? find_device_table(kind) : nullptr;
-        if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", kind ? kind : "", "\" is not built in"));
+        const DeviceTable *table = nullptr;
+        if (Status found = device_table_of(kind ? kind : "", &table); !found) return found;
         DeviceError error;
         const int n = table->backend->count(&error);
         if (n < 0) return to_status(error);
@@ -299,8 +299,8 @@ size_t convt_device_count(const char *kind) {
 const char *convt_device_description(const char *kind, size_t index) {
     static CONVTRANSPOSE_THREAD_LOCAL char text[512];
     const convt_status status = guarded([&]() -> Status {
-        const DeviceTable *const table = kind ? find_device_table(kind) : nullptr;
-        if (!table) return Status(CONVT_UNSUPPORTED, concat("device \"", kind ? kind : "", "\" is not built in"));
+        const DeviceTable *table = nullptr;
+        if (Status found = device_table_of(kind ? kind : "", &table); !found) return found;
         DeviceError error;
         const bool done = table->backend->describe(static_cast<int>(index), text, sizeof text, &error);
         return done ? Status() : to_status(error);

@@ -28,7 +28,7 @@ bool read_line(const char *root, const char *folder, const char *path, const cha
     return read;
 }
 
-// Returns the quota of one folder, as a number of CPUs; 0: there is none.
+// Returns the quota of one folder, as a number of CPUs; 0 or less: there is none.
 double granted(const char *root, const char *folder, const char *path) {
     char line[kLine];
     double quota = 0, period = 0;
@@ -39,7 +39,7 @@ double granted(const char *root, const char *folder, const char *path) {
         if (!read_line(root, folder, path, "cpu.cfs_period_us", line) || std::sscanf(line, "%lf", &period) != 1)
             return 0;
     }
-    return quota > 0 && period > 0 ? quota / period : 0;
+    return period > 0 ? quota / period : 0;
 }
 
 } // namespace

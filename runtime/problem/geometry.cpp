@@ -321,9 +321,7 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
         axis.stride = strides[i];
         axis.dilation = dilations[i];
         axis.output_padding = output_padding[i];
-        const std::int64_t common = std::gcd(axis.stride, axis.dilation);
-        axis.kernel_step = -(axis.stride / common);
-        axis.offset_step = axis.dilation / common;
+        axis.set_steps();
         status = pad_axis(padding, axes, i, &axis);
         if (!status) return status;
         geometry->axes.push_back(axis);
@@ -355,6 +353,12 @@ Status resolve_post_ops(const convt_post_ops &p, Geometry *geometry) {
 }
 
 } // namespace
+
+void AxisGeometry::set_steps() {
+    const std::int64_t common = std::gcd(stride, dilation);
+    kernel_step = -(stride / common);
+    offset_step = dilation / common;
+}
 
 AxisGeometry pointwise_axis(std::int64_t extent) {
     AxisGeometry axis;

@@ -51,6 +51,9 @@ struct AxisGeometry {
     std::int64_t pad_end() const {
         return (in - 1) * stride + (kernel - 1) * dilation + output_padding + 1 - pad_begin - out;
     }
+
+    // Sets kernel_step and offset_step by stride and dilation.
+    void set_steps();
 };
 
 // Returns an axis whose kernel has one element and whose stride is 1, so that each output position reads its own input

@@ -1,7 +1,6 @@
 #include "problem/spatial_problem.h"
 
 #include <cstddef>
-#include <numeric>
 
 namespace convtranspose {
 
@@ -26,9 +25,7 @@ namespace {
 // phase of its own with at most one tap, so that no multiplication reads the zeros around x.
 AxisGeometry single_position(AxisGeometry a) {
     a.stride = a.out;
-    const std::int64_t divisor = std::gcd(a.stride, a.dilation);
-    a.kernel_step = -(a.stride / divisor);
-    a.offset_step = a.dilation / divisor;
+    a.set_steps();
     return a;
 }
 
