@@ -46,6 +46,9 @@ struct Measurement {
 
     double gflops() const { return 2e-9 * macs / best; }
     double peak_percent() const { return 100 * gflops() / peak_gflops; }
+    std::string peak_text() const {
+        return std::isnan(peak_gflops) ? "-" : format("%.1f", peak_percent());
+    } // of unknown peak
 };
 
 // The peak is measured once per process for each combination that occurs.
@@ -210,7 +213,7 @@ void print_text(const std::vector<Measurement> &measurements) {
     for (const Measurement &m : measurements) {
         rows.push_back({m.name, m.node, convt_dtype_name(m.dtype), to_string(m.x_shape), to_string(m.y_shape),
                         m.variant, m.isa, std::to_string(m.threads), format("%.4f", m.best * 1e3),
-                        format("%.4f", m.median * 1e3), format("%.1f", m.gflops()), format("%.1f", m.peak_percent()),
+                        format("%.4f", m.median * 1e3), format("%.1f", m.gflops()), m.peak_text(),
                         bytes_to_string(m.workspace_bytes), format("%.3f", m.plan * 1e3)});
     }
     print_table(std::cout, rows, {7, 8, 9, 10, 11, 12, 13});

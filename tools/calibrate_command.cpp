@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "error.h"
+#include "files.h"
 #include "text.h"
 #include "tools/tune/cost_fit.h"
 #include "tools/tune/kernel_builder.h"
@@ -157,13 +158,15 @@ int calibrate_command(const CalibrateOptions &options) {
     if (!options.plan.variant.empty() || options.plan.winograd)
         throw UsageError(
             "--variant and --winograd do not go with calibrate, which compares what plans choose by themselves");
+    if (options.output.empty() || fs::is_directory(options.output))
+        throw UsageError("--output: '" + options.output + "' is not a file; name one, or one to be made");
     TuneOptions worker;
     worker.output = options.output + ".calibration";
     worker.runner = options.runner;
     worker.worker = options.worker;
     worker.package = options.package;
     worker.plan = options.plan;
-    fs::create_directories(worker.output);
+    make_folder(worker.output, "--output");
     const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
     SearchLog records(options.output, stamp, fs::exists(options.output));
     Calibration calibration(options, worker, stamp);

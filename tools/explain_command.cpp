@@ -137,8 +137,15 @@ int explain_command(const ExplainOptions &given) {
         return kSuccess;
     }
     if (options.json && options.size) throw UsageError("--json does not go with --size");
-    if (!options.cost_profile.empty())
-        options.plan.tuning = read_tuning(profile_line(json(options.cost_profile).dump()));
+    if (!options.cost_profile.empty()) {
+        try {
+            const auto replace = json::error_handler_t::replace; // what is no UTF-8
+            options.plan.tuning = read_tuning(profile_line(json(options.cost_profile).dump(-1, ' ', false, replace)));
+        } catch (const Rejected &e) {
+            const std::string message = e.what(); // "line 1 of the tuning records: there is no cost profile ..."
+            throw UsageError("--cost-profile: " + message.substr(message.find(": ") + 2));
+        }
+    }
     json objects = json::array();
     const std::vector<Job> jobs = jobs_from(options.paths);
     const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);

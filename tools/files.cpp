@@ -55,6 +55,15 @@ void write_file(const fs::path &file, const std::string &bytes) {
     }
 }
 
+void make_folder(const fs::path &folder, const char *option) {
+    std::error_code code;
+    if (folder.empty() || (fs::exists(folder, code) && !fs::is_directory(folder, code)))
+        throw UsageError(std::string(option) + ": '" + folder.string() +
+                         "' is not a folder; name one, or one to be made");
+    fs::create_directories(folder, code);
+    if (code) throw UsageError(std::string(option) + ": '" + folder.string() + "' cannot be made: " + code.message());
+}
+
 namespace {
 
 bool is_inside(const fs::path &folder, const fs::path &file) {

@@ -17,6 +17,9 @@ std::string read_file(const std::filesystem::path &file, std::uint64_t offset = 
 // Creates the folder that holds `file`, then `file` itself, whole or not at all. Throws Error.
 void write_file(const std::filesystem::path &file, const std::string &bytes);
 
+// Creates the folder that an option names, where there is none. Throws UsageError if a file has its name, or none can be made.
+void make_folder(const std::filesystem::path &folder, const char *option);
+
 // The file that `location` names relative to the folder of `file`. Throws Rejected if that would leave the folder, because a model
 // from elsewhere must not be able to read any file of the machine. Links are followed before looking. If `file` is a link too, the
 // folder that it leads to is as good: caches of models keep all files in one folder, and links to them in others.

@@ -1,4 +1,5 @@
 // The command line. It reads the options, calls one of the commands and returns its exit status.
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -104,6 +105,17 @@ FILE.calibration/ keeps the times. --resume adds to those of an earlier calibrat
 
 Exit status: 0 all well, 1 it failed, 2 the command line makes no sense.)";
 
+// Returns what CLI::Range checks, and refuses nan, which Range lets pass.
+CLI::Validator number_in(double least, double most) {
+    CLI::Range range(least, most);
+    const auto check = [range](std::string &text) {
+        double number = 0;
+        const bool is_nan = CLI::detail::lexical_cast(text, number) && std::isnan(number);
+        return is_nan ? "Value " + text + " is not a number" : range(text);
+    };
+    return CLI::Validator(check, range.get_description());
+}
+
 void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--threads", options->threads, "Threads to compute with")
         ->check(CLI::Range(1, 1024))
@@ -202,7 +214,7 @@ CLI::App *add_bench(CLI::App *app, BenchOptions *options) {
     CLI::App *const command = app->add_subcommand("bench", "Measure the speed of the layers of models");
     add_paths(command, &options->paths, "Models, or folders with a model.onnx");
     command->add_option("--min-time", options->min_time, "Seconds to measure each layer for, at least")
-        ->check(CLI::Range(0.0, 3600.0))
+        ->check(number_in(0, 3600))
         ->capture_default_str();
     command->add_flag("--json", options->json, "Print a JSON array instead of a table");
     command
@@ -240,9 +252,9 @@ CLI::App *add_tune(CLI::App *app, TuneOptions *options) {
         ->check(CLI::IsMember({"select", "schedule", "auto"}))
         ->capture_default_str();
     command->add_option("--budget", options->budget, "Seconds for each layer; default: 2 to select, else 60")
-        ->check(CLI::Range(0.1, 1e6));
+        ->check(number_in(0.1, 1e6));
     command->add_option("--timeout", options->timeout, "Seconds that a candidate may take to compile, or to answer")
-        ->check(CLI::Range(0.1, 1e6))
+        ->check(number_in(0.1, 1e6))
         ->capture_default_str();
     command->add_flag("--resume", options->resume, "Go on with the search that DIR holds");
     command->add_option("--emit", options->emit, "Make a library of these layers in a folder")->type_name("DIR");
@@ -271,10 +283,10 @@ CLI::App *add_calibrate(CLI::App *app, CalibrateOptions *options) {
     CLI::App *const command = app->add_subcommand("calibrate", "Fit the cost profile of a machine to measurements");
     command->add_option("--output", options->output, "File that gets the profile")->type_name("FILE")->required();
     command->add_option("--seconds", options->seconds, "Seconds for all of it")
-        ->check(CLI::Range(1.0, 1e6))
+        ->check(number_in(1, 1e6))
         ->capture_default_str();
     command->add_option("--timeout", options->timeout, "Seconds that a candidate may take to answer")
-        ->check(CLI::Range(0.1, 1e6))
+        ->check(number_in(0.1, 1e6))
         ->capture_default_str();
     command->add_flag("--resume", options->resume, "Keep the times of an earlier calibration, and add to them");
     command->add_flag("--fit-only", options->fit_only,

@@ -15,9 +15,17 @@ inline bool is_op(const onnx::NodeProto &node, const char *op_type) {
     return is_default_domain(node.domain()) && node.op_type() == op_type;
 }
 
+// A text of a model as it may be printed: control characters, with which it could forge lines, or end a text of C, become "?".
+inline std::string printable(std::string text) {
+    for (char &c : text) {
+        if ((c >= 0 && c < ' ') || c == '\x7f') c = '?';
+    }
+    return text;
+}
+
 // The label of a node: "Conv 'name'", or "Conv" if it has no name.
 inline std::string label_of(const onnx::NodeProto &node) {
-    return node.name().empty() ? node.op_type() : node.op_type() + " '" + node.name() + "'";
+    return printable(node.name().empty() ? node.op_type() : node.op_type() + " '" + node.name() + "'");
 }
 
 inline std::int64_t int_attribute(const onnx::NodeProto &node, const char *name, std::int64_t by_default) {

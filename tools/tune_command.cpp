@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "error.h"
+#include "files.h"
 #include "input_shape.h"
 #include "job.h"
 #include "layer.h"
@@ -141,7 +142,9 @@ int tune_command(const TuneOptions &options) {
         if (options.plan.threads != 1) throw UsageError("--device does not go with --threads");
     }
     const std::vector<Work> all = all_work(options, &failed);
-    fs::create_directories(options.output);
+    make_folder(options.output, "--output");
+    if (!options.emit.empty()) make_folder(options.emit, "--emit");
+    if (!options.rows.empty()) make_folder(options.rows, "--rows");
     const KernelBuilder builder(options);
     const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
     SearchLog log(fs::path(options.output) / "search.jsonl", stamp, options.resume);

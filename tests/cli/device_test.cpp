@@ -66,6 +66,14 @@ TEST_P(CommandLine, Measures) {
     }
 }
 
+TEST_P(CommandLine, AnUnknownPeakIsADash) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    write(file("layer.onnx"), model());
+    const Outcome outcome = convtranspose({"bench", "--min-time", "0.01", "--device", GetParam(), file("layer.onnx")});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+    EXPECT_EQ(outcome.out.find("nan"), std::string::npos) << outcome;
+}
+
 // The record that tuning writes is one that plans read.
 TEST_P(CommandLine, Tunes) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());

@@ -30,6 +30,19 @@ TEST(Explain, PrintsShapesAndThePlan) {
     EXPECT_NE(outcome.out.find("x 1x2x3x2, w 2x3x2x2 (constant), b 3, y 1x4x6x3\n"), std::string::npos) << outcome;
 }
 
+// A name could end the text or forge a line, as of an error.
+TEST(Explain, NamesPrintNoControlCharacters) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    onnx::ModelProto named = model();
+    named.mutable_graph()->mutable_node(0)->set_name(std::string("a\x1b[31m\nerror: no\0\x7f\xc3\xa4", 20));
+    write(file, named);
+    const Outcome outcome = convtranspose({"explain", file});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+    EXPECT_EQ(outcome.out.rfind("ConvTranspose 'a?[31m?error: no??\xc3\xa4': ", 0), 0u) << outcome;
+    EXPECT_NE(outcome.out.find("x 1x2x2x3, w 2x3x2x2 (constant), b 3, y 1x3x4x6\n"), std::string::npos) << outcome;
+}
+
 TEST(Explain, MeasuresWhenAsked) {
     const TemporaryFolder folder;
     const std::string file = (folder.path() / "layer.onnx").string();
@@ -69,8 +82,9 @@ TEST(Explain, DividesEstimatesIntoParts) {
     EXPECT_FALSE(nlohmann::json::parse(outcome.out)[0].at("candidates")[0].contains("parts"));
 
     outcome = convtranspose({"explain", file, "--cost-profile", "pentium"});
-    EXPECT_EQ(outcome.status, 1) << outcome;
-    EXPECT_NE(outcome.err.find("there is no cost profile \"pentium\"; there are"), std::string::npos) << outcome;
+    EXPECT_EQ(outcome.status, 2) << outcome;
+    EXPECT_NE(outcome.err.find("--cost-profile: there is no cost profile \"pentium\"; there are"), std::string::npos)
+        << outcome;
     EXPECT_EQ(convtranspose({"explain", file, "--features"}).status, 2);
 }
 

@@ -35,6 +35,19 @@ TEST(Usage, WrongUsageExitsWithTwo) {
         {"run", a, "--output-dir"},
         {"bench", a, "--layout", "chwn"},
         {"bench", a, "--min-time", "-1"},
+        {"bench", a, "--min-time", "nan"},
+        {"bench", a, "--min-time", "inf"},
+        {"bench", a, "--min-time", "1e400"},
+        {"bench", a, "--measure=nan"},
+        {"tune", a, "--output", b, "--budget", "-nan"},
+        {"tune", a, "--output", b, "--timeout", "NAN"},
+        {"tune", a, "--output", file},
+        {"tune", a, "--output", ""},
+        {"tune", a, "--output", b, "--emit", file, "--emit-name", "x"},
+        {"tune", a, "--output", b, "--rows", file},
+        {"calibrate", "--output", file, "--seconds", "nan"},
+        {"calibrate", "--output", a}, // a folder
+        {"calibrate", "--output", ""},
         {"run", file},                    // a tensor without a model
         {"run", a, file},                 // a test folder has inputs of its own
         {"run", a, b, "--output-dir", a}, // both would write to layer/output_0.pb
