@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
 
 #include <cstdint>
+#include <locale>
 #include <sstream>
 #include <string>
 
@@ -10,9 +11,13 @@
 
 namespace convtranspose {
 
-// This stream throws if it runs out of memory. A plain std::ostringstream would silently drop the rest of the text.
+// This stream throws if it runs out of memory, where a plain std::ostringstream would silently drop the rest of the text. It writes
+// numbers as C does, because tuning records and their keys are read by other programs: the global locale may write "1.024,5".
 struct TextStream : std::ostringstream {
-    TextStream() { exceptions(badbit); }
+    TextStream() {
+        imbue(std::locale::classic());
+        exceptions(badbit);
+    }
 };
 
 template<typename... Parts>

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <locale>
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,6 +58,44 @@ TEST(TuningText, TimesAreNumbers) {
         EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << ms;
         EXPECT_NE(status.message().find("must be a number, at least 0"), std::string::npos) << status.message();
     }
+}
+
+struct CommaForPoint : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+};
+
+// While it lives, streams write 1024.5 as 1.024,5.
+class CommaLocale {
+  public:
+    CommaLocale() : before_(std::locale::global(std::locale(std::locale::classic(), new CommaForPoint))) {}
+    ~CommaLocale() { std::locale::global(before_); }
+    CommaLocale(const CommaLocale &) = delete;
+    CommaLocale &operator=(const CommaLocale &) = delete;
+
+  private:
+    std::locale before_;
+};
+
+TEST(TuningText, DoesNotFollowTheLocaleOfTheProgram) {
+    const CommaLocale locale;
+    const Problem problem = parse_problem("f32 nchw n1 g1 ic1024 oc8 i5x5 k3x3");
+    Options measuring{};
+    measuring.planning = CONVT_MEASURE;
+    measuring.planning_ms = 2;
+    Plan plan, followed;
+    ASSERT_TRUE(Plan::create(problem, measuring, nullptr, nullptr, &plan));
+    const std::string text = convt_plan_record(plan.get());
+    EXPECT_NE(text.find("ic1024"), std::string::npos) << text;
+    TuningPointer tuning;
+    const Status status = read(text, &tuning);
+    ASSERT_TRUE(status) << status.message();
+    Options following{};
+    following.tuning = tuning.get();
+    ASSERT_TRUE(Plan::create(problem, following, nullptr, nullptr, &followed));
+    EXPECT_NE(std::string(convt_plan_explain(followed.get())).find("says a tuning record"), std::string::npos)
+        << convt_plan_explain(followed.get());
 }
 
 TEST(TuningText, AByteOrderMarkIsNamed) {
