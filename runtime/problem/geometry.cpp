@@ -203,7 +203,7 @@ std::string type_text(int dtype) {
 Status resolve_types(const convt_problem &problem, Geometry *geometry) {
     const int x = raw(problem.dtype);
     if ((x < CONVT_F16 || x > CONVT_F64) && !is_integer(x)) {
-        return invalid("dtype = ", x, " is not one of f16, bf16, f32, f64, u8, s8");
+        return invalid("dtype = ", type_text(x), " is not one of f16, bf16, f32, f64, u8, s8");
     }
     const int w = raw(problem.w_dtype) ? raw(problem.w_dtype) : x, y = raw(problem.y_dtype) ? raw(problem.y_dtype) : x;
     if (is_integer(x)) {

@@ -33,7 +33,7 @@ const std::vector<Case> kCases = {
     // types and versions
     {"Opset", [](Problem *p) { p->opset = 0; }, CONVT_INVALID_ARGUMENT, "opset = 0 must be at least 1"},
     {"Dtype", [](Problem *p) { p->dtype = static_cast<convt_dtype>(7); }, CONVT_INVALID_ARGUMENT,
-     "dtype = 7 is not one of f16, bf16, f32, f64, u8, s8"},
+     "dtype = s32 is not one of f16, bf16, f32, f64, u8, s8"},
     {"DtypeZero", [](Problem *p) { p->dtype = static_cast<convt_dtype>(0); }, CONVT_INVALID_ARGUMENT,
      "dtype = 0 is not one of f16, bf16, f32, f64, u8, s8"},
     // shapes

@@ -93,7 +93,7 @@ const std::vector<Case> kTypeCases = {
     {"WOfFloats", [](Problem *p) { p->w_dtype = CONVT_F32; }, "w_dtype = f32 must be u8 or s8"},
     {"YOfSums", [](Problem *p) { p->y_dtype = CONVT_S32; }, "y_dtype = s32 must be u8, s8 or f32"},
     {"YOfHalves", [](Problem *p) { p->y_dtype = CONVT_F16; }, "y_dtype = f16 must be u8, s8 or f32"},
-    {"XOfSums", [](Problem *p) { p->dtype = CONVT_S32; }, "dtype = 7 is not one of"},
+    {"XOfSums", [](Problem *p) { p->dtype = CONVT_S32; }, "dtype = s32 is not one of"},
     {"XOfFloats", [](Problem *p) { p->dtype = CONVT_F32; }, "w_dtype = u8 must be that of x, f32"},
     {"FloatsQuantized",
      [](Problem *p) {

@@ -50,6 +50,18 @@ class Floats(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "strides must be an integer"):
             ct.conv_transpose(x, w, strides=2.0)
 
+    def test_what_has_no_hash_is_refused_by_name(self):
+        x, w = small((1, 8, 5)), small((8, 6, 3))
+        for words, arguments in (("strides must be .* not dict", {"strides": {}}), ("dilations must be", {"dilations": {2.5}}),
+                                 ("activation must be", {"activation": {}}), ("auto_pad must be a string", {"auto_pad": [[], {}]})):
+            with self.subTest(**arguments), self.assertRaisesRegex(TypeError, words):
+                ct.conv_transpose(x, w, **arguments)
+
+    def test_integers_are_refused(self):
+        for dtype in (np.uint8, np.int8, np.int32):
+            with self.subTest(dtype=dtype), self.assertRaisesRegex(TypeError, f"x holds {dtype.__name__}; conv_transpose takes"):
+                ct.conv_transpose(np.ones((1, 2, 3), dtype), np.ones((2, 2, 3), dtype))
+
     def test_any_number_of_axes(self):
         for axes in (1, 2, 3, 4):
             with self.subTest(axes=axes):

@@ -10,6 +10,8 @@ from ._native import Plan, describe
 # How many layers the functions remember. Each holds a workspace, and no weights.
 _REMEMBERED = 64
 
+_INTEGERS = frozenset(("uint8", "int8", "int32"))
+
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _plan(arguments: tuple[tuple[str, Any], ...], types: Any) -> Plan:
@@ -27,7 +29,12 @@ def _hashable(value: Any) -> Any:
 def _plan_of(**arguments: Any) -> Plan:
     key = tuple([(name, _hashable(value)) for name, value in arguments.items() if value is not None])
     # 2.0 equals 2, but is no integer.
-    return _plan(key, tuple([tuple(map(type, value)) if type(value) is tuple else type(value) for _, value in key]))
+    types = tuple([tuple(map(type, value)) if type(value) is tuple else type(value) for _, value in key])
+    try:
+        hash(key)
+    except TypeError:  # such as of a set, which a plan refuses by the argument's name
+        return Plan(None, **dict(key))
+    return _plan(key, types)
 
 
 def conv_transpose(
@@ -97,6 +104,9 @@ def conv_transpose(
     """
     x_dtype, x_shape, x_device = describe(x, "x")
     w_dtype, w_shape, _ = describe(w, "w")
+    if x_dtype in _INTEGERS:
+        raise TypeError(f"x holds {x_dtype}; conv_transpose takes float16, bfloat16, float32 and float64, and "
+                        "qlinear_conv_transpose uint8 and int8")
     if w_dtype != x_dtype:
         raise ValueError(f"w holds {w_dtype} and x {x_dtype}; they must have one type")
     plan = _plan_of(

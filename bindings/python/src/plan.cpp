@@ -16,12 +16,12 @@ namespace {
 
 // A type as a string, or as numpy's dtype or class of scalars, which have a name.
 convt_dtype dtype_argument(nb::handle object, const char *name) {
-    const nb::object text = nb::isinstance<nb::str>(object)
+    const nb::object type = nb::isinstance<nb::str>(object)
                                 ? nb::borrow(object)
                                 : nb::getattr(object, PyType_Check(object.ptr()) ? "__name__" : "name", nb::none());
-    if (!nb::isinstance<nb::str>(text))
+    if (!nb::isinstance<nb::str>(type))
         type_error(std::string(name) + " must be the name of a type, such as 'uint8', or a dtype");
-    return dtype_of_name(nb::cast<std::string>(text));
+    return dtype_of_name(text(type, name));
 }
 
 // A string that is kept as long as the object is, or null for None.
@@ -45,7 +45,8 @@ DeviceName device_argument(nb::handle object) {
     const std::size_t colon = device.kind.find(':');
     if (colon == std::string::npos) return device;
     const std::string number = device.kind.substr(colon + 1);
-    if (number.empty() || number.size() > 4 || number.find_first_not_of("0123456789") != std::string::npos)
+    if (colon == 0 || number.empty() || number.size() > 4 ||
+        number.find_first_not_of("0123456789") != std::string::npos)
         value_error("device is '" + device.kind +
                     "'; it must be a name such as 'cuda', or a name and a number such as 'cuda:1'");
     device.index = std::stoi(number);

@@ -37,7 +37,8 @@ nb::list numbers(nb::handle object, const char *name, const char *wanted) {
         one.append(object);
         return one;
     }
-    if (nb::isinstance<nb::str>(object) || nb::isinstance<nb::bytes>(object) || object.is_none())
+    const bool has_no_order = PyDict_Check(object.ptr()) || PyAnySet_Check(object.ptr());
+    if (nb::isinstance<nb::str>(object) || nb::isinstance<nb::bytes>(object) || object.is_none() || has_no_order)
         wrong(object, name, wanted);
     nb::object plain = nb::borrow(object);
     // numpy's arrays and scalars, and PyTorch's tensors.
@@ -188,7 +189,7 @@ PostOps post_ops(nb::handle activation, bool adds_residual) {
         for (std::size_t i = 1; i < parts.size(); ++i) parameters.push_back(real(parts[i], "activation"));
     }
     if (!nb::isinstance<nb::str>(name)) wrong(activation, "activation", wanted);
-    const auto given = nb::cast<std::string>(name);
+    const std::string given = text(name, "activation");
     for (const Named &named : kNamed) {
         if (given != named.name || parameters.size() != named.parameters) continue;
         ops.activation = named.activation;
