@@ -22,6 +22,16 @@ bool set(PostOps *ops, convt_activation activation, double alpha = 0, double bet
     return true;
 }
 
+// Returns the greatest finite number of a type, at which a Clip without a bound clips infinities; none if no float holds it.
+std::optional<float> greatest_of(int element_type) {
+    switch (dtype_of(element_type).value_or(CONVT_F64)) {
+    case CONVT_F16: return 65504.0f;
+    case CONVT_BF16: return 0x1.fep127f;
+    case CONVT_F32: return std::numeric_limits<float>::max();
+    default: return std::nullopt;
+    }
+}
+
 // rank: of y, which no parameter may exceed.
 bool read_activation(const Node &node, std::size_t rank, PostOps *ops) {
     if (node.is_op("Relu")) return set(ops, CONVT_RELU);
@@ -61,16 +71,21 @@ Value residual_of(const Node &add, const Value &y) {
 } // namespace
 
 std::optional<std::array<float, 2>> clamp_of(const Node &node) {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kInfinity = std::numeric_limits<float>::infinity(), kMost = std::numeric_limits<float>::max();
     if (node.is_op("Relu")) return std::array<float, 2>{0, kInfinity};
     if (!node.is_op("Clip")) return std::nullopt;
-    std::array<float, 2> range = {-kInfinity, kInfinity};
+    std::array<float, 2> range = {};
     if (node.since_version() < kClipWithInputs) {
-        range = {node.float_attribute("min").value_or(-kInfinity), node.float_attribute("max").value_or(kInfinity)};
+        range = {node.float_attribute("min").value_or(-kMost), node.float_attribute("max").value_or(kMost)};
     } else {
         for (const std::size_t i : {0, 1}) {
             const Value bound = node.input(i + 1);
-            if (!bound) continue;
+            if (!bound) {
+                const std::optional<float> most = greatest_of(node.input(0).element_type());
+                if (!most) return std::nullopt;
+                range[i] = i == 0 ? -*most : *most;
+                continue;
+            }
             if (!bound.is_constant() || !bound.constant().is_single()) return std::nullopt;
             const double value = bound.constant().at(0);
             if (!fits_float(value)) return std::nullopt;

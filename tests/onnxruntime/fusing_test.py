@@ -55,6 +55,19 @@ class Fusing(TestCase):
                 else:
                     self.check(nodes, [], constants)
 
+    def test_a_clip_without_bounds_is_one_to_finite_numbers(self):
+        for element, greatest in [("f32", np.finfo(np.float32).max), ("f16", np.finfo(np.float16).max)]:
+            onnx_type, dtype = TYPES[element]
+            for inputs, low, high in [("c", -greatest, greatest), ("c zero", 0, greatest), ("c  zero", -greatest, 0)]:
+                with self.subTest(element=element, inputs=inputs):
+                    proto = model([node("ConvTranspose", "x w", "c"), node("Clip", "c", "y")], {"x": (onnx_type, (1, 1, 4))},
+                                  {"y": (onnx_type, None)}, {"w": np.ones((1, 1, 1), dtype), "zero": dtype(0)})
+                    proto.graph.node[1].input[:] = inputs.split(" ")
+                    x = np.array([[[np.inf, -np.inf, np.nan, 3]]], dtype)
+                    y, ran = nodes_run(proto, {"x": x}, BARE)
+                    self.assertEqual(left_to_others(ran), [])
+                    np.testing.assert_array_equal(y[0], np.clip(x, dtype(low), dtype(high)))
+
     def test_activations_of_other_types(self):
         for element, tolerance in [("f16", 2e-3), ("f64", 1e-7)]:
             for op, function in [("Relu", lambda c: np.maximum(c, 0)), ("Tanh", np.tanh)]:
