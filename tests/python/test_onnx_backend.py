@@ -57,6 +57,16 @@ class Models(unittest.TestCase):
         x = np.ones((1, 2, 4), np.float32)
         with self.assertRaisesRegex(ValueError, "there are 2 inputs; the model takes 1: x"):
             right.run([x, np.zeros((2, 2, 3), np.float32)])  # w is an initializer
+        with self.assertRaisesRegex(ValueError, "nothing takes the inputs w, z; the model takes x"):
+            right.run({"x": x, "w": np.zeros((2, 2, 3), np.float32), "z": x})
+
+    def test_an_initializer_that_is_an_input_may_be_replaced(self):
+        proto = model_of(helper.make_node("ConvTranspose", ["x", "w"], ["y"]))
+        proto.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, (2, 2, 3)))
+        x = np.ones((1, 2, 4), np.float32)
+        model = onnx_backend.prepare(proto)
+        self.assertEqual(model.run([x])[0].sum(), 48)
+        self.assertEqual(model.run({"x": x, "w": np.zeros((2, 2, 3), np.float32)})[0].sum(), 0)
 
     def test_sparse_weights(self):
         w = np.zeros((2, 2, 3), np.float32)

@@ -82,6 +82,8 @@ class ConvTransposeRep(BackendRep):
         if not isinstance(inputs, Mapping) and len(inputs) > len(self._inputs):
             raise ValueError(f"there are {len(inputs)} inputs; the model takes {len(self._inputs)}: {', '.join(self._inputs)}")
         named = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(self._inputs, inputs))
+        if unknown := [name for name in named if all(name != value.name for value in self._graph.input)]:
+            raise ValueError(f"nothing takes the inputs {', '.join(unknown)}; the model takes {', '.join(self._inputs)}")
         if missing := [name for name in self._inputs if name not in named]:
             raise ValueError(f"the inputs {', '.join(missing)} are missing")
         values = {**self._constants, **named}
