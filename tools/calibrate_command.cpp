@@ -60,8 +60,9 @@ class Calibration {
   public:
     Calibration(const CalibrateOptions &options, const TuneOptions &worker, const Stamp &stamp)
         : options_(options), builder_(worker), stamp_(stamp),
-          log_(fs::path(worker.output) / "times.jsonl", stamp, options.resume || options.fit_only), progress_(2, true),
-          begin_(now()) {}
+          log_(fs::path(worker.output) / "times.jsonl", stamp, options.resume || options.fit_only,
+               {{"problem", "cpu", "isa"}, {}}),
+          progress_(2, true), begin_(now()) {}
 
     // Times candidates of layers by chance, beside those that the log has.
     void collect() {
@@ -80,7 +81,7 @@ class Calibration {
     json fit_all() {
         std::vector<TimedLayer> layers, held_out;
         for (const json &line : log_.lines()) {
-            TimedLayer layer = {line.at("problem"), line.at("ms").get<std::map<std::string, double>>()};
+            TimedLayer layer = {line.at("problem"), times_in(line)};
             if (layer.ms.size() > 1)
                 (layers.size() > 2 * held_out.size() ? held_out : layers).push_back(std::move(layer));
         }
@@ -124,6 +125,15 @@ class Calibration {
             if (measured.error.empty()) ms[measured.name] = measured.ms;
         }
         return {{"problem", problem}, {"cpu", layer.at("cpu")}, {"isa", layer.at("isa")}, {"ms", ms}};
+    }
+
+    // Returns what times_of() has noted.
+    static std::map<std::string, double> times_in(const json &line) {
+        try {
+            return line.at("ms").get<std::map<std::string, double>>();
+        } catch (const json::exception &) {
+            throw Error("the \"ms\" of " + line.at("problem").get<std::string>() + " must be an object of numbers");
+        }
     }
 
     json ask(const std::vector<TimedLayer> &layers, const json &profile) {

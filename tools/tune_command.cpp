@@ -147,8 +147,11 @@ int tune_command(const TuneOptions &options) {
     if (!options.rows.empty()) make_folder(options.rows, "--rows");
     const KernelBuilder builder(options);
     const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
-    SearchLog log(fs::path(options.output) / "search.jsonl", stamp, options.resume);
-    SearchLog records(fs::path(options.output) / "tuning.jsonl", stamp, options.resume);
+    SearchLog log(fs::path(options.output) / "search.jsonl", stamp, options.resume,
+                  {{"problem", "cpu", "isa", "name"}, {"threads"}});
+    SearchLog records(
+        fs::path(options.output) / "tuning.jsonl", stamp, options.resume,
+        {{"problem", "cpu", "isa", "search", "default", "variant"}, {"threads", "ms", "default_ms", "macs", "tried"}});
 
     std::vector<TunedLayer> tuned;
     Progress progress(all.size(), true);

@@ -1,6 +1,7 @@
 // `convtranspose tune` writes records, plans use them, and a search goes on where it was ended.
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -129,6 +130,42 @@ TEST_F(Tune, ResumeRefusesWhatIsStale) {
         std::string::npos)
         << outcome;
     EXPECT_EQ(read_text(file("out/tuning.jsonl")), text); // which is still there
+}
+
+TEST_F(Tune, ResumeRefusesWhatIsDamaged) {
+    ASSERT_EQ(tune({kLayer}).status, 0);
+    for (const std::string name : {"out/tuning.jsonl", "out/search.jsonl"}) {
+        const std::string good = read_text(file(name));
+        std::vector<std::pair<std::string, std::string>> damages = {{"[1]", "it is no record"},
+                                                                    {"3", "it is no record"}};
+        const auto damage = [&](const char *field, const json &value, const std::string &words) {
+            json line = json::parse(good.substr(0, good.find('\n')));
+            line[field] = value;
+            damages.emplace_back(line.dump(), words);
+        };
+        damage("package", 1, "it is stale, of version ?");
+        damage("problem", nullptr, "its \"problem\" must be a text");
+        damage("threads", "two", "its \"threads\" must be a number, at least 0");
+        if (name == "out/tuning.jsonl") damage("default_ms", -1, "its \"default_ms\" must be a number, at least 0");
+        for (const auto &[line, words] : damages) {
+            write_text(file(name), line + "\n");
+            const Outcome outcome = tune({"--resume", kLayer});
+            EXPECT_EQ(outcome.status, 1) << line << outcome;
+            EXPECT_NE(outcome.err.find(".jsonl, line 1: " + words), std::string::npos) << line << outcome;
+        }
+        write_text(file(name), good);
+    }
+}
+
+// Records that others wrote stay as they are, byte for byte.
+TEST_F(Tune, ResumeLeavesWhatIsThere) {
+    ASSERT_EQ(tune({kLayer}).status, 0);
+    std::string records = read_text(file("out/tuning.jsonl"));
+    records.insert(1, " \"note\": [1,  2],");
+    write_text(file("out/tuning.jsonl"), records.substr(0, records.size() - 1)); // without the last newline
+    ASSERT_EQ(tune({"--resume", kLayer, "f32 nchw n1 g1 ic4 oc4 i5x5 k2x2 s2x2"}).status, 0);
+    EXPECT_EQ(read_text(file("out/tuning.jsonl")).rfind(records, 0), 0u);
+    EXPECT_EQ(lines_of(file("out/tuning.jsonl")).size(), 2u);
 }
 
 TEST_F(Tune, SchedulesAreSearchedAndEmittedWithTheirLayer) {

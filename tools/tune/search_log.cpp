@@ -16,12 +16,28 @@ std::string describe(const std::string &package, const std::string &kernels) {
 
 } // namespace
 
-SearchLog::SearchLog(std::filesystem::path file, const Stamp &stamp, bool resume)
-    : file_(std::move(file)), stamp_(stamp) {
+SearchLog::SearchLog(std::filesystem::path file, const Stamp &stamp, bool resume, LineFields fields)
+    : file_(std::move(file)), stamp_(stamp), fields_(std::move(fields)) {
     if (resume) read();
-    std::ofstream stream(file_, std::ios::trunc);
-    for (const nlohmann::json &line : lines_) stream << line.dump() << '\n';
+    std::ofstream stream(file_, resume ? std::ios::app : std::ios::trunc);
     if (!stream) throw Error("cannot write " + file_.string());
+}
+
+void SearchLog::require_sound(const nlohmann::json &line, const std::string &where) const {
+    if (!line.is_object()) throw Error(where + "it is no record, an object of JSON");
+    const auto has = [&](const char *name, auto is_right) { return line.contains(name) && is_right(line.at(name)); };
+    const auto is_text = [](const nlohmann::json &value) { return value.is_string(); };
+    const auto is_number = [](const nlohmann::json &value) { return value.is_number() && value.get<double>() >= 0; };
+    if (!has("package", is_text) || !has("kernels", is_text) || line.at("package") != stamp_.package ||
+        line.at("kernels") != stamp_.kernels) {
+        const auto text = [&](const char *name) { return has(name, is_text) ? line.at(name).get<std::string>() : "?"; };
+        throw Error(where + "it is stale, of " + describe(text("package"), text("kernels")) + "; these are " +
+                    describe(stamp_.package, stamp_.kernels) + ": tune anew, without --resume, or name another file");
+    }
+    for (const char *const name : fields_.texts)
+        if (!has(name, is_text)) throw Error(where + "its \"" + name + "\" must be a text");
+    for (const char *const name : fields_.numbers)
+        if (!has(name, is_number)) throw Error(where + "its \"" + name + "\" must be a number, at least 0");
 }
 
 void SearchLog::read() {
@@ -29,25 +45,23 @@ void SearchLog::read() {
     const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
     std::size_t number = 0;
     for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = text.find('\n', begin);
+        const std::size_t end = text.find('\n', begin), line_begin = begin;
         const bool cut_off = end == std::string::npos;
         const std::string line = text.substr(begin, end - begin);
         begin = cut_off ? text.size() : end + 1;
         number++;
-        const auto where = [&] { return file_.string() + ", line " + std::to_string(number) + ": "; };
+        const std::string where = file_.string() + ", line " + std::to_string(number) + ": ";
         nlohmann::json json;
         try {
             json = nlohmann::json::parse(line);
         } catch (const nlohmann::json::exception &) {
-            if (cut_off) return; // written when the program was ended
-            throw Error(where() + "it is not JSON");
+            if (!cut_off) throw Error(where + "it is not JSON");
+            std::filesystem::resize_file(file_, line_begin); // written when the program was ended
+            return;
         }
-        const std::string package = json.value("package", ""), kernels = json.value("kernels", "");
-        if (package != stamp_.package || kernels != stamp_.kernels) {
-            throw Error(where() + "it is stale, of " + describe(package, kernels) + "; these are " +
-                        describe(stamp_.package, stamp_.kernels) + ": tune anew, without --resume");
-        }
+        require_sound(json, where);
         lines_.push_back(std::move(json));
+        if (cut_off) std::ofstream(file_, std::ios::app) << '\n';
     }
 }
 
