@@ -194,7 +194,7 @@ TEST(MeasuredPlans, MayUseFewerThreads) {
 
 // A first run that takes the whole budget leaves no time for another candidate, nor for other threads.
 TEST(MeasuredPlans, KeepTheEstimateWhereNothingElseIsTried) {
-    const Layer layer("f32 nhwc n1 ic64 oc64 i24x24 k4x4 s2x2");
+    const Layer layer("f32 nhwc n1 ic64 oc64 i8x8 k4x4 s2x2");
     Options options{};
     options.threads = 2;
     options.planning = CONVT_MEASURE;

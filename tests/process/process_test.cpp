@@ -23,6 +23,7 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/effort.h"
 #include "reference/reference.h"
 #include "runtime/base/pool.h"
 #include "runtime/kernels/kernel_tables.h"
@@ -31,6 +32,10 @@ namespace convtranspose::test {
 namespace {
 
 constexpr int kFailed = 3;
+
+// qemu's user mode has threads of its own, and aborts in the child where a process of several threads forks.
+#define CONVTRANSPOSE_NEEDS_A_REAL_PROCESS                                                                             \
+    if (kEmulated) GTEST_SKIP() << "an emulator of single processes cannot do this"
 
 // True where a child may find the allocator locked by a thread that it does not have, and wait for ever. glibc's allocator takes its
 // locks before a fork; that of the address sanitizer, as of GCC 12, does not.
@@ -95,6 +100,7 @@ std::size_t threads_of_process() {
 
 // The first of all tests, as what the library makes once is to be made while the process forks.
 TEST(Fork, MayComeWhileAnotherThreadMakesTheFirstPlan) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     if (kForksHoldLocks) GTEST_SKIP() << "the address sanitizer's allocator may be locked in the child";
     for (int i = 0; i < 40; ++i) {
         const std::string end = in_child([&] {
@@ -127,6 +133,7 @@ TEST(Fork, MayComeWhileAnotherThreadMakesTheFirstPlan) {
 #if defined(__linux__)
 // This comes before any test that takes threads in this process, too.
 TEST(FirstTasks, AreSharedByThreads) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     EXPECT_EQ(in_child([] {
                   run_on_own_threads(
                       4, 4, [](void *, std::size_t) {}, nullptr);
@@ -137,6 +144,7 @@ TEST(FirstTasks, AreSharedByThreads) {
 #endif
 
 TEST(Fork, MayComeWhileAnotherThreadAddsKernels) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     if (kForksHoldLocks) GTEST_SKIP() << "the address sanitizer's allocator may be locked in the child";
     static KernelTable table, another;
     table.version = another.version = kernels_version();
@@ -175,6 +183,7 @@ TEST(AddedKernels, AreTakenUpToTheLastPlace) {
 }
 
 TEST(Fork, LeavesAChildThatCanExit) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     const Layer layer;
     for (const int threads : {2, 3, 8}) {
         SCOPED_TRACE(threads);
@@ -185,6 +194,7 @@ TEST(Fork, LeavesAChildThatCanExit) {
 }
 
 TEST(Fork, LeavesAChildThatCanRun) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     const Layer layer;
     const Plan plan = layer.plan(4);
     ASSERT_TRUE(layer.runs_well(plan));
@@ -200,6 +210,7 @@ TEST(Fork, LeavesAChildThatCanRun) {
 
 #if defined(__linux__)
 TEST(Fork, GivesTheChildThreadsOfItsOwn) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     const Layer layer;
     const Plan plan = layer.plan(4);
     ASSERT_TRUE(layer.runs_well(plan));
@@ -213,6 +224,7 @@ TEST(Fork, GivesTheChildThreadsOfItsOwn) {
 #endif
 
 TEST(Fork, MayComeWhileAnotherThreadRuns) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     if (kForksHoldLocks) GTEST_SKIP() << "the address sanitizer's allocator may be locked in the child";
     const Layer layer;
     const Plan plan = layer.plan(4);
@@ -259,6 +271,7 @@ TEST(Exit, MayComeWhileThreadsRun) {
 
 #if defined(__linux__)
 TEST(ManyThreads, AreNoMoreThanTheProcessMayUse) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     for (const int threads : {1024, 4096}) {
         SCOPED_TRACE(threads);
         EXPECT_EQ(in_child([&] {
@@ -274,6 +287,7 @@ TEST(ManyThreads, AreNoMoreThanTheProcessMayUse) {
 
 #if defined(__GLIBC__)
 TEST(ManyThreads, AreDoneWithoutWhereNoneCanBeStarted) {
+    CONVTRANSPOSE_NEEDS_A_REAL_PROCESS;
     EXPECT_EQ(in_child([] {
                   pthread_attr_t attributes;
                   pthread_attr_init(&attributes);
