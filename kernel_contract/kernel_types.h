@@ -117,7 +117,7 @@ inline constexpr int kCopyTile = 8;
 // The activations that follow a convolution.
 enum class PostKernel { kClip, kLeakyRelu, kSigmoid, kTanh };
 
-// What a GPU kernel computes and is called with: tiles of a phase, single outputs, or y of what others have computed.
+// A GPU kernel is called with tiles of a phase, with single outputs, or with what others have computed.
 enum class DeviceCall { kByPhase, kByOutput, kCombine };
 
 } // namespace convtranspose

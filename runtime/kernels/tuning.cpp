@@ -188,7 +188,7 @@ Status Tuning::read_line(std::string_view line) {
 Status Tuning::read(std::string_view text, Tuning *tuning) {
     for (const std::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"}) {
         if (text.substr(0, mark.size()) == mark)
-            return invalid("the tuning records begin with a byte order mark: write them as UTF-8 without one");
+            return invalid("line 1 of the tuning records begins with a byte order mark: write UTF-8 without one");
     }
     Tuning result;
     for (std::size_t line_number = 1; !text.empty(); line_number++) {
