@@ -67,6 +67,12 @@ inline Halide::Expr round_to(const Halide::Type &type, const Halide::Expr &e) {
                                                     Halide::reinterpret(Halide::UInt(16), rounded)));
 }
 
+// A NaN is neither less nor more, and stays, where comparisons are strict.
+inline Halide::Expr clip(const Halide::Expr &e, const Halide::Expr &least, const Halide::Expr &most) {
+    const Halide::Expr above = Halide::select(e < least, least, e);
+    return Halide::select(above > most, most, above);
+}
+
 // x and w are widened to `sum` before they are multiplied, the sum starts from the bias, which is held in `sum`, and the
 // result is rounded once, to `y`. Integer sums are exact.
 struct Numerics {
@@ -95,9 +101,7 @@ struct Numerics {
         }
         const Halide::Expr product = Halide::cast<float>(e) * factors(oc, kFactor, g);
         if (y.is_float()) {
-            // A NaN of the bias is neither less nor more: it stays.
-            const Halide::Expr v = product + factors(oc, kAddend, g);
-            return Halide::strict_float(Halide::select(v < y_min, y_min, Halide::select(v > y_max, y_max, v)));
+            return Halide::strict_float(clip(product + factors(oc, kAddend, g), y_min, y_max));
         }
         // Numbers from 2^23 to 2^24 are whole: adding 1.5 * 2^23 rounds, ties to even, and leaves the result in the low bits.
         const Halide::Expr whole = Halide::clamp(product, y_min, y_max) + 12582912.0f;

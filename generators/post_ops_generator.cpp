@@ -37,13 +37,7 @@ class PostOpsGenerator : public Generator<PostOpsGenerator> {
         Expr v = cast(type, convolution(i, row));
         if (adds_residual) v += cast(type, residual(i, row));
         switch (activation) {
-        case PostKernel::kClip: {
-            // A NaN is neither less nor more: it stays.
-            const Expr least = cast(type, alpha), most = cast(type, beta);
-            v = select(v < least, least, v);
-            v = select(v > most, most, v);
-            break;
-        }
+        case PostKernel::kClip: v = clip(v, cast(type, alpha), cast(type, beta)); break;
         case PostKernel::kLeakyRelu: v = select(v < 0, v * cast(type, alpha), v); break;
         case PostKernel::kSigmoid: v = sigmoid(v); break;
         case PostKernel::kTanh: v = tanh_of(v); break;

@@ -46,9 +46,8 @@ struct Measurement {
 
     double gflops() const { return 2e-9 * macs / best; }
     double peak_percent() const { return 100 * gflops() / peak_gflops; }
-    std::string peak_text() const {
-        return std::isnan(peak_gflops) ? "-" : format("%.1f", peak_percent());
-    } // of unknown peak
+    // Not every device tells what its peak follows from.
+    std::string peak_text() const { return std::isnan(peak_gflops) ? "-" : format("%.1f", peak_percent()); }
 };
 
 // The peak is measured once per process for each combination that occurs.

@@ -77,11 +77,13 @@ double CostOfOcVectorized::late(const Variant &tile) const {
         if (t_.is_far(t_.y_bytes + w_bytes_)) late = m_.late_weights;
         if (t_.is_far(t_.y_bytes) && panel_ >= m_.counted_cache) late *= m_.very_late_weights;
     }
-    if (is_of_short_vectors_ && !fetches(tile)) {
-        late *= 1 + m_.per_position_less * (kLeastFetchingPositions - positions);
-        if (positions < kLeastFetchingPositions && w_bytes_ >= m_.far_weights_from) late *= m_.few_of_far;
+    if (is_of_short_vectors_) {
+        if (!fetches(tile)) {
+            late *= 1 + m_.per_position_less * (kLeastFetchingPositions - positions);
+            if (w_bytes_ >= m_.far_weights_from) late *= m_.few_of_far;
+        }
+        if (tile.tile_qh > 1 && x_bytes_ >= m_.large_x) late *= m_.several_rows;
     }
-    if (is_of_short_vectors_ && tile.tile_qh > 1 && x_bytes_ >= m_.large_x) late *= m_.several_rows;
     return late;
 }
 

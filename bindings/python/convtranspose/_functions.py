@@ -31,10 +31,10 @@ def _plan_of(**arguments: Any) -> Plan:
     # 2.0 equals 2, but is no integer.
     types = tuple([tuple(map(type, value)) if type(value) is tuple else type(value) for _, value in key])
     try:
-        hash(key)
-    except TypeError:  # such as of a set, which a plan refuses by the argument's name
-        return Plan(None, **dict(key))
-    return _plan(key, types)
+        return _plan(key, types)
+    except TypeError:
+        pass  # such as a set, which cannot be remembered: a plan refuses it by the argument's name
+    return Plan(None, **dict(key))
 
 
 def conv_transpose(

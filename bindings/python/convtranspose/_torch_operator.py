@@ -168,9 +168,9 @@ class Packed:
         arguments = _arguments(x_shape, last, threads, geometry, self.options)
         plans = self._plans.copy()  # other threads may read and replace it
         packed = next((plan for other, (plan, _) in plans.items() if plan is not None and other[1:] == key[1:]), None)
-        plan: Plan | None = None
+        plan: Plan | None
         if 0 in shape:
-            pass
+            plan = None
         elif packed is not None:
             plan = packed.reshape(arguments["x_shape"])
         else:
