@@ -1,5 +1,5 @@
 // Copies x into the layout that the families of schedules/ read, as operands of their arithmetic. The caller fills the space around
-// x there, so that no element is tested for its place.
+// x there, so that no element is tested for its place. Results of f32 are rounded to 16 bits by such copies too.
 #include <Halide.h>
 
 #include "numerics.h"
@@ -20,7 +20,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
                                      {"tochannels", CopyOrder::kToChannels},
                                      {"tilestochannels", CopyOrder::kTilesToChannels}}};
     GeneratorParam<Arithmetic> arithmetic{"arithmetic", Arithmetic::kFloat, by_name(kArithmetics)};
-    GeneratorParam<Type> x_type{"x_type", Float(32)}; // kFloat only
+    GeneratorParam<Type> x_type{"x_type", Float(32)}; // of floats
     GeneratorParam<int> block{"block", 1};            // extent of c0 where it is a block
 
     Input<Buffer<void, 7>> x{"x"}; // (c0, w, h, d, c1, g, n); of integers the bits, u8
@@ -35,11 +35,11 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
             copy.set_type(sum_type(x_type));
             break;
         case Arithmetic::kHalf:
-            x.set_type(Float(16));
+            x.set_type(x_type);
             copy.set_type(Float(16));
             break;
         case Arithmetic::kBf16:
-            x.set_type(BFloat(16));
+            x.set_type(x_type);
             copy.set_type(BFloat(16));
             break;
         case Arithmetic::kInt8:
@@ -60,8 +60,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
 
     void schedule() {
         const Type type = arithmetic == Arithmetic::kFloat  ? sum_type(x_type)
-                          : arithmetic == Arithmetic::kHalf ? Float(16)
-                          : arithmetic == Arithmetic::kBf16 ? BFloat(16)
+                          : is_float(arithmetic)            ? Type(x_type)
                           : arithmetic == Arithmetic::kInt8 ? UInt(8)
                                                             : Int(16);
         set_strides();
@@ -70,7 +69,8 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
 
   private:
     Expr operand(const Expr &value) {
-        if (arithmetic == Arithmetic::kHalf || arithmetic == Arithmetic::kBf16) return value;
+        if (arithmetic == Arithmetic::kHalf) return round_to(Float(16), value);
+        if (arithmetic == Arithmetic::kBf16) return round_to(BFloat(16), value);
         if (arithmetic == Arithmetic::kFloat) return cast(sum_type(x_type), value);
         const Type byte = byte_x_type(get_target());
         const Expr flipped = reinterpret(byte, value ^ cast<uint8_t>(flip));

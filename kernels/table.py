@@ -5,7 +5,9 @@ docs/kernel-names.md how the kernels are called. To add a variant, add a line, o
 
 Tiles leave a register or two for operands: AVX-512 and 64-bit ARM have 32 vector registers; AVX2, plain x86-64 and 32-bit ARM
 have 16, and engines of WebAssembly map its own to those. Where several kernels are estimated to be equally fast, the first in
-the table is chosen. Kernels for x86-64 are those that bench/cost/prune.py found to pay for their bytes.
+the table is chosen. Kernels for x86-64 are those that bench/cost/prune.py found to pay for their bytes. Layers of 16-bit types
+are computed by kernels of f32 too, whose results are rounded; the few of their own are for layers with few multiply-adds for an
+element of y.
 """
 from __future__ import annotations
 
@@ -31,6 +33,9 @@ DTYPES = {
     # f16 with sums in f16, and bf16 that is multiplied as such.
     "h16": Dtype("f16", x="float16", arithmetic="half", selected_by="f16", lanes=2),
     "b16": Dtype("bf16", arithmetic="bf16", selected_by="bf16"),
+    # f32 that is rounded to 16 bits.
+    "f32_to_f16": Dtype("f32", arithmetic="half", selected_by="f16"),
+    "f32_to_bf16": Dtype("f32", arithmetic="bf16", selected_by="bf16"),
     # Integer arithmetic (generators/numerics.h): y of 8 bits, y in f32, and the bare sums.
     "i8": Dtype("u8", arithmetic="int8", selected_by="quantized", component="quantized"),
     "i8_f32": Dtype("f32", arithmetic="int8", selected_by="quantized", component="quantized", strict=True),
@@ -62,7 +67,7 @@ ISAS = {isa.name: isa for isa in [
     # than conversions; they do without (tests/kernels sees to it).
     Isa("neon", "kNeon", 4, "arm-64-{os}", f16_target="arm-64-{os}-arm_fp16",
         f16_kernels=f"^((copy|{OW_VECTORIZED.name}|{SMALL_OC.name}|{DEPTHWISE.name}|col2im)_f16|post_f16_(clip|.*_residual)"
-                    f"|{OC_VECTORIZED.name}_f16_(channels|planar_s))"),
+                    f"|copy_f32_to_f16|{OC_VECTORIZED.name}_f16_(channels|planar_s))"),
     Isa("neon32", "kNeon32", 4, "arm-32-{os}"),
     Isa("wasm_simd128", "kWasmSimd128", 4, "wasm-32-{os}-wasm_simd128"),
 ]}
@@ -71,6 +76,7 @@ ISAS = {isa.name: isa for isa in [
 FIRST = [
     # Copies of x in the order that a family reads.
     Copies("floats", "f16 bf16 f32 f64", block=1, orders="planar channels transposed"),
+    Copies("floats", "f32_to_f16 f32_to_bf16", block=1, orders="planar transposed tiles"),  # of a y of f32
     Copies("floats", "f16 bf16 f32", block=1, orders="tiles"),
     # Kernels that interleave or transpose doubles store them in turns. 32-bit ARM has no instruction for that, but Halide 21 asks
     # LLVM for one, which compiles it into something else without a word. Such kernels are left out there, and tests/kernels
@@ -110,17 +116,15 @@ X86 = [
     Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="3 4", tiles="2x4x2 1x8"),
     Variants(OC_VECTORIZED, "avx512", "f32", "planar", strides="8", tiles="2x14 2x12 2x10 1x8"),
     Variants(OC_VECTORIZED, "avx512", "f64", "planar", strides="1 2", tiles="2x12 2x4x2"),
-    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "channels", strides="0", tiles="2x14 2x8 2x4x3 2x2 2x1 1x1"),
-    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="0", tiles="2x8 2x2 2x1 1x1"),
-    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="1", tiles="2x12"),
-    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="2", tiles="2x8 2x4x2"),
-    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="4", tiles="2x4x2"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "channels", strides="0", tiles="2x14 2x8 2x4x3 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx512", "f16 bf16", "planar", strides="0", tiles="1x1"),
     Variants(OC_VECTORIZED, "avx2", "f32", "channels", strides="0", tiles="2x6 2x5 2x4 3x4 2x3x2 2x2x3 2x1 1x6 1x1"),
     Variants(OC_VECTORIZED, "avx2", "f64", "channels", strides="0", tiles="2x6 2x5 2x4 2x3x2 2x2x3 2x1 1x6 1x1"),
     Variants(OC_VECTORIZED, "avx2", "f32 f64", "planar", strides="0", tiles="2x6 2x4 2x2x3 2x1 1x1"),
     Variants(OC_VECTORIZED, "avx2", "f32 f64", "planar", strides="1 2", tiles="2x6 2x4"),
     Variants(OC_VECTORIZED, "avx2", "f32 f64", "planar", strides="4", tiles="2x6"),
-    Variants(OC_VECTORIZED, "avx2", "f16 bf16", "channels planar", strides="0", tiles="2x6 2x4 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx2", "f16 bf16", "channels", strides="0", tiles="2x6 2x4 2x1 1x1"),
+    Variants(OC_VECTORIZED, "avx2", "f16 bf16", "planar", strides="0", tiles="1x1"),
 
     # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are
     # scattered, but few). Where the elements of a kernel of 3x3 are output channels, there are multiples of nine of them.
@@ -129,29 +133,26 @@ X86 = [
     Variants(OW_VECTORIZED, "avx512", "f32", "planar", strides="3 4", tiles="8x1"),
     Variants(OW_VECTORIZED, "avx512", "f64", "planar", strides="1 3", tiles="8x3 8x2 8x1"),
     Variants(OW_VECTORIZED, "avx512", "f64", "planar", strides="2 4", tiles="8x1"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16", "planar", strides="1", tiles="8x3 8x1 3x4x2"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16", "planar", strides="2 3 4", tiles="8x1"),
+    Variants(OW_VECTORIZED, "avx512", "f16 bf16", "planar", strides="1 2 3 4", tiles="8x1"),
     Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="1", tiles="4x3 6x2 3x3"),
     Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="2", tiles="4x3 6x2 6x1 3x3"),
     Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="3", tiles="4x3 6x2"),
-    Variants(OW_VECTORIZED, "avx2", "f16 bf16", "planar", strides="1 2 3", tiles="4x3 6x1"),
-    Variants(OW_VECTORIZED, "avx2", "f16 bf16", "planar", strides="4", tiles="4x3"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16 f32", "channels", strides="1", tiles="3x8"),
-    Variants(OW_VECTORIZED, "avx512", "f16 bf16", "channels", strides="2", tiles="3x8"),
+    Variants(OW_VECTORIZED, "avx2", "f16 bf16", "planar", strides="1 2 3 4", tiles="4x3"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "channels", strides="1", tiles="3x8"),
     Variants(OW_VECTORIZED, "avx512", "f32", "channels", strides="1", tiles="3x2x4"),
-    Variants(OW_VECTORIZED, "avx2", "f16 bf16 f32", "channels", strides="1 2", tiles="4x3 2x2x2"),
+    Variants(OW_VECTORIZED, "avx2", "f32", "channels", strides="1 2", tiles="4x3 2x2x2"),
+    Variants(OW_VECTORIZED, "avx2", "f16 bf16", "channels", strides="1", tiles="2x2x2"),
 
     # Few output channels: a tile holds the phases of both axes.
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x1 4x1", tiles="1x6"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", tiles="1x4"),
+    Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="2x1 4x1", tiles="1x6"),
+    Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="2x2", tiles="1x4"),
     Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x2", tiles="1x2"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="3x3", tiles="1x3"),
-    Variants(SMALL_OC, "avx512", "f16 bf16", "planar", strides="8x1", tiles="1x3"),
+    Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="3x3", tiles="1x3"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2 4x1", tiles="1x3"),
 
     # Kernels of common taps, which searches for the layers of networks found to be the fastest.
     Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="2s2p0", tiles="3x2 1x4"),
-    Variants(SMALL_OC, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="3x2"),
     Variants(SMALL_OC, "avx512", "f32 f64", "planar", strides="2x2", taps="9s2p4", tiles="1x4"),
     Variants(SMALL_OC, "avx512", "f32", "planar", strides="2x1", taps="4s2p1x1s1p0", tiles="4x2"),
     Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="2x2", taps="4s2p1", tiles="1x4"),
@@ -164,8 +165,8 @@ X86 = [
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="3s2p1", tiles="1x3"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="2x2", taps="9s2p4", tiles="1x3"),
     Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="2s2p0", tiles="3x2"),
-    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="4s2p1", tiles="3x2"),
-    Variants(SMALL_OC, "avx2", "f16 bf16 f32", "planar", strides="2", taps="3s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2", taps="4s2p1", tiles="3x2"),
+    Variants(SMALL_OC, "avx2", "f32", "planar", strides="2", taps="3s2p1", tiles="3x2"),
     Variants(SMALL_OC, "avx2", "f32", "planar", strides="3", taps="9s3p4", tiles="1x3"),
     Variants(DEPTHWISE, "avx2", "f32", "planar", strides="2x2", taps="4s2p1", tiles="1x2"),
     Variants(DEPTHWISE, "avx2", "f32", "planar", strides="8", taps="16s8p4", tiles="1x1"),
@@ -234,10 +235,12 @@ X86 = [
     Variants(SMALL_OC, "avx2 x86_64", "i16", "planar", strides="3x3 8x1", tiles="1x1"),
 
     # One input channel per group.
-    Variants(DEPTHWISE, "avx512 avx2", "f16 bf16 f32 f64", "planar", strides="2 4", tiles="1x4 1x1"),
-    Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="8", tiles="1x2 1x1"),
-    Variants(DEPTHWISE, "avx512", "f16 bf16", "planar", strides="2", tiles="1x2"),
-    Variants(DEPTHWISE, "avx2", "f16 bf16 f32 f64", "planar", strides="8", tiles="1x4 1x1"),
+    Variants(DEPTHWISE, "avx512 avx2", "f32 f64", "planar", strides="2 4", tiles="1x4 1x1"),
+    Variants(DEPTHWISE, "avx512", "f32 f64", "planar", strides="8", tiles="1x2 1x1"),
+    Variants(DEPTHWISE, "avx2", "f32 f64", "planar", strides="8", tiles="1x4 1x1"),
+    Variants(DEPTHWISE, "avx512 avx2", "f16 bf16", "channels", strides="0", tiles="1x8 1x1"),
+    Variants(DEPTHWISE, "avx512 avx2", "f16 bf16", "planar", strides="2", tiles="1x4"),
+    Variants(DEPTHWISE, "avx512", "f16 bf16", "planar", strides="8", tiles="1x2"),
     Variants(DEPTHWISE, "avx512 avx2", "f16 bf16 f32 f64", "planar", strides="1 3", tiles="1x4"),
     Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x16"),
     Variants(DEPTHWISE, "avx512_vnni avx512 avx2 x86_64", "i16", "planar", strides="2 3 4", tiles="1x4 1x1"),
@@ -251,17 +254,13 @@ X86 = [
     Variants(OC_VECTORIZED, "x86_64", "f32 f64", "planar", strides="0", tiles="2x6 2x2x3 2x1 1x1"),
     Variants(OC_VECTORIZED, "x86_64", "f32 f64", "planar", strides="1", tiles="2x6 2x4"),
     Variants(OC_VECTORIZED, "x86_64", "f32 f64", "planar", strides="2 4", tiles="2x6"),
-    Variants(OC_VECTORIZED, "x86_64", "f16 bf16", "channels", strides="0", tiles="2x6 2x4 2x1 1x1"),
-    Variants(OC_VECTORIZED, "x86_64", "f16 bf16", "planar", strides="0", tiles="2x4 2x1 1x1"),
+    Variants(OC_VECTORIZED, "x86_64", "f16 bf16", "channels", strides="0", tiles="2x6 2x4 1x1"),
+    Variants(OC_VECTORIZED, "x86_64", "f16 bf16", "planar", strides="0", tiles="1x1"),
     Variants(OW_VECTORIZED, "x86_64", "f32 f64", "planar", strides="1", tiles="4x3 6x2 3x3"),
     Variants(OW_VECTORIZED, "x86_64", "f32 f64", "planar", strides="2 3", tiles="6x2 3x3"),
-    Variants(OW_VECTORIZED, "x86_64", "f16 bf16", "planar", strides="1 3", tiles="4x3"),
-    Variants(OW_VECTORIZED, "x86_64", "f16 bf16", "planar", strides="2", tiles="6x1"),
-    Variants(OW_VECTORIZED, "x86_64", "f16 bf16", "channels", strides="1", tiles="4x3 2x2x2"),
+    Variants(OW_VECTORIZED, "x86_64", "f16 bf16", "channels", strides="1", tiles="4x3"),
     Variants(OW_VECTORIZED, "x86_64", "f32", "channels", strides="1 2", tiles="2x2x2"),
     Variants(SMALL_OC, "x86_64", "f32", "planar", strides="4x1", tiles="1x3"),
-    Variants(DEPTHWISE, "x86_64", "f16 bf16", "planar", strides="2 8", tiles="1x2 1x1"),
-    Variants(DEPTHWISE, "x86_64", "f16 bf16", "planar", strides="4", tiles="1x1"),
     Variants(DEPTHWISE, "x86_64", "f32 f64", "planar", strides="2 3 8", tiles="1x4"),
     Variants(DEPTHWISE, "x86_64", "f32 f64", "planar", strides="4", tiles="1x1"),
 ]
@@ -356,7 +355,8 @@ LAST = [
     # One input channel per group.
     Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="2 8", tiles="1x4 1x2 1x1")),
     Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="1 3 4", tiles="1x4 1x1")),
-    Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x4 1x8 1x1"),
+    Only("x86", Variants(DEPTHWISE, "floats", "f32 f64", "channels", strides="0", tiles="1x4 1x8 1x1")),
+    Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x4 1x8 1x1")),
     Only("arm arm32 wasm", Variants(DEPTHWISE, "int16s", "i16", "planar", strides="1 2 8", tiles="1x4 1x2 1x1")),
     Only("arm arm32 wasm", Variants(DEPTHWISE, "int16s", "i16", "planar", strides="3 4", tiles="1x4 1x1")),
     Variants(DEPTHWISE, "int16s", "i16 i16_f32", "channels", strides="0", tiles="1x4 1x8 1x1"),

@@ -206,6 +206,12 @@ inline bool supports(std::initializer_list<Condition> conditions, UnsupportedRea
     return true;
 }
 
+// Returns true if the layer's sums are to be kept in f16, which CPUs of its ISA can.
+inline bool sums_in_f16(const AlgorithmProblem &problem) {
+    return problem.settings.sums_in_f16 && problem.geometry.dtype == CONVT_F16 &&
+           vectors_have_f16(problem.settings.isa);
+}
+
 constexpr const char *kNeedsConstantWeights = "it needs constant weights";
 constexpr const char *kNeedsFloats = "it is not for sums of integers";
 constexpr const char *kNeedsThreeAxes = "more than three spatial axes";

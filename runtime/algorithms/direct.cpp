@@ -113,7 +113,7 @@ void Direct::choose(const Packed *packed) {
     estimate({std::isfinite(best->cost) ? best->cost : 0}); // not finite for a layer without elements
     // Kernels of other types make up most of the list, but are of no interest once one is chosen.
     const auto of_others = [&](const Candidate &c) {
-        return c.variant->dtype != direct_.variant().dtype || is_float(c.variant->arithmetic) == geometry_.quantized();
+        return c.unsupported.text == kOtherType || is_float(c.variant->arithmetic) == geometry_.quantized();
     };
     const auto end = std::remove_if(candidates_.begin(), candidates_.end(), of_others);
     candidates_ = std::vector<Candidate>(candidates_.begin(), end); // the copy takes no more memory than it needs

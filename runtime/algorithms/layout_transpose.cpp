@@ -2,6 +2,7 @@
 // channels last with few outputs or many small groups, channels first with deep narrow images. x is transposed, the layer
 // computed, and its y transposed back. If that takes much memory, it is done in blocks: some groups of an image, some images,
 // or a strip of an image's outermost axis at a time. Each block is a layer of its own whose transposed tensors stay in cache.
+// f16 and bf16 become f32 as they are transposed, unless kernels multiply bf16 as such.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "algorithms/algorithm.h"
 #include "base/division.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "direct/copy_box.h"
 #include "kernel_contract/fetching.h"
 #include "kernels/halide_buffer.h"
@@ -53,12 +55,10 @@ std::int64_t channels_at_once(std::int64_t channels) {
 double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<double>(size) / 4); }
 
 // Estimates the cycles to transpose x or y of a layer with that layout, or of a block of it.
-double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, convt_dtype dtype,
+double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, std::int64_t size,
                            const CostProfile &profile, bool is_block) {
-    if (channels == 1) return 0; // both layouts are the same
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
-    const std::int64_t size = size_of(dtype);
     const bool near = elements * static_cast<double>(size) <= profile.near;
     const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
                         : positions * size % kFewSets == 0        ? kCyclesOfFewSets
@@ -76,6 +76,16 @@ bool is_in_both(std::int64_t channels, convt_layout other, const Strides &stride
     move_channels(moved, other);
     if (other == CONVT_CHANNELS_LAST) *(moved->end() - 1) = 1; // the stride of the only channel
     return moved->back() == 1;
+}
+
+// Replaces weights of 16 bits by the same in f32, of so many bytes, in a block.
+Status widen_weights(const void **data, convt_dtype from, std::uint64_t bytes, const Allocator &allocator,
+                     Block *block) {
+    if (!*data) return Status();
+    if (Status status = get_block(allocator, bytes, "weights", block); !status) return status;
+    widen(from, *data, static_cast<std::size_t>(bytes) / sizeof(float), static_cast<float *>(block->data()));
+    *data = block->data();
+    return Status();
 }
 
 } // namespace
@@ -150,32 +160,51 @@ class LayoutTranspose : public AlgorithmPlan {
         std::int64_t x_begin, x_end, y_begin, y_end;
     };
 
+    // block_groups: 0 for as many as groups_at_once() says.
     LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
-        : geometry_(geometry), asked_(settings), settings_(for_layers(settings)), block_groups_(block_groups),
-          images_(block_groups < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1)) {
+        : geometry_(geometry), asked_(settings), settings_(for_layers(settings)) {
         settings_.excluded |= set_of({"layout_transpose"});
+        find_copies();
+        block_groups_ = block_groups ? block_groups : groups_at_once();
+        images_ = block_groups_ < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1);
+        block_groups = block_groups_;
         if (block_groups == geometry.group) plan_strips();
         const std::int64_t tasks = block_count() * (geometry.batch / images_);
         if (are_enough_for_each(tasks, asked_.parallel.threads)) {
             workers_ = asked_.parallel.threads;
             settings_.parallel = Parallel();
         }
-        const bool bf16 = geometry.dtype == CONVT_BF16;
-        copy_ = find_copy(bf16 ? settings.isa : isa_of_floats(settings.isa), CopyOrder::kTransposed,
-                          bf16 ? Arithmetic::kBf16 : Arithmetic::kFloat, geometry.dtype, 1);
+    }
+
+    void find_copies() {
+        const convt_dtype dtype = geometry_.dtype, y_dtype = geometry_.y_dtype;
+        const Isa floats = isa_of_floats(asked_.isa);
+        const auto copy_of_floats = [&](convt_dtype d) {
+            return find_copy(floats, CopyOrder::kTransposed, Arithmetic::kFloat, d, 1);
+        };
+        dtype_ = dtype;
+        if (dtype == CONVT_BF16) from_x_ = find_copy(asked_.isa, CopyOrder::kTransposed, Arithmetic::kBf16, dtype, 1);
+        if (!from_x_.any) {
+            dtype_ = sum_dtype(dtype);
+            from_x_ = copy_of_floats(dtype);
+        }
+        y_dtype_ = dtype_ == dtype ? y_dtype : dtype_;
+        to_y_ = y_dtype_ != y_dtype      ? find_rounder(floats, CopyOrder::kTransposed, y_dtype)
+                : y_dtype_ == CONVT_BF16 ? from_x_
+                                         : copy_of_floats(y_dtype);
     }
 
     // Returns the number of groups of a block: all, or as many as stay in cache, but at least those of a vector of channels.
-    static std::int64_t groups_at_once(const Geometry &geometry) {
-        const std::int64_t size = size_of(geometry.dtype);
-        const std::int64_t bytes = (volume(geometry.x_shape) + volume(geometry.y_shape)) * size;
-        if (bytes <= kBlockBytes) return geometry.group;
-        const std::int64_t channels = std::max(geometry.in_channels_per_group(), geometry.out_channels_per_group()),
-                           least = ceil_div(kCacheLine / size, channels),
-                           of_group = ceil_div(bytes, geometry.batch * geometry.group);
+    std::int64_t groups_at_once() const {
+        const Geometry &g = geometry_;
+        const std::int64_t size = size_of(dtype_);
+        const std::int64_t bytes = (volume(g.x_shape) + volume(g.y_shape)) * size;
+        if (bytes <= kBlockBytes) return g.group;
+        const std::int64_t channels = std::max(g.in_channels_per_group(), g.out_channels_per_group()),
+                           least = ceil_div(kCacheLine / size, channels), of_group = ceil_div(bytes, g.batch * g.group);
         const std::int64_t most = std::max(kBlockBytes / of_group / least, std::int64_t{1}) * least;
-        const std::int64_t blocks = ceil_div(geometry.group, most);
-        return std::min(ceil_div(ceil_div(geometry.group, blocks), least) * least, geometry.group);
+        const std::int64_t blocks = ceil_div(g.group, most);
+        return std::min(ceil_div(ceil_div(g.group, blocks), least) * least, g.group);
     }
 
     // Plans blocks of all groups: several images if they are small, else strips of an image.
@@ -183,7 +212,7 @@ class LayoutTranspose : public AlgorithmPlan {
         if (geometry_.in_channels == 1 || geometry_.out_channels == 1 || geometry_.batch == 0)
             return; // x or y is not transposed
         const AxisGeometry &axis = geometry_.axes.front();
-        const std::int64_t size = size_of(geometry_.dtype);
+        const std::int64_t size = size_of(dtype_);
         const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
                            all = ceil_div(axis.out, axis.stride);
         std::int64_t positions = 1; // positions of x for each one of the axis
@@ -226,6 +255,8 @@ class LayoutTranspose : public AlgorithmPlan {
         Geometry g = geometry_;
         g.post_ops = {};
         g.layout = other(geometry_.layout);
+        g.dtype = g.w_dtype = g.b_dtype = dtype_;
+        g.y_dtype = y_dtype_;
         move_channels(&g.x_shape, g.layout);
         move_channels(&g.y_shape, g.layout);
         g.group = std::min(block_groups_, geometry_.group - first_group(block));
@@ -262,7 +293,8 @@ class LayoutTranspose : public AlgorithmPlan {
         const auto of_block = [&](std::int64_t i) {
             const Geometry g = inner(i);
             const auto cycles = [&](const Shape &shape, std::int64_t channels) {
-                return cycles_to_transpose(shape, geometry_.layout, channels, g.dtype, *settings_.profile, blocks > 1);
+                if (channels == 1 && dtype_ == geometry_.dtype) return 0.0; // both layouts are the same
+                return cycles_to_transpose(shape, geometry_.layout, channels, size, *settings_.profile, blocks > 1);
             };
             const auto elements = [&](const Shape &shape) {
                 return static_cast<double>(volume(shape)) * times_as_large(size);
@@ -297,7 +329,15 @@ class LayoutTranspose : public AlgorithmPlan {
             const std::uint64_t groups_before = first_group(block);
             return data ? static_cast<const char *>(data) + groups_before * (bytes / geometry.group) : nullptr;
         };
-        const LayerWeights own = {part(weights.w, geometry.w_bytes()), part(weights.b, geometry.b_bytes())};
+        const Geometry &g = geometry_;
+        LayerWeights own = {part(weights.w, geometry.w_bytes() / size_of(dtype_) * size_of(g.w_dtype)),
+                            part(weights.b, geometry.b_bytes() / size_of(dtype_) * size_of(g.b_dtype))};
+        convtranspose::Block w, b;
+        if (dtype_ != g.dtype) {
+            Status status = widen_weights(&own.w, g.w_dtype, geometry.w_bytes(), settings_.allocator, &w);
+            if (status) status = widen_weights(&own.b, g.b_dtype, geometry.b_bytes(), settings_.allocator, &b);
+            if (!status) return status;
+        }
         if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
         return planner.plan(geometry, settings_, nullptr, own, plan);
     }
@@ -334,44 +374,50 @@ class LayoutTranspose : public AlgorithmPlan {
 
     Status run_block(const Block &block, std::int64_t image, const RunTensors &t, char *workspace) const {
         const Geometry &inner = block.plan->geometry();
-        const std::int64_t size = size_of(geometry_.dtype);
         const DimensionOrder at = geometry_.dimensions();
-        const auto offset = [&](const Strides &strides, std::int64_t channels,
-                                std::int64_t begin) { // channels: of a group
+        const auto offset = [&](const Strides &strides, std::int64_t channels, std::int64_t begin,
+                                convt_dtype dtype) { // channels: of a group
             return (image * images_ * strides[0] + block.first_group * channels * strides[at.channel] +
                     begin * strides[at.first_axis]) *
-                   size;
+                   size_of(dtype);
         };
-        const char *const x =
-            static_cast<const char *>(t.x) + offset(t.x_strides, geometry_.in_channels_per_group(), block.x_begin);
-        char *const y =
-            static_cast<char *>(t.y) + offset(t.y_strides, geometry_.out_channels_per_group(), block.y_begin);
+        const char *const x = static_cast<const char *>(t.x) +
+                              offset(t.x_strides, geometry_.in_channels_per_group(), block.x_begin, geometry_.dtype);
+        char *const y = static_cast<char *>(t.y) +
+                        offset(t.y_strides, geometry_.out_channels_per_group(), block.y_begin, geometry_.y_dtype);
         char *const x_there = workspace + layer_bytes_, *const y_there = x_there + x_bytes_;
 
         RunTensors own;
         own.x = x;
-        if (!is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides)) {
+        const bool x_in_both = dtype_ == geometry_.dtype &&
+                               is_in_both(inner.in_channels, inner.layout, t.x_strides, &own.x_strides),
+                   y_in_both = y_dtype_ == geometry_.y_dtype &&
+                               is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
+        if (!x_in_both) {
             own.x = x_there;
             own.x_strides = dense_strides(inner.x_shape);
             Strides extents(inner.x_shape.size()); // Strides allocate nothing
             std::copy(inner.x_shape.begin(), inner.x_shape.end(), extents.begin());
             move_channels(&extents, geometry_.layout);
-            transpose(extents.data(), geometry_.layout, x, t.x_strides, x_there, own.x_strides);
+            transpose(from_x_, extents.data(), geometry_.layout, {x, type_of(geometry_.dtype)}, t.x_strides,
+                      {x_there, type_of(dtype_)}, own.x_strides);
         }
         own.y = y;
-        const bool in_both = is_in_both(inner.out_channels, inner.layout, t.y_strides, &own.y_strides);
-        if (!in_both) {
+        if (!y_in_both) {
             own.y = y_there;
             own.y_strides = dense_strides(inner.y_shape);
         }
         if (Status status = block.plan->run(own, workspace); !status) return status;
-        if (!in_both) transpose(inner.y_shape.data(), inner.layout, y_there, own.y_strides, y, t.y_strides);
+        if (!y_in_both)
+            transpose(to_y_, inner.y_shape.data(), inner.layout, {y_there, type_of(y_dtype_)}, own.y_strides,
+                      {y, type_of(geometry_.y_dtype)}, t.y_strides);
         return Status();
     }
 
     // Transposes a tensor. shape and from_strides are in from_layout, to_strides in the other layout.
-    void transpose(const std::int64_t *shape, convt_layout from_layout, const void *from, const Strides &from_strides,
-                   void *to, const Strides &to_strides) const {
+    void transpose(const Copier &copy, const std::int64_t *shape, convt_layout from_layout,
+                   const Typed<const void> &from, const Strides &from_strides, const Typed<void> &to,
+                   const Strides &to_strides) const {
         using Axis = CopyBox::Axis;
         const bool from_last = from_layout == CONVT_CHANNELS_LAST;
         const DimensionOrder at = dimension_order(from_layout, from_strides.size()),
@@ -395,17 +441,17 @@ class LayoutTranspose : public AlgorithmPlan {
             box.axes[4].extent = few;
             box.axes[5] = {channels.extent / few, few * channels.from, few * channels.to};
         }
-        const halide_type_t type = type_of(geometry_.dtype);
-        run_copy(copy_, box, {from, type}, {to, type}, {}, settings_.parallel);
+        run_copy(copy, box, from, to, {}, settings_.parallel);
     }
 
     Geometry geometry_;
     PlanSettings asked_;    // for the whole algorithm
     PlanSettings settings_; // for the layers
     int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each block
-    std::int64_t block_groups_, images_;    // groups and images of a block
+    std::int64_t block_groups_ = 0, images_ = 1; // groups and images of a block
     std::int64_t strips_ = 1, strip_q_ = 0; // strips of an image; strides of y in a strip, along the outermost axis
-    Copier copy_;
+    convt_dtype dtype_ = CONVT_F32, y_dtype_ = CONVT_F32; // of the layers
+    Copier from_x_, to_y_;
     std::vector<Block> blocks_;
     std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // for each worker
 };
@@ -413,20 +459,17 @@ class LayoutTranspose : public AlgorithmPlan {
 std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &problem, const Planner &planner,
                                                         UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
-    const bool supported =
-        supports({{problem.constant_weights, kNeedsConstantWeights},
-                  {!geometry.quantized(), kNeedsFloats},
-                  // f16 is copied in the type of its sums, and so is bf16 for ISAs that do not multiply it.
-                  {geometry.dtype != CONVT_F16, "f16 is copied in another type"},
-                  {geometry.y_order == YOrder::kLayout, "y is of an order of its own"},
-                  {geometry.axes.size() <= 3, kNeedsThreeAxes},
-                  {has_elements(geometry), kNeedsElements},
-                  {geometry.x_bytes() + geometry.y_bytes() <= kMostBytes, "x and y are too large"}},
-                 why);
+    const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
+                                     {!geometry.quantized(), kNeedsFloats},
+                                     {!sums_in_f16(problem), "sums in f16 are asked for"},
+                                     {geometry.y_order == YOrder::kLayout, "y is of an order of its own"},
+                                     {geometry.axes.size() <= 3, kNeedsThreeAxes},
+                                     {has_elements(geometry), kNeedsElements},
+                                     {geometry.x_bytes() + geometry.y_bytes() <= kMostBytes, "x and y are too large"}},
+                                    why);
     if (!supported) return nullptr;
-    std::unique_ptr<LayoutTranspose> own(
-        new LayoutTranspose(geometry, problem.settings, LayoutTranspose::groups_at_once(geometry)));
-    if (!supports({{own->copy_.any != nullptr, "no kernel that transposes is built in"}}, why)) return nullptr;
+    std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, 0));
+    if (!supports({{own->from_x_.any && own->to_y_.any, "no kernel that transposes is built in"}}, why)) return nullptr;
     const double transposing = own->cycles_to_transpose_all();
     if (!supports({{transposing < problem.limit, "transposing alone is estimated to take longer"}}, why))
         return nullptr;

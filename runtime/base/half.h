@@ -74,6 +74,14 @@ inline double load_element(convt_dtype dtype, const void *from) {
     return *static_cast<const std::int32_t *>(from);
 }
 
+// Converts numbers of f16 or bf16 to f32.
+inline void widen(convt_dtype from, const void *numbers, std::size_t count, float *to) {
+    const auto *const f16 = static_cast<const F16 *>(numbers);
+    const auto *const bf16 = static_cast<const Bf16 *>(numbers);
+    for (std::size_t i = 0; i < count; i++)
+        to[i] = from == CONVT_F16 ? static_cast<float>(f16[i]) : static_cast<float>(bf16[i]);
+}
+
 // Rounds a number to a type of floats and stores it.
 inline void store_element(convt_dtype dtype, double value, void *to) {
     switch (dtype) {

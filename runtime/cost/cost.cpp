@@ -13,6 +13,8 @@ namespace convtranspose {
 
 namespace {
 
+constexpr double kCopied = 0.4; // cycles to copy an element in order, or to transpose it by tiles, in the cache
+
 double cost_of_reference(const CostTerms &t) {
     return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
            (t.of(CostPart::kStores, t.phases * 10) + t.taps * (t.of(CostPart::kTiles, 5) + t.ic * 5));
@@ -53,7 +55,11 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     rows = static_cast<double>(h.q_extent() * d.q_extent());
     lanes = v.lanes;
     size = static_cast<double>(operand_size(v) * block_of(v));
-    y_bytes = images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
+    // A y that is rounded afterwards is near when it is stored.
+    y_bytes =
+        rounds_y(v, p.y_dtype)
+            ? 0
+            : images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
     // Without VNNI a second instruction adds the pairs of 16-bit products, partly on other ports. On ARM, whose blocks hold one
     // channel, smlal multiplies half a vector, and one load brings two or more of the elements that are broadcast (bench/mca).
     if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
@@ -91,15 +97,20 @@ double cost(const Variant &variant, const SpatialProblem &problem, const CostPro
     return cost_of_group(terms, narrower) * terms.images * terms.groups;
 }
 
+double cost_of_rounding(const SpatialProblem &p, const CostProfile &m) {
+    const auto elements = static_cast<double>(volume(p.geometry.y_shape));
+    const double bytes = elements * static_cast<double>(size_of(p.y_dtype));
+    return elements * (bytes >= m.far_copy_from ? std::max(kCopied, m.far_copy) : kCopied);
+}
+
 double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile &m, bool ends_alone) {
     const Geometry &g = p.geometry;
     double elements = static_cast<double>(g.batch) * static_cast<double>(g.in_channels);
     for (const AxisPlan &a : p.plan)
         elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
-    // Cycles an element, in the cache: copying in order or transposing by tiles, and transposing by single loads or stores
-    // (generators/copy_input_generator.cpp).
+    // Transposing by single loads or stores takes longer (generators/copy_input_generator.cpp).
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
-    const double near = tiles || copy_order(v, g.layout) != CopyOrder::kTransposed ? 0.4 : 1.4;
+    const double near = tiles || copy_order(v, g.layout) != CopyOrder::kTransposed ? kCopied : 1.4;
     const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));
     return elements * (bytes >= m.far_copy_from && !ends_alone ? std::max(near, m.far_copy) : near);
 }

@@ -30,6 +30,9 @@ double cost(const Variant &variant, const SpatialProblem &problem, const CostPro
 // are added for an x that is far away.
 double cost_of_copy(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, bool ends_alone);
 
+// Returns the cycles to round a y of f32 to 16 bits.
+double cost_of_rounding(const SpatialProblem &problem, const CostProfile &profile);
+
 // Returns the cycles to store a single element of y among those of other channels. If no other element of its cache line is
 // stored with it, the line comes from further away; lines of positions kFarPositions apart also share few sets of the cache.
 double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile);

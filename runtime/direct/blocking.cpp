@@ -92,9 +92,10 @@ DirectPlan::Amounts DirectPlan::amounts(const CostProfile &profile) const {
     a.strip_bytes = a.is_near ? near : std::clamp(a.weights_bytes, kLeastStripBytes, kMostStripBytes);
     // With y channels last, each tile of output channels and each phase walks all of y and stores parts of its cache lines. If a
     // strip of y stays in the second-level cache, those parts meet there.
-    a.meets_in_y = v.family == Family::kOcVectorized && v.output_order == OutputOrder::kChannels &&
-                   packed_.tiles() * phases > 1 && a.weights_bytes <= kSharedWeightsBytes &&
-                   packed_.ic * packed_.taps_volume() / kFewSteps < phases && a.y_bytes * a.batch > kPieceBytes;
+    a.meets_in_y = !rounds_y(v, problem_.y_dtype) && v.family == Family::kOcVectorized &&
+                   v.output_order == OutputOrder::kChannels && packed_.tiles() * phases > 1 &&
+                   a.weights_bytes <= kSharedWeightsBytes && packed_.ic * packed_.taps_volume() / kFewSteps < phases &&
+                   a.y_bytes * a.batch > kPieceBytes;
     return a;
 }
 

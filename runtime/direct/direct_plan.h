@@ -38,7 +38,7 @@ class DirectPlan {
     const std::array<AxisPlan, 3> &axes() const { return axes_; }
     std::uint64_t packed_bytes() const;   // for weights, then biases; if quantized, for weights, then their sums
     std::uint64_t epilogue_bytes() const; // 0 if not quantized
-    std::uint64_t workspace_bytes() const { return copy_bytes_ * workers_; }
+    std::uint64_t workspace_bytes() const { return copy_bytes_ * workers_ + piece_bytes_ * piece_count_; }
     bool copies_x() const { return copies_x_; }
     bool packs_edge_strips() const { return packs_edge_strips_; } // copies_x() is only for strips that taps leave
     bool packs_row_edges() const { return in_place_.any(); }      // copies_x() is only for the ends of rows
@@ -70,6 +70,7 @@ class DirectPlan {
         OutputRange range;              // quantized only
         void *y = nullptr;
         TensorStrides y_strides;
+        std::int64_t y_begin = 0;              // the element of y that is at `y`
         const PostOpsCall *post_ops = nullptr; // null: none
         const void *residual = nullptr;        // y's type and shape; null: none
         TensorStrides residual_strides;
@@ -80,7 +81,7 @@ class DirectPlan {
   private:
     friend struct StripsForTests; // tests/units/strips_test.cpp
 
-    // Bytes of a piece of y that stays in the second-level cache until post-ops have read it, or other tiles have stored to it.
+    // Bytes of a piece of y that stays in the second-level cache until it is finished, or other tiles have stored to it.
     static constexpr std::int64_t kPieceBytes = 512 << 10;
 
     // The types of packed weights, of the copy of x, and of the packed bias.
@@ -127,7 +128,10 @@ class DirectPlan {
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     bool is_inside(const Strip &s) const; // true if no tap leaves x
     bool is_copied(const Strip &s) const;
-    void run_strip(std::size_t i, const Operands &o, const Parallel &parallel) const;
+    struct Memory {
+        char *copy, *pieces; // pieces: one for each thread that shares the strip
+    };
+    void run_strip(std::size_t i, const Operands &o, const Memory &memory, const Parallel &parallel) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     struct CopyPart;
     struct CopyParts;
@@ -139,7 +143,16 @@ class DirectPlan {
     void locate_in_place(Strip *s, const Operands &o) const;
     StripParts parts_of_rows(const Strip &s) const;
     std::int64_t copied_elements(const Strip &s) const;
-    void compute_strip(const StripParts &rows, const Operands &o, const Parallel &parallel) const;
+    struct Tasks;
+    struct PartOfY;
+    Tasks tasks_of(const Strip &s, std::int64_t pieces, int threads) const;
+    Call part(const Strip &s, const Tasks &tasks, std::int64_t i) const;
+    Box box_of_part(const Tasks &tasks, const Call &c, std::size_t axis, std::size_t i) const;
+    PartOfY part_of_y(const Strip &s, const Call &c) const;
+    TensorStrides dense_strides_of(const PartOfY &part) const;
+    void plan_pieces(int threads);
+    void round(const PartOfY &part, const Operands &from, const Operands &to) const;
+    void compute_strip(const StripParts &rows, const Operands &o, char *pieces, const Parallel &parallel) const;
     void call(const StripParts &rows, const Call &call, const Operands &o) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
     void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
@@ -150,8 +163,8 @@ class DirectPlan {
     void describe_biases(const Variant &v, const Call &c, const CallChannels &channels, const char *biases,
                          Buffer<5> *bias, Buffer<3> *factors) const;
     void describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o, Buffer<9> *y) const;
-    void finish(const Strip &s, const Call &call, const Operands &o) const;
-    std::int64_t pieces(const Strip &s, const Operands &o) const;
+    void finish(const PartOfY &part, const Operands &o) const;
+    std::int64_t pieces_of(const Strip &s) const;
     bool transposes() const;       // x is copied from channels first to dense channels, by a kernel that transposes
     std::int64_t x_block() const;  // input channels that lie side by side in a block
     std::int64_t x_blocks() const; // blocks in a group, padding included
@@ -178,6 +191,10 @@ class DirectPlan {
     std::int64_t images_ = 1;     // images copied and computed at a time
     int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all threads share each strip
     std::uint64_t copy_bytes_ = 0;
+    // If y has 16 bits and the variant computes f32, each task writes its part of y to a piece of memory, which is then rounded.
+    Copier rounder_;
+    std::uint64_t piece_bytes_ = 0;
+    int piece_count_ = 0;
     UnsupportedReason overflow_;
 };
 

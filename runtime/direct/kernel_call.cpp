@@ -112,7 +112,7 @@ void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &c
     }
     y->add(channels.groups, packed_.oc * strides.c);
     y->add(s.images, strides.n);
-    y->locate(static_cast<const char *>(o.y) + offset * (y->raw.type.bits / 8));
+    y->locate(static_cast<const char *>(o.y) + (offset - o.y_begin) * (y->raw.type.bits / 8));
 }
 
 void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {

@@ -149,4 +149,8 @@ Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_
     return found;
 }
 
+Copier find_rounder(Isa isa, CopyOrder order, convt_dtype dtype) {
+    return find_copy(isa, order, dtype == CONVT_F16 ? Arithmetic::kHalf : Arithmetic::kBf16, CONVT_F32, 1);
+}
+
 } // namespace convtranspose

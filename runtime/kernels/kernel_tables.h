@@ -51,6 +51,8 @@ struct Copier {
     std::size_t channels = 4; // c1; 0: c0
 };
 Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_dtype, int block);
+// Returns the kernel that copies f32, rounded to a type of 16 bits, in the order kPlanar or kTransposed.
+Copier find_rounder(Isa isa, CopyOrder order, convt_dtype dtype);
 
 } // namespace convtranspose
 

@@ -9,28 +9,6 @@
 
 namespace convtranspose {
 
-namespace {
-
-// Joins axes that continue where the axis inside them ends. The innermost axis of the result is dense.
-void merge(PostOpsBox *box) {
-    PostOpsBox merged;
-    merged.axes[merged.count++] = {1, 1, 1};
-    for (std::size_t i = 0; i < box->count; i++) {
-        PostOpsBox::Axis &inner = merged.axes[merged.count - 1];
-        const PostOpsBox::Axis &axis = box->axes[i];
-        if (axis.y_stride == inner.y_stride * inner.extent &&
-            axis.residual_stride == inner.residual_stride * inner.extent) {
-            inner.extent *= axis.extent;
-        } else {
-            merged.axes[merged.count++] = axis;
-        }
-    }
-    if (merged.count == 1) merged.axes[merged.count++] = {1, 0, 0};
-    *box = merged;
-}
-
-} // namespace
-
 Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops) {
     const PostOps &p = geometry.post_ops;
     *post_ops = PostOpsCall();
@@ -66,25 +44,26 @@ Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops) {
     return Status();
 }
 
-void run_post_ops(const PostOpsCall &post_ops, PostOpsBox box, void *y, const void *residual) {
+void run_post_ops(const PostOpsCall &post_ops, JointBox box, void *y, const void *residual) {
     for (std::size_t i = 0; i < box.count; i++) {
         if (box.axes[i].extent == 0) return;
     }
-    merge(&box);
+    box = box.joined();
+    if (box.count == 1) box.axes[box.count++] = {1, 0, 0};
     const std::int64_t size = size_of(post_ops.dtype);
     const halide_type_t type = type_of(post_ops.dtype);
     std::array<std::int64_t, 8> at = {};
     for (;;) {
         std::int64_t y_offset = 0, residual_offset = 0;
         for (std::size_t i = 2; i < box.count; i++) {
-            y_offset += at[i] * box.axes[i].y_stride;
-            residual_offset += at[i] * box.axes[i].residual_stride;
+            y_offset += at[i] * box.axes[i].first;
+            residual_offset += at[i] * box.axes[i].second;
         }
         Buffer<2> out(static_cast<char *>(y) + y_offset * size, type);
         Buffer<2> added(residual ? static_cast<const char *>(residual) + residual_offset * size : nullptr, type);
-        for (const PostOpsBox::Axis &axis : {box.axes[0], box.axes[1]}) {
-            out.add(axis.extent, axis.y_stride);
-            added.add(axis.extent, axis.residual_stride);
+        for (const JointBox::Axis &axis : {box.axes[0], box.axes[1]}) {
+            out.add(axis.extent, axis.first);
+            added.add(axis.extent, axis.second);
         }
         post_ops.run(&out.raw, residual ? &added.raw : &out.raw, post_ops.alpha, post_ops.beta, &out.raw);
         std::size_t i = 2;

@@ -2,10 +2,7 @@
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-
+#include "base/joint_box.h"
 #include "kernels/variant.h"
 #include "problem/geometry.h"
 
@@ -23,24 +20,8 @@ inline bool has_post_ops(const PostOps &p) { return p.adds_residual || p.activat
 // Returns CONVT_UNSUPPORTED if no kernel for the post-ops is built in for the ISA.
 Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops);
 
-// A box of y has up to eight axes, innermost first. Strides are in elements.
-struct PostOpsBox {
-    struct Axis {
-        std::int64_t extent, y_stride, residual_stride;
-    };
-    std::array<Axis, 8> axes;
-    std::size_t count = 0;
-
-    void add(std::int64_t extent, std::int64_t y_stride, std::int64_t residual_stride) {
-        if (extent == 1) return;
-        std::size_t at = count++;
-        for (; at > 0 && axes[at - 1].y_stride > y_stride; at--) axes[at] = axes[at - 1];
-        axes[at] = {extent, y_stride, residual_stride};
-    }
-};
-
-// Applies the post-ops to a box of y. residual: null if none is added.
-void run_post_ops(const PostOpsCall &post_ops, PostOpsBox box, void *y, const void *residual);
+// Applies the post-ops to a box of y and the residual. residual: null if none is added.
+void run_post_ops(const PostOpsCall &post_ops, JointBox box, void *y, const void *residual);
 
 } // namespace convtranspose
 

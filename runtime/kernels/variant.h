@@ -39,6 +39,12 @@ inline bool skips_outside(const Variant &v, std::size_t axis) {
     return skips_outside(traits_of(v), static_cast<int>(axis));
 }
 
+// Returns whether the variant computes f32 for a y of 16 bits, to which its results are rounded afterwards.
+inline bool rounds_y(const Variant &v, convt_dtype y_dtype) {
+    return (y_dtype == CONVT_F16 || y_dtype == CONVT_BF16) && v.dtype == CONVT_F32 &&
+           v.arithmetic == Arithmetic::kFloat && v.family != Family::kReference;
+}
+
 // Positions of a tile along an axis: w, h or d.
 inline int tile_along(const Variant &v, std::size_t axis) { return axis == 0 ? v.tile_q : axis == 1 ? v.tile_qh : 1; }
 

@@ -157,6 +157,7 @@ std::string parts_of_estimate(const LayerPlan &plan) {
         add(parts[2], " to begin tiles and look up taps");
         add(parts[3], " to store y");
         add(parts[4], parts[4] < 0 ? " as x is read in place" : " to copy x");
+        add(parts[5], " to round y");
     }
     return text;
 }

@@ -413,9 +413,9 @@ void LayerPlan::finish_whole(const RunTensors &t) const {
     const std::int64_t size = size_of(geometry_.y_dtype);
     // A box takes the innermost axes, as many as it can hold; loops run over the outer ones. Nothing is allocated, as y is written.
     const std::size_t others =
-        shape.size() > PostOpsBox().axes.size() - 1 ? shape.size() - (PostOpsBox().axes.size() - 1) : 0;
+        shape.size() > JointBox().axes.size() - 1 ? shape.size() - (JointBox().axes.size() - 1) : 0;
     const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
-    PostOpsBox box;
+    JointBox box;
     for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
     std::int64_t boxes = 1;
     for (std::size_t i = 0; i < others; i++) boxes *= shape[i];

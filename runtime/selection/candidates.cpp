@@ -19,12 +19,14 @@ Candidate candidate(const Variant &variant, const SpatialProblem &problem, const
         c.packs_edge_strips = c.copies_x && in_place && forces_in_place(variant, problem, profile) &&
                               !leaves_x(variant, problem, problem.strip_axis());
         c.copying = c.copies_x ? cost_of_copy(variant, problem, profile, c.packs_edge_strips) : 0;
-        c.cost = cost(variant, problem, profile, nullptr) + c.copying;
+        c.rounding = rounds_y(variant, problem.y_dtype) ? cost_of_rounding(problem, profile) : 0;
+        const double besides = c.copying + c.rounding;
+        c.cost = cost(variant, problem, profile, nullptr) + besides;
         const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
         NarrowerTiles tiles;
         if (rest != 0) tiles = narrower_tiles(variant);
         if (const Variant *const narrower = tiles.holding(rest)) {
-            const double with = cost(variant, problem, profile, narrower) + c.copying;
+            const double with = cost(variant, problem, profile, narrower) + besides;
             c.narrower_ends = with < c.cost;
             c.cost = std::min(c.cost, with);
         }
@@ -50,20 +52,21 @@ std::string why_chosen(bool is_named, bool is_recorded, const std::string &note,
     return note.empty() ? why : concat(why, " (", note, ")");
 }
 
-std::array<double, kCostParts + 1> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
+std::array<double, kCostParts + 2> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
                                                  const CostProfile &profile) {
     const Variant &v = *candidate.variant;
     NarrowerTiles tiles;
     if (candidate.narrower_ends) tiles = narrower_tiles(v);
     const Variant *const narrower = tiles.holding(problem.plan[0].q_extent() % v.tile_q);
-    std::array<double, kCostParts + 1> parts = {};
+    std::array<double, kCostParts + 2> parts = {};
     double before = 0;
     for (std::size_t i = 0; i < kCostParts; i++) {
         const double all = cost(v, problem, profile, narrower, static_cast<CostPart>(i));
         parts[i] = all - before;
         before = all;
     }
-    parts[kCostParts] = candidate.cost - before;
+    parts[kCostParts] = candidate.cost - before - candidate.rounding;
+    parts[kCostParts + 1] = candidate.rounding;
     return parts;
 }
 

@@ -22,7 +22,8 @@ namespace convtranspose {
 struct Candidate {
     const Variant *variant = nullptr;
     UnsupportedReason unsupported;
-    double cost = 0, copying = 0; // estimated cycles on one thread; those among them that copy x
+    double cost = 0, copying = 0,
+           rounding = 0; // estimated cycles on one thread; those among them that copy x and round y
     bool copies_x = false;
     bool packs_edge_strips = false; // only strips of x that taps leave are copied
     Columns in_place;               // if any, x is read in place for these and copied for the others
@@ -34,9 +35,9 @@ struct Candidate {
 // Estimates the variant for the problem by the profile, or says why it cannot compute it.
 Candidate candidate(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile);
 
-// Returns the parts of a candidate's cost, by CostPart, and last what the copy of x adds, which is negative if x is read in place with
-// a gain. They add up to the cost.
-std::array<double, kCostParts + 1> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
+// Returns the parts of a candidate's cost, by CostPart, then what the copy of x adds, which is negative if x is read in place with a
+// gain, and what rounding y adds. They add up to the cost.
+std::array<double, kCostParts + 2> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
                                                  const CostProfile &profile);
 
 // Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables.

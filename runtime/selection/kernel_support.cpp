@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/division.h"
+#include "kernels/kernel_tables.h"
 
 namespace convtranspose {
 
@@ -52,7 +53,7 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
 
 UnsupportedReason unsupported_types(const Variant &v, const SpatialProblem &p) {
     if (const UnsupportedReason reason = unsupported_arithmetic(v.arithmetic, p); reason.text) return reason;
-    if (v.dtype != p.y_dtype) return {"computes another type of y"};
+    if (v.dtype != p.y_dtype && !rounds_y(v, p.y_dtype)) return {kOtherType};
     if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
     if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
     return {};
@@ -161,7 +162,10 @@ UnsupportedReason unsupported_sizes(const PackedLayout &packing, const SpatialPr
 UnsupportedReason unsupported_reason(const Variant &v, const SpatialProblem &p) {
     UnsupportedReason reason = unsupported_types(v, p);
     if (!reason.text && v.family != Family::kReference) reason = unsupported_layer(v, p);
-    return reason.text ? reason : unsupported_sizes(packing_of(v), p);
+    if (!reason.text) reason = unsupported_sizes(packing_of(v), p);
+    if (!reason.text && rounds_y(v, p.y_dtype) && !find_rounder(v.isa, CopyOrder::kPlanar, p.y_dtype).any)
+        reason = {"no kernel that rounds its results is built in"};
+    return reason;
 }
 
 std::string to_string(const UnsupportedReason &unsupported) {

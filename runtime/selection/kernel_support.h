@@ -32,6 +32,8 @@ UnsupportedReason unsupported_arithmetic(Arithmetic arithmetic, const SpatialPro
 UnsupportedReason unsupported_values(Arithmetic arithmetic, const SpatialProblem &problem);
 UnsupportedReason unsupported_sizes(const PackedLayout &packing, const SpatialProblem &problem);
 
+constexpr const char *kOtherType = "computes another type of y";
+
 // Returns why the variant cannot compute the problem; text is null if it can.
 UnsupportedReason unsupported_reason(const Variant &variant, const SpatialProblem &problem);
 

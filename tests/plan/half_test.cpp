@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/other_layers.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 
@@ -120,6 +121,38 @@ TEST(Half, NaNsOfEveryPatternReachWhatTheyMust) {
             }
         }
     }
+}
+
+// Kernels of f32 compute layers of 16 bits in pieces of y, which are rounded: several images, groups, channels, strips and phases
+// without taps, more than one piece of each.
+const std::vector<std::string> kPieces = {
+    "f16 nchw n3 g1 ic3 oc40 i9x50 k3x3 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n1 g1 ic3 oc72 i31x17 k3x3 s2x2 p1x1_1x1 op1x1 bias",
+    "f16 nhwc n1 g37 ic37 oc37 i30x33 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nchw n1 g5 ic5 oc15 i21x33 k2x3 s3x4 bias",
+    "f16 nchw n1 g3 ic9 oc6 i5x9x31 k3x3x3 s2x2x2 p1x1x1_1x1x1",
+    "f16 nhwc n1 g1 ic3 oc200 i180 k8 s4 p2_2 bias",
+    "bf16 nchw n1 g1 ic2 oc40 i450 k16 s8 p3_9 op5 bias",
+    "f16 nhwc n1 g2 ic4 oc6 i80x70 k4x4 s2x2 p1x1_1x1 bias",
+};
+
+Options by_a_kernel(int threads = 1) {
+    Options options{};
+    options.variant = "direct";
+    options.threads = threads;
+    options.all_threads = 1;
+    return options;
+}
+
+TEST(Pieces, AgreeOnAllIsas) { expect_agreement_on_all_isas(kPieces, by_a_kernel()); }
+
+TEST(Pieces, AreRoundedIntoCropsBeforePostOps) {
+    expect_agreement_of_crops(kPieces, by_a_kernel());
+    expect_agreement_of_crops(kPieces, by_a_kernel(3));
+}
+
+TEST(Pieces, OfOtherSizesOfX) {
+    expect_agreement_when_reshaped({kPieces[0], kPieces[2], kPieces[5]}, SpatialAxis::kLast, {1, 2, 77}, by_a_kernel());
 }
 
 } // namespace

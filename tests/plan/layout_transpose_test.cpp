@@ -35,6 +35,12 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 g2 ic4 oc6 i14x9x31 k3x3x3 s2x2x2 p1x1x1_1x1x1 bias",
     // To a y that is so large that some channels at a time are transposed.
     "f32 nchw n1 g1 ic3 oc96 i31x45 k3x3 s2x2 p1x1_1x1 op1x1 bias",
+    // 16 bits become f32 on the way, and are rounded on the way back: one channel, of which both layouts are the same; groups; strips.
+    "f16 nhwc n2 g1 ic40 oc1 i9x17 k4x4 s2x2 p1x1_1x1 bias",
+    "bf16 nchw n1 g1 ic1 oc5 i9x17 k4x4 s2x2 p1x1_1x1",
+    "f16 nchw n1 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias",
+    "bf16 nhwc n1 g1 ic4 oc20 i3500 k9 s4 p20_33 bias",
+    "f16 nchw n1 g1 ic3 oc96 i31x45 k3x3 s2x2 p1x1_1x1 op1x1 bias",
 };
 
 Options in_the_other_layout(int threads = 1) {
@@ -91,6 +97,9 @@ TEST(LayoutTranspose, InfinitiesReachWhatTheyMust) {
 TEST(LayoutTranspose, OtherSizesOfX) {
     const std::vector<std::string> small(kProblems.begin(), kProblems.begin() + 11);
     expect_agreement_when_reshaped(small, SpatialAxis::kLast, {1, 2, 9, 77}, in_the_other_layout(3));
+    expect_agreement_when_reshaped(
+        {"f16 nchw n2 g1 ic3 oc20 i50 k16 s8 p3_9 bias", "bf16 nhwc n1 g8 ic8 oc16 i5x9 k3x3 s2x2"}, SpatialAxis::kLast,
+        {1, 9, 1700}, in_the_other_layout(3));
     // Into strips, and out of them.
     expect_agreement_when_reshaped({"f32 nchw n2 g1 ic3 oc20 i50 k16 s8 p3_9 op5 bias"}, SpatialAxis::kFirst, {1, 1700},
                                    in_the_other_layout(3));
@@ -109,7 +118,6 @@ TEST(LayoutTranspose, IsRefusedWhereNothingTransposes) {
         EXPECT_EQ(status.code(), CONVT_UNSUPPORTED);
         return status.message();
     };
-    EXPECT_NE(refuses("f16 nchw n1 g1 ic8 oc8 i5x5 k3x3 s2x2", true).find("layout_transpose"), std::string::npos);
     EXPECT_NE(refuses("f32 nchw n1 g1 ic2 oc2 i2x2x2x2 k2x2x2x2 s1x1x1x1", true).find("layout_transpose"),
               std::string::npos);
     EXPECT_NE(refuses("f32 nchw n1 g1 ic8 oc8 i5x5 k3x3 s2x2", false).find("constant weights"), std::string::npos);

@@ -40,7 +40,9 @@ TEST(Limits, ElementsOfDenseTensors) {
         Plan plan;
         problem.x_shape[axis] = kMost;
         Status status = Plan::create(problem, Options{}, nullptr, nullptr, &plan);
-        EXPECT_TRUE(status) << status.message();
+        // With addresses of 32 bits, the workspace does not fit, as x and y would not.
+        const bool lacks_memory = sizeof(void *) == 4 && status.code() == CONVT_OUT_OF_MEMORY;
+        EXPECT_TRUE(status || lacks_memory) << status.message();
         problem.x_shape[axis] = (kMost + 1) / 2;
         problem.x_shape[0] = 2; // 2^31 in all
         status = Plan::create(problem, Options{}, nullptr, nullptr, &plan);

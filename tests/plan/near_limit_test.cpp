@@ -248,6 +248,7 @@ std::vector<std::size_t> isas_for(std::size_t kind) {
 TEST(NearLimit, CopiesAreRightOrRefused) {
     Memory memory;
     for (std::size_t k = 0; k < std::size(kKinds); ++k) {
+        if (kEmulated && k % 3 != 0) continue; // each takes a minute there
         const Stretched &kind = kKinds[k];
         const std::int64_t most = largest([&](std::int64_t extent) { // as tensors may be
             return has_plan(stretched(kind, extent), Options{});

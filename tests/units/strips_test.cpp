@@ -31,10 +31,12 @@ struct StripsForTests {
     std::int64_t tile, images, positions;
     int workers;
     std::size_t axis;
+    std::int64_t copy_bytes, piece_bytes, pieces; // piece_bytes: of each, 0 if y is written as it is
 
     explicit StripsForTests(const DirectPlan &plan)
         : tile(plan.strip_tile_), images(plan.images_), workers(plan.workers_),
-          axis(static_cast<std::size_t>(plan.strip_axis_)) {
+          axis(static_cast<std::size_t>(plan.strip_axis_)), copy_bytes(static_cast<std::int64_t>(plan.copy_bytes_)),
+          piece_bytes(static_cast<std::int64_t>(plan.piece_bytes_)), pieces(plan.piece_count_) {
         positions = plan.axes()[axis].q_extent();
         for (std::int64_t i = 0; i <= plan.strips_; i++) begins.push_back(plan.strip_begin(i));
     }
@@ -139,8 +141,9 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
                 // Whole strips are for one thread each: so there are enough.
                 ASSERT_TRUE(strips.workers == 1 || strips.workers == threads);
                 ASSERT_TRUE(strips.workers == 1 || plan.strip_count() >= threads || geometry.batch == 0);
-                ASSERT_EQ(plan.workspace_bytes() > 0, plan.copies_x());
-                ASSERT_EQ(plan.workspace_bytes() % (64 * static_cast<std::uint64_t>(strips.workers)), 0u);
+                ASSERT_EQ(strips.copy_bytes > 0, plan.copies_x());
+                ASSERT_EQ(strips.copy_bytes % 64, 0);
+                ASSERT_EQ(strips.piece_bytes % 64, 0);
                 several += of_image > 1;
             }
         }
@@ -153,8 +156,8 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
 // In place of a kernel: notes which x it may read and which y it would write.
 struct Recorder {
     const Variant *variant = nullptr;
-    const char *x = nullptr, *copies = nullptr, *y = nullptr;
-    std::int64_t x_bytes = 0, copy_bytes = 0;
+    const char *x = nullptr, *copies = nullptr, *pieces = nullptr, *y = nullptr;
+    std::int64_t x_bytes = 0, copy_bytes = 0, piece_bytes = 0, piece_count = 0;
     int workers = 1;
     std::vector<int> writer; // of each element of y: the number of the call, from 1 on
     int calls = 0;
@@ -230,6 +233,16 @@ struct Recorder {
             add_fault("a copy is larger than promised");
     }
 
+    // A part of y that is rounded afterwards.
+    void writes_piece(const halide_buffer_t &b) {
+        std::int64_t last = 0;
+        for (int d = 0; d < b.dimensions; d++) last += std::int64_t{b.dim[d].extent - 1} * b.dim[d].stride;
+        const std::int64_t at = reinterpret_cast<const char *>(b.host) - pieces,
+                           end = at % piece_bytes + (last + 1) * b.type.bytes();
+        if (at < 0 || at >= piece_count * piece_bytes) add_fault("no piece is written");
+        if (end > piece_bytes) add_fault("a piece is larger than promised");
+    }
+
     void writes(const halide_buffer_t &b, int dimension, std::int64_t at) {
         if (dimension < 0) {
             if (at < 0 || at >= static_cast<std::int64_t>(writer.size())) {
@@ -259,6 +272,10 @@ int record(halide_buffer_t *x, halide_buffer_t *, halide_buffer_t *, halide_buff
         if (y->dim[d].extent <= 0) recorder->add_fault("a call computes nothing");
     }
     recorder->reads(*x, {taps_w, taps_h, taps_d}, {step_w, step_h, step_d}, *y);
+    if (recorder->piece_bytes > 0) {
+        recorder->writes_piece(*y);
+        return 0;
+    }
     recorder->writes(*y, y->dimensions - 1, (reinterpret_cast<const char *>(y->host) - recorder->y) / y->type.bytes());
     return 0;
 }
@@ -305,8 +322,13 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     own.x = static_cast<const char *>(x.data());
     own.x_bytes = x.size() * static_cast<std::int64_t>(convt_dtype_size(x.dtype()));
     own.copies = aligned(workspace);
-    own.copy_bytes = static_cast<std::int64_t>(workspace_bytes) / strips.workers;
+    own.copy_bytes = strips.copy_bytes;
     own.workers = strips.workers;
+    own.pieces = own.copies + strips.workers * strips.copy_bytes;
+    own.piece_bytes = strips.piece_bytes;
+    own.piece_count = strips.pieces;
+    ASSERT_EQ(static_cast<std::int64_t>(workspace_bytes),
+              strips.workers * strips.copy_bytes + strips.pieces * strips.piece_bytes);
     own.y = static_cast<const char *>(y.data());
     own.writer.resize(static_cast<std::size_t>(y.size()));
     recorder = &own;
@@ -325,12 +347,16 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     recorder = nullptr;
 
     ASSERT_EQ(own.fault, "");
-    ASSERT_EQ(std::count(own.writer.begin(), own.writer.end(), 0), 0) << "elements of y are not written";
+    if (strips.piece_bytes > 0) { // what is in the workspace is not zero, and neither is it when rounded
+        for (std::int64_t i = 0; i < y.size(); i++) ASSERT_NE(y.get(i), 0) << "element " << i << " of y is not written";
+    } else {
+        ASSERT_EQ(std::count(own.writer.begin(), own.writer.end(), 0), 0) << "elements of y are not written";
+    }
     const char *const end = aligned(workspace) + workspace_bytes;
     ASSERT_TRUE(std::all_of(end, end + kBehind, [](char c) { return c == kUntouched; }))
         << "written behind the workspace";
     *copies += workspace_bytes > 0;
-    if (threads > 1) return;
+    if (threads > 1 || strips.piece_bytes > 0) return;
     // One thread goes along the axis of the strips: an output of a position is not written before that of one before it.
     const AxisGeometry &axis = problem.axes[strips.axis];
     const std::int64_t stride = operands.y_strides.axes[strips.axis], step = axis.stride * stride;

@@ -31,6 +31,7 @@ struct Rows {
     Isa isa;
     Arithmetic arithmetic;
     convt_dtype dtype; // of y; u8: of 8 bits
+    bool rounded;      // rows of f32, whose y is rounded to f16 and bf16
     std::string family;
     std::vector<std::string> names;
 };
@@ -41,13 +42,21 @@ std::string name_of(const Rows &rows) {
                                    : rows.arithmetic == Arithmetic::kBf16 ? "pairs_of_"
                                    : rows.arithmetic == Arithmetic::kInt8 ? "i8_"
                                                                           : "i16_";
-    return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + arithmetic + convt_dtype_name(rows.dtype);
+    return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + arithmetic + convt_dtype_name(rows.dtype) +
+           (rows.rounded ? "_rounded" : "");
 }
 
 // The problems that such rows are for. Quantized ones are of all types and zero points in turn.
 std::vector<Problem> problems_of(const Rows &rows, convt_layout layout) {
-    if (is_float(rows.arithmetic)) return variant_problems(rows.dtype, layout);
     std::vector<Problem> problems;
+    if (rows.rounded) {
+        problems = variant_problems(CONVT_F16, layout);
+        for (std::size_t i = is_built(CONVT_F16) ? 1 : 0; i < problems.size(); i += is_built(CONVT_F16) ? 2 : 1) {
+            if (is_built(CONVT_BF16)) problems[i].dtype = CONVT_BF16;
+        }
+        return problems;
+    }
+    if (is_float(rows.arithmetic)) return variant_problems(rows.dtype, layout);
     Random random(static_cast<std::uint64_t>(rows.dtype) * 100 + static_cast<std::uint64_t>(layout));
     for (Problem &problem : variant_problems(CONVT_U8, layout)) {
         // Bare sums are added over the axes beyond three.
@@ -69,14 +78,21 @@ void PrintTo(const Rows &rows, std::ostream *stream) {
 
 std::vector<Rows> rows_of_the_table() {
     std::vector<Rows> all;
-    for (std::size_t i = 0; i < variant_count(); ++i) {
-        const std::string name = variant_at(i).name;
-        const Rows key{
-            variant_at(i).isa, variant_at(i).arithmetic, variant_at(i).dtype, tools::kernel_name(name).family, {}};
+    const auto add = [&](const Variant &v, bool rounded) {
+        const Rows key{v.isa, v.arithmetic, v.dtype, rounded, tools::kernel_name(v.name).family, {}};
         const auto found =
             std::find_if(all.begin(), all.end(), [&](const Rows &rows) { return name_of(rows) == name_of(key); });
         Rows &rows = found == all.end() ? all.emplace_back(key) : *found;
-        rows.names.push_back(name);
+        rows.names.emplace_back(v.name);
+    };
+    for (std::size_t i = 0; i < variant_count(); ++i) {
+        const Variant &v = variant_at(i);
+        add(v, false);
+        for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16}) {
+            if (!is_built(dtype) || !rounds_y(v, dtype)) continue;
+            add(v, true);
+            break;
+        }
     }
     return all;
 }

@@ -184,10 +184,8 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, c
     const Geometry &geometry = problem.geometry;
     bool product = true; // true: it is a matrix product as it is
     for (const AxisGeometry &axis : geometry.axes) product = product && axis.kernel == 1 && axis.stride == 1;
-    const bool sums_in_f16 =
-        problem.settings.sums_in_f16 && geometry.dtype == CONVT_F16 && vectors_have_f16(problem.settings.isa);
     const bool supported = supports({{!geometry.quantized(), kNeedsFloats},
-                                     {!sums_in_f16, "sums in f16 are asked for"},
+                                     {!sums_in_f16(problem), "sums in f16 are asked for"},
                                      {geometry.axes.size() <= 3, kNeedsThreeAxes},
                                      {has_elements(geometry), kNeedsElements},
                                      {!product, "it is a matrix product as it is"}},

@@ -1,0 +1,265 @@
+// A strip is divided into tasks, which threads share. Each makes the calls of the kernel for a part of y, and finishes that part
+// while it is in the cache.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/allocator.h"
+#include "base/division.h"
+#include "direct/copy_box.h"
+#include "direct/direct_plan.h"
+
+namespace convtranspose {
+
+namespace {
+
+// With up to this many times the wanted number of tasks, it matters if one thread has one task more than another.
+constexpr std::int64_t kMostUneven = 4;
+
+} // namespace
+
+// The numbers of parts that a strip is divided into, by channels and by positions, and of the boxes of a part along each axis.
+struct DirectPlan::Tasks {
+    std::int64_t group_tiles = 1, group_parts = 1, tile_parts = 1, q_parts = 1;
+    bool by_positions = false, halves = false; // halves: the phases of h are two boxes
+    std::array<std::size_t, 3> boxes = {1, 1, 1};
+    std::size_t boxes_of_task = 1, count = 1;
+
+    std::int64_t channel_parts() const { return group_parts * tile_parts; }
+    std::size_t boxes_of_part() const { return boxes[0] * boxes[1] * boxes[2]; }
+};
+
+// A part of y: some images, channels and positions.
+struct DirectPlan::PartOfY {
+    std::int64_t image, images, channel, groups, oc; // oc: channels of each group
+    std::array<std::int64_t, 3> begin, extent;       // w, h, d
+
+    std::int64_t offset(const TensorStrides &strides) const {
+        std::int64_t sum = image * strides.n + channel * strides.c;
+        for (std::size_t a = 0; a < 3; a++) sum += begin[a] * strides.axes[a];
+        return sum;
+    }
+};
+
+// pieces: how many the strip's y must be divided into at least; 0: the boxes of a part may be tasks of their own.
+DirectPlan::Tasks DirectPlan::tasks_of(const Strip &s, std::int64_t pieces, int threads) const {
+    const Variant &v = *variant_;
+    Tasks t;
+    // The strip is divided into about four tasks a thread: by groups, then by tiles of output channels, then by positions along the
+    // strip axis; by positions first if all groups of a position are side by side in y.
+    const std::int64_t wanted =
+        std::max({threads > 1 ? 4 * std::int64_t{threads} : std::int64_t{1}, pieces, std::int64_t{1}});
+    t.group_tiles =
+        overlaps_groups(v) ? packed_.group / packed_.group_tile : ceil_div(packed_.group, packed_.group_tile);
+    const std::int64_t positions = s.q_end - s.q_begin, tile = strip_tile_,
+                       most_q_parts = std::max<std::int64_t>(positions / (2 * tile), 1);
+    const bool positions_first = v.family == Family::kDepthwise && v.output_order == OutputOrder::kChannels;
+    t.group_parts = std::min(t.group_tiles, positions_first ? ceil_div(wanted, most_q_parts) : wanted);
+    // The reference takes the channels of one packed tile at a time, however many the tile holds.
+    const bool each_tile = v.family == Family::kReference;
+    const std::int64_t few_tile_parts = std::min(packed_.tiles(), ceil_div(wanted, t.group_parts));
+    const bool are_uneven = threads > 1 && packed_.tiles() % few_tile_parts != 0;
+    t.tile_parts =
+        each_tile || (are_uneven && packed_.tiles() <= kMostUneven * wanted) ? packed_.tiles() : few_tile_parts;
+    t.q_parts = std::min(most_q_parts, ceil_div(wanted, t.channel_parts()));
+    // Tasks are in an order by which each thread takes positions whose x it has copied itself; or channels, if by positions one thread
+    // would have a tile more.
+    t.by_positions = positions_first || ceil_div(positions, tile) % threads == 0;
+    // Each axis has this many boxes in each part; some of them may be empty.
+    for (std::size_t a = 0; a < 3; a++) t.boxes[a] = whole_[a] ? 1 : axes_[a].runs.size();
+    // If threads cannot take equally many parts, the phases of h are halved too; each half has weights of its own.
+    const std::int64_t parts = t.channel_parts() * t.q_parts;
+    const bool knows_phases = whole_[1] || (v.built_in && v.built_in->axes[1].table);
+    t.halves = pieces == 0 && !knows_phases && !each_tile && parts % threads != 0 && parts <= kMostUneven * wanted &&
+               t.boxes[1] == 1 && axes_[1].runs.front().count > 1;
+    if (t.halves) t.boxes[1] = 2;
+    // Only all boxes of a part together leave no gaps in y.
+    t.boxes_of_task = pieces > 0 ? t.boxes_of_part() : 1;
+    t.count = static_cast<std::size_t>(parts) * (t.boxes_of_part() / t.boxes_of_task);
+    return t;
+}
+
+// Returns the channels and positions of part i, without its boxes.
+DirectPlan::Call DirectPlan::part(const Strip &s, const Tasks &t, std::int64_t i) const {
+    const std::int64_t channels_part = t.by_positions ? i % t.channel_parts() : i / t.q_parts,
+                       positions_part = t.by_positions ? i / t.channel_parts() : i % t.q_parts;
+    const std::int64_t tp = channels_part % t.tile_parts, gp = channels_part / t.tile_parts;
+    // Parts end on whole tiles, so that phases with one position less still fill a tile.
+    const std::int64_t tiles = (s.q_end - s.q_begin) / strip_tile_;
+    const auto begin_of = [&](std::int64_t p) { return s.q_begin + tiles * p / t.q_parts * strip_tile_; };
+    Call c;
+    c.q_begin = begin_of(positions_part);
+    c.q_end = positions_part + 1 == t.q_parts ? s.q_end : begin_of(positions_part + 1);
+    c.group_begin = t.group_tiles * gp / t.group_parts * packed_.group_tile;
+    c.group_end =
+        gp + 1 == t.group_parts ? packed_.group : t.group_tiles * (gp + 1) / t.group_parts * packed_.group_tile;
+    c.oc_tile_begin = packed_.tiles() * tp / t.tile_parts;
+    c.oc_tile_end = packed_.tiles() * (tp + 1) / t.tile_parts;
+    return c;
+}
+
+// Returns box i of an axis of a part.
+Box DirectPlan::box_of_part(const Tasks &t, const Call &c, std::size_t a, std::size_t i) const {
+    const bool strip_axis = static_cast<int>(a) == strip_axis_;
+    const std::int64_t begin = strip_axis ? c.q_begin : 0, end = strip_axis ? c.q_end : axes_[a].q_extent();
+    if (whole_[a]) return Box{0, axes_[a].geometry.stride, 0, begin, end};
+    if (a != 1 || !t.halves) return box_of(axes_[a].runs[i], begin, end);
+    PhaseRun half = axes_[a].runs.front();
+    const std::int64_t first = half.count / 2;
+    half.count = i ? half.count - first : first;
+    half.first += i ? first : 0;
+    half.row += i && half.has_taps ? first : 0;
+    return box_of(half, begin, end);
+}
+
+// Returns the part of y that all boxes of a part are.
+DirectPlan::PartOfY DirectPlan::part_of_y(const Strip &s, const Call &c) const {
+    const std::int64_t tile = std::max<std::int64_t>(packed_.oc_tile, 1);
+    const std::int64_t oc_begin = c.oc_tile_begin * tile, oc_end = std::min(c.oc_tile_end * tile, packed_.oc);
+    PartOfY part = {s.first_image,
+                    s.images,
+                    c.group_begin * packed_.oc + oc_begin,
+                    c.group_end - c.group_begin,
+                    oc_end - oc_begin,
+                    {},
+                    {}};
+    for (std::size_t a = 0; a < 3; a++) {
+        const AxisGeometry &axis = axes_[a].geometry;
+        const bool strip_axis = static_cast<int>(a) == strip_axis_;
+        part.begin[a] = strip_axis ? c.q_begin * axis.stride : 0;
+        part.extent[a] = (strip_axis ? std::min(c.q_end * axis.stride, axis.out) : axis.out) - part.begin[a];
+    }
+    return part;
+}
+
+// Returns the strides of a dense copy of the part, in the order in which the variant writes y. Groups are as far apart as in y.
+TensorStrides DirectPlan::dense_strides_of(const PartOfY &part) const {
+    const std::int64_t channels = (part.groups - 1) * packed_.oc + part.oc;
+    TensorStrides s;
+    std::int64_t next = 1;
+    const auto take = [&](std::int64_t extent) { return std::exchange(next, next * extent); };
+    if (variant_->output_order == OutputOrder::kChannels) s.c = take(channels);
+    for (std::size_t a = 0; a < 3; a++) s.axes[a] = take(part.extent[a]);
+    if (variant_->output_order == OutputOrder::kPlanar) s.c = take(channels);
+    s.n = next;
+    return s;
+}
+
+void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, char *pieces,
+                               const Parallel &parallel) const {
+    const Strip &s = rows.part[0];
+    const Tasks t = tasks_of(s, o.post_ops || rounder_.any ? pieces_of(s) : 0, parallel.threads);
+    const auto run = [&](std::size_t task, std::size_t worker) {
+        const std::size_t first = task * t.boxes_of_task, per_part = t.boxes_of_part();
+        Call c = part(s, t, static_cast<std::int64_t>(first / per_part));
+        Operands own = o;
+        if (rounder_.any) {
+            own.y = pieces + worker * piece_bytes_;
+            const PartOfY of_y = part_of_y(s, c);
+            own.y_strides = dense_strides_of(of_y);
+            own.y_begin = of_y.offset(own.y_strides);
+        }
+        for (std::size_t b = first % per_part; b < first % per_part + t.boxes_of_task; b++) {
+            const std::size_t at[3] = {b % t.boxes[0], b / t.boxes[0] % t.boxes[1], b / t.boxes[0] / t.boxes[1]};
+            for (std::size_t a = 0; a < 3; a++) c.box[a] = box_of_part(t, c, a, at[a]);
+            if (c.box[1].any() && c.box[2].any()) call(rows, c, own); // which looks at the first axis
+        }
+        if (rounder_.any) round(part_of_y(s, c), own, o);
+        if (o.post_ops) finish(part_of_y(s, c), o);
+    };
+    if (rounder_.any) return parallel.for_each_by(parallel.threads, t.count, run);
+    parallel.for_each(t.count, [&](std::size_t task) { run(task, 0); });
+}
+
+// Returns the number of pieces that the strip's y is divided into, so that each stays in the second-level cache until it is finished.
+std::int64_t DirectPlan::pieces_of(const Strip &s) const {
+    std::int64_t elements = s.images * problem_.geometry.out_channels;
+    for (std::size_t a = 0; a < 3; a++) {
+        const AxisGeometry &axis = axes_[a].geometry;
+        const bool strip_axis = static_cast<int>(a) == strip_axis_;
+        elements *= strip_axis ? std::min((s.q_end - s.q_begin) * axis.stride, axis.out) : axis.out;
+    }
+    return std::max<std::int64_t>(ceil_div(elements * size_of(variant_->dtype), kPieceBytes), 1);
+}
+
+// Plans memory for a piece of y for each thread, and finds the kernel that rounds it.
+void DirectPlan::plan_pieces(int threads) {
+    rounder_ = find_rounder(variant_->isa, CopyOrder::kPlanar, problem_.y_dtype);
+    std::int64_t most = 0;
+    for (std::int64_t i = 0; i < strips_; i++) {
+        const Strip s = strip(images_, strip_begin(i), strip_begin(i + 1));
+        const Tasks t = tasks_of(s, pieces_of(s), workers_ > 1 ? 1 : threads);
+        // The last part may have the positions of a tile that is not whole besides those of its tiles.
+        const AxisGeometry &axis = axes_[strip_axis_].geometry;
+        const std::int64_t tiles = (s.q_end - s.q_begin) / strip_tile_,
+                           positions = (ceil_div(tiles, t.q_parts) + 1) * strip_tile_;
+        // The last part also has the groups that make no whole tile.
+        const std::int64_t tile = packed_.group_tile,
+                           rest = std::max(packed_.group - t.group_tiles * tile, std::int64_t{0}),
+                           groups = std::min(ceil_div(t.group_tiles, t.group_parts) * tile + rest, packed_.group);
+        const std::int64_t oc_tile = std::max<std::int64_t>(packed_.oc_tile, 1),
+                           oc = std::min(ceil_div(packed_.tiles(), t.tile_parts) * oc_tile, packed_.oc);
+        std::int64_t elements = capped_product(
+            {s.images, (groups - 1) * packed_.oc + oc, std::min(capped_product({positions, axis.stride}), axis.out)});
+        for (std::size_t a = 0; a < 3; a++) {
+            if (static_cast<int>(a) != strip_axis_) elements = capped_product({elements, axes_[a].geometry.out});
+        }
+        most = std::max(most, elements);
+    }
+    piece_bytes_ = round_up(capped_product({most, size_of(variant_->dtype)}));
+    piece_count_ = workers_ > 1 ? workers_ : threads;
+}
+
+// Rounds the part of y in `from` to where `to` has y.
+void DirectPlan::round(const PartOfY &part, const Operands &from, const Operands &to) const {
+    const TensorStrides &piece = from.y_strides, &y = to.y_strides;
+    JointBox joint;
+    joint.add(part.images, piece.n, y.n);
+    joint.add(part.groups, packed_.oc * piece.c, packed_.oc * y.c);
+    joint.add(part.oc, piece.c, y.c);
+    for (std::size_t a = 0; a < 3; a++) joint.add(part.extent[a], piece.axes[a], y.axes[a]);
+    joint = joint.joined();
+    CopyBox box; // dense along the copy kernel's w
+    for (std::size_t i = 0; i < joint.count; i++)
+        box.axes[1 + i] = {joint.axes[i].extent, joint.axes[i].first, joint.axes[i].second};
+    const halide_type_t type = type_of(problem_.y_dtype);
+    run_copy(rounder_, box, {from.y, type_of(variant_->dtype)},
+             {static_cast<char *>(to.y) + part.offset(y) * type.bytes(), type}, {}, Parallel());
+}
+
+// Applies post-ops to a part of y.
+void DirectPlan::finish(const PartOfY &part, const Operands &o) const {
+    const TensorStrides &y = o.y_strides, &r = o.residual ? o.residual_strides : o.y_strides;
+    JointBox box;
+    box.add(part.images, y.n, r.n);
+    box.add(part.groups, packed_.oc * y.c, packed_.oc * r.c);
+    box.add(part.oc, y.c, r.c);
+    for (std::size_t a = 0; a < 3; a++) box.add(part.extent[a], y.axes[a], r.axes[a]);
+    const std::int64_t size = size_of(o.post_ops->dtype);
+    run_post_ops(*o.post_ops, box, static_cast<char *>(o.y) + part.offset(y) * size,
+                 o.residual ? static_cast<const char *>(o.residual) + part.offset(r) * size : nullptr);
+}
+
+void DirectPlan::call(const StripParts &rows, const Call &c, const Operands &o) const {
+    for (std::size_t k = 0; k < rows.count; k++) {
+        const Strip &s = rows.part[k];
+        Call part = c;
+        Box &row = part.box[0];
+        row.q_begin = std::max(row.q_begin, s.columns.begin);
+        row.q_end = std::min(row.q_end, s.columns.end);
+        if (row.q_begin < row.q_end) call(s, part, o);
+    }
+}
+
+void DirectPlan::call(const Strip &s, const Call &c, const Operands &o) const {
+    const Box &row = c.box[0];
+    const std::int64_t rest = (row.q_end - row.q_begin) % variant_->tile_q;
+    const Variant *const narrower = narrower_.holding(rest);
+    if (!narrower) return call(*variant_, s, c, o);
+    Call tiles = c, end = c;
+    tiles.box[0].q_end = end.box[0].q_begin = row.q_end - rest;
+    if (tiles.box[0].q_end > row.q_begin) call(*variant_, s, tiles, o);
+    call(*narrower, s, end, o);
+}
+
+} // namespace convtranspose
