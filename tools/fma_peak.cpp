@@ -204,6 +204,7 @@ double fma_peak_gflops(const std::string &isa, convt_dtype dtype, int threads) {
     // Rounds are shorter than a time slice of the scheduler, so that some of them go undisturbed.
     constexpr int kRounds = 64;
     constexpr double kRoundSeconds = 1e-3;
+    threads = std::min(threads, std::max(static_cast<int>(std::thread::hardware_concurrency()), 1));
     const bool integers = dtype == CONVT_U8 || dtype == CONVT_S8;
     const Kernel kernel = integers ? integer_kernel_of(isa) : kernel_of(isa, dtype == CONVT_F64);
 

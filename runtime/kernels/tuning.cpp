@@ -223,13 +223,18 @@ const CostProfile *Tuning::find_profile(const char *cpu, const char *isa) const 
 
 namespace {
 
+// A file without an end, such as a device, must not take all memory.
+constexpr std::size_t kMostBytes = 64 << 20;
+
 Status read_file(const char *path, std::string *text) {
     std::FILE *const file = std::fopen(path, "rb");
     if (!file) return invalid("it cannot be opened");
     char part[4096];
-    for (std::size_t n; (n = std::fread(part, 1, sizeof part, file)) > 0;) text->append(part, n);
+    for (std::size_t n; text->size() <= kMostBytes && (n = std::fread(part, 1, sizeof part, file)) > 0;)
+        text->append(part, n);
     const bool failed = std::ferror(file) != 0;
     std::fclose(file);
+    if (text->size() > kMostBytes) return invalid("it has more than ", kMostBytes, " bytes");
     return failed ? invalid("it cannot be read") : Status();
 }
 

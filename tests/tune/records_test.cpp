@@ -84,10 +84,13 @@ TEST_F(Tune, TheEnvironmentVariableNamesRecordsThatPlansUse) {
     const Outcome stale = explain();
     setenv("CONVTRANSPOSE_TUNING", file("missing.jsonl").c_str(), 1);
     const Outcome missing = explain();
+    setenv("CONVTRANSPOSE_TUNING", "/dev/zero", 1); // which has no end
+    const Outcome endless = explain();
     unsetenv("CONVTRANSPOSE_TUNING");
     EXPECT_EQ(occurrences(stale.out, "is not used: line 1 of the tuning records: it is of kernels 0123456789ab"), 4u)
         << stale;
     EXPECT_EQ(occurrences(missing.out, "is not used: it cannot be opened"), 4u) << missing;
+    EXPECT_EQ(occurrences(endless.out, "is not used: it has more than 67108864 bytes"), 4u) << endless;
 }
 
 TEST_F(Tune, ResumeMeasuresNothingAgain) {
