@@ -20,7 +20,7 @@ DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, c
 
 std::size_t DevicePlan::packed_bytes() const {
     if (!constant_) return 0;
-    return static_cast<std::size_t>(constant_->w.bytes() + constant_->bias.bytes() + constant_->factors.bytes());
+    return static_cast<std::size_t>(constant_->w.bytes() + epilogue_->bias.bytes() + epilogue_->factors.bytes());
 }
 
 // Chooses a kernel for the problem. packed: the layout of weights that are packed already; null: none are.
@@ -264,7 +264,7 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
             const auto *const bytes = static_cast<const char *>(b);
             packing.weights.given_bias.assign(bytes, bytes + geometry.b_bytes());
         }
-        p->constant_ = std::make_shared<DevicePlan::Weights>(std::move(packing.weights));
+        p->constant_ = p->epilogue_ = std::make_shared<DevicePlan::Weights>(std::move(packing.weights));
     } else {
         status = p->choose_for_any_weights();
     }
@@ -284,10 +284,16 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
 
 Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
     std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_, quantization(), facts_));
-    p->constant_ = constant_;
+    p->constant_ = p->epilogue_ = constant_;
     p->problem_.may_be_infinite = constant_ && !constant_->finite;
     Status status = p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_);
     if (status && !constant_) status = p->choose_for_any_weights();
+    if (status && constant_ && !constant_->sums.empty()) {
+        // Biases hold what x's zero point adds to each class of taps, and another shape of x has other classes.
+        Workspace made;
+        status = p->upload_factors(p->kernel_, *p->quantization_, constant_->sums, constant_->bias_in_host(), &made);
+        p->epilogue_ = std::make_shared<Weights>(std::move(made.weights));
+    }
     if (status) *plan = std::move(p);
     return status;
 }

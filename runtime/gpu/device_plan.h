@@ -72,6 +72,7 @@ class DevicePlan : public ProblemPlan {
         std::vector<char>
             given_bias; // (M) of quantized layers, as a run may bring its own scales; constant weights only
         bool finite = true;
+        const void *bias_in_host() const { return given_bias.empty() ? nullptr : given_bias.data(); }
     };
     // This is a tensor as the caller gave it.
     struct Given {
@@ -142,10 +143,11 @@ class DevicePlan : public ProblemPlan {
     // This kernel is for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
     Kernel any_weights_;
     std::shared_ptr<const Weights> constant_;
-    std::string why_;                   // kernel_ was chosen
-    std::vector<DeviceChoice> choices_; // that it was chosen from
-    std::vector<AbleCandidate> able_;   // those among them that can compute the problem
-    std::vector<const char *> kernels_; // one
+    std::shared_ptr<const Weights> epilogue_; // has the biases and factors of constant weights, for this shape of x
+    std::string why_;                         // kernel_ was chosen
+    std::vector<DeviceChoice> choices_;       // that it was chosen from
+    std::vector<AbleCandidate> able_;         // those among them that can compute the problem
+    std::vector<const char *> kernels_;       // one
 
     mutable std::once_flag explained_;
     mutable std::string explanation_;

@@ -299,7 +299,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization();
 
     const Kernel *kernel = &kernel_;
-    const Weights *weights = constant_.get(), *epilogue = weights;
+    const Weights *weights = constant_.get(), *epilogue = epilogue_.get();
     Status status;
     if (!constant_) {
         status = pack(*kernel, q, t.w, t.b, workspace);
@@ -309,8 +309,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         }
         weights = epilogue = &workspace->weights;
     } else if (t.quantization) {
-        const std::vector<char> &b = constant_->given_bias;
-        status = upload_factors(*kernel, *q, constant_->sums, b.empty() ? nullptr : b.data(), workspace);
+        status = upload_factors(*kernel, *q, constant_->sums, constant_->bias_in_host(), workspace);
         epilogue = &workspace->weights;
     }
     if (!status) return status;

@@ -318,6 +318,44 @@ TEST_P(DevicePlans, MultiplyFourBytesAtATime) {
     }
 }
 
+// The zero point of x adds to a sum by the taps that read inside x, and those depend on the shape of x.
+TEST_P(DevicePlans, ReshapeQuantizedLayersToOtherTaps) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Shape shapes[] = {{1, 6, 1, 1}, {2, 6, 9, 7}, {1, 6, 2, 12}, {1, 6, 5, 1}};
+    for (const char *attributes : {"k5x4 s1x1 p2x1_2x1 bias", "k5x4 s2x3 bias os4x4"}) {
+        for (const Shape &from : shapes) {
+            Problem problem = parse_problem(std::string("u8 nchw n1 ic6 oc70 i4x4 ws8 yu8 ") + attributes);
+            problem.w_dtype = CONVT_S8;
+            Quantization q;
+            q.x_zero_point = 200;
+            q.w_scale = {0.25f};
+            q.y_scale = 40;
+            problem.quantization = q;
+            problem.x_shape = from;
+            const Inputs inputs = draw(problem, 19);
+            Options options = on_device(GetParam());
+            options.variant = "tiled_u8_dots_64x64";
+            Plan plan;
+            Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &plan);
+            ASSERT_TRUE(status) << status.message();
+            for (const Shape &to : shapes) {
+                problem.x_shape = to;
+                SCOPED_TRACE(describe(problem, 20, options));
+                Inputs others = draw(problem, 20);
+                others.w = inputs.w;
+                others.b = inputs.b;
+                Plan reshaped;
+                status = plan.reshape(to, &reshaped);
+                ASSERT_TRUE(status) << status.message();
+                Tensor y(CONVT_U8, reshaped.y_shape());
+                ASSERT_TRUE(reshaped.run(others.x.data(), y.data()));
+                EXPECT_TRUE(agrees(y, device_reference(problem, others)));
+                plan = std::move(reshaped); // a plan of another shape, which came from others, is reshaped again
+            }
+        }
+    }
+}
+
 // A tuning record of this device is followed; one of another is not; one that cannot be followed is told.
 TEST_P(DevicePlans, FollowTuningRecords) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
