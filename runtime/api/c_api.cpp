@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -301,6 +302,9 @@ const char *convt_device_description(const char *kind, size_t index) {
     const convt_status status = guarded([&]() -> Status {
         const DeviceTable *table = nullptr;
         if (Status found = device_table_of(kind ? kind : "", &table); !found) return found;
+        if (index > static_cast<size_t>(std::numeric_limits<int>::max())) {
+            return Status(CONVT_UNSUPPORTED, concat("there is no device ", index, " of ", kind));
+        }
         DeviceError error;
         const bool done = table->backend->describe(static_cast<int>(index), text, sizeof text, &error);
         return done ? Status() : to_status(error);

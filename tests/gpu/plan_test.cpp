@@ -392,6 +392,14 @@ TEST_P(DevicePlans, FollowTuningRecords) {
         << plan.explain();
 }
 
+TEST_P(DevicePlans, NumbersOfDevicesDoNotWrap) {
+    constexpr std::size_t kBeyondInt = std::size_t{1} << 32;
+    for (const std::size_t index : {kBeyondInt / 2, kBeyondInt, kBeyondInt + 1, SIZE_MAX}) {
+        EXPECT_EQ(convt_device_description(GetParam().c_str(), index), nullptr) << index;
+        EXPECT_EQ(convt_last_error(), "there is no device " + std::to_string(index) + " of " + GetParam());
+    }
+}
+
 TEST_P(DevicePlans, RefuseOrFallBack) {
     const Problem problem = parse_problem("f32 nchw n1 ic2 oc3 i2x2x2x2 k2x2x2x2"); // four axes
     const Inputs inputs = draw(problem, 15);
