@@ -82,6 +82,9 @@ Status read_list(const ListRule &rule, const convt_ints &list, std::size_t axes,
 // Reads a shape and checks that a kernel can index each of its extents.
 Status read_shape(const char *name, const convt_ints &list, Shape *shape) {
     if (!given(list)) return invalid(name, " is missing");
+    if (list.size > static_cast<std::size_t>(kMaxExtent)) {
+        return overflow(name, " has ", list.size, " elements, may have at most ", kMaxExtent);
+    }
     *shape = to_shape(list);
     for (std::size_t i = 0; i < shape->size(); ++i) {
         const std::int64_t extent = (*shape)[i];
@@ -240,10 +243,10 @@ Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     Shape &x = geometry->x_shape, &w = geometry->w_shape;
     if (Status status = read_shape("x_shape", problem.x_shape, &x); !status) return status;
     if (x.size() < 3) return invalid("x_shape has ", x.size(), " elements, needs at least 3 (N, C and a spatial axis)");
-    if (Status status = read_shape("w_shape", problem.w_shape, &w); !status) return status;
-    if (w.size() != x.size()) {
-        return invalid("w_shape has ", w.size(), " elements, needs ", x.size(), " (the rank of x)");
+    if (given(problem.w_shape) && problem.w_shape.size != x.size()) { // before anything of it is read
+        return invalid("w_shape has ", problem.w_shape.size, " elements, needs ", x.size(), " (the rank of x)");
     }
+    if (Status status = read_shape("w_shape", problem.w_shape, &w); !status) return status;
     if (Status status = check_bytes("x", x, problem.dtype); !status) return status;
     if (Status status = check_bytes("w", w, geometry->w_dtype); !status) return status;
 
@@ -265,6 +268,9 @@ Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     }
 
     geometry->has_bias = given(problem.b_shape);
+    if (geometry->has_bias && problem.b_shape.size > x.size()) { // too many for a message, and maybe to be read
+        return invalid("b_shape has ", problem.b_shape.size, " elements, needs 1");
+    }
     if (geometry->has_bias && to_shape(problem.b_shape) != Shape{geometry->out_channels}) {
         return invalid("b_shape = ", to_string(to_shape(problem.b_shape)), " must be (", geometry->out_channels,
                        "), the output channels w_shape[1] * group");

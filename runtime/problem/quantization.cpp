@@ -35,6 +35,10 @@ Status check_size(const char *name, std::size_t size, std::int64_t channels) {
 Status read_quantization(const convt_quantization &q, const Geometry &geometry, QuantizationValues *values) {
     QuantizationValues v;
     if (!q.w_scale) return invalid("w_scale is missing");
+    // Nothing is read of a list of another size.
+    Status status = check_size("w_scale", q.w_scale_size, geometry.out_channels);
+    if (status && q.w_zero_point) status = check_size("w_zero_point", q.w_zero_point_size, geometry.out_channels);
+    if (!status) return status;
     v.x_scale = q.x_scale;
     v.x_zero_point = q.x_zero_point;
     v.w_scale.assign(q.w_scale, q.w_scale + q.w_scale_size);
@@ -43,10 +47,8 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
     } else {
         v.w_zero_point = {0};
     }
-    Status status = check_scale("x_scale", v.x_scale);
+    status = check_scale("x_scale", v.x_scale);
     if (status) status = check_zero_point("x_zero_point", v.x_zero_point, geometry.dtype);
-    if (status) status = check_size("w_scale", v.w_scale.size(), geometry.out_channels);
-    if (status) status = check_size("w_zero_point", v.w_zero_point.size(), geometry.out_channels);
     for (std::size_t i = 0; status && i < v.w_scale.size(); i++)
         status = check_scale(element("w_scale", i), v.w_scale[i]);
     for (std::size_t i = 0; status && i < v.w_zero_point.size(); i++) {

@@ -1,4 +1,6 @@
 // convt_plan_create and convt_infer_shape refuse what breaks a rule.
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -133,6 +135,30 @@ TEST(CreateErrorCases, NullPointers) {
     EXPECT_EQ(convt_plan_create(&problem, &no_shape, &b, nullptr, &plan), CONVT_INVALID_ARGUMENT);
     EXPECT_NE(std::string(convt_last_error()).find('w'), std::string::npos) << convt_last_error();
     convt_plan_destroy(nullptr);
+}
+
+// The size is refused before anything is read, which these lists do not have.
+TEST(CreateErrorCases, SizesOfListsThatCannotBe) {
+    const Problem problem = parse_problem("u8 nchw n2 ic3 oc6 i4x5 k3x3 s2x2 bias wu8 yu8");
+    for (const std::size_t size : {std::size_t{1000000}, SIZE_MAX / 8, SIZE_MAX / 4 + 1, SIZE_MAX}) {
+        SCOPED_TRACE(size);
+        const auto expect_refused = [&](const char *what, const std::function<void(detail::ProblemView *)> &edit) {
+            detail::ProblemView c(problem);
+            edit(&c);
+            convt_plan *plan = nullptr;
+            const convt_status status = convt_plan_create(&c, nullptr, nullptr, nullptr, &plan);
+            EXPECT_TRUE(status == CONVT_INVALID_ARGUMENT || status == CONVT_OVERFLOW) << what;
+            const std::string said = what + (" has " + std::to_string(size)) + " elements";
+            EXPECT_EQ(std::string(convt_last_error()).find(said), 0u) << convt_last_error();
+        };
+        expect_refused("w_shape", [&](detail::ProblemView *c) { c->w_shape.size = size; });
+        expect_refused("b_shape", [&](detail::ProblemView *c) { c->b_shape.size = size; });
+        expect_refused("strides", [&](detail::ProblemView *c) { c->own_attributes.strides.size = size; });
+        expect_refused("w_scale", [&](detail::ProblemView *c) { c->own_quantization.w_scale_size = size; });
+        expect_refused("w_zero_point", [&](detail::ProblemView *c) { c->own_quantization.w_zero_point_size = size; });
+        // A tensor may have any number of axes, so that fewer would be read.
+        if (size > INT32_MAX) expect_refused("x_shape", [&](detail::ProblemView *c) { c->x_shape.size = size; });
+    }
 }
 
 // A variant that cannot do the problem says why. Which ones cannot is theirs to say, but some must be able to.
