@@ -7,6 +7,7 @@ import cases
 import convtranspose as ct
 import ml_dtypes
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 RNG = np.random.default_rng(3)
 
@@ -92,6 +93,26 @@ class Views(unittest.TestCase):
                 self.assertIs(plan(x, residual=residual, out=out), out)
                 np.testing.assert_array_equal(out, y)
                 memory[...] = before
+
+    def test_strides_that_reach_too_far(self):
+        plan = ct.Plan(self.w, x_shape=(3, 2, 4, 5), strides=2, pads=1)
+        x, y = small((3, 2, 4, 5)), np.zeros((3, 3, 8, 10), np.float32)
+        for stride in (2**62, 2**60, 2**40):
+            with self.subTest(stride):
+                with self.assertRaisesRegex(ValueError, "x spans"):
+                    plan(as_strided(x, x.shape, (stride, *x.strides[1:])), out=y)
+                with self.assertRaisesRegex(ValueError, "y spans"):
+                    plan(x, out=as_strided(y, y.shape, (stride, *y.strides[1:])))
+        self.assertFalse(y.any())
+
+    def test_an_axis_of_one_position_has_any_stride(self):
+        turned = self.x[..., ::-1].copy()[..., ::-1]  # which is copied
+        for x in (self.x, turned):
+            for stride in (-2**63, -4, 0, 2**63 - 4):
+                with self.subTest(stride, strides=x.strides):
+                    view = as_strided(x, x.shape, (stride, *x.strides[1:]))
+                    np.testing.assert_array_equal(self.plan(view), self.y)
+                    np.testing.assert_array_equal(self.plan(OnlyDlpack(view)), self.y)
 
     def test_no_positions(self):
         with self.assertRaises(ValueError):

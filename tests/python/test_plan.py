@@ -134,6 +134,9 @@ class Plans(unittest.TestCase):
                 ct.Plan(self.w, x_shape=shape, **arguments)
         with self.assertRaisesRegex(TypeError, "b was given without w"):
             ct.Plan(None, self.b, x_shape=shape)
+        for channels in (2**61, 2**62, 2**63 - 1):
+            with self.assertRaisesRegex(ValueError, "w_shape.1. = .* exceeds"):
+                ct.Plan(None, x_shape=shape, w_shape=(8, channels, 3, 3), group=4, bias=True, x_dtype="float32")
 
 
 class Threads(unittest.TestCase):
@@ -195,6 +198,7 @@ class Processes(unittest.TestCase):
             assert np.array_equal(plan(x), right)
         """)
 
+    @unittest.skipIf("asan" in os.environ.get("LD_PRELOAD", ""), "the address sanitizer keeps what is freed for a while")
     def test_memory_does_not_grow(self):
         self.run_program("""
             import resource

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -148,7 +149,11 @@ bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
     std::vector<std::int64_t> strides;
     for (std::size_t i = 0; i < array.ndim(); ++i) {
         extents_.push_back(static_cast<std::int64_t>(array.shape(i)));
-        strides.push_back(array.stride(i) * static_cast<std::int64_t>(array.itemsize()));
+        std::int64_t stride = 0; // in bytes; not looked at for an axis of one position, where it may be anything
+        if (extents_.back() > 1 &&
+            __builtin_mul_overflow(array.stride(i), static_cast<std::int64_t>(array.itemsize()), &stride))
+            value_error(std::string(name) + " has strides that do not fit in 64 bits");
+        strides.push_back(stride);
     }
     set_strides(strides.data(), array.itemsize(), use);
     return true;
@@ -183,14 +188,19 @@ void Array::set_strides(const std::int64_t *strides_in_bytes, std::size_t elemen
 
 namespace {
 
-// The bytes of host memory from a tensor's first element to its last one.
+// The bytes of host memory from a tensor's first element to its last one. There are none if the library refuses the tensor,
+// because its last element comes before its first one or too far behind it.
 std::pair<const std::byte *, const std::byte *> span_of(const convt_tensor &tensor) {
     std::int64_t last = 0, dense = 1;
     for (std::size_t i = tensor.rank; i-- > 0;) {
         if (tensor.shape[i] == 0) return {nullptr, nullptr};
-        last += (tensor.shape[i] - 1) * (tensor.strides != nullptr ? tensor.strides[i] : dense);
-        if (tensor.strides == nullptr) dense *= tensor.shape[i];
+        std::int64_t step = 0;
+        if (__builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides != nullptr ? tensor.strides[i] : dense, &step) ||
+            __builtin_add_overflow(last, step, &last) ||
+            (tensor.strides == nullptr && __builtin_mul_overflow(dense, tensor.shape[i], &dense)))
+            return {nullptr, nullptr};
     }
+    if (last < 0 || last >= std::numeric_limits<std::int32_t>::max()) return {nullptr, nullptr};
     const auto *const first = static_cast<const std::byte *>(tensor.data);
     return {first, first + (last + 1) * static_cast<std::int64_t>(convt_dtype_size(tensor.dtype))};
 }
@@ -219,16 +229,17 @@ void Array::copy(const std::vector<std::int64_t> &strides_in_bytes, std::size_t 
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element), &bytes)) throw std::bad_alloc();
     copied_.reset(new std::byte[static_cast<std::size_t>(bytes)]);
-    const auto *from = static_cast<const std::byte *>(tensor_.data);
+    const auto *const first = static_cast<const std::byte *>(tensor_.data);
     std::byte *to = copied_.get();
     std::vector<std::int64_t> position(rank);
+    std::uint64_t from = 0; // in bytes; it may wrap around at axes of one position, whose strides may be anything
     for (std::int64_t n = 0; n < count; ++n) {
-        std::memcpy(to, from, element);
+        std::memcpy(to, first + static_cast<std::int64_t>(from), element);
         to += element;
         for (std::size_t i = rank; i-- > 0;) {
-            from += strides_in_bytes[i];
+            from += static_cast<std::uint64_t>(strides_in_bytes[i]);
             if (++position[i] < extents_[i]) break;
-            from -= strides_in_bytes[i] * extents_[i];
+            from -= static_cast<std::uint64_t>(strides_in_bytes[i]) * static_cast<std::uint64_t>(extents_[i]);
             position[i] = 0;
         }
     }

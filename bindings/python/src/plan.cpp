@@ -65,8 +65,12 @@ Problem problem_of(const Array *w, const Array *b, const PlanArguments &argument
     p.x_shape = shape_argument(arguments.x_shape, "x_shape");
     p.w_shape = w != nullptr ? w->shape() : shape_argument(arguments.w_shape, "w_shape");
     if (b != nullptr) p.b_shape = b->shape();
-    if (w == nullptr && arguments.bias)
-        p.b_shape = Shape(1, p.w_shape.size() > 1 ? p.w_shape[1] * arguments.attributes.group : 0);
+    if (w == nullptr && arguments.bias) {
+        std::int64_t channels = p.w_shape.size() > 1 ? p.w_shape[1] : 0;
+        // The library refuses a product that does not fit, whatever stands here.
+        if (__builtin_mul_overflow(channels, arguments.attributes.group, &channels)) channels = 0;
+        p.b_shape = Shape(1, channels);
+    }
     if (!arguments.x_dtype.is_none()) {
         p.dtype = dtype_argument(arguments.x_dtype, "x_dtype");
     } else if (w != nullptr) {
