@@ -7,13 +7,18 @@ function(convtranspose_devices)
     foreach(device IN LISTS CONVTRANSPOSE_DEVICES)
         set(folder ${CMAKE_CURRENT_BINARY_DIR}/kernels/${device})
         set(runtime ${folder}/halide_runtime_${device}.o)
-        _convtranspose_generator(generator gpu)
-        add_custom_command(
-            OUTPUT ${runtime}
-            COMMAND ${generator} -r halide_runtime_${device} -e object -o ${folder} target=${runtime_target_${device}}
-            DEPENDS ${generator}
-            COMMENT "Halide's runtime for ${device}"
-            VERBATIM)
+        if(CONVTRANSPOSE_KERNELS_FROM)
+            set(runtime ${CONVTRANSPOSE_KERNELS_FROM}/runtime/kernels/${device}/halide_runtime_${device}.o)
+            file(MAKE_DIRECTORY ${folder})
+        else()
+            _convtranspose_generator(generator gpu)
+            add_custom_command(
+                OUTPUT ${runtime}
+                COMMAND ${generator} -r halide_runtime_${device} -e object -o ${folder} target=${runtime_target_${device}}
+                DEPENDS ${generator}
+                COMMENT "Halide's runtime for ${device}"
+                VERBATIM)
+        endif()
         add_library(convtranspose_${device}_parts OBJECT ${kernel_table_${device}}
                     ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${device}_backend.cpp)
         _convtranspose_own(convtranspose_${device}_parts)

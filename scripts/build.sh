@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Configures if needed, and builds what is out of date: scripts/build.sh [PRESET] [NINJA OPTION OR TARGET...]
 # PRESET is one of CMakePresets.json: release (the default, in build/), or, by what release has built before, asan-ubsan (in
-# build-asan/, with its kernels), linux-aarch64 (in build-aarch64/, by its generators), linux-armv7 or wasm32-wasi; each of
-# these three with -part has kernels of some types, and the tests of kernels alone.
+# build-asan/, with its kernels, those for OpenCL too: `scripts/test.sh --sanitize` has build/ make them), linux-aarch64 (in
+# build-aarch64/, by its generators), linux-armv7 or wasm32-wasi; each of these three with -part has kernels of some types, and
+# the tests of kernels alone.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

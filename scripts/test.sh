@@ -7,7 +7,7 @@
 #   --preset release        only those on this machine;  --preset linux-aarch64, linux-armv7, wasm32-wasi: all types and all
 #                           tests there;  --preset linux-aarch64-part and so on: what is run there without any option
 #   --sanitize              in build-asan/, our code compiled with the address and undefined-behaviour sanitizers, with the kernels
-#                           of build/, which it builds first; without the tests in which none of it runs
+#                           of build/, which it builds first, those for OpenCL too; without the tests in which none of it runs
 #   --sanitize thread       what may be done at once, with the thread sanitizer and the kernels of build/, which it builds first
 #   --devices               kernels for GPUs: OpenCL's by PoCL on this CPU, CUDA's by ptxas, and on a GPU where there is one
 #   --torch                 the PyTorch integration alone, with the build's package and the PyTorch of requirements-torch.txt, which
@@ -36,10 +36,12 @@ case ${1:-} in
     ;;
 --sanitize)
     presets=(asan-ubsan)
+    devices=opencl
     shift
     if [[ ${1:-} == thread ]]; then
         shift
         presets=(release)
+        devices=
         tsan=1
         set -- -L '^tsan$' "$@"
     fi
@@ -95,7 +97,7 @@ for preset in "${presets[@]}"; do
     say "running the tests ($preset)"
     skipped=()
     if [[ $preset == asan-ubsan ]]; then # what has none of our compiled code, or only as another compiler makes it
-        skipped=(-E '^(conformance\.Files|cost|cross\.(wasm32-wasi|windows-x86_64|macos-arm64)|kernels|lint|mca|rooms|table)($|\.)')
+        skipped=(-E '^(conformance\.Files|cost|cross\.(wasm32-wasi|windows-x86_64|macos-arm64)|kernels|lint|mca|python\.types|rooms|table)($|\.)')
     fi
     if [[ $preset == release && " ${presets[*]} " == *' wasm32-wasi'* ]]; then
         skipped=(-E '^cross\.wasm32-wasi\.') # another preset builds the same, and more

@@ -5,5 +5,6 @@ foreach(suite arrays functions onnx_backend package plan torch torch_module torc
     add_test(NAME python.${suite}
              COMMAND ${Python_EXECUTABLE} -B -W error::ResourceWarning -m unittest test_${suite}
              WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
-    set_tests_properties(python.${suite} PROPERTIES LABELS python TIMEOUT 300 ENVIRONMENT "${settings}")
+    set_tests_properties(python.${suite} PROPERTIES LABELS python TIMEOUT 300 ENVIRONMENT "${settings}"
+                         ENVIRONMENT_MODIFICATION "${loads_sanitizer}")
 endforeach()
