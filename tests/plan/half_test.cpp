@@ -144,6 +144,18 @@ Options by_a_kernel(int threads = 1) {
     return options;
 }
 
+TEST(Pieces, AreExplained) {
+    int of_f32 = 0;
+    for (const std::string &line : kPieces) {
+        const Problem problem = parse_problem(line);
+        const Plan plan = plan_of(problem, draw(problem, 3), by_a_kernel());
+        const bool is_of_f32 = plan.variant().find("_f32") != std::string::npos;
+        EXPECT_EQ(plan.explain().find("y is computed in f32") != std::string::npos, is_of_f32) << plan.explain();
+        of_f32 += is_of_f32;
+    }
+    EXPECT_GT(of_f32, 0);
+}
+
 TEST(Pieces, AgreeOnAllIsas) { expect_agreement_on_all_isas(kPieces, by_a_kernel()); }
 
 TEST(Pieces, AreRoundedIntoCropsBeforePostOps) {
