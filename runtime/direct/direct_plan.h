@@ -40,8 +40,8 @@ class DirectPlan {
     std::uint64_t epilogue_bytes() const; // 0 if not quantized
     std::uint64_t workspace_bytes() const { return copy_bytes_ * workers_ + piece_bytes_ * piece_count_; }
     bool copies_x() const { return copies_x_; }
-    bool packs_edge_strips() const { return packs_edge_strips_; } // copies_x() is only for strips that taps leave
-    bool packs_row_edges() const { return in_place_.any(); }      // copies_x() is only for the ends of rows
+    bool packs_edge_strips() const { return packs_edge_strips_; }  // copies_x() is only for strips that taps leave
+    bool packs_row_edges() const { return in_place_.any(); }       // copies_x() is only for the ends of rows
     bool rounds_pieces() const { return rounder_.any != nullptr; } // y has 16 bits, and the variant computes f32
     std::int64_t strip_count() const;
     const UnsupportedReason &overflow() const { return overflow_; } // why the plan must not run, if text is not null
