@@ -137,8 +137,7 @@ X86 = [
     Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="2", tiles="4x3 6x2 6x1 3x3"),
     Variants(OW_VECTORIZED, "avx2", "f32 f64", "planar", strides="3", tiles="4x3 6x2"),
     Variants(OW_VECTORIZED, "avx2", "f16 bf16", "planar", strides="1 2 3 4", tiles="4x3"),
-    Variants(OW_VECTORIZED, "avx512", "f32", "channels", strides="1", tiles="3x8"),
-    Variants(OW_VECTORIZED, "avx512", "f32", "channels", strides="1", tiles="3x2x4"),
+    Variants(OW_VECTORIZED, "avx512", "f32", "channels", strides="1", tiles="3x8 3x2x4"),
     Variants(OW_VECTORIZED, "avx2", "f32", "channels", strides="1 2", tiles="4x3 2x2x2"),
     Variants(OW_VECTORIZED, "avx2", "f16 bf16", "channels", strides="1", tiles="2x2x2"),
 
@@ -363,8 +362,8 @@ LAST = [
     # One input channel per group.
     Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="2 8", tiles="1x4 1x2 1x1")),
     Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "planar", strides="1 3 4", tiles="1x4 1x1")),
-    Only("x86", Variants(DEPTHWISE, "floats", "f32 f64", "channels", strides="0", tiles="1x4 1x8 1x1")),
-    Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x4 1x8 1x1")),
+    Variants(DEPTHWISE, "floats", "f32 f64", "channels", strides="0", tiles="1x4 1x8 1x1"),
+    Only("arm arm32 wasm", Variants(DEPTHWISE, "floats", "f16 bf16", "channels", strides="0", tiles="1x4 1x8 1x1")),
     Only("arm arm32 wasm", Variants(DEPTHWISE, "int16s", "i16", "planar", strides="1 2 8", tiles="1x4 1x2 1x1")),
     Only("arm arm32 wasm", Variants(DEPTHWISE, "int16s", "i16", "planar", strides="3 4", tiles="1x4 1x1")),
     Variants(DEPTHWISE, "int16s", "i16 i16_f32", "channels", strides="0", tiles="1x4 1x8 1x1"),

@@ -167,8 +167,7 @@ class LayoutTranspose : public AlgorithmPlan {
         find_copies();
         block_groups_ = block_groups ? block_groups : groups_at_once();
         images_ = block_groups_ < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1);
-        block_groups = block_groups_;
-        if (block_groups == geometry.group) plan_strips();
+        if (block_groups_ == geometry.group) plan_strips();
         const std::int64_t tasks = block_count() * (geometry.batch / images_);
         if (are_enough_for_each(tasks, asked_.parallel.threads)) {
             workers_ = asked_.parallel.threads;
@@ -330,8 +329,8 @@ class LayoutTranspose : public AlgorithmPlan {
             return data ? static_cast<const char *>(data) + groups_before * (bytes / geometry.group) : nullptr;
         };
         const Geometry &g = geometry_;
-        LayerWeights own = {part(weights.w, geometry.w_bytes() / size_of(dtype_) * size_of(g.w_dtype)),
-                            part(weights.b, geometry.b_bytes() / size_of(dtype_) * size_of(g.b_dtype))};
+        LayerWeights own = {part(weights.w, volume(geometry.w_shape) * size_of(g.w_dtype)),
+                            part(weights.b, geometry.out_channels * size_of(g.b_dtype))};
         convtranspose::Block w, b;
         if (dtype_ != g.dtype) {
             Status status = widen_weights(&own.w, g.w_dtype, geometry.w_bytes(), settings_.allocator, &w);

@@ -15,6 +15,12 @@ namespace {
 
 constexpr double kCopied = 0.4; // cycles to copy an element in order, or to transpose it by tiles, in the cache
 
+// near: cycles an element, in the cache.
+double cycles_to_copy(double elements, convt_dtype dtype, double near, const CostProfile &m) {
+    const double bytes = elements * static_cast<double>(convt_dtype_size(dtype));
+    return elements * (bytes >= m.far_copy_from ? std::max(near, m.far_copy) : near);
+}
+
 double cost_of_reference(const CostTerms &t) {
     return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
            (t.of(CostPart::kStores, t.phases * 10) + t.taps * (t.of(CostPart::kTiles, 5) + t.ic * 5));
@@ -98,9 +104,7 @@ double cost(const Variant &variant, const SpatialProblem &problem, const CostPro
 }
 
 double cost_of_rounding(const SpatialProblem &p, const CostProfile &m) {
-    const auto elements = static_cast<double>(volume(p.geometry.y_shape));
-    const double bytes = elements * static_cast<double>(size_of(p.y_dtype));
-    return elements * (bytes >= m.far_copy_from ? std::max(kCopied, m.far_copy) : kCopied);
+    return cycles_to_copy(static_cast<double>(volume(p.geometry.y_shape)), p.y_dtype, kCopied, m);
 }
 
 double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile &m, bool ends_alone) {
@@ -111,8 +115,7 @@ double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile
     // Transposing by single loads or stores takes longer (generators/copy_input_generator.cpp).
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
     const double near = tiles || copy_order(v, g.layout) != CopyOrder::kTransposed ? kCopied : 1.4;
-    const double bytes = elements * static_cast<double>(convt_dtype_size(g.dtype));
-    return elements * (bytes >= m.far_copy_from && !ends_alone ? std::max(near, m.far_copy) : near);
+    return ends_alone ? elements * near : cycles_to_copy(elements, g.dtype, near, m);
 }
 
 double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile) {

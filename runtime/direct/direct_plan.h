@@ -151,9 +151,12 @@ class DirectPlan {
     Box box_of_part(const Tasks &tasks, const Call &c, std::size_t axis, std::size_t i) const;
     PartOfY part_of_y(const Strip &s, const Call &c) const;
     TensorStrides dense_strides_of(const PartOfY &part) const;
+    std::int64_t dense_bytes(const PartOfY &part) const; // of such a copy
     void plan_pieces(int threads);
+    JointBox joint_box(const PartOfY &part, const TensorStrides &first, const TensorStrides &second) const;
     void round(const PartOfY &part, const Operands &from, const Operands &to) const;
     void compute_strip(const StripParts &rows, const Operands &o, char *pieces, const Parallel &parallel) const;
+    void call(const StripParts &rows, const Tasks &tasks, std::size_t task, Call c, const Operands &o) const;
     void call(const StripParts &rows, const Call &call, const Operands &o) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
     void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;

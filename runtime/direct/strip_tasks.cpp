@@ -1,7 +1,6 @@
 // A strip is divided into tasks, which threads share. Each makes the calls of the kernel for a part of y, and finishes that part
 // while it is in the cache.
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "base/allocator.h"
@@ -26,6 +25,7 @@ struct DirectPlan::Tasks {
     std::size_t boxes_of_task = 1, count = 1;
 
     std::int64_t channel_parts() const { return group_parts * tile_parts; }
+    std::int64_t parts() const { return channel_parts() * q_parts; }
     std::size_t boxes_of_part() const { return boxes[0] * boxes[1] * boxes[2]; }
 };
 
@@ -68,14 +68,13 @@ DirectPlan::Tasks DirectPlan::tasks_of(const Strip &s, std::int64_t pieces, int 
     // Each axis has this many boxes in each part; some of them may be empty.
     for (std::size_t a = 0; a < 3; a++) t.boxes[a] = whole_[a] ? 1 : axes_[a].runs.size();
     // If threads cannot take equally many parts, the phases of h are halved too; each half has weights of its own.
-    const std::int64_t parts = t.channel_parts() * t.q_parts;
     const bool knows_phases = whole_[1] || (v.built_in && v.built_in->axes[1].table);
-    t.halves = pieces == 0 && !knows_phases && !each_tile && parts % threads != 0 && parts <= kMostUneven * wanted &&
-               t.boxes[1] == 1 && axes_[1].runs.front().count > 1;
+    t.halves = pieces == 0 && !knows_phases && !each_tile && t.parts() % threads != 0 &&
+               t.parts() <= kMostUneven * wanted && t.boxes[1] == 1 && axes_[1].runs.front().count > 1;
     if (t.halves) t.boxes[1] = 2;
     // Only all boxes of a part together leave no gaps in y.
     t.boxes_of_task = pieces > 0 ? t.boxes_of_part() : 1;
-    t.count = static_cast<std::size_t>(parts) * (t.boxes_of_part() / t.boxes_of_task);
+    t.count = static_cast<std::size_t>(t.parts()) * (t.boxes_of_part() / t.boxes_of_task);
     return t;
 }
 
@@ -145,98 +144,96 @@ TensorStrides DirectPlan::dense_strides_of(const PartOfY &part) const {
     return s;
 }
 
+// Makes the calls of a task, for the boxes of its part c.
+void DirectPlan::call(const StripParts &rows, const Tasks &t, std::size_t task, Call c, const Operands &o) const {
+    const std::size_t first = task * t.boxes_of_task % t.boxes_of_part();
+    for (std::size_t b = first; b < first + t.boxes_of_task; b++) {
+        const std::size_t at[3] = {b % t.boxes[0], b / t.boxes[0] % t.boxes[1], b / t.boxes[0] / t.boxes[1]};
+        for (std::size_t a = 0; a < 3; a++) c.box[a] = box_of_part(t, c, a, at[a]);
+        if (c.box[1].any() && c.box[2].any()) call(rows, c, o); // which looks at the first axis
+    }
+}
+
 void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, char *pieces,
                                const Parallel &parallel) const {
     const Strip &s = rows.part[0];
     const Tasks t = tasks_of(s, o.post_ops || rounder_.any ? pieces_of(s) : 0, parallel.threads);
-    const auto run = [&](std::size_t task, std::size_t worker) {
-        const std::size_t first = task * t.boxes_of_task, per_part = t.boxes_of_part();
-        Call c = part(s, t, static_cast<std::int64_t>(first / per_part));
-        Operands own = o;
-        if (rounder_.any) {
-            own.y = pieces + worker * piece_bytes_;
-            const PartOfY of_y = part_of_y(s, c);
-            own.y_strides = dense_strides_of(of_y);
-            own.y_begin = of_y.offset(own.y_strides);
-        }
-        for (std::size_t b = first % per_part; b < first % per_part + t.boxes_of_task; b++) {
-            const std::size_t at[3] = {b % t.boxes[0], b / t.boxes[0] % t.boxes[1], b / t.boxes[0] / t.boxes[1]};
-            for (std::size_t a = 0; a < 3; a++) c.box[a] = box_of_part(t, c, a, at[a]);
-            if (c.box[1].any() && c.box[2].any()) call(rows, c, own); // which looks at the first axis
-        }
-        if (rounder_.any) round(part_of_y(s, c), own, o);
-        if (o.post_ops) finish(part_of_y(s, c), o);
+    const auto part_of_task = [&](std::size_t task) {
+        return part(s, t, static_cast<std::int64_t>(task * t.boxes_of_task / t.boxes_of_part()));
     };
-    if (rounder_.any) return parallel.for_each_by(parallel.threads, t.count, run);
-    parallel.for_each(t.count, [&](std::size_t task) { run(task, 0); });
+    if (!rounder_.any) {
+        return parallel.for_each(t.count, [&](std::size_t task) {
+            const Call c = part_of_task(task);
+            call(rows, t, task, c, o);
+            if (o.post_ops) finish(part_of_y(s, c), o);
+        });
+    }
+    parallel.for_each_by(parallel.threads, t.count, [&](std::size_t task, std::size_t worker) {
+        const Call c = part_of_task(task);
+        const PartOfY of_y = part_of_y(s, c);
+        Operands piece = o;
+        piece.y = pieces + worker * piece_bytes_;
+        piece.y_strides = dense_strides_of(of_y);
+        piece.y_begin = of_y.offset(piece.y_strides);
+        call(rows, t, task, c, piece);
+        round(of_y, piece, o);
+        if (o.post_ops) finish(of_y, o);
+    });
 }
 
 // Returns the number of pieces that the strip's y is divided into, so that each stays in the second-level cache until it is finished.
 std::int64_t DirectPlan::pieces_of(const Strip &s) const {
-    std::int64_t elements = s.images * problem_.geometry.out_channels;
-    for (std::size_t a = 0; a < 3; a++) {
-        const AxisGeometry &axis = axes_[a].geometry;
-        const bool strip_axis = static_cast<int>(a) == strip_axis_;
-        elements *= strip_axis ? std::min((s.q_end - s.q_begin) * axis.stride, axis.out) : axis.out;
-    }
-    return std::max<std::int64_t>(ceil_div(elements * size_of(variant_->dtype), kPieceBytes), 1);
+    Call all;
+    all.q_begin = s.q_begin;
+    all.q_end = s.q_end;
+    all.group_end = packed_.group;
+    all.oc_tile_end = packed_.tiles();
+    return std::max<std::int64_t>(ceil_div(dense_bytes(part_of_y(s, all)), kPieceBytes), 1);
+}
+
+std::int64_t DirectPlan::dense_bytes(const PartOfY &part) const {
+    return capped_product({part.images, dense_strides_of(part).n, size_of(variant_->dtype)});
 }
 
 // Plans memory for a piece of y for each thread, and finds the kernel that rounds it.
 void DirectPlan::plan_pieces(int threads) {
     rounder_ = find_rounder(variant_->isa, CopyOrder::kPlanar, problem_.y_dtype);
+    piece_count_ = workers_ > 1 ? workers_ : threads;
     std::int64_t most = 0;
     for (std::int64_t i = 0; i < strips_; i++) {
         const Strip s = strip(images_, strip_begin(i), strip_begin(i + 1));
         const Tasks t = tasks_of(s, pieces_of(s), workers_ > 1 ? 1 : threads);
-        // The last part may have the positions of a tile that is not whole besides those of its tiles.
-        const AxisGeometry &axis = axes_[strip_axis_].geometry;
-        const std::int64_t tiles = (s.q_end - s.q_begin) / strip_tile_,
-                           positions = (ceil_div(tiles, t.q_parts) + 1) * strip_tile_;
-        // The last part also has the groups that make no whole tile.
-        const std::int64_t tile = packed_.group_tile,
-                           rest = std::max(packed_.group - t.group_tiles * tile, std::int64_t{0}),
-                           groups = std::min(ceil_div(t.group_tiles, t.group_parts) * tile + rest, packed_.group);
-        const std::int64_t oc_tile = std::max<std::int64_t>(packed_.oc_tile, 1),
-                           oc = std::min(ceil_div(packed_.tiles(), t.tile_parts) * oc_tile, packed_.oc);
-        std::int64_t elements = capped_product(
-            {s.images, (groups - 1) * packed_.oc + oc, std::min(capped_product({positions, axis.stride}), axis.out)});
-        for (std::size_t a = 0; a < 3; a++) {
-            if (static_cast<int>(a) != strip_axis_) elements = capped_product({elements, axes_[a].geometry.out});
-        }
-        most = std::max(most, elements);
+        for (std::int64_t k = 0; k < t.parts(); k++) most = std::max(most, dense_bytes(part_of_y(s, part(s, t, k))));
     }
-    piece_bytes_ = round_up(capped_product({most, size_of(variant_->dtype)}));
-    piece_count_ = workers_ > 1 ? workers_ : threads;
+    piece_bytes_ = round_up(most);
+}
+
+// Returns the part in two tensors of these strides.
+JointBox DirectPlan::joint_box(const PartOfY &part, const TensorStrides &first, const TensorStrides &second) const {
+    JointBox box;
+    box.add(part.images, first.n, second.n);
+    box.add(part.groups, packed_.oc * first.c, packed_.oc * second.c);
+    box.add(part.oc, first.c, second.c);
+    for (std::size_t a = 0; a < 3; a++) box.add(part.extent[a], first.axes[a], second.axes[a]);
+    return box;
 }
 
 // Rounds the part of y in `from` to where `to` has y.
 void DirectPlan::round(const PartOfY &part, const Operands &from, const Operands &to) const {
-    const TensorStrides &piece = from.y_strides, &y = to.y_strides;
-    JointBox joint;
-    joint.add(part.images, piece.n, y.n);
-    joint.add(part.groups, packed_.oc * piece.c, packed_.oc * y.c);
-    joint.add(part.oc, piece.c, y.c);
-    for (std::size_t a = 0; a < 3; a++) joint.add(part.extent[a], piece.axes[a], y.axes[a]);
-    joint = joint.joined();
+    const JointBox joint = joint_box(part, from.y_strides, to.y_strides).joined();
     CopyBox box; // dense along the copy kernel's w
     for (std::size_t i = 0; i < joint.count; i++)
         box.axes[1 + i] = {joint.axes[i].extent, joint.axes[i].first, joint.axes[i].second};
     const halide_type_t type = type_of(problem_.y_dtype);
     run_copy(rounder_, box, {from.y, type_of(variant_->dtype)},
-             {static_cast<char *>(to.y) + part.offset(y) * type.bytes(), type}, {}, Parallel());
+             {static_cast<char *>(to.y) + part.offset(to.y_strides) * type.bytes(), type}, {}, Parallel());
 }
 
 // Applies post-ops to a part of y.
 void DirectPlan::finish(const PartOfY &part, const Operands &o) const {
     const TensorStrides &y = o.y_strides, &r = o.residual ? o.residual_strides : o.y_strides;
-    JointBox box;
-    box.add(part.images, y.n, r.n);
-    box.add(part.groups, packed_.oc * y.c, packed_.oc * r.c);
-    box.add(part.oc, y.c, r.c);
-    for (std::size_t a = 0; a < 3; a++) box.add(part.extent[a], y.axes[a], r.axes[a]);
     const std::int64_t size = size_of(o.post_ops->dtype);
-    run_post_ops(*o.post_ops, box, static_cast<char *>(o.y) + part.offset(y) * size,
+    run_post_ops(*o.post_ops, joint_box(part, y, r), static_cast<char *>(o.y) + part.offset(y) * size,
                  o.residual ? static_cast<const char *>(o.residual) + part.offset(r) * size : nullptr);
 }
 

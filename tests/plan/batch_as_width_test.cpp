@@ -27,13 +27,7 @@ const std::vector<std::string> kProblems = {
     "bf16 nhwc n9 ic24 oc20 i4x4 k4x4 s2x2 p1x1_1x1 bias",
 };
 
-Options as_row(int threads = 1) {
-    Options options{};
-    options.variant = "batch_as_width";
-    options.threads = threads;
-    options.all_threads = 1;
-    return options;
-}
+Options as_row(int threads = 1) { return by_algorithm("batch_as_width", threads); }
 
 TEST(BatchAsWidth, Agrees) { expect_agreement_on_all_isas(kProblems, as_row()); }
 

@@ -136,13 +136,7 @@ const std::vector<std::string> kPieces = {
     "f16 nhwc n1 g2 ic4 oc6 i80x70 k4x4 s2x2 p1x1_1x1 bias",
 };
 
-Options by_a_kernel(int threads = 1) {
-    Options options{};
-    options.variant = "direct";
-    options.threads = threads;
-    options.all_threads = 1;
-    return options;
-}
+Options by_a_kernel(int threads = 1) { return by_algorithm("direct", threads); }
 
 TEST(Pieces, AreExplained) {
     int of_f32 = 0;

@@ -43,13 +43,7 @@ const std::vector<std::string> kProblems = {
     "f16 nchw n1 g1 ic3 oc96 i31x45 k3x3 s2x2 p1x1_1x1 op1x1 bias",
 };
 
-Options in_the_other_layout(int threads = 1) {
-    Options options{};
-    options.variant = "layout_transpose";
-    options.threads = threads;
-    options.all_threads = 1;
-    return options;
-}
+Options in_the_other_layout(int threads = 1) { return by_algorithm("layout_transpose", threads); }
 
 TEST(LayoutTranspose, Agrees) { expect_agreement_on_all_isas(kProblems, in_the_other_layout()); }
 

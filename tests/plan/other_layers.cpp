@@ -9,6 +9,14 @@
 
 namespace convtranspose::test {
 
+Options by_algorithm(const char *name, int threads) {
+    Options options{};
+    options.variant = name;
+    options.threads = threads;
+    options.all_threads = 1;
+    return options;
+}
+
 Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &options) {
     Plan plan;
     const Status status = Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);

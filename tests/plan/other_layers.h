@@ -12,6 +12,9 @@
 
 namespace convtranspose::test {
 
+// For an algorithm by its name, with all of so many threads.
+Options by_algorithm(const char *name, int threads = 1);
+
 // With constant weights. Expects that there is one.
 Plan plan_of(const Problem &problem, const Inputs &inputs, const Options &options = {});
 

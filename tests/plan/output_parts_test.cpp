@@ -27,13 +27,7 @@ const std::vector<std::string> kProblems = {
     "bf16 nchw n1 ic16 oc20 i16x16 k3x3 s1x1 d12x12 bias",
 };
 
-Options in_parts(int threads = 1) {
-    Options options{};
-    options.variant = "output_parts";
-    options.threads = threads;
-    options.all_threads = 1;
-    return options;
-}
+Options in_parts(int threads = 1) { return by_algorithm("output_parts", threads); }
 
 TEST(OutputParts, Agree) { expect_agreement_on_all_isas(kProblems, in_parts()); }
 

@@ -40,11 +40,8 @@ const std::vector<std::string> kProblems = {
 };
 
 Options by_winograd(int threads = 1) {
-    Options options{};
-    options.variant = "winograd";
+    Options options = by_algorithm("winograd", threads);
     options.winograd = 1;
-    options.threads = threads;
-    options.all_threads = 1;
     return options;
 }
 

@@ -46,14 +46,15 @@ std::string name_of(const Rows &rows) {
            (rows.rounded ? "_rounded" : "");
 }
 
+std::vector<convt_dtype> types_of_16_bits() { return built_of({CONVT_F16, CONVT_BF16}); }
+
 // The problems that such rows are for. Quantized ones are of all types and zero points in turn.
 std::vector<Problem> problems_of(const Rows &rows, convt_layout layout) {
     std::vector<Problem> problems;
     if (rows.rounded) {
         problems = variant_problems(CONVT_F16, layout);
-        for (std::size_t i = is_built(CONVT_F16) ? 1 : 0; i < problems.size(); i += is_built(CONVT_F16) ? 2 : 1) {
-            if (is_built(CONVT_BF16)) problems[i].dtype = CONVT_BF16;
-        }
+        const std::vector<convt_dtype> types = types_of_16_bits();
+        for (std::size_t i = 0; i < problems.size(); ++i) problems[i].dtype = types[i % types.size()];
         return problems;
     }
     if (is_float(rows.arithmetic)) return variant_problems(rows.dtype, layout);
@@ -88,11 +89,7 @@ std::vector<Rows> rows_of_the_table() {
     for (std::size_t i = 0; i < variant_count(); ++i) {
         const Variant &v = variant_at(i);
         add(v, false);
-        for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16}) {
-            if (!is_built(dtype) || !rounds_y(v, dtype)) continue;
-            add(v, true);
-            break;
-        }
+        if (!types_of_16_bits().empty() && rounds_y(v, CONVT_F16)) add(v, true);
     }
     return all;
 }
