@@ -79,15 +79,19 @@ Status check_run_weights(const convt_tensor *w, const convt_tensor *b, const Geo
 Status check_run_quantization(const convt_quantization *quantization, const ProblemPlan &plan, const Geometry &g,
                               RunTensors *tensors, QuantizationValues *values) {
     if (!quantization) {
-        if (g.quantized() && !plan.quantization()) {
+        if (g.has_scales() && !plan.quantization()) {
             return invalid("quantization is missing: the plan was made without it");
         }
         // Weights that arrive with the run are examined and packed with the planned quantization.
         if (plan.quantization() && plan.weights_at_run_time()) tensors->quantization = plan.quantization();
         return Status();
     }
-    if (!g.quantized()) return invalid("quantization is given, but x is ", convt_dtype_name(g.dtype));
+    if (!g.has_scales()) return invalid("quantization is given, but w is ", convt_dtype_name(g.w_dtype));
+    if (!g.quantized() && quantization->y_range)
+        return invalid("y_range is given, but x is f32: a clip is among the post_ops");
     if (Status status = read_quantization(*quantization, g, values); !status) return status;
+    if (!g.quantized() && !g.quantizes_x && !plan.weights_at_run_time())
+        return invalid("quantization is given, but the weights were converted to f32 with the planned one");
     for (std::int64_t m = 0; !plan.weights_at_run_time() && m < g.out_channels; m++) {
         const std::int32_t planned = plan.quantization()->w_zero_point_of(m), now = values->w_zero_point_of(m);
         if (now == planned) continue;
@@ -269,6 +273,7 @@ Problem copy_of(const convt_problem &p) {
     c.b_shape = ints(p.b_shape);
     const convt_post_ops &after = *p.post_ops;
     c.post_ops = {after.adds_residual, after.activation, after.alpha, after.beta};
+    c.quantizes_x = p.quantizes_x;
     return c;
 }
 
@@ -283,7 +288,7 @@ Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geom
     if (w && !b && geometry.has_bias) return invalid("b is missing: the problem has a bias and w is given");
     if (b) status = check_tensor("b", *b, geometry.b_dtype, {geometry.out_channels}, true, &strides);
     if (!status) return status;
-    if (w && geometry.quantized() && !quantized) {
+    if (w && geometry.has_scales() && !quantized) {
         return invalid("w is given without the problem's quantization, which it is packed with");
     }
     // An empty w has nothing to read, but still counts as given.

@@ -176,11 +176,17 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         if (!status) return status;
         made->problem = copy_of(known.problem);
         made->macs = count_macs(g);
-        if (device) {
-            status = plan_on_device(g, *device, settings.allocator, quantization, weights, &made->plan);
-            if (!status && !falls_back) return status;
-        }
-        if (!made->plan) status = plan_on_cpu(g, settings, quantization, weights, &made->plan);
+        const auto make = [&](const Geometry &geometry, const QuantizationValues *q, const LayerWeights &own,
+                              std::unique_ptr<ProblemPlan> *to) {
+            if (device) {
+                Status on_device = plan_on_device(geometry, *device, settings.allocator, q, own, to);
+                if (on_device || !falls_back) return on_device;
+            }
+            return plan_on_cpu(geometry, settings, q, own, to);
+        };
+        const bool converts = g.quantizes_x || g.w_dtype != g.dtype;
+        status = converts && !g.quantized() ? plan_by_converting(g, settings, quantization, weights, make, &made->plan)
+                                            : make(g, quantization, weights, &made->plan);
         if (status) *plan = made.release();
         return status;
     });

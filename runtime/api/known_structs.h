@@ -20,6 +20,8 @@ constexpr std::size_t kLeastSize = sizeof(Struct);
 
 template<>
 inline constexpr std::size_t kLeastSize<convt_options> = offsetof(convt_options, planning);
+template<>
+inline constexpr std::size_t kLeastSize<convt_problem> = offsetof(convt_problem, quantizes_x);
 
 // Larger sizes are mistakes, such as memory that nobody wrote.
 constexpr std::size_t kGreatestSize = 4096;

@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +39,16 @@ class ProblemPlan {
     virtual TuningRecord record() const = 0;                      // of what the plan does
     virtual const std::string &explanation() const = 0;
 };
+
+// Makes a plan whose weights and x are of one kind. The arguments are those of LayerPlan::create().
+using MakePlan = std::function<Status(const Geometry &geometry, const QuantizationValues *quantization,
+                                      const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan)>;
+
+// Plans a problem of light weights through one of f32 weights, or, if geometry.quantizes_x, of an x of u8. settings: those of the
+// runs' own work.
+Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings,
+                          const QuantizationValues *quantization, const LayerWeights &weights, const MakePlan &make,
+                          std::unique_ptr<ProblemPlan> *plan);
 
 // Plans a problem for the CPU. The arguments are those of LayerPlan::create().
 Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,

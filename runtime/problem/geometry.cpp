@@ -215,18 +215,26 @@ Status resolve_types(const convt_problem &problem, Geometry *geometry) {
             return invalid("y_dtype = ", type_text(y), " must be u8, s8 or f32, as x is quantized");
         }
     } else {
-        for (const auto &[name, dtype] : {std::pair<const char *, int>{"w_dtype", w}, {"y_dtype", y}}) {
-            if (dtype == x) continue;
-            return invalid(name, " = ", type_text(dtype), " must be that of x, ", convt_dtype_name(problem.dtype));
+        if (y != x) return invalid("y_dtype = ", type_text(y), " must be that of x, ", type_text(x));
+        const bool is_light = w == CONVT_F16 || w == CONVT_BF16 || is_integer(w);
+        if (w != x && x != CONVT_F32) return invalid("w_dtype = ", type_text(w), " must be that of x, ", type_text(x));
+        if (w != x && !is_light) {
+            return invalid("w_dtype = ", type_text(w), " must be f32, f16, bf16, u8 or s8, as x is f32");
         }
-        if (problem.quantization) {
-            return invalid("quantization is given, but x is ", convt_dtype_name(problem.dtype));
+        if (problem.quantization && !is_integer(w)) return invalid("quantization is given, but w is ", type_text(w));
+        if (problem.quantization && problem.quantization->y_range) {
+            return invalid("y_range is given, but x is f32: a clip is among the post_ops");
         }
+    }
+    if (problem.quantizes_x && (x != CONVT_F32 || !is_integer(w))) {
+        return invalid("quantizes_x = ", problem.quantizes_x, " is for x of f32 and w of u8 or s8; x is ",
+                       type_text(x), " and w ", type_text(w));
     }
     geometry->dtype = problem.dtype;
     geometry->w_dtype = static_cast<convt_dtype>(w);
     geometry->y_dtype = static_cast<convt_dtype>(y);
     geometry->b_dtype = !is_integer(x) ? problem.dtype : y == CONVT_F32 ? CONVT_F32 : CONVT_S32;
+    geometry->quantizes_x = problem.quantizes_x != 0;
     return Status();
 }
 

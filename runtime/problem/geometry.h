@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/shape.h"
@@ -67,9 +68,19 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t phase);
 // (phases_as_channels.h, col2im.h).
 enum class YOrder { kLayout, kChannels, kPlanar };
 
+// Weights of f32 that fewer bytes hold exactly: numbers of 16 bits, or an s8 times the scale of its output channel.
+struct LightWeights {
+    convt_dtype dtype = CONVT_F32;                    // f16, bf16 or s8; f32: none of these
+    std::shared_ptr<const std::vector<float>> scales; // of s8: one, or one for each output channel
+
+    bool exist() const { return dtype != CONVT_F32; }
+};
+
 struct Geometry {
     convt_dtype dtype = CONVT_F32; // type of x
     convt_dtype w_dtype = CONVT_F32, b_dtype = CONVT_F32, y_dtype = CONVT_F32;
+    bool quantizes_x = false; // as in convt_problem
+    LightWeights light;       // what is known of weights of f32
     convt_layout layout = CONVT_CHANNELS_FIRST;
     YOrder y_order = YOrder::kLayout;
     bool has_bias = false;
@@ -90,6 +101,7 @@ struct Geometry {
     }
     DimensionOrder dimensions() const { return dimension_order(layout, x_shape.size()); }
     bool quantized() const { return dtype == CONVT_U8 || dtype == CONVT_S8; }
+    bool has_scales() const { return w_dtype == CONVT_U8 || w_dtype == CONVT_S8; }
     std::int64_t in_channels_per_group() const { return in_channels / group; }
     std::int64_t out_channels_per_group() const { return out_channels / group; }
     std::int64_t kernel_volume() const {

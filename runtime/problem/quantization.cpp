@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "kernel_contract/kernel_table.h"
 
 namespace convtranspose {
@@ -39,8 +40,10 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
     Status status = check_size("w_scale", q.w_scale_size, geometry.out_channels);
     if (status && q.w_zero_point) status = check_size("w_zero_point", q.w_zero_point_size, geometry.out_channels);
     if (!status) return status;
-    v.x_scale = q.x_scale;
-    v.x_zero_point = q.x_zero_point;
+    if (geometry.quantized()) {
+        v.x_scale = q.x_scale;
+        v.x_zero_point = q.x_zero_point;
+    }
     v.w_scale.assign(q.w_scale, q.w_scale + q.w_scale_size);
     if (q.w_zero_point) {
         v.w_zero_point.assign(q.w_zero_point, q.w_zero_point + q.w_zero_point_size);
@@ -48,7 +51,7 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
         v.w_zero_point = {0};
     }
     status = check_scale("x_scale", v.x_scale);
-    if (status) status = check_zero_point("x_zero_point", v.x_zero_point, geometry.dtype);
+    if (status && geometry.quantized()) status = check_zero_point("x_zero_point", v.x_zero_point, geometry.dtype);
     for (std::size_t i = 0; status && i < v.w_scale.size(); i++)
         status = check_scale(element("w_scale", i), v.w_scale[i]);
     for (std::size_t i = 0; status && i < v.w_zero_point.size(); i++) {
@@ -69,6 +72,36 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
     }
     if (status) *values = std::move(v);
     return status;
+}
+
+void expand_weights(const Geometry &geometry, const QuantizationValues *q, const void *w, float *expanded,
+                    LightWeights *light) {
+    const auto count = static_cast<std::size_t>(volume(geometry.w_shape));
+    light->dtype = geometry.w_dtype;
+    if (!geometry.has_scales()) {
+        widen(geometry.w_dtype, w, count, expanded);
+        return;
+    }
+    const std::int64_t oc = geometry.out_channels_per_group(), elements = geometry.kernel_volume(),
+                       ic = geometry.in_channels_per_group();
+    bool is_s8 = true, is_finite = true;
+    for (std::int64_t c = 0; c < geometry.in_channels; c++) {
+        for (std::int64_t o = 0; o < oc; o++) {
+            const std::int64_t m = c / ic * oc + o, first = (c * oc + o) * elements;
+            const std::int32_t zero = q->w_zero_point_of(m);
+            const float scale = q->w_scale_of(m);
+            for (std::int64_t i = first; i < first + elements; i++) {
+                const std::int32_t value = (geometry.w_dtype == CONVT_S8 ? static_cast<const std::int8_t *>(w)[i]
+                                                                         : static_cast<const std::uint8_t *>(w)[i]) -
+                                           zero;
+                expanded[i] = static_cast<float>(value) * scale;
+                is_s8 = is_s8 && value >= -128 && value <= 127;
+                is_finite = is_finite && std::abs(expanded[i]) < kInfinity;
+            }
+        }
+    }
+    light->dtype = is_s8 && is_finite ? CONVT_S8 : CONVT_F32;
+    light->scales = std::make_shared<const std::vector<float>>(q->w_scale);
 }
 
 float factor_of(const QuantizationValues &q, const Geometry &geometry, std::int64_t m) {

@@ -43,6 +43,11 @@ QuantizationValues for_channels(const QuantizationValues &q, std::int64_t count,
 // Reads and checks the quantization; if a check fails, *values is unchanged.
 Status read_quantization(const convt_quantization &quantization, const Geometry &geometry, QuantizationValues *values);
 
+// Converts light weights to f32. w: dense (C, M/group, K1..Kn) of geometry.w_dtype. q: null unless geometry.has_scales(). *light
+// receives how kernels may read them.
+void expand_weights(const Geometry &geometry, const QuantizationValues *q, const void *w, float *expanded,
+                    LightWeights *light);
+
 // Returns the number that the sums of output channel m are multiplied with: x_scale * w_scale / y_scale, or x_scale * w_scale
 // if y is f32.
 float factor_of(const QuantizationValues &q, const Geometry &geometry, std::int64_t m);

@@ -29,6 +29,13 @@
  * to even; with an f32 y b is added to it, and the sum is rounded once more. So y has the same bits on every ISA. Kernels for
  * devices may round acc * factor + b once.
  *
+ * **Light weights.** If x is f32, w may be f16, bf16, u8 or s8 (`w_dtype`), which takes a half or a quarter of the memory. y and b
+ * are f32, and y is what f32 weights of the same values give. 8-bit weights are (w - w_zero_point) * w_scale, rounded to f32.
+ *
+ * **Dynamic quantization.** With 8-bit w, `quantizes_x` makes each run quantize an f32 x to u8, all of it by one scale and one zero
+ * point, as DynamicQuantizeLinear-11 of ONNX does. The rest is a quantized layer with an f32 y and b. x is off by up to half its
+ * scale, which is (max(x, 0) - min(x, 0)) / 255. If x holds an infinity or a NaN, then all of the convolution is NaN.
+ *
  * **Rounding.** Everything is computed rounding to nearest, ties to even, on all threads, whatever mode the calling thread has;
  * that thread has its mode back when the call returns. The calling thread decides whether subnormal numbers count as zero (FTZ
  * and DAZ on x86, FZ on ARM), and the other threads of a run follow it. Vectors of 32-bit ARM always take them for zero.
@@ -151,16 +158,18 @@ typedef struct convt_problem {
     size_t struct_size;                 /**< sizeof(convt_problem). */
     int opset;                          /**< Version of the operator: 1, 11 or 22. Any opset of a model will do. */
     convt_dtype dtype;                  /**< Type of x; of w, b and y too if it is a float. */
-    convt_dtype w_dtype;                /**< 0: the type of x. Another type only if x is u8 or s8. */
-    convt_dtype y_dtype;                /**< Likewise; f32 is allowed too then. */
+    convt_dtype w_dtype;                /**< 0: the type of x. Another type only if x is u8, s8 or f32. */
+    convt_dtype y_dtype;                /**< 0: the type of x. If x is u8 or s8: u8, s8 or f32. */
     convt_layout layout;                /**< Layout of x, y and the residual. */
     convt_ints x_shape;                 /**< Shape of x, in `layout` order; at least (N, C, D1) or (N, D1, C). */
     convt_ints w_shape;                 /**< Shape of w: (C, M/group, K1..Kn). */
     convt_ints b_shape;                 /**< Shape of b: (M). Absent: there is no bias. */
     const convt_attributes *attributes; /**< The attributes of the node. Null: it has none, and group is 1. */
-    /** For x of u8 or s8 only. Null: it comes with each run, as w and b then do. */
+    /** For w of u8 or s8 only. Null: it comes with each run, as w and b then do. If x is f32, x_scale, x_zero_point, y_scale and
+     * y_zero_point are not looked at, and y_range must be null: a clip is among the post-ops. */
     const convt_quantization *quantization;
     const convt_post_ops *post_ops; /**< Null: none. */
+    int quantizes_x;                /**< Nonzero: x is f32, w is u8 or s8, and x is quantized by each run. */
 } convt_problem;
 
 /** The place of a tensor's data. */
@@ -244,15 +253,8 @@ typedef enum convt_planning {
  *
  * The strings and the device are only read during the call. The hooks must outlive the plan and its reshapes.
  *
- * The library's own threads are started when a run first needs them. All plans share them, and they wait for work until the
- * process ends; a run wakes those that it can use, and no others. With the calling thread there are no more than the CPUs that
- * the process may use when the first of them is started: those of the thread's affinity (on Linux; elsewhere all), or fewer if a
- * control group grants less time. A plan of more threads is still divided for as many, and computed by those that there are;
- * `parallel_for` can bring more. If a thread cannot be started, or all are busy, a run does with fewer.
- *
- * A forked child makes threads of its own when it first needs them, even if other threads were running plans as it was forked.
- * The process may end while plans run. A shared library that holds this code stays in memory once it has started threads, and
- * may be closed (dlclose) and opened again. */
+ * All plans share the library's own threads, which are started when a run first needs them. With the calling thread there are no
+ * more than the CPUs that the process may use; docs/using.md has the rules, also of fork and dlclose. */
 typedef struct convt_options {
     size_t struct_size; /**< sizeof(convt_options). */
     /** The most threads of a run, up to 4096; 0: one. A layer uses as many of them as it is estimated to be worth, so that a small

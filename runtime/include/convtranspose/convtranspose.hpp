@@ -87,19 +87,20 @@ struct PostOps {
     float beta = 0;                                    ///< The upper bound of clip.
 };
 
-/// A layer: the node, its types and its shapes. An x of type u8 or s8 makes it quantized.
+/// A layer: the node, its types and its shapes; see convt_problem. An x of type u8 or s8 makes it quantized.
 struct Problem {
     int opset = 22;                             ///< Version of the operator, or any opset of a model.
     convt_dtype dtype = CONVT_F32;              ///< Type of x.
-    std::optional<convt_dtype> w_dtype;         ///< Type of w; absent: the type of x.
+    std::optional<convt_dtype> w_dtype;         ///< Type of w; absent: the type of x. With an f32 x also f16, bf16, u8, s8.
     std::optional<convt_dtype> y_dtype;         ///< Type of y; absent: the type of x.
-    std::optional<Quantization> quantization;   ///< For quantized layers; absent: it comes with each run.
+    std::optional<Quantization> quantization;   ///< For w of u8 or s8; absent: it comes with each run.
     convt_layout layout = CONVT_CHANNELS_FIRST; ///< Layout of x, y and the residual.
     Attributes attributes;                      ///< The attributes of the node.
     Shape x_shape;                              ///< Shape of x, in the layout's order.
     Shape w_shape;                              ///< Shape of w: (C, M/group, K1..Kn).
     Ints b_shape;                               ///< Assigned, as (M): the layer has a bias.
     PostOps post_ops = {};                      ///< The steps that follow the convolution.
+    int quantizes_x = 0;                        ///< Nonzero: each run quantizes its f32 x, for 8-bit weights.
 };
 
 /// The type of the bias: that of x; for quantized layers s32, or f32 with an f32 y.
@@ -231,6 +232,7 @@ struct ProblemView : convt_problem {
         attributes = &own_attributes;
         if (p.quantization) quantization = &(own_quantization = view(*p.quantization));
         post_ops = &own_post_ops;
+        quantizes_x = p.quantizes_x;
     }
     ProblemView(const ProblemView &) = delete;
     ProblemView &operator=(const ProblemView &) = delete;
