@@ -40,7 +40,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     Input<Buffer<void, -1>> x{"x"};             // ([ib,] iw, ih, id, ic, g, n)
     Input<Buffer<void, -1>> w{"w"};             // ([ib,] oi, ic, tap w, tap h, tap d, oo, g)
     Input<Buffer<void, -1>> bias{"bias"};       // (oc padded to whole tiles, g[, class w, class h, class d])
-    Input<Buffer<float, 3>> factors{"factors"}; // (oc padded likewise, FactorColumn, g); integers only
+    Input<Buffer<float, 3>> factors{"factors"}; // (oc padded likewise, FactorColumn, g); integers and s8 weights only
     Input<Buffer<int32_t, 2>> taps_w{"taps_w"}, taps_h{"taps_h"}, taps_d{"taps_d"};
     Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"};
     Input<int32_t> max_count_w{"max_count_w"}, max_count_h{"max_count_h"}, max_count_d{"max_count_d"};
@@ -77,6 +77,15 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             x.set_type(Int(16));
             w.set_type(Int(16));
             bias.set_type(Int(32));
+            break;
+        case Arithmetic::kF16Weights:
+        case Arithmetic::kBf16Weights:
+        case Arithmetic::kS8Weights:
+            x.set_type(Float(32));
+            w.set_type(arithmetic == Arithmetic::kF16Weights    ? Float(16)
+                       : arithmetic == Arithmetic::kBf16Weights ? BFloat(16)
+                                                                : Int(8));
+            bias.set_type(Float(32));
             break;
         }
         x.set_dimensions(6 + first());
@@ -261,6 +270,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
 
     // The weights in the blocks of x.
     Func packed_w() {
+        if (arithmetic == Arithmetic::kS8Weights) {
+            return scaled_w();
+        }
         if (w_block() == block()) {
             return w;
         }
@@ -271,6 +283,15 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         Func blocks("w_in_blocks");
         blocks(args) = w(at);
         return blocks;
+    }
+
+    // The weights times the factors of their output channels.
+    Func scaled_w() {
+        Func scaled("scaled_w");
+        std::vector<Var> at(static_cast<std::size_t>(w.dimensions())); // (oi, ..., oo, g)
+        scaled(at) =
+            cast<float>(w(std::vector<Expr>(at.begin(), at.end()))) * factors(at[5] * tile_oc + at[0], kFactor, at[6]);
+        return scaled;
     }
 
     // The dimensions of x and w in front of the others: one within a block, if there are blocks.
@@ -350,7 +371,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         if (arithmetic == Arithmetic::kHalf) {
             return Float(16);
         }
-        if (arithmetic == Arithmetic::kBf16) {
+        if (arithmetic == Arithmetic::kBf16 || has_light_weights(arithmetic)) {
             return Float(32);
         }
         return Int(family.outside == Outside::kSkipped ? 64 : 32); // the reference is for sums of any size

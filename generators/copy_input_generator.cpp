@@ -31,6 +31,9 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
     void configure() {
         switch (arithmetic) {
         case Arithmetic::kFloat:
+        case Arithmetic::kF16Weights:
+        case Arithmetic::kBf16Weights:
+        case Arithmetic::kS8Weights:
             x.set_type(x_type);
             copy.set_type(sum_type(x_type));
             break;

@@ -79,7 +79,7 @@ struct Numerics {
     Arithmetic arithmetic = Arithmetic::kFloat;
     Halide::Type sum;
     Halide::Type y;
-    Halide::Func factors;      // (oc, FactorColumn, g), f32; integer sums only, as are
+    Halide::Func factors;      // (oc, FactorColumn, g), f32; for integer sums only, as are
     Halide::Expr y_zero_point; // int32
     Halide::Expr y_min, y_max; // f32
     // The stored form of a result in floats; unless it is given, that is the result rounded to `y`.

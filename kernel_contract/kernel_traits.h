@@ -50,7 +50,10 @@ constexpr int block_of(const KernelTraits &k) {
     if (k.family == Family::kReference) return 1;
     switch (k.arithmetic) {
     case Arithmetic::kFloat:
-    case Arithmetic::kHalf: break;
+    case Arithmetic::kHalf:
+    case Arithmetic::kF16Weights:
+    case Arithmetic::kBf16Weights:
+    case Arithmetic::kS8Weights: break;
     case Arithmetic::kBf16: return 2;
     case Arithmetic::kInt8: return 4;
     case Arithmetic::kInt16: return int16_block(k.isa);

@@ -89,16 +89,28 @@ enum class Arithmetic {
     // multiply. x has its zero point in it; the share of a sum that is due to it depends on the taps alone, and is taken
     // off the bias.
     kInt16, // both s16, less their zero points: vpmaddwd multiplies two neighbouring input channels at a time, smlal one
+    // Light weights: f32 x and sums; w becomes f32 in a register. An s8 is then multiplied by the factor of its output channel.
+    kF16Weights,
+    kBf16Weights,
+    kS8Weights,
 };
 
 inline constexpr Named<Arithmetic> kArithmetics[] = {{"float", Arithmetic::kFloat},
                                                      {"half", Arithmetic::kHalf},
                                                      {"bf16", Arithmetic::kBf16},
                                                      {"int8", Arithmetic::kInt8},
-                                                     {"int16", Arithmetic::kInt16}};
+                                                     {"int16", Arithmetic::kInt16},
+                                                     {"f16_weights", Arithmetic::kF16Weights},
+                                                     {"bf16_weights", Arithmetic::kBf16Weights},
+                                                     {"s8_weights", Arithmetic::kS8Weights}};
 
+constexpr bool has_light_weights(Arithmetic a) {
+    return a == Arithmetic::kF16Weights || a == Arithmetic::kBf16Weights || a == Arithmetic::kS8Weights;
+}
+
+// True if sums are of floats.
 constexpr bool is_float(Arithmetic a) {
-    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16;
+    return a == Arithmetic::kFloat || a == Arithmetic::kHalf || a == Arithmetic::kBf16 || has_light_weights(a);
 }
 
 // The dimensions of x and of its copy that are dense. Channels are in two dimensions, of which the inner one, c0, has all channels

@@ -22,7 +22,8 @@ ENUMERATORS = {
     "isa": {isa.name: f"Isa::{isa.enumerator}" for isa in table.ISAS.values()},
     "family": {family.name: f"Family::{family.enumerator}" for family in table.FAMILIES},
     "output_order": _OUTPUT_ORDERS,
-    "arithmetic": {name: f"Arithmetic::k{name.capitalize()}" for name in ("float", "half", "bf16", "int8", "int16")},
+    "arithmetic": {name: "Arithmetic::k" + name.title().replace("_", "")
+                   for name in ("float", "half", "bf16", "int8", "int16", "f16_weights", "bf16_weights", "s8_weights")},
     "dtype": _DTYPES,
     "order": {"planar": "CopyOrder::kPlanar", "channels": "CopyOrder::kChannels", "transposed": "CopyOrder::kTransposed",
               "tiles": "CopyOrder::kTiles", "tochannels": "CopyOrder::kToChannels",

@@ -36,6 +36,10 @@ DTYPES = {
     # f32 that is rounded to 16 bits.
     "f32_to_f16": Dtype("f32", arithmetic="half", selected_by="f16"),
     "f32_to_bf16": Dtype("f32", arithmetic="bf16", selected_by="bf16"),
+    # f32 with light weights.
+    "f32_f16w": Dtype("f32", arithmetic="f16_weights", selected_by="f32"),
+    "f32_bf16w": Dtype("f32", arithmetic="bf16_weights", selected_by="f32"),
+    "f32_s8w": Dtype("f32", arithmetic="s8_weights", selected_by="f32"),
     # Integer arithmetic (generators/numerics.h): y of 8 bits, y in f32, and the bare sums.
     "i8": Dtype("u8", arithmetic="int8", selected_by="quantized", component="quantized"),
     "i8_f32": Dtype("f32", arithmetic="int8", selected_by="quantized", component="quantized", strict=True),
@@ -67,7 +71,7 @@ ISAS = {isa.name: isa for isa in [
     # than conversions; they do without (tests/kernels sees to it).
     Isa("neon", "kNeon", 4, "arm-64-{os}", f16_target="arm-64-{os}-arm_fp16",
         f16_kernels=f"^((copy|{OW_VECTORIZED.name}|{SMALL_OC.name}|{DEPTHWISE.name}|col2im)_f16|post_f16_(clip|.*_residual)"
-                    f"|copy_f32_to_f16|{OC_VECTORIZED.name}_f16_(channels|planar_s))"),
+                    f"|copy_f32_to_f16|{OC_VECTORIZED.name}_(f32_f16w|f16_(channels|planar_s)))"),
     Isa("neon32", "kNeon32", 4, "arm-32-{os}"),
     Isa("wasm_simd128", "kWasmSimd128", 4, "wasm-32-{os}-wasm_simd128"),
 ]}
@@ -124,6 +128,10 @@ X86 = [
     Variants(OC_VECTORIZED, "avx2", "f32 f64", "planar", strides="4", tiles="2x6"),
     Variants(OC_VECTORIZED, "avx2", "f16 bf16", "channels", strides="0", tiles="2x6 2x4 2x1 1x1"),
     Variants(OC_VECTORIZED, "avx2", "f16 bf16", "planar", strides="0", tiles="1x1"),
+
+    # Light weights, for layers that read their weights from memory, as they have few positions.
+    Variants(OC_VECTORIZED, "avx512", "f32_f16w f32_bf16w f32_s8w", "channels", strides="0", tiles="2x8 4x4 4x2x2 8x1"),
+    Variants(OC_VECTORIZED, "avx2", "f32_f16w f32_bf16w f32_s8w", "channels", strides="0", tiles="2x4 4x2 8x1"),
 
     # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are
     # scattered, but few). Where the elements of a kernel of 3x3 are output channels, there are multiples of nine of them.
@@ -281,6 +289,9 @@ ARM = [
     Variants(OC_VECTORIZED, "neon", "f32", "planar", strides="2", tiles="4x6 2x4x2"),
     Variants(OC_VECTORIZED, "neon", "f16 bf16", "channels planar", strides="0", tiles="4x6 2x8 4x2 1x1"),
     Variants(OC_VECTORIZED, "neon", "f16 bf16", "planar", strides="1 2 4", tiles="2x8"),
+
+    # Light weights, for layers that read their weights from memory.
+    Variants(OC_VECTORIZED, "neon", "f32_f16w f32_bf16w f32_s8w", "channels", strides="0", tiles="2x8 4x2 8x1"),
 
     # Sums in f16, where they are asked for.
     Copies("neon_fp16", "h16", block=1, orders="planar channels transposed tiles"),

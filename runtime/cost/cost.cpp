@@ -61,6 +61,7 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     rows = static_cast<double>(h.q_extent() * d.q_extent());
     lanes = v.lanes;
     size = static_cast<double>(operand_size(v) * block_of(v));
+    w_size = static_cast<double>(weight_size(v) * block_of(v));
     // A y that is rounded afterwards is near when it is stored.
     y_bytes =
         rounds_y(v, p.y_dtype)
@@ -71,7 +72,7 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
     broadcast = multiplies_by_element(v.isa) ? 0.5 : 1;
     // Vectors come from the second-level cache; those of depthwise layers stay in the first.
-    load = lanes * size / (v.family == Family::kDepthwise ? m.first_level_rate : m.second_level_rate);
+    load = lanes * w_size / (v.family == Family::kDepthwise ? m.first_level_rate : m.second_level_rate);
     crosses = v.family != Family::kOcVectorized; // vectors along rows do
     // A core loads three vectors a cycle that are shorter than a cache line, so those cost nothing.
     per_load = lanes * size < kCacheLine ? 0 : m.per_load;
@@ -89,18 +90,24 @@ double CostTerms::step(double vectors, double broadcasts) const {
     const double others = per_other > 0                          ? per_other * (2 * vectors + broadcasts + 4)
                           : crosses && lanes * size < kCacheLine ? m.per_vector_along * vectors
                                                                  : per_load * (vectors + broadcasts);
+    const double light = has_light_weights(v.arithmetic) ? m.per_light_vector * vectors : 0;
     const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
     const double least = crosses ? std::max(m.latency, crossing * vectors * lanes * size / kCacheLine) : m.latency;
     // Each vector of operands is multiplied by each broadcast.
     const double multiply = product * vectors * broadcasts / m.multiply_adds;
     return of_steps(multiply,
-                    std::max({multiply, (vectors + broadcast * broadcasts) / m.loads, vectors * load, least}) + others);
+                    std::max({multiply, (vectors + broadcast * broadcasts) / m.loads, vectors * load, least}) + others +
+                        light);
 }
 
 double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, const Variant *narrower,
             CostPart last) {
     const CostTerms terms(variant, problem, profile, last);
-    return cost_of_group(terms, narrower) * terms.images * terms.groups;
+    const double cycles = cost_of_group(terms, narrower) * terms.images * terms.groups;
+    if (!problem.geometry.light.exist() || last < CostPart::kLoads) return cycles;
+    const double weights = static_cast<double>(problem.geometry.in_channels) * parts_of(problem.oc(), variant.tile_oc) *
+                           variant.tile_oc * static_cast<double>(problem.geometry.kernel_volume());
+    return cycles + weights * static_cast<double>(weight_size(variant)) / profile.memory_rate;
 }
 
 double cost_of_rounding(const SpatialProblem &p, const CostProfile &m) {

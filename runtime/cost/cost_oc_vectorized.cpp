@@ -43,8 +43,9 @@ CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(t
     tiles_of_channels_ = parts_of(t_.p.oc(), v_.tile_oc);
     // The panel holds the weights of all phases that are computed together; a panel larger than the second-level cache comes
     // from further away.
-    panel_ = t_.ic * t_.taps / t_.phases * (v_.stride_w ? static_cast<double>(t_.w.phases) : 1) * v_.tile_oc * t_.size;
-    w_bytes_ = t_.groups * t_.ic * t_.taps * static_cast<double>(t_.p.oc()) * t_.size;
+    panel_ =
+        t_.ic * t_.taps / t_.phases * (v_.stride_w ? static_cast<double>(t_.w.phases) : 1) * v_.tile_oc * t_.w_size;
+    w_bytes_ = t_.groups * t_.ic * t_.taps * static_cast<double>(t_.p.oc()) * t_.w_size;
     x_bytes_ =
         static_cast<double>(volume(t_.g.x_shape)) / t_.images * static_cast<double>(convt_dtype_size(t_.g.dtype));
     is_of_short_vectors_ = is_float(v_.arithmetic) && !is_cache_line(vector_bytes);
@@ -93,7 +94,7 @@ double CostOfOcVectorized::k_step(const Variant &tile) const {
     return t_.of_steps(
         step,
         late(tile) * std::max({step, vectors_ * t_.load + m_.per_row_of_x * tile.tile_qh,
-                               panel_ >= 0.9 * m_.far_from ? vectors_ * t_.lanes * t_.size / m_.far_weights : 0}));
+                               panel_ >= 0.9 * m_.far_from ? vectors_ * t_.lanes * t_.w_size / m_.far_weights : 0}));
 }
 
 double CostOfOcVectorized::store(const Variant &tile) const {
@@ -139,7 +140,7 @@ double CostOfOcVectorized::operator()(const Variant *narrower) const {
     // If the weights, those that pad tiles of channels included, do not stay in the second-level cache, the first tile that uses a
     // panel reads it from further away; the first narrower tile at an end of a row does so once more. Prefetching spreads that
     // over all tiles.
-    const double padded_bytes = tiles_of_channels_ * v_.tile_oc * t_.ic * t_.taps * t_.size;
+    const double padded_bytes = tiles_of_channels_ * v_.tile_oc * t_.ic * t_.taps * t_.w_size;
     const bool far = t_.groups * padded_bytes >= 0.8 * m_.far_from;
     const double least = t_.of(CostPart::kLoads, far ? padded_bytes / (m_.far_weights * t_.images) : 0);
     const double rows = parts_of(t_.h.q_extent(), v_.tile_qh) * static_cast<double>(t_.d.q_extent());

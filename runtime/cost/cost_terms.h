@@ -30,14 +30,15 @@ struct CostTerms {
     double skipped = 0;          // taps that a loop passes over, as no element of x is there; over all phases
     double ic = 0;               // steps of the reduction for each tap
     double groups = 0, images = 0, rows = 0; // rows of positions q
-    double lanes = 0, size = 0;              // elements (or blocks) in a vector of operands; bytes of one
-    double y_bytes = 0;                      // of all images and groups
-    double product = 1, broadcast = 1;       // in multiply-adds; in loads
-    double load = 0;                         // cycles to load a vector of operands
-    double per_load = 0, per_other = 0;      // extra cycles of a load; of an instruction that is no multiply-add
-    double interleave = 0;                   // cycles to store a vector of sums along a row
-    bool is_of_channels = false;             // y is channels last, and vectors are of output channels
-    bool crosses = false;                    // vectors of x cross cache lines
+    double lanes = 0, size = 0,
+           w_size = 0;                  // elements (or blocks) in a vector of operands; bytes of one, and of a weight
+    double y_bytes = 0;                 // of all images and groups
+    double product = 1, broadcast = 1;  // in multiply-adds; in loads
+    double load = 0;                    // cycles to load a vector of operands
+    double per_load = 0, per_other = 0; // extra cycles of a load; of an instruction that is no multiply-add
+    double interleave = 0;              // cycles to store a vector of sums along a row
+    bool is_of_channels = false;        // y is channels last, and vectors are of output channels
+    bool crosses = false;               // vectors of x cross cache lines
 
     // Returns the cycles of one step, an input channel (or block) and a tap: `vectors` of operands times `broadcasts`.
     double step(double vectors, double broadcasts) const;

@@ -17,6 +17,9 @@ DirectPlan::OperandTypes DirectPlan::types_of(const Variant &v) {
     case Arithmetic::kBf16: return {type_of(CONVT_BF16), type_of(CONVT_BF16), type_of(CONVT_F32)};
     case Arithmetic::kInt8: return {type_of(CONVT_S8), type_of(kByteX), s32};
     case Arithmetic::kInt16: return {s16, s16, s32};
+    case Arithmetic::kF16Weights:
+    case Arithmetic::kBf16Weights:
+    case Arithmetic::kS8Weights: return {type_of(light_dtype(v.arithmetic)), type_of(CONVT_F32), type_of(CONVT_F32)};
     }
     const halide_type_t sum = type_of(sum_dtype(v));
     return {sum, sum, sum};
@@ -53,7 +56,8 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, c
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // copy_parts() says why
     const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
     copy_ = transposes() ? find_copy(v.isa, CopyOrder::kTransposed, v.arithmetic, x_bits, 1)
-                         : find_copy(v.isa, order, v.arithmetic, x_bits, static_cast<int>(x_block()));
+                         : find_copy(v.isa, order, has_light_weights(v.arithmetic) ? Arithmetic::kFloat : v.arithmetic,
+                                     x_bits, static_cast<int>(x_block()));
     plan_strips(profile, threads);
     if (rounds_y(v, problem.y_dtype)) plan_pieces(threads);
     if (is_float(v.arithmetic)) return;
@@ -67,13 +71,14 @@ std::uint64_t DirectPlan::weight_bytes() const {
     std::int64_t elements = packed_.weights();
     if (multiplies_by_element(variant_->isa))
         elements += packed_.block * std::max<std::int64_t>(packed_.oc_tile, 1); // kernels may load a channel more
-    return round_up(elements * operand_size(*variant_));
+    return round_up(elements * weight_size(*variant_));
 }
 
 std::uint64_t DirectPlan::packed_bytes() const {
     std::int64_t bytes = packed_.biases() * types_of(*variant_).bias.bytes();
     if (packed_.arithmetic == Arithmetic::kInt8) bytes = packed_.biases() * packed_.taps_volume() * 4;
     if (packed_.arithmetic == Arithmetic::kInt16) bytes = 0;
+    if (packed_.arithmetic == Arithmetic::kS8Weights) bytes *= 2; // scales are packed behind the biases
     return weight_bytes() + round_up(bytes);
 }
 
@@ -82,7 +87,7 @@ std::uint64_t DirectPlan::epilogue_bytes() const {
 }
 
 bool DirectPlan::pack(const WeightsView &w, const void *bias, void *packed) const {
-    return pack_weights({packed_, axes_}, problem_.x_dtype, w, bias, packed,
+    return pack_weights({packed_, axes_}, problem_.x_dtype, problem_.geometry.light, w, bias, packed,
                         static_cast<char *>(packed) + weight_bytes());
 }
 
@@ -92,7 +97,7 @@ void DirectPlan::pack(const WeightsView &w, const QuantizationValues &q, void *p
 }
 
 void DirectPlan::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
-    unpack_weights({packed_, axes_}, problem_.x_dtype, q, packed, w, w_out);
+    unpack_weights({packed_, axes_}, problem_.x_dtype, problem_.geometry.light, q, packed, w, w_out);
 }
 
 void DirectPlan::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {

@@ -67,7 +67,7 @@ void DirectPlan::describe_w(const Variant &v, const Call &c, const CallChannels 
     w->add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
     w->add(channels.read_groups, packed_.group_stride());
     const std::int64_t first = c.group_begin * packed_.group_stride() + c.oc_tile_begin * tile_stride;
-    w->locate(static_cast<const char *>(packed) + first * operand_size(v));
+    w->locate(static_cast<const char *>(packed) + first * weight_size(v));
 }
 
 void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChannels &channels, const char *biases,
@@ -87,9 +87,10 @@ void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChan
     }
     bias->locate(biases + first * (channels.types.bias.bits / 8));
     factors->add(oc_extent, 1);
-    factors->add(kFactorColumns, epilogue.biases);
+    factors->add(kFactorColumns, quantized ? epilogue.biases : 0);
     factors->add(channels.read_groups, oc_padded);
-    factors->locate(biases + (epilogue.bias_count() + first) * 4);
+    // The scales of light weights are factors, behind the biases.
+    factors->locate(biases + ((quantized ? epilogue.bias_count() : packed_.biases()) + first) * 4);
 }
 
 void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o,

@@ -199,7 +199,7 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
         pack_quantized({layout, problem_.plan}, g, *q, view, packed,
                        weights->sums.empty() ? nullptr : weights->sums.data());
     } else {
-        weights->finite = pack_weights({layout, problem_.plan}, g.dtype, view, b, packed, packed + w_bytes);
+        weights->finite = pack_weights({layout, problem_.plan}, g.dtype, g.light, view, b, packed, packed + w_bytes);
     }
     status = send(packed, w_bytes, workspace->stream, &weights->w);
     if (!status) return status;

@@ -1,6 +1,7 @@
 #include "kernels/packed_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -63,24 +64,35 @@ std::vector<ElementPlace> element_places(const Packing &packing, const WeightsVi
     return places;
 }
 
-// Sets to[i * kBlock] = from[i * stride] for i < filled, then zeros up to `tile`.
-template<int kBlock, typename Stored, typename Operand>
-void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::int64_t tile, Operand *to) {
+// Sets to[i * kBlock] = convert(from[i * stride], i) for i < filled, then zeros up to `tile`.
+template<int kBlock, typename Stored, typename Operand, typename Convert>
+void gather(const Stored *from, std::int64_t stride, std::int64_t filled, std::int64_t tile, const Convert &convert,
+            Operand *to) {
     std::int64_t i = 0;
     for (; i + 4 <= filled; i += 4, from += 4 * stride) { // all loads come first: stores might change what they read
         const Stored a = from[0], b = from[stride], c = from[2 * stride], d = from[3 * stride];
-        to[i * kBlock] = static_cast<Operand>(a);
-        to[(i + 1) * kBlock] = static_cast<Operand>(b);
-        to[(i + 2) * kBlock] = static_cast<Operand>(c);
-        to[(i + 3) * kBlock] = static_cast<Operand>(d);
+        to[i * kBlock] = convert(a, i);
+        to[(i + 1) * kBlock] = convert(b, i + 1);
+        to[(i + 2) * kBlock] = convert(c, i + 2);
+        to[(i + 3) * kBlock] = convert(d, i + 3);
     }
-    for (; i < filled; i++, from += stride) to[i * kBlock] = static_cast<Operand>(*from);
+    for (; i < filled; i++, from += stride) to[i * kBlock] = convert(*from, i);
     for (; i < tile; i++) to[i * kBlock] = Operand();
 }
 
+// Converts a weight to the operand of a kernel.
+template<typename Operand>
+struct PlainConversion {
+    template<typename Stored>
+    Operand operator()(Stored weight, std::int64_t /*output channel*/) const {
+        return static_cast<Operand>(weight);
+    }
+};
+
 // Packs floats. kBlock is layout.block.
-template<typename Stored, int kBlock = 1, typename Operand, typename Sum>
-bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operand *w_out, Sum *bias_out) {
+template<typename Stored, int kBlock = 1, typename Operand, typename Sum, typename Convert = PlainConversion<Operand>>
+bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operand *w_out, Sum *bias_out,
+          const Convert &convert = {}) {
     const PackedLayout &p = packing.layout;
     const auto *from = static_cast<const Stored *>(w.data);
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
@@ -100,6 +112,9 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
         for (std::int64_t t = 0; t < p.tiles(); t++) {
             Operand *const to_tile = w_out + g * group_stride + t * tile_stride;
             const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
+            const auto convert_at = [&, first = g * p.oc + t * tile](Stored weight, std::int64_t i) {
+                return convert(weight, first + i);
+            };
             for (std::int64_t begin = 0; begin < all_ic; begin += at_a_time) {
                 const std::int64_t count = std::min(at_a_time, all_ic - begin);
                 const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * w.m;
@@ -111,7 +126,7 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
                         const std::int64_t offset = places[static_cast<std::size_t>(d * taps_of_plane + k)].from;
                         for (std::int64_t ic = 0; ic < count; ic++) {
                             const std::int64_t there = begin + ic < p.ic ? filled : 0;
-                            gather<kBlock>(channels + ic * w.c + offset, w.m, there, tile,
+                            gather<kBlock>(channels + ic * w.c + offset, w.m, there, tile, convert_at,
                                            to_tap + ic / kBlock * block_stride + ic % kBlock);
                         }
                         if (!p.taps_inside) check.add(to_tap, count * tile);
@@ -176,6 +191,29 @@ void pack_integers(const Packing &packing, const Geometry &geometry, const Quant
     }
 }
 
+// Packs weights of f32 as the type of light weights, which holds them exactly.
+bool pack_light(const Packing &packing, const LightWeights &light, const WeightsView &w, const void *bias, void *w_out,
+                float *bias_out) {
+    if (light.dtype == CONVT_F16) {
+        const auto convert = [](float weight, std::int64_t) { return to_f16(weight); };
+        return pack<float>(packing, w, bias, static_cast<F16 *>(w_out), bias_out, convert);
+    }
+    if (light.dtype == CONVT_BF16) {
+        const auto convert = [](float weight, std::int64_t) { return to_bf16(weight); };
+        return pack<float>(packing, w, bias, static_cast<Bf16 *>(w_out), bias_out, convert);
+    }
+    const PackedLayout &p = packing.layout;
+    const std::int64_t per_group = p.biases() / p.groups();
+    for (std::int64_t i = 0; i < p.biases(); i++) {
+        const std::int64_t g = i / per_group, oc = i % per_group;
+        bias_out[p.biases() + i] = oc < p.oc ? light.scale_of(g * p.oc + oc) : 0;
+    }
+    const auto convert = [&](float weight, std::int64_t m) {
+        return static_cast<std::int8_t>(std::lrint(weight / light.scale_of(m)));
+    };
+    return pack<float>(packing, w, bias, static_cast<std::int8_t *>(w_out), bias_out, convert);
+}
+
 } // namespace
 
 PackedLayout packing_of(const Variant &v) {
@@ -197,15 +235,18 @@ bool same_packing(const PackedLayout &a, const PackedLayout &b) {
            a.group_tile == b.group_tile;
 }
 
-bool pack_weights(const Packing &packing, convt_dtype dtype, const WeightsView &w, const void *bias, void *w_out,
-                  void *bias_out) {
+bool pack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const WeightsView &w,
+                  const void *bias, void *w_out, void *bias_out) {
     const PackedLayout &layout = packing.layout;
+    if (has_light_weights(layout.arithmetic)) {
+        return pack_light(packing, light, w, bias, w_out, static_cast<float *>(bias_out));
+    }
     if (layout.arithmetic == Arithmetic::kHalf) {
         return pack<F16>(packing, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
     }
     if (layout.arithmetic == Arithmetic::kBf16) {
         const auto pack_bf16 = layout.block == 2 ? pack<Bf16, 2, Bf16, float> : pack<Bf16, 32, Bf16, float>;
-        return pack_bf16(packing, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out));
+        return pack_bf16(packing, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out), {});
     }
     switch (dtype) {
     case CONVT_F16: return pack<F16>(packing, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
@@ -230,8 +271,8 @@ void pack_quantized(const Packing &packing, const Geometry &geometry, const Quan
     }
 }
 
-void unpack_weights(const Packing &packing, convt_dtype dtype, const QuantizationValues *q, const void *packed,
-                    const WeightsView &w, void *w_out) {
+void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const QuantizationValues *q,
+                    const void *packed, const WeightsView &w, void *w_out) {
     const PackedLayout &p = packing.layout;
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::vector<ElementPlace> places = element_places(packing, w);
@@ -244,6 +285,16 @@ void unpack_weights(const Packing &packing, convt_dtype dtype, const Quantizatio
         }
         case Arithmetic::kHalf: static_cast<F16 *>(w_out)[to] = static_cast<const F16 *>(packed)[from]; return;
         case Arithmetic::kBf16: static_cast<Bf16 *>(w_out)[to] = static_cast<const Bf16 *>(packed)[from]; return;
+        case Arithmetic::kF16Weights:
+            static_cast<float *>(w_out)[to] = static_cast<float>(static_cast<const F16 *>(packed)[from]);
+            return;
+        case Arithmetic::kBf16Weights:
+            static_cast<float *>(w_out)[to] = static_cast<float>(static_cast<const Bf16 *>(packed)[from]);
+            return;
+        case Arithmetic::kS8Weights:
+            static_cast<float *>(w_out)[to] =
+                static_cast<float>(static_cast<const std::int8_t *>(packed)[from]) * light.scale_of(m);
+            return;
         case Arithmetic::kInt8:
         case Arithmetic::kInt16: break;
         }

@@ -77,10 +77,11 @@ struct Packing {
     const std::array<AxisPlan, 3> &axes;
 };
 
-// Packs weights into w_out, layout.weights() elements of the sum type or of bf16, and the bias into bias_out, layout.biases()
-// elements of the sum type; a null bias becomes zeros. Returns true if all weights are finite.
-bool pack_weights(const Packing &packing, convt_dtype dtype, const WeightsView &w, const void *bias, void *w_out,
-                  void *bias_out);
+// Packs weights into w_out, layout.weights() elements of the sum type, of bf16 or of light.dtype, and the bias into bias_out,
+// layout.biases() elements of the sum type; a null bias becomes zeros, and the scales of light weights of s8 follow. Returns true
+// if all weights are finite.
+bool pack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const WeightsView &w,
+                  const void *bias, void *w_out, void *bias_out);
 
 // Packs weights for integer arithmetic: they are stored less their zero points. For int8, their sums over the input channels
 // are stored too, as [tap d][tap h][tap w][biases()].
@@ -89,8 +90,8 @@ void pack_quantized(const Packing &packing, const Geometry &geometry, const Quan
 
 // Unpacks either kind, exactly. w_out: the caller's memory, which w describes. dtype: the type of floats before they were
 // packed. q: null for floats.
-void unpack_weights(const Packing &packing, convt_dtype dtype, const QuantizationValues *q, const void *packed,
-                    const WeightsView &w, void *w_out);
+void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const QuantizationValues *q,
+                    const void *packed, const WeightsView &w, void *w_out);
 
 // This is the layout of what else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of
 // taps, then factors. Biases are s32, [class d][class h][class w][biases()] for int8 and [biases()] for int16. Factors are f32,

@@ -340,6 +340,7 @@ std::string tuning_key(const Geometry &g) {
     list(" op", [&](const AxisGeometry &a) { return std::max<std::int64_t>(-pad_end(a), 0); });
     list(" d", [](const AxisGeometry &a) { return a.dilation; });
     if (g.has_bias) key << " bias";
+    if (g.light.exist()) key << " w" << convt_dtype_name(g.light.dtype);
     if (g.quantized()) key << " w" << convt_dtype_name(g.w_dtype) << " y" << convt_dtype_name(g.y_dtype);
     return key.str();
 }

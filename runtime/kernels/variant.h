@@ -48,7 +48,7 @@ inline bool rounds_y(const Variant &v, convt_dtype y_dtype) {
 // Positions of a tile along an axis: w, h or d.
 inline int tile_along(const Variant &v, std::size_t axis) { return axis == 0 ? v.tile_q : axis == 1 ? v.tile_qh : 1; }
 
-// Bytes of an element of the packed weights, and of the copy of x. sum: the type of sums of floats.
+// Bytes of an element of the copy of x, and of packed weights that are not light. sum: the type of sums of floats.
 inline std::int64_t operand_size(Arithmetic arithmetic, convt_dtype sum) {
     if (arithmetic == Arithmetic::kBf16) return 2;
     if (is_float(arithmetic)) return static_cast<std::int64_t>(convt_dtype_size(sum));
@@ -56,12 +56,26 @@ inline std::int64_t operand_size(Arithmetic arithmetic, convt_dtype sum) {
 }
 inline std::int64_t operand_size(const Variant &v) { return operand_size(v.arithmetic, sum_dtype(v)); }
 
+// The type of light weights that kernels read, or f32.
+inline convt_dtype light_dtype(Arithmetic arithmetic) {
+    if (!has_light_weights(arithmetic)) return CONVT_F32;
+    return arithmetic == Arithmetic::kF16Weights    ? CONVT_F16
+           : arithmetic == Arithmetic::kBf16Weights ? CONVT_BF16
+                                                    : CONVT_S8;
+}
+
+// Bytes of an element of the packed weights.
+inline std::int64_t weight_size(const Variant &v) {
+    const convt_dtype light = light_dtype(v.arithmetic);
+    return light == CONVT_F32 ? operand_size(v) : static_cast<std::int64_t>(convt_dtype_size(light));
+}
+
 // True if the variant can be used where `isa` is asked for. ISAs that add dot products or f16 arithmetic have variants of
 // their own for what gains by them, and the rest is that of the ISA that they add to.
 inline bool belongs_to(const Variant &v, Isa isa) {
     if (v.isa == isa) return true;
     if (isa == Isa::kNeonDotprod && v.isa == Isa::kNeonFp16) return true; // CPUs with dot products have f16 too
-    if (isa == Isa::kAvx512Vnni && v.arithmetic != Arithmetic::kFloat) return false; // it has integer variants for all
+    if (isa == Isa::kAvx512Vnni && !is_float(v.arithmetic)) return false; // it has integer variants for all
     const Isa other = facts_of(isa).adds_to;
     return other != isa && belongs_to(v, other);
 }

@@ -215,6 +215,7 @@ std::string describe_layer(const Geometry &g, const QuantizationValues *quantiza
     TextStream out;
     out << (g.quantized() ? "QLinearConvTranspose " : "ConvTranspose ") << convt_dtype_name(g.dtype);
     if (g.quantized()) out << " x, " << convt_dtype_name(g.w_dtype) << " w, " << convt_dtype_name(g.y_dtype) << " y";
+    if (g.light.exist()) out << " x and y, weights of " << convt_dtype_name(g.light.dtype);
     out << ", " << (g.layout == CONVT_CHANNELS_LAST ? "channels last" : "channels first") << ", group " << g.group
         << "\n"
         << "x " << to_string(g.x_shape) << "  w " << to_string(g.w_shape) << (g.has_bias ? "  bias" : "  no bias")

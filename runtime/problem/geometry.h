@@ -74,6 +74,9 @@ struct LightWeights {
     std::shared_ptr<const std::vector<float>> scales; // of s8: one, or one for each output channel
 
     bool exist() const { return dtype != CONVT_F32; }
+    float scale_of(std::int64_t m) const { // of s8
+        return (*scales)[scales->size() == 1 ? 0 : static_cast<std::size_t>(m)];
+    }
 };
 
 struct Geometry {

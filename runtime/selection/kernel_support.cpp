@@ -54,6 +54,14 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
 UnsupportedReason unsupported_types(const Variant &v, const SpatialProblem &p) {
     if (const UnsupportedReason reason = unsupported_arithmetic(v.arithmetic, p); reason.text) return reason;
     if (v.dtype != p.y_dtype && !rounds_y(v, p.y_dtype)) return {kOtherType};
+    if (has_light_weights(v.arithmetic)) {
+        const LightWeights &light = p.geometry.light;
+        if (light.dtype != light_dtype(v.arithmetic)) return {kOtherType};
+        if (p.weights_at_run_time) return {"weights arrive with each run"};
+        // An algorithm may compute the layer through one of other output channels.
+        const auto of_channels = static_cast<std::int64_t>(light.scales ? light.scales->size() : 1);
+        if (of_channels != 1 && of_channels != p.geometry.out_channels) return {"the scales are of other channels"};
+    }
     if (v.arithmetic == Arithmetic::kHalf && !p.sums_in_f16) return {"sums in f16 were not asked for"};
     if (v.arithmetic == Arithmetic::kBf16 && p.weights_at_run_time) return {"weights arrive with each run"};
     return {};

@@ -42,9 +42,19 @@ struct Call {
                  b = {sizeof b, b_data, CONVT_F32, b_shape, nullptr, 1, CONVT_HOST_MEMORY},
                  residual = {sizeof x, residual_data, CONVT_F32, y_shape, nullptr, 3, CONVT_HOST_MEMORY},
                  y = {sizeof y, y_data, CONVT_F32, y_shape, nullptr, 3, CONVT_HOST_MEMORY};
-    convt_problem problem = {sizeof(convt_problem), 22,           CONVT_U8,     CONVT_U8,     CONVT_F32,
-                             CONVT_CHANNELS_FIRST,  {x_shape, 3}, {w_shape, 3}, {b_shape, 1}, &attributes,
-                             &quantization,         &post_ops};
+    convt_problem problem = {sizeof(convt_problem),
+                             22,
+                             CONVT_U8,
+                             CONVT_U8,
+                             CONVT_F32,
+                             CONVT_CHANNELS_FIRST,
+                             {x_shape, 3},
+                             {w_shape, 3},
+                             {b_shape, 1},
+                             &attributes,
+                             &quantization,
+                             &post_ops,
+                             0};
     convt_options options = {};
     convt_arguments arguments = {};
     const convt_problem *problem_given = &problem;
@@ -102,7 +112,7 @@ TEST(Structs, AreReadAsFarAsTheyAreKnown) {
     EXPECT_EQ(call.y_data[1], 1012);
     EXPECT_EQ(call.y_data[2], 1120);
     EXPECT_EQ(call.y_data[3], 0); // 1200 - 5000, after Relu
-    expect_rules(&call, "problem", &call.problem_given);
+    expect_rules(&call, "problem", &call.problem_given, offsetof(convt_problem, quantizes_x));
     expect_rules(&call, "attributes", &call.problem.attributes);
     expect_rules(&call, "quantization", &call.problem.quantization);
     expect_rules(&call, "post_ops", &call.problem.post_ops);

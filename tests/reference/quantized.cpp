@@ -96,6 +96,65 @@ void spoil_bias(const Problem &problem, std::uint64_t seed, Inputs *inputs) {
     if (seed % 3 == 1) inputs->b->set(inputs->b->size() - 1, -std::numeric_limits<double>::infinity());
 }
 
+void make_light(Problem *problem, convt_dtype w_dtype, std::int32_t zero_point) {
+    problem->w_dtype = w_dtype;
+    if (!is_quantized(w_dtype)) return;
+    QuantizedAs as;
+    as.w = w_dtype;
+    as.y = CONVT_F32;
+    as.w_zero_point = zero_point;
+    as.per_channel = true;
+    quantize(problem, as);
+    problem->y_dtype = std::nullopt;
+}
+
+bool is_light(const Problem &problem) {
+    return problem.dtype == CONVT_F32 && problem.w_dtype.value_or(CONVT_F32) != CONVT_F32;
+}
+
+Converted convert(const Problem &problem, const Inputs &inputs) {
+    Converted to{problem, inputs};
+    Problem &p = to.problem;
+    if (problem.quantizes_x) {
+        float least = 0, most = 0;
+        for (std::int64_t i = 0; i < inputs.x.size(); ++i) {
+            least = std::min(least, static_cast<float>(inputs.x.get(i)));
+            most = std::max(most, static_cast<float>(inputs.x.get(i)));
+        }
+        Quantization &q = *p.quantization;
+        const float width = most - least; // infinite if f32 does not hold it
+        q.x_scale = width / 255;
+        if (std::isinf(width)) q.x_scale = static_cast<float>((static_cast<double>(most) - least) / 255);
+        if (q.x_scale == 0) q.x_scale = 1;
+        q.x_zero_point = static_cast<std::int32_t>(std::nearbyint(-least / q.x_scale));
+        to.inputs.x = Tensor(CONVT_U8, problem.x_shape);
+        for (std::int64_t i = 0; i < inputs.x.size(); ++i) {
+            const float quotient = static_cast<float>(inputs.x.get(i)) / q.x_scale;
+            to.inputs.x.set(i, std::clamp(std::nearbyint(quotient) + static_cast<float>(q.x_zero_point), 0.0f, 255.0f));
+        }
+        p.quantizes_x = 0;
+        p.dtype = CONVT_U8;
+        p.y_dtype = CONVT_F32;
+        return to;
+    }
+    p.w_dtype = std::nullopt;
+    p.quantization = std::nullopt;
+    to.inputs.w = Tensor(CONVT_F32, problem.w_shape);
+    const std::int64_t m_per_group = problem.w_shape.at(1);
+    const std::int64_t per_c = element_count(problem.w_shape) / std::max<std::int64_t>(problem.w_shape[0], 1);
+    const std::int64_t c_per_group = problem.w_shape[0] / problem.attributes.group;
+    for (std::int64_t i = 0; i < inputs.w.size(); ++i) {
+        auto value = static_cast<float>(inputs.w.get(i));
+        if (problem.quantization) {
+            const std::int64_t m = i / per_c / c_per_group * m_per_group + i % per_c / (per_c / m_per_group);
+            value = (value - static_cast<float>(of_channel(problem.quantization->w_zero_point, m))) *
+                    of_channel(problem.quantization->w_scale, m);
+        }
+        to.inputs.w.set(i, value);
+    }
+    return to;
+}
+
 Expected quantized_reference(const Problem &problem, const Inputs &inputs) {
     const Quantization &q = *problem.quantization;
     const convt_dtype y_dtype = problem.y_dtype.value_or(problem.dtype);

@@ -31,6 +31,18 @@ QuantizedAs random_quantized_as(convt_dtype x, Random *random);
 // Puts a NaN or an infinity into the bias of some quantized problems, by their seeds, where it is of floats.
 void spoil_bias(const Problem &problem, std::uint64_t seed, Inputs *inputs);
 
+// Makes weights of f32 light ones of a type. Those of 8 bits have scales, and zero points around `zero_point`, for each output
+// channel if there are any.
+void make_light(Problem *problem, convt_dtype w_dtype, std::int32_t zero_point = 0);
+bool is_light(const Problem &problem); // weights are light, or x is quantized by each run
+
+// The same layer with what light weights, or an x that each run quantizes, are converted to.
+struct Converted {
+    Problem problem;
+    Inputs inputs;
+};
+Converted convert(const Problem &problem, const Inputs &inputs);
+
 // y by the definition: exact sums, then factors, their product with the sum and what is added to it in f32, each rounded, as
 // convtranspose.h says. There is no tolerance.
 Expected quantized_reference(const Problem &problem, const Inputs &inputs);

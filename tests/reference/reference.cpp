@@ -178,6 +178,10 @@ Geometry geometry_of(const Problem &problem) {
 
 Expected reference(const Problem &problem, const Inputs &inputs, bool sums_in_f16) {
     if (is_quantized(problem.dtype)) return quantized_reference(problem, inputs);
+    if (is_light(problem)) {
+        const Converted converted = convert(problem, inputs);
+        return reference(converted.problem, converted.inputs);
+    }
     return problem.dtype == CONVT_F64 && !is_exact_in_double(inputs)
                ? scatter<long double>(problem, inputs, sums_in_f16)
                : scatter<double>(problem, inputs, sums_in_f16);

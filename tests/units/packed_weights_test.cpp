@@ -42,7 +42,7 @@ std::vector<Packing> packings_of_the_table(bool of_floats) {
     std::vector<Packing> all;
     for (std::size_t i = 0; i < variant_count(); i++) {
         const Variant &v = variant_at(i);
-        if (is_float(v.arithmetic) != of_floats) continue;
+        if (is_float(v.arithmetic) != of_floats || has_light_weights(v.arithmetic)) continue;
         const convt_dtype dtype = of_floats ? v.dtype : CONVT_U8;
         const bool is_new = std::none_of(all.begin(), all.end(), [&](const Packing &p) {
             return p.dtype == dtype && same_packing(packing_of(*p.variant), packing_of(v)) &&
@@ -61,7 +61,10 @@ double value_at(const PackedLayout &layout, convt_dtype dtype, const void *packe
     case Arithmetic::kHalf: return load(CONVT_F16, packed, i);
     case Arithmetic::kBf16: return load(CONVT_BF16, packed, i);
     case Arithmetic::kInt8: return load(CONVT_S8, packed, i);
-    case Arithmetic::kInt16: break;
+    case Arithmetic::kInt16:
+    case Arithmetic::kF16Weights:
+    case Arithmetic::kBf16Weights:
+    case Arithmetic::kS8Weights: break;
     }
     std::memcpy(&value, static_cast<const char *>(packed) + 2 * i, 2);
     return value;
@@ -196,7 +199,7 @@ class PackedWeights : public testing::TestWithParam<Packing> {
             ASSERT_NO_FATAL_FAILURE(expect_sums(plan, geometry, w, *q, sums));
         }
         Tensor back(w.dtype(), w.shape());
-        unpack_weights({layout, plan.axes()}, dtype, q, packed.data(), view, back.data());
+        unpack_weights({layout, plan.axes()}, dtype, {}, q, packed.data(), view, back.data());
         ASSERT_TRUE(back == w) << "unpacked, they are others";
     }
 
@@ -251,7 +254,7 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
         std::vector<unsigned char> packed(bytes + 64, kBeyond);
         Tensor packed_bias(bias_dtype, {layout.biases()});
         const auto pack = [&](const void *b) {
-            return pack_weights({layout, plan.axes()}, geometry.dtype, view_of(geometry, w), b, packed.data(),
+            return pack_weights({layout, plan.axes()}, geometry.dtype, {}, view_of(geometry, w), b, packed.data(),
                                 packed_bias.data());
         };
         ASSERT_TRUE(pack(bias.data()));
@@ -274,7 +277,7 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
             w.set(i, value);
             ASSERT_FALSE(pack(nullptr)) << value << " is weight " << i;
             Tensor back(w.dtype(), w.shape());
-            unpack_weights({layout, plan.axes()}, geometry.dtype, nullptr, packed.data(), view_of(geometry, w),
+            unpack_weights({layout, plan.axes()}, geometry.dtype, {}, nullptr, packed.data(), view_of(geometry, w),
                            back.data());
             ASSERT_TRUE(value == back.get(i) || (value != value && back.get(i) != back.get(i)));
             w.set(i, was);

@@ -41,7 +41,9 @@ std::string name_of(const Rows &rows) {
                                    : rows.arithmetic == Arithmetic::kHalf ? "sums_in_"
                                    : rows.arithmetic == Arithmetic::kBf16 ? "pairs_of_"
                                    : rows.arithmetic == Arithmetic::kInt8 ? "i8_"
-                                                                          : "i16_";
+                                   : has_light_weights(rows.arithmetic)
+                                       ? std::string(convt_dtype_name(light_dtype(rows.arithmetic))) + "_weights_"
+                                       : "i16_";
     return std::string(isa_name(rows.isa)) + "_" + rows.family + "_" + arithmetic + convt_dtype_name(rows.dtype) +
            (rows.rounded ? "_rounded" : "");
 }
@@ -57,7 +59,17 @@ std::vector<Problem> problems_of(const Rows &rows, convt_layout layout) {
         for (std::size_t i = 0; i < problems.size(); ++i) problems[i].dtype = types[i % types.size()];
         return problems;
     }
-    if (is_float(rows.arithmetic)) return variant_problems(rows.dtype, layout);
+    if (is_float(rows.arithmetic)) {
+        problems = variant_problems(rows.dtype, layout);
+        const convt_dtype light = light_dtype(rows.arithmetic);
+        for (std::size_t i = 0; i < problems.size() && light != CONVT_F32; ++i) {
+            // Those of u8 are s8, less their zero points.
+            const bool is_u8 = light == CONVT_S8 && i % 4 == 3;
+            make_light(&problems[i], is_u8 ? CONVT_U8 : light, is_u8 ? 128 : 0);
+            if (is_u8) problems[i].quantization->w_zero_point = {128};
+        }
+        return problems;
+    }
     Random random(static_cast<std::uint64_t>(rows.dtype) * 100 + static_cast<std::uint64_t>(layout));
     for (Problem &problem : variant_problems(CONVT_U8, layout)) {
         // Bare sums are added over the axes beyond three.
