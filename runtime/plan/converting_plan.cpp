@@ -71,7 +71,7 @@ class ConvertingPlan : public ProblemPlan {
     ConvertingPlan(const Geometry &geometry, const PlanSettings &settings)
         : geometry_(geometry), settings_(settings), workspaces_(settings.allocator) {}
 
-    virtual Geometry converted() const = 0; // what inner_ computes
+    virtual Geometry converted() const = 0;                                            // what inner_ computes
     virtual std::unique_ptr<ConvertingPlan> other(const Geometry &geometry) const = 0; // without an inner plan
     virtual Status make_inner(const LayerWeights &weights, const MakePlan &make) = 0;
     virtual std::uint64_t bytes_of_run() const = 0; // of converted operands
@@ -265,10 +265,13 @@ class QuantizedInputPlan : public ConvertingPlan {
         std::int64_t length = 1;
         while (outer > 0 && (shape[outer - 1] == 1 || t.x_strides[outer - 1] == length)) length *= shape[--outer];
         const std::int64_t elements = volume(shape),
-                           tasks = std::clamp<std::int64_t>(elements / kLeastOfTask, 1,
-                                                            std::min(kMostTasks, std::int64_t{4} * settings_.parallel.threads));
+                           tasks = std::clamp<std::int64_t>(
+                               elements / kLeastOfTask, 1,
+                               std::min(kMostTasks, std::int64_t{4} * settings_.parallel.threads));
         settings_.parallel.for_each(static_cast<std::size_t>(tasks), [&](std::size_t task) {
-            const auto part = [&](std::size_t i) { return elements / tasks * i + std::min<std::int64_t>(i, elements % tasks); };
+            const auto part = [&](std::size_t i) {
+                return elements / tasks * i + std::min<std::int64_t>(i, elements % tasks);
+            };
             const std::int64_t end = part(task + 1);
             for (std::int64_t begin = part(task); begin < end;) {
                 std::int64_t from = begin % length, rest = begin / length;

@@ -227,8 +227,8 @@ Status resolve_types(const convt_problem &problem, Geometry *geometry) {
         }
     }
     if (problem.quantizes_x && (x != CONVT_F32 || !is_integer(w))) {
-        return invalid("quantizes_x = ", problem.quantizes_x, " is for x of f32 and w of u8 or s8; x is ",
-                       type_text(x), " and w ", type_text(w));
+        return invalid("quantizes_x = ", problem.quantizes_x, " is for x of f32 and w of u8 or s8; x is ", type_text(x),
+                       " and w ", type_text(w));
     }
     geometry->dtype = problem.dtype;
     geometry->w_dtype = static_cast<convt_dtype>(w);

@@ -89,10 +89,10 @@ struct PostOps {
 
 /// A layer: the node, its types and its shapes; see convt_problem. An x of type u8 or s8 makes it quantized.
 struct Problem {
-    int opset = 22;                             ///< Version of the operator, or any opset of a model.
-    convt_dtype dtype = CONVT_F32;              ///< Type of x.
-    std::optional<convt_dtype> w_dtype;         ///< Type of w; absent: the type of x. With an f32 x also f16, bf16, u8, s8.
-    std::optional<convt_dtype> y_dtype;         ///< Type of y; absent: the type of x.
+    int opset = 22;                     ///< Version of the operator, or any opset of a model.
+    convt_dtype dtype = CONVT_F32;      ///< Type of x.
+    std::optional<convt_dtype> w_dtype; ///< Type of w; absent: the type of x. With an f32 x also f16, bf16, u8, s8.
+    std::optional<convt_dtype> y_dtype; ///< Type of y; absent: the type of x.
     std::optional<Quantization> quantization;   ///< For w of u8 or s8; absent: it comes with each run.
     convt_layout layout = CONVT_CHANNELS_FIRST; ///< Layout of x, y and the residual.
     Attributes attributes;                      ///< The attributes of the node.
