@@ -122,6 +122,99 @@ class Quantized(unittest.TestCase):
         np.testing.assert_array_equal(y, [[[[60, 70, 70, 70]]]])
 
 
+def quantized_as_onnx_does(x):
+    """DynamicQuantizeLinear-11: its scale, its zero point, and its integers."""
+    scale = np.float32(max(x.max(), 0) - min(x.min(), 0)) / np.float32(255)
+    zero_point = np.rint(-min(x.min(), np.float32(0)) / scale)
+    return scale, int(zero_point), np.clip(np.rint(x / scale) + zero_point, 0, 255).astype(np.uint8)
+
+
+class LightWeights(unittest.TestCase):
+    def test_16_bits(self):
+        x, b = RNG.standard_normal((2, 5, 6, 7), np.float32), RNG.standard_normal(4, np.float32)
+        for dtype in (np.float16, ml_dtypes.bfloat16):
+            w = RNG.standard_normal((5, 4, 3, 3), np.float32).astype(dtype)
+            wanted = ct.Plan(w.astype(np.float32), b, x_shape=x.shape, strides=2)(x)
+            plan = ct.Plan(w, b, x_shape=x.shape, x_dtype="float32", strides=2)
+            self.assertEqual((plan.x_dtype, plan.y_dtype), ("float32", "float32"))
+            np.testing.assert_allclose(plan(x), wanted, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(plan.reshape((1, 5, 6, 7))(x[:1]), wanted[:1], rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(ct.conv_transpose(x, w, b, strides=2), wanted, rtol=1e-5, atol=1e-5)
+
+    def test_8_bits(self):
+        x = small((1, 6, 5, 4))
+        scales = {"one": (0.25, 3), "per channel": (np.array([0.5, 0.25, 2, 1], np.float32), [1, 0, 2, 90])}
+        for dtype in (np.uint8, np.int8):
+            w = RNG.integers(0, 128, (6, 2, 3, 3)).astype(dtype)
+            for name, (w_scale, w_zero_point) in scales.items():
+                with self.subTest(dtype=dtype, scales=name):
+                    # Output channel m of group g is column m % 2 of the input channels of g.
+                    of = [np.broadcast_to(v, 4).reshape(2, 1, 2, 1, 1) for v in (w_scale, w_zero_point)]
+                    real = ((w.reshape(2, 3, 2, 3, 3) - np.float64(of[1])) * of[0]).reshape(w.shape)
+                    wanted = cases.definition(x, real, strides=[2, 2], group=2)
+                    given = {"w_scale": w_scale, "w_zero_point": w_zero_point}
+                    layer = {"strides": 2, "group": 2}
+                    np.testing.assert_array_equal(ct.conv_transpose(x, w, **given, **layer), wanted)
+                    plan = ct.Plan(w, x_shape=x.shape, x_dtype="float32", **given, **layer)
+                    np.testing.assert_array_equal(plan(x), wanted)
+                    plan = ct.Plan(None, x_shape=x.shape, x_dtype=np.float32, w_shape=w.shape, w_dtype=dtype, **layer)
+                    np.testing.assert_array_equal(plan(x, w=w, **given), wanted)
+
+    def test_quantizing_x(self):
+        b = RNG.standard_normal(4, np.float32)
+        w = RNG.integers(-128, 128, (5, 4, 3, 3)).astype(np.int8)
+        w_scale = RNG.uniform(0.01, 0.02, 4).astype(np.float32)
+        for x in (RNG.standard_normal((2, 5, 6, 7), np.float32), RNG.uniform(2, 3, (1, 5, 3, 3)).astype(np.float32),
+                  RNG.uniform(-3, -2, (1, 5, 3, 3)).astype(np.float32)):
+            scale, zero_point, integers = quantized_as_onnx_does(x)
+            # Factors are float32: x_scale * w_scale.
+            sums = cases.definition(integers.astype(np.float64) - zero_point, w, strides=[2, 2]).astype(np.float32)
+            wanted = sums * (scale * w_scale).reshape(4, 1, 1) + b.reshape(4, 1, 1)
+            plan = ct.Plan(w, b, x_shape=x.shape, x_dtype="float32", w_scale=w_scale, quantizes_x=True, strides=2)
+            self.assertEqual((plan.x_dtype, plan.y_dtype), ("float32", "float32"))
+            np.testing.assert_array_equal(plan(x), wanted)
+            np.testing.assert_array_equal(ct.conv_transpose(x, w, b, w_scale=w_scale, quantizes_x=True, strides=2), wanted)
+            exact = ct.qlinear_conv_transpose(integers, scale, zero_point, w, w_scale, 0, None, None, b, strides=2, layout="nchw",
+                                              y_dtype="float32")
+            np.testing.assert_array_equal(exact, wanted)
+
+    def test_quantizing_special_values(self):
+        w = small((2, 3, 3), np.int8)
+        zeros = np.zeros((1, 2, 5), np.float32)
+        call = {"w_scale": 0.5, "quantizes_x": True}
+        np.testing.assert_array_equal(ct.conv_transpose(zeros, w, np.ones(3, np.float32), **call), np.ones((1, 3, 7)))
+        for special in (np.nan, np.inf):
+            x = zeros.copy()
+            x[0, 1, 2] = special
+            self.assertTrue(np.isnan(ct.conv_transpose(x, w, **call)).all())
+
+    def test_errors(self):
+        x, w = small((1, 2, 5)), small((2, 3, 3), np.int8)
+        for error, words, arguments in ((ValueError, "x_scale is given, but x is float32: .* only w_scale", {"x_scale": 1}),
+                                        (ValueError, "x_zero_point is given", {"x_zero_point": 0}),
+                                        (ValueError, "y_scale is given", {"y_scale": 1}),
+                                        (ValueError, "y_zero_point is given", {"y_zero_point": 0}),
+                                        (ValueError, "y_range is given", {"y_range": (0, 6)}),
+                                        (ValueError, "w_scale", {"w_scale": [1, 2]}), (ValueError, "y_dtype", {"y_dtype": "int8"})):
+            with self.subTest(**arguments), self.assertRaisesRegex(error, words):
+                ct.Plan(w, x_shape=x.shape, x_dtype="float32", **{"w_scale": 1, **arguments})
+        with self.assertRaisesRegex(TypeError, "w_scale is missing"):
+            ct.Plan(w, x_shape=x.shape, x_dtype="float32", w_zero_point=1)
+        with self.assertRaisesRegex(TypeError, "w_scale is missing: w holds int8"):
+            ct.conv_transpose(x, w)
+        with self.assertRaisesRegex(ValueError, "w_dtype = f64 must be f32, f16, bf16, u8 or s8, as x is f32"):
+            ct.conv_transpose(x, w.astype(np.float64))
+        with self.assertRaisesRegex(ValueError, "w_dtype = f16 must be that of x, f64"):
+            ct.conv_transpose(x.astype(np.float64), w.astype(np.float16))
+        with self.assertRaisesRegex(ValueError, "quantizes_x = 1 is for x of f32 and w of u8 or s8"):
+            ct.conv_transpose(x, x.reshape(2, 5, 1), quantizes_x=True)
+        with self.assertRaisesRegex(ValueError, "quantization is given, but w is f32"):
+            ct.conv_transpose(x, x.reshape(2, 5, 1), w_scale=1)
+        plan = ct.Plan(w, x_shape=x.shape, x_dtype="float32", w_scale=1)
+        with self.assertRaisesRegex(ValueError, "x_scale is given, but x is float32"):
+            plan(x, x_scale=1)
+
+
 class Conformance(unittest.TestCase):
     """The cases that the C++ tests run, by the function and by a plan, in both layouts."""
 
@@ -154,7 +247,7 @@ class Conformance(unittest.TestCase):
             np.testing.assert_array_equal(planned, right)
 
     def check_refused(self, case):
-        if "drop_input" in case or "quant" in case:
+        if "drop_input" in case or "quant" in case or "w_dtype" in case:
             return  # a node of a model, which the importer refuses
         try:
             x = np.zeros(case["x_shape"], cases.DTYPES[case["dtype"]])

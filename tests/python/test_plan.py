@@ -129,7 +129,7 @@ class Plans(unittest.TestCase):
                                         (ValueError, "measure must be .* at least 1", {"measure": 0}),
                                         (TypeError, "measure", {"measure": "yes"}), (ValueError, "group.*3", {"group": 3}),
                                         (ValueError, "there is no type 'int4'", {"x_dtype": "int4"}),
-                                        (TypeError, "w_scale is missing", {"x_scale": 1.0})):
+                                        (TypeError, "w_scale is missing", {"x_dtype": "uint8", "x_scale": 1.0})):
             with self.subTest(**arguments), self.assertRaisesRegex(error, words):
                 ct.Plan(self.w, x_shape=shape, **arguments)
         with self.assertRaisesRegex(TypeError, "b was given without w"):

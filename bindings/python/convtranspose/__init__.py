@@ -10,7 +10,7 @@ take arguments by ONNX's names (https://onnx.ai/onnx/operators/onnx__ConvTranspo
 
 Arrays of x, y and residual are (N, C, D1..Dn) for the layout "nchw", whatever their number of spatial axes, and (N, D1..Dn, C)
 for "nhwc". Weights are (C, M/group, K1..Kn) in both, and the bias is (M). Types are float16, bfloat16, float32 and float64, and
-for quantized layers uint8 and int8, with a bias of int32.
+for quantized layers uint8 and int8, with a bias of int32. A float32 x also goes with light weights: float16, bfloat16, uint8, int8.
 
 Errors: ValueError says which value broke which rule, TypeError that an argument is of the wrong kind, NotImplementedError that
 this CPU or build lacks what was asked for, and MemoryError that memory ran out. A call that fails writes nothing to out.

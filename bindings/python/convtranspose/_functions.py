@@ -52,6 +52,9 @@ def conv_transpose(
     kernel_shape: Any = None,
     opset: int = 22,
     layout: str = "nchw",
+    w_scale: Any = None,
+    w_zero_point: Any = None,
+    quantizes_x: bool = False,
     activation: Any = None,
     residual: Any = None,
     threads: int | None = None,
@@ -67,7 +70,8 @@ def conv_transpose(
 
     Args:
         x: The input: (N, C, D1..Dn), or (N, D1..Dn, C) for the layout "nhwc". float16, bfloat16, float32 or float64.
-        w: The weights: (C, M/group, K1..Kn), of x's type.
+        w: The weights: (C, M/group, K1..Kn), of x's type. For a float32 x also light ones: float16, bfloat16, uint8 or int8, which
+            y is computed from as if they were the float32 of the same values; 8-bit ones are (w - w_zero_point) * w_scale.
         b: The bias: (M), of x's type; or None.
         strides: Distances in y between the outputs of neighbouring inputs. One integer stands for all axes, here and below.
         pads: Positions cut off from y: begins of all axes, then ends.
@@ -79,6 +83,10 @@ def conv_transpose(
         kernel_shape: Extents of the kernel, which must be those of w.
         opset: The operator's version, 1, 11 or 22, or the opset of a model.
         layout: Order of the axes of x, y and the residual: "nchw" or "nhwc", whatever their number of spatial axes.
+        w_scale: Scales of w of 8 bits: one, or one for each of the M output channels.
+        w_zero_point: Zero points of w of 8 bits, likewise; None: 0.
+        quantizes_x: True quantizes x to uint8, as ONNX's DynamicQuantizeLinear does, for w of 8 bits: faster, and x is off by up to
+            half its scale, which is (max(x, 0) - min(x, 0)) / 255.
         activation: What is applied last: "relu", "sigmoid", "tanh", ("leaky_relu", slope), ("clip", least, greatest) or None.
         residual: An array of y's shape and type that is added before the activation, or None.
         threads: How many threads may compute; None: as many as there are CPUs that this process may use.
@@ -107,12 +115,14 @@ def conv_transpose(
     if x_dtype in _INTEGERS:
         raise TypeError(f"x holds {x_dtype}; conv_transpose takes float16, bfloat16, float32 and float64, and "
                         "qlinear_conv_transpose uint8 and int8")
-    if w_dtype != x_dtype:
-        raise ValueError(f"w holds {w_dtype} and x {x_dtype}; they must have one type")
+    if w_dtype in ("uint8", "int8") and w_scale is None:
+        raise TypeError(f"w_scale is missing: w holds {w_dtype}, which has one scale, or one for each output channel")
     plan = _plan_of(
         x_shape=x_shape,
         w_shape=w_shape,
         x_dtype=x_dtype,
+        w_dtype=w_dtype,
+        quantizes_x=quantizes_x,
         bias=b is not None,
         strides=strides,
         pads=pads,
@@ -134,7 +144,7 @@ def conv_transpose(
         measure=measure,
         device=x_device if device is None else device,
     )
-    return plan(x, out=out, residual=residual, w=w, b=b)
+    return plan(x, out=out, residual=residual, w=w, b=b, w_scale=w_scale, w_zero_point=w_zero_point)
 
 
 def qlinear_conv_transpose(

@@ -21,17 +21,18 @@ Args:
         call, as the bias then does; w_shape, x_dtype and bias say then what they will be.
     b: The bias: (M), of x's type; for quantized layers int32, or float32 with a float32 y.
     x_shape: Shape of x, in the layout's order.
-    x_dtype: Type of x, for quantized layers: "uint8" or "int8". None: that of w.
-    y_dtype: Type of y, likewise, or "float32". None: that of x.
+    x_dtype: Type of x: "uint8" or "int8" for quantized layers, "float32" for light weights. None: that of w.
+    y_dtype: Type of y, for quantized layers: "uint8", "int8" or "float32". None: that of x.
     w_shape: Shape of the weights, if w is None.
     w_dtype: Type of the weights, if w is None. None: that of x.
     bias: Whether a bias comes with each call, if w is None.
+    quantizes_x: Whether each call quantizes its float32 x to uint8, for w of uint8 or int8, as conv_transpose() says.
     residual: Whether an array of y's shape comes with each call, to be added before the activation.
     tuning: Records of what was measured to be the fastest; None: those of the file that the environment variable
         CONVTRANSPOSE_TUNING names.
 
 The attributes, the layout, the activation, threads and what follows them are those of conv_transpose(). Scales and zero
-points are those of qlinear_conv_transpose(); if all are None, they come with each call.
+points are those of qlinear_conv_transpose(), with light weights those of w alone; if all are None, they come with each call.
 
 Raises:
     ValueError: A value breaks a rule of the operator, or a size does not fit; the message names both.

@@ -85,8 +85,8 @@ void define_init(PlanClass &plan) {
            nb::object auto_pad, nb::object kernel_shape, int opset, std::string layout, nb::object x_dtype,
            nb::object y_dtype, nb::object w_shape, nb::object w_dtype, bool bias, nb::object x_scale,
            nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point, nb::object y_scale,
-           nb::object y_zero_point, nb::object y_range, nb::object activation, bool residual, nb::object threads,
-           bool winograd, bool sums_in_f16, nb::object variant, nb::object isa, nb::object measure,
+           nb::object y_zero_point, nb::object y_range, bool quantizes_x, nb::object activation, bool residual,
+           nb::object threads, bool winograd, bool sums_in_f16, nb::object variant, nb::object isa, nb::object measure,
            std::shared_ptr<Tuning> tuning, nb::object device) {
             PlanArguments a;
             a.x_shape = std::move(x_shape);
@@ -102,6 +102,7 @@ void define_init(PlanClass &plan) {
             a.bias = bias;
             a.quantization = {std::move(x_scale), std::move(x_zero_point), std::move(w_scale), std::move(w_zero_point),
                               std::move(y_scale), std::move(y_zero_point), std::move(y_range)};
+            a.quantizes_x = quantizes_x;
             a.activation = std::move(activation);
             a.residual = residual;
             const nb::object count = threads.is_none() ? call_framework("usable_cpus") : threads;
@@ -121,9 +122,10 @@ void define_init(PlanClass &plan) {
         "x_dtype"_a = nb::none(), "y_dtype"_a = nb::none(), "w_shape"_a = nb::none(), "w_dtype"_a = nb::none(),
         "bias"_a = false, "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(), "w_scale"_a = nb::none(),
         "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(), "y_zero_point"_a = nb::none(),
-        "y_range"_a = nb::none(), "activation"_a = nb::none(), "residual"_a = false, "threads"_a = nb::none(),
-        "winograd"_a = false, "sums_in_f16"_a = false, "variant"_a = nb::none(), "isa"_a = nb::none(),
-        "measure"_a = false, "tuning"_a.none() = nb::none(), "device"_a = nb::none(), docstrings::kPlanInit);
+        "y_range"_a = nb::none(), "quantizes_x"_a = false, "activation"_a = nb::none(), "residual"_a = false,
+        "threads"_a = nb::none(), "winograd"_a = false, "sums_in_f16"_a = false, "variant"_a = nb::none(),
+        "isa"_a = nb::none(), "measure"_a = false, "tuning"_a.none() = nb::none(), "device"_a = nb::none(),
+        docstrings::kPlanInit);
 }
 
 // Methods that compute, or say how it is done.

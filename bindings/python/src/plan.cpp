@@ -85,8 +85,9 @@ Problem problem_of(const Array *w, const Array *b, const PlanArguments &argument
     p.layout = layout(arguments.layout);
     const std::size_t axes = p.x_shape.size() > 2 ? p.x_shape.size() - 2 : 0;
     p.attributes = attributes(arguments.attributes, axes);
-    p.quantization = quantization(arguments.quantization, p.y_dtype == CONVT_F32);
+    p.quantization = quantization(arguments.quantization, p.dtype, p.y_dtype.value_or(p.dtype));
     p.post_ops = post_ops(arguments.activation, arguments.residual);
+    p.quantizes_x = arguments.quantizes_x;
     return p;
 }
 
@@ -155,7 +156,7 @@ nb::object PythonPlan::run(const RunArguments &arguments) const {
     if (!arguments.w.is_none()) w.emplace(arguments.w, "w", Use::dense);
     if (!arguments.b.is_none()) b.emplace(arguments.b, "b", Use::dense);
     if (!arguments.residual.is_none()) residual.emplace(arguments.residual, "residual", Use::input);
-    const std::optional<Quantization> q = quantization(arguments.quantization, y_dtype_ == CONVT_F32);
+    const std::optional<Quantization> q = quantization(arguments.quantization, x_dtype_, y_dtype_);
     nb::object out = arguments.out, finish;
     if (out.is_none()) {
         nb::list shape;

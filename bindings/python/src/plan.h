@@ -34,6 +34,7 @@ struct PlanArguments {
     std::string layout;
     AttributeArguments attributes;
     QuantizationArguments quantization;
+    bool quantizes_x = false;
     nanobind::object activation;
     bool residual = false;
     int threads = 1;

@@ -1,4 +1,5 @@
 #include "problem.h"
+#include "array.h"
 #include "errors.h"
 
 #include <nanobind/stl/string.h>
@@ -6,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace nb = nanobind;
 
@@ -137,20 +139,29 @@ Attributes attributes(const AttributeArguments &arguments, std::size_t axes) {
     return a;
 }
 
-std::optional<Quantization> quantization(const QuantizationArguments &arguments, bool y_is_float) {
-    const nb::object *const all[] = {&arguments.x_scale,      &arguments.x_zero_point, &arguments.w_scale,
-                                     &arguments.w_zero_point, &arguments.y_scale,      &arguments.y_zero_point,
-                                     &arguments.y_range};
-    bool any = false;
-    for (const nb::object *object : all) any = any || !object->is_none();
+std::optional<Quantization> quantization(const QuantizationArguments &arguments, convt_dtype x, convt_dtype y) {
+    const std::pair<const nb::object *, const char *> of_x_and_y[] = {{&arguments.x_scale, "x_scale"},
+                                                                      {&arguments.x_zero_point, "x_zero_point"},
+                                                                      {&arguments.y_scale, "y_scale"},
+                                                                      {&arguments.y_zero_point, "y_zero_point"},
+                                                                      {&arguments.y_range, "y_range"}};
+    const bool x_is_quantized = x == CONVT_U8 || x == CONVT_S8;
+    bool any = !arguments.w_scale.is_none() || !arguments.w_zero_point.is_none();
+    for (const auto &[object, name] : of_x_and_y) {
+        if (object->is_none()) continue;
+        any = true;
+        if (!x_is_quantized)
+            value_error(std::string(name) + " is given, but x is " + numpy_name(x) +
+                        ": with such an x only w_scale and w_zero_point may be, for weights of 8 bits");
+    }
     if (!any) return std::nullopt;
-    if (arguments.x_scale.is_none() || arguments.w_scale.is_none() || (arguments.y_scale.is_none() && !y_is_float))
-        type_error(std::string(arguments.x_scale.is_none()   ? "x_scale"
-                               : arguments.w_scale.is_none() ? "w_scale"
-                                                             : "y_scale") +
-                   " is missing: a quantized layer has the scales of x, w and y");
+    const char *const missing = arguments.x_scale.is_none() && x_is_quantized                     ? "x_scale"
+                                : arguments.w_scale.is_none()                                     ? "w_scale"
+                                : arguments.y_scale.is_none() && x_is_quantized && y != CONVT_F32 ? "y_scale"
+                                                                                                  : nullptr;
+    if (missing != nullptr) type_error(std::string(missing) + " is missing: all that is quantized has a scale");
     Quantization q;
-    q.x_scale = real(arguments.x_scale, "x_scale");
+    if (x_is_quantized) q.x_scale = real(arguments.x_scale, "x_scale");
     q.w_scale = reals(arguments.w_scale, "w_scale");
     if (!arguments.y_scale.is_none()) q.y_scale = real(arguments.y_scale, "y_scale");
     if (!arguments.x_zero_point.is_none()) q.x_zero_point = integer(arguments.x_zero_point, "x_zero_point");

@@ -43,9 +43,9 @@ struct QuantizationArguments {
     nanobind::object x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point, y_range;
 };
 
-/// Reads scales and zero points: none if all are None. Scales that are missing then are an error if they are needed, which the
-/// scale of y is not if `y_is_float`.
-std::optional<Quantization> quantization(const QuantizationArguments &arguments, bool y_is_float);
+/// Reads scales and zero points: none if all are None. Raises TypeError if some are given and one that the layer needs is missing,
+/// and ValueError for others than those of w if x is a float. x, y: the types of the layer.
+std::optional<Quantization> quantization(const QuantizationArguments &arguments, convt_dtype x, convt_dtype y);
 
 /// Reads "relu", "sigmoid" or "tanh", or ("leaky_relu", slope) or ("clip", least, greatest), or None.
 PostOps post_ops(nanobind::handle activation, bool adds_residual);
