@@ -36,7 +36,8 @@ double now() {
 
 struct Measurement {
     std::string name, file, node, variant, isa, device;
-    convt_dtype dtype = CONVT_F32;
+    std::string type;              // of x, and of weights that are lighter: "f32 ws8 dynamic"
+    convt_dtype dtype = CONVT_F32; // of the products
     convt_layout layout = CONVT_CHANNELS_FIRST;
     Shape x_shape, w_shape, y_shape;
     int threads = 1;
@@ -141,13 +142,16 @@ Measurement measure(RandomLayer *layer_data, const BenchOptions &options, const 
     }
     const std::vector<double> times = session ? times_on_device(plan, arguments, session, options.min_time, &y)
                                               : times_on_cpu(plan, arguments, options.min_time, y);
-    m.peak_gflops = session ? session->fma_peak_gflops(problem.dtype)
-                            : peak_gflops(plan.isa(), problem.dtype, options.plan.threads);
+    m.dtype = problem.quantizes_x ? CONVT_U8 : problem.dtype;
+    m.type = convt_dtype_name(problem.dtype);
+    if (is_light(problem)) m.type += std::string(" w") + convt_dtype_name(*problem.w_dtype);
+    if (problem.quantizes_x) m.type += " dynamic";
+    m.peak_gflops =
+        session ? session->fma_peak_gflops(m.dtype) : peak_gflops(plan.isa(), m.dtype, options.plan.threads);
     m.best = times.front();
     m.median = times[times.size() / 2];
     m.runs = times.size();
 
-    m.dtype = problem.dtype;
     m.layout = problem.layout;
     m.x_shape = plan.x_shape();
     m.w_shape = problem.w_shape;
@@ -180,7 +184,7 @@ void print_json(const std::vector<Measurement> &measurements) {
         const nlohmann::ordered_json row = {{"name", m.name},
                                             {"file", m.file},
                                             {"node", m.node},
-                                            {"dtype", convt_dtype_name(m.dtype)},
+                                            {"dtype", m.type},
                                             {"layout", layout_name(m.layout)},
                                             {"x_shape", m.x_shape},
                                             {"w_shape", m.w_shape},
@@ -210,10 +214,10 @@ void print_text(const std::vector<Measurement> &measurements) {
                                                    "best ms", "median ms", "GFLOP/s", "peak %", "workspace",
                                                    "plan ms"}};
     for (const Measurement &m : measurements) {
-        rows.push_back({m.name, m.node, convt_dtype_name(m.dtype), to_string(m.x_shape), to_string(m.y_shape),
-                        m.variant, m.isa, std::to_string(m.threads), format("%.4f", m.best * 1e3),
-                        format("%.4f", m.median * 1e3), format("%.1f", m.gflops()), m.peak_text(),
-                        bytes_to_string(m.workspace_bytes), format("%.3f", m.plan * 1e3)});
+        rows.push_back({m.name, m.node, m.type, to_string(m.x_shape), to_string(m.y_shape), m.variant, m.isa,
+                        std::to_string(m.threads), format("%.4f", m.best * 1e3), format("%.4f", m.median * 1e3),
+                        format("%.1f", m.gflops()), m.peak_text(), bytes_to_string(m.workspace_bytes),
+                        format("%.3f", m.plan * 1e3)});
     }
     print_table(std::cout, rows, {7, 8, 9, 10, 11, 12, 13});
     std::map<double, std::string> peaks;

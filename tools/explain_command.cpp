@@ -78,19 +78,16 @@ Explanation explain(const Layer &layer, const Model &model, const ExplainOptions
     const Node &node = layer.node;
     // The model's own constants are planned with, because constant weights are planned otherwise than those of each run.
     std::map<std::string, Tensor> constants;
-    std::vector<std::string> wanted = {node.w};
-    if (!node.b.empty()) wanted.push_back(node.b);
-    if (node.quantized) {
-        for (const std::string &name :
-             {node.x_scale, node.x_zero_point, node.w_scale, node.w_zero_point, node.y_scale, node.y_zero_point}) {
-            if (!name.empty()) wanted.push_back(name);
-        }
+    std::vector<std::string> wanted;
+    for (const std::string &name : {node.w, node.b, node.x_scale, node.x_zero_point, node.w_scale, node.w_zero_point,
+                                    node.y_scale, node.y_zero_point}) {
+        if (!name.empty()) wanted.push_back(name);
     }
     for (const std::string &name : wanted) {
         if (model.is_constant(name)) constants.emplace(name, model.constant(name));
     }
     const bool constant = constants.size() == std::set<std::string>(wanted.begin(), wanted.end()).size();
-    if (node.quantized && constant) {
+    if (!node.w_scale.empty() && constant) {
         constants.emplace(node.x, Tensor(problem.dtype, {0})); // whose type is all that is looked at
         problem.quantization = quantization_of(
             node, [&constants](const std::string &name) -> const Tensor & { return constants.at(name); });
@@ -118,7 +115,9 @@ Explanation explain(const Layer &layer, const Model &model, const ExplainOptions
     }
     std::string text =
         node.label + ": " + (node.between() ? "DequantizeLinear -> ConvTranspose -> QuantizeLinear, " : "") +
-        convt_dtype_name(problem.dtype) + ", opset " + std::to_string(node.opset) + ", x " +
+        convt_dtype_name(problem.dtype) +
+        (node.light ? std::string(" with weights of ") + convt_dtype_name(*problem.w_dtype) : "") +
+        (node.quantizes_x ? ", x quantized by each run" : "") + ", opset " + std::to_string(node.opset) + ", x " +
         to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) + (constant ? " (constant)" : " (run-time)") +
         (problem.b_shape ? ", b " + to_string(*problem.b_shape) : "") + ", y " + to_string(plan.y_shape()) + "\n" +
         (node.floats_because.empty() ? "" : "a float layer: " + node.floats_because + "\n") +

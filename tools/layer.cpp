@@ -35,8 +35,8 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
 
     const auto dtype_of = [&](const std::string &value, const std::string &what) {
         int type = model.type_of(value).data_type;
-        if (type == 0 && value == node.x && !node.quantized)
-            type = model.type_of(node.w).data_type; // which must be alike
+        if (type == 0 && value == node.x && !node.quantized) // which must be alike
+            type = node.light ? int{onnx::TensorProto::FLOAT} : model.type_of(node.w).data_type;
         if (type == 0) throw UnknownShape("the type of its input '" + value + "' is not known");
         return dtype_from_onnx(type, node.label + ": " + what);
     };
@@ -50,8 +50,10 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
         require_operand_type(node, "y_zero_point, whose type is that of y,", *problem.y_dtype);
         if (!node.b.empty()) require_bias_type(node, dtype_of(node.b, "B"));
     }
+    if (node.light) problem.w_dtype = dtype_of(node.w, "W");
+    problem.quantizes_x = node.quantizes_x;
     for (const std::string &other : {node.w, node.b}) {
-        if (node.quantized || other.empty()) continue;
+        if (node.quantized || other.empty() || (node.light && other == node.w)) continue;
         if (dtype_of(other, "'" + other + "'") != problem.dtype) {
             throw Rejected(node.label + ": '" + other + "' is " + onnx_type_name(model.type_of(other).data_type) +
                            ", X is " + convt_dtype_name(problem.dtype) + "; they must have one type");

@@ -31,8 +31,10 @@ Each PATH is one of
   MODEL.onnx FILE...  a model and its inputs in that order: TensorProtos (.pb) or NumPy arrays (.npy)
   MODEL.onnx          a model whose inputs lie beside it, as in a test folder or as input_0.pb (or .npy), ...
 A model is one ConvTranspose node (f16, bf16, f32 or f64) or one QLinearConvTranspose node of domain
-com.ms.internal.nhwc (u8 and s8). Weights and bias that are initializers or Constant nodes are packed when the
-model is planned; those that are graph inputs are passed with each run, as are scales and zero points.
+com.ms.internal.nhwc (u8 and s8). Cast, Identity and DequantizeLinear may stand behind constants, and
+DynamicQuantizeLinear and DequantizeLinear before X where weights come through DequantizeLinear. Weights and bias that
+are constants are packed when the model is planned; those that are graph inputs are passed with each run, as are scales
+and zero points.
 
 Files hold x and y as the operator has them; with --layout they are rearranged before and after the computation.
 
@@ -51,7 +53,8 @@ Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 constexpr const char *kBenchHelp = R"(
 Measures every ConvTranspose and QLinearConvTranspose node of the models, in If, Loop, Scan and functions too,
 whose shapes ONNX's shape inference finds: --input-shape tells what the model leaves open. A ConvTranspose between
-DequantizeLinear and QuantizeLinear is measured as a quantized layer. Weights, bias,
+DequantizeLinear and QuantizeLinear is measured as a quantized layer, and one of f32 whose constant weights come
+through Cast from f16 or bf16, or through DequantizeLinear from 8 bits, as one of light weights. Weights, bias,
 scales and zero points are constant, random data, x, y and the workspace allocated beforehand. GFLOP/s (Gop/s of
 integers) count the multiply-adds of the definition (cropped ones left out), two operations each, at the best
 time; peak % is their share of the multiply-add peak of as many threads with the same ISA, measured in the same
@@ -63,7 +66,8 @@ constexpr const char *kExplainHelp = R"(
 Prints the plan of every ConvTranspose and QLinearConvTranspose node, in If, Loop, Scan and functions too, whose
 shapes ONNX's shape inference finds (--input-shape tells what the model leaves open): extents, taps, the ten nearest
 candidates with their estimated costs, choice and why, and what the others are refused for (--all: all candidates).
-A ConvTranspose between DequantizeLinear and QuantizeLinear is planned as a quantized layer. If weights, bias, scales
+A ConvTranspose between DequantizeLinear and QuantizeLinear is planned as a quantized layer, and one of f32 whose
+constant weights come through Cast or DequantizeLinear as one of light weights. If weights, bias, scales
 and zero points are all constant, they are planned with; otherwise the plan takes them with each run.
 
 --cost-profile NAME shows what would be chosen on another machine, of the ISAs that this CPU runs. --json prints an
@@ -76,7 +80,8 @@ build for these layers needs, as planned here.)";
 constexpr const char *kTuneHelp = R"(
 Each PATH is a model, whose ConvTranspose and QLinearConvTranspose nodes are tuned where ONNX's shape inference
 finds their shapes (--input-shape tells what the model leaves open), or a layer as a line,
-"f32 nchw n1 g1 ic64 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias" (tools/problem_line.h).
+"f32 nchw n1 g1 ic64 oc3 i32x32 k4x4 s2x2 p1x1_1x1 bias" (tools/problem_line.h). Layers of light weights, such as
+"... bias wf16" and "... bias ws8 dynamic", take kernels that are built in, by --search select.
 
 --search select times the kernels that are built in: seconds, and nothing else is needed. schedule makes kernels
 for each layer, with its shape built in, by the generators and a linker. auto makes them by Halide's own

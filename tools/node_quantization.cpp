@@ -23,7 +23,7 @@ template<typename T>
 void repeat_for_groups(const Node &node, const Tensor &w, std::vector<T> *values) {
     const std::int64_t group = node.attributes.group;
     const auto given = static_cast<std::int64_t>(values->size());
-    if (!node.between() || given < 2 || w.shape.size() < 2 || w.shape[1] != given || group > w.shape[0]) return;
+    if (node.channels_last || given < 2 || w.shape.size() < 2 || w.shape[1] != given || group > w.shape[0]) return;
     const std::vector<T> one = *values;
     for (std::int64_t g = 1; g < group; g++) values->insert(values->end(), one.begin(), one.end());
 }
@@ -66,18 +66,17 @@ void require_bias_type(const Node &node, convt_dtype dtype) {
 }
 
 Quantization quantization_of(const Node &node, const std::function<const Tensor &(const std::string &)> &value) {
-    const Tensor &x_scale = value(node.x_scale), &w_scale = value(node.w_scale), &y_scale = value(node.y_scale);
-    require_type(node, "x_scale", x_scale, CONVT_F32, "");
-    require_type(node, "w_scale", w_scale, CONVT_F32, "");
-    require_type(node, "y_scale", y_scale, CONVT_F32, "");
+    for (const auto &[input, name] :
+         {std::pair("x_scale", node.x_scale), {"w_scale", node.w_scale}, {"y_scale", node.y_scale}}) {
+        if (!name.empty()) require_type(node, input, value(name), CONVT_F32, "");
+    }
     Quantization q;
-    q.x_scale = static_cast<float>(number(node, "x_scale", x_scale));
-    q.w_scale = list<float>(node, "w_scale", w_scale);
-    q.y_scale = static_cast<float>(number(node, "y_scale", y_scale));
+    q.w_scale = list<float>(node, "w_scale", value(node.w_scale));
     repeat_for_groups(node, value(node.w), &q.w_scale);
-    q.x_zero_point = 0;
-    q.w_zero_point = {0};
-    q.y_zero_point = 0;
+    if (node.quantized) {
+        q.x_scale = static_cast<float>(number(node, "x_scale", value(node.x_scale)));
+        q.y_scale = static_cast<float>(number(node, "y_scale", value(node.y_scale)));
+    }
     if (!node.x_zero_point.empty()) {
         const Tensor &zero = value(node.x_zero_point);
         require_type(node, "x_zero_point", zero, value(node.x).dtype, ", the type of x");

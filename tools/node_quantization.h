@@ -1,4 +1,4 @@
-// The scales and zero points of a QLinearConvTranspose node, which are among its inputs.
+// The scales and zero points of a node, quantized or with weights of 8 bits, which are among its inputs or those of its neighbours.
 #ifndef CONVTRANSPOSE_TOOLS_NODE_QUANTIZATION_H_
 #define CONVTRANSPOSE_TOOLS_NODE_QUANTIZATION_H_
 

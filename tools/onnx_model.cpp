@@ -387,14 +387,19 @@ void Model::require_nodes() const {
 Node Model::only_node() const {
     const onnx::GraphProto &graph = proto_.graph();
     refuse_other_domains();
-    const auto others = std::count_if(graph.node().begin(), graph.node().end(), [](const onnx::NodeProto &proto) {
-        return !is_ours(proto) && !is_op(proto, "Constant");
-    });
-    if (convs_.size() != 1 || others != 0) {
+    const auto require_no_others = [&](bool quantizes_x) {
+        const auto others = std::count_if(graph.node().begin(), graph.node().end(), [&](const onnx::NodeProto &proto) {
+            const bool of_x = is_op(proto, "DynamicQuantizeLinear") || is_op(proto, "DequantizeLinear");
+            const bool makes_constant = proto.output_size() == 1 && is_constant(proto.output(0));
+            return !is_ours(proto) && !is_op(proto, "Constant") && !makes_constant && !(of_x && quantizes_x);
+        });
+        if (convs_.size() == 1 && others == 0) return;
         throw Error("the graph must be one ConvTranspose or QLinearConvTranspose node (and Constant nodes); it has " +
                     census(graph.node()));
-    }
-    Node only = node(0);
+    };
+    require_no_others(true);
+    Node only = with_neighbours(node(0));
+    require_no_others(only.quantizes_x);
     if (graph.output_size() != 1 || graph.output(0).name() != only.y) {
         const std::string message =
             "the graph must have one output, '" + only.y + "' of " + only.label + "; it has " +

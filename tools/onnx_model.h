@@ -23,11 +23,13 @@ struct Node {
     std::string label;          // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
     bool quantized = false;     // its tensors are of integers
     bool channels_last = false; // QLinearConvTranspose
+    bool light = false;         // its weights are constants of 16 or 8 bits, and all else is of f32
+    bool quantizes_x = false;   // x goes through DynamicQuantizeLinear, and the weights have 8 bits
     std::string floats_because; // not empty: it has a DequantizeLinear in front, but is a layer of floats, and why
     int opset = 0;
     Attributes attributes;
     std::string x, w, b, y; // b is empty where there is no bias
-    // Names for quantized nodes only. Between DequantizeLinear and QuantizeLinear, zero points may be empty, which are 0 then, and
+    // Names for quantized nodes only, and those of w for light weights of 8 bits. Between DequantizeLinear and QuantizeLinear, zero points may be empty, which are 0 then, and
     // scales of w may be those of one group.
     std::string x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point;
 
@@ -54,8 +56,8 @@ class Model {
     // for the user.
     std::vector<std::string> infer_shapes(const std::vector<InputShape> &shapes);
 
-    // The only node. Throws Rejected unless the model is one node of the two operators that computes the one graph output; Constant
-    // nodes may stand beside it.
+    // The only node, with its light weights. Throws Rejected unless the model is one node of the two operators that computes the one
+    // graph output; nodes that make constants may stand beside it, and those that quantize its x.
     Node only_node() const;
 
     // Throws Error if the model has no node of the two operators.
@@ -67,7 +69,7 @@ class Model {
     Node node(std::size_t i) const;
     std::string label(std::size_t i) const;
 
-    // The node as the quantized layer that it is with the nodes around it, if it is one.
+    // The node as the quantized layer, or that of light weights, that it is with the nodes around it, if it is one.
     Node with_neighbours(const Node &node) const;
 
     // Graph inputs that are not initializers, in graph order, which have to be fed; and those that are initializers.
@@ -117,6 +119,9 @@ class Model {
     const Value *find(const std::string &key) const;
     // The node that computes a value, behind any Identity, and its inputs. Null: no node of that type does.
     const onnx::NodeProto *producer(std::string key, const char *op_type, std::vector<std::string> *inputs) const;
+    std::string quantize(Node *node) const;
+    void lighten(Node *node) const;
+    bool is_made_by_dynamic_quantization(const std::vector<std::string> &dequantized, std::string *x) const;
     Tensor evaluate(const std::string &key) const;
     void add_constant_node(const onnx::NodeProto &node, Value *value);
     void refuse_other_domains() const;

@@ -67,6 +67,10 @@ std::optional<convt_layout> layout_of_name(const std::string &name) {
     return std::nullopt;
 }
 
+bool is_light(const Problem &problem) {
+    return !is_integer(problem.dtype) && problem.w_dtype.value_or(problem.dtype) != problem.dtype;
+}
+
 std::string to_line(const Problem &problem) {
     const Attributes &a = problem.attributes;
     const bool first = problem.layout == CONVT_CHANNELS_FIRST;
@@ -89,10 +93,10 @@ std::string to_line(const Problem &problem) {
     if (a.auto_pad) line << " auto_" << *a.auto_pad;
     if (problem.opset != 22) line << " v" << problem.opset;
     if (problem.b_shape) line << " bias";
-    if (is_integer(problem.dtype)) {
-        line << " w" << convt_dtype_name(problem.w_dtype.value_or(problem.dtype)) << " y"
-             << convt_dtype_name(problem.y_dtype.value_or(problem.dtype));
-    }
+    if (is_integer(problem.dtype) || is_light(problem))
+        line << " w" << convt_dtype_name(problem.w_dtype.value_or(problem.dtype));
+    if (is_integer(problem.dtype)) line << " y" << convt_dtype_name(problem.y_dtype.value_or(problem.dtype));
+    if (problem.quantizes_x) line << " dynamic";
     return line.str();
 }
 
@@ -140,6 +144,8 @@ struct LineReader {
             problem.layout = *layout;
         } else if (token == "bias") {
             bias = true;
+        } else if (token == "dynamic") {
+            problem.quantizes_x = 1;
         } else {
             const auto found = std::find_if(prefixes.begin(), prefixes.end(),
                                             [&](const auto &prefix) { return token.rfind(prefix.first, 0) == 0; });

@@ -9,6 +9,10 @@
 //     auto_SAME_UPPER   v11 (version of the operator, if not 22)   bias
 //
 // and of a quantized layer, whose type is u8 or s8, the types of weights and y: ws8 yu8 (which are what they are if not given).
+// A layer of light weights, whose type is f32, has the type of those, wf16, wbf16, ws8 or wu8, and with 8 bits may have
+//
+//     dynamic (each run quantizes x)
+//
 // Tuning records name their layers so.
 #ifndef CONVTRANSPOSE_TOOLS_PROBLEM_LINE_H_
 #define CONVTRANSPOSE_TOOLS_PROBLEM_LINE_H_
@@ -24,6 +28,9 @@ namespace convtranspose {
 // A layout's name in a line, "nchw" or "nhwc"; and the layout of a name, if it is one of the two.
 const char *layout_name(convt_layout layout);
 std::optional<convt_layout> layout_of_name(const std::string &name);
+
+// True if x is of floats and w of another type.
+bool is_light(const Problem &problem);
 
 // The line of a problem, without scales and zero points.
 std::string to_line(const Problem &problem);

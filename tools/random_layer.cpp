@@ -25,18 +25,20 @@ Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::m
     return tensor;
 }
 
-// Puts zero points in the middle of x and of a symmetric w, and chooses scales so that outputs fill the range of y. `terms` counts
-// the products of an output.
+// Puts zero points in the middle of x and of a symmetric w, and chooses scales so that outputs fill the range of y, or are about 1 if
+// x is of floats. `terms` counts the products of an output.
 Quantization random_quantization(const Problem &problem, double terms, std::mt19937 *generator) {
     Quantization q;
-    q.x_scale = 0.02f;
-    q.x_zero_point = problem.dtype == CONVT_U8 ? 128 : 0;
     const std::int64_t channels = problem.w_shape[1] * problem.attributes.group;
+    const float least_scale = is_integer(problem.dtype) ? 0.01f : static_cast<float>(2 / std::sqrt(terms) / 128);
     q.w_scale.clear();
     for (std::int64_t m = 0; m < channels; m++) {
-        q.w_scale.push_back(0.01f * (1 + static_cast<float>((*generator)() % 256) / 256));
+        q.w_scale.push_back(least_scale * (1 + static_cast<float>((*generator)() % 256) / 256));
     }
     q.w_zero_point = {problem.w_dtype == CONVT_U8 ? 128 : 0};
+    if (!is_integer(problem.dtype)) return q;
+    q.x_scale = 0.02f;
+    q.x_zero_point = problem.dtype == CONVT_U8 ? 128 : 0;
     for (const std::int64_t stride : problem.attributes.strides.value_or(Shape())) {
         terms /= double(std::max<std::int64_t>(stride, 1));
     }
@@ -69,8 +71,10 @@ void require_valid(const Problem &problem) {
 
 RandomLayer::RandomLayer(const Problem &p) : problem(valid(p)), terms(terms_of(p)), generator(20220) {
     const bool quantized = is_integer(problem.dtype);
-    if (quantized && problem.w_shape.size() > 1) problem.quantization = random_quantization(problem, terms, &generator);
-    w = random_tensor(problem.w_dtype.value_or(problem.dtype), problem.w_shape, 3.0 / std::sqrt(terms), &generator);
+    const convt_dtype w_dtype = problem.w_dtype.value_or(problem.dtype);
+    if (is_integer(w_dtype) && problem.w_shape.size() > 1)
+        problem.quantization = random_quantization(problem, terms, &generator);
+    w = random_tensor(w_dtype, problem.w_shape, 3.0 / std::sqrt(terms), &generator);
     b = random_tensor(bias_dtype(problem), problem.b_shape.value_or(Shape{0}), quantized ? 5000.0 : 1.0, &generator);
     x = random_tensor(problem.dtype, problem.x_shape, 1.0, &generator);
 }

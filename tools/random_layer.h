@@ -20,7 +20,7 @@ struct RandomLayer {
     explicit RandomLayer(const Problem &problem);
     Tensor like(const Tensor &tensor); // uniform in [-1, 1)
 
-    Problem problem; // quantized: with scales and zero points
+    Problem problem; // with w of 8 bits: with scales and zero points
     double terms;    // products in a sum, all taps together
     std::mt19937 generator;
     Tensor w, b, x; // b is empty if there is none

@@ -141,6 +141,7 @@ void Session::make_plan(const Tensor &x, const Tensor &w, const Tensor *b, bool 
     problem.dtype = x.dtype;
     problem.w_dtype = w.dtype;
     problem.y_dtype = y_dtype_;
+    problem.quantizes_x = node_.quantizes_x;
     if (constant_weights) problem.quantization = quantization_;
     problem.layout = layout_;
     problem.attributes = node_.attributes;
@@ -196,17 +197,20 @@ Tensor Session::run(const DataSet &set) {
 
 void Session::check_types(const Tensor &x, const Tensor &w, const Tensor *b) {
     require_operand_type(node_, node_.quantized ? "x" : "X", x.dtype);
-    if (node_.quantized) {
-        require_operand_type(node_, "w", w.dtype);
-        if (b) require_bias_type(node_, b->dtype);
+    if (node_.quantized) require_operand_type(node_, "w", w.dtype);
+    if (node_.quantized && b) require_bias_type(node_, b->dtype);
+    if (!node_.w_scale.empty()) {
         quantization_ =
             quantization_of(node_, [this](const std::string &name) -> const Tensor & { return value(name); });
+    }
+    if (node_.quantized) {
         y_dtype_ = value(node_.y_zero_point).dtype;
         return;
     }
     for (const Tensor *other : {&w, b}) {
-        if (other && other->dtype != x.dtype) {
-            throw Rejected(node_.label + ": " + (other == &w ? "W" : "B") + " is " + convt_dtype_name(other->dtype) +
+        const convt_dtype dtype = !other ? x.dtype : node_.light && other == &w ? CONVT_F32 : other->dtype;
+        if (dtype != x.dtype) {
+            throw Rejected(node_.label + ": " + (other == &w ? "W" : "B") + " is " + convt_dtype_name(dtype) +
                            ", X is " + convt_dtype_name(x.dtype) + "; they must have one type");
         }
     }
@@ -216,7 +220,7 @@ void Session::check_types(const Tensor &x, const Tensor &w, const Tensor *b) {
 bool Session::constant_quantization() const {
     for (const std::string *name : {&node_.x_scale, &node_.x_zero_point, &node_.w_scale, &node_.w_zero_point,
                                     &node_.y_scale, &node_.y_zero_point}) {
-        if (!model_.is_constant(*name)) return false;
+        if (!name->empty() && !model_.is_constant(*name)) return false;
     }
     return true;
 }

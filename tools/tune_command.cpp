@@ -159,6 +159,11 @@ int tune_command(const TuneOptions &options) {
         const std::string &name = work.names.front();
         progress.step(name);
         try {
+            if (is_light(problem_of_line(work.line)) &&
+                (options.search != "select" || !options.emit.empty() || !options.rows.empty())) {
+                throw Error("no kernels are made for light weights: --search select, without --emit and --rows, finds "
+                            "the fastest of those that are built in");
+            }
             MeasurementSession session(builder, work.line, options.plan, options.timeout);
             const json &layer = session.layer();
             if (layer.at("package") != stamp.package || layer.at("kernels") != stamp.kernels) {

@@ -152,6 +152,23 @@ void add_value(google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> *list, c
     }
 }
 
+onnx::NodeProto *add_node(onnx::GraphProto *graph, const std::string &op, const std::string &name,
+                          const std::vector<std::string> &inputs, const std::string &output) {
+    onnx::NodeProto *const node = graph->add_node();
+    node->set_op_type(op);
+    node->set_name(name);
+    for (const std::string &input : inputs) node->add_input(input);
+    node->add_output(output);
+    return node;
+}
+
+void add_int(onnx::NodeProto *node, const std::string &name, std::int64_t value) {
+    onnx::AttributeProto *const attribute = node->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(onnx::AttributeProto::INT);
+    attribute->set_i(value);
+}
+
 onnx::ModelProto model(const ModelOptions &options) {
     onnx::ModelProto model;
     model.set_ir_version(10);

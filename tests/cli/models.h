@@ -48,6 +48,9 @@ struct ModelOptions {
     Storage storage = Storage::raw;
 };
 onnx::ModelProto model(const ModelOptions &options = {});
+onnx::NodeProto *add_node(onnx::GraphProto *graph, const std::string &op, const std::string &name,
+                          const std::vector<std::string> &inputs, const std::string &output);
+void add_int(onnx::NodeProto *node, const std::string &name, std::int64_t value);
 void add_ints(onnx::NodeProto *node, const std::string &name, const Dims &values);
 void add_value(google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> *list, const std::string &name, int data_type,
                const Dims *dims);

@@ -337,7 +337,7 @@ class Emitter {
             rows << "    {" << quoted(names) << ",\n     {sizeof(convt_problem), 22, " << dtype(p.dtype) << ", "
                  << dtype(p.w_dtype.value_or(p.dtype)) << ", " << dtype(p.y_dtype.value_or(p.dtype)) << ", "
                  << (p.layout == CONVT_CHANNELS_LAST ? "CONVT_CHANNELS_LAST" : "CONVT_CHANNELS_FIRST") << ",\n      "
-                 << x << ", " << w << ", " << b << ", &" << prefix << "attributes, 0, 0}},\n";
+                 << x << ", " << w << ", " << b << ", &" << prefix << "attributes, 0, 0, 0}},\n";
         }
         text << "\nenum { " << name_ << "_layer_count = " << layers_.size() << " };\nstatic const " << name_
              << "_layer " << name_ << "_layers[] = {\n"

@@ -274,7 +274,7 @@ class Worker {
         options.tuning = tuning.get();
         const auto plan = [&](const std::string &line) {
             Problem problem = problem_of_line(line);
-            if (is_integer(problem.dtype)) {
+            if (is_integer(problem.w_dtype.value_or(problem.dtype))) {
                 problem.quantization = Quantization{};
                 problem.quantization->x_zero_point = problem.dtype == CONVT_U8 ? 128 : 0;
             }
