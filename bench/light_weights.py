@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Times light weights and dynamic quantization beside f32: light_weights.py [--workload FILE] [--isa ISA] [--threads N] [--rounds N]
+"""Times light weights and dynamic quantization beside f32: light_weights.py [--workload FILE] [--isa ISA] [--threads N]
 
-For each layer as many plans are made as have --bytes of f32 weights together. Their runs in turn find weights in memory, as those of
-a model that is larger than the caches do ("memory"); runs of one plan find them in a cache ("cache"). Types take turns in each
+For each layer as many plans are made as have --bytes of f32 weights together. Their runs in turn find weights in memory, as those
+of a model that is larger than the caches do ("memory"); runs of one plan find them in a cache ("cache"). Types take turns in each
 round, and the least time of all rounds counts. The table has ratios: time of f32 / time of the type. The Python package must be
 importable.
 """
@@ -56,7 +56,7 @@ def times(layer, args):
     """The least seconds of a run, by type, with weights in memory and in a cache; and the plans' descriptions."""
     settings = {"threads": args.threads, "isa": args.isa}
     bytes_of_weights = 4 * layer["c"] * layer["m"] // layer["g"] * math.prod(layer["k"])
-    count = max(2, min(200, args.bytes // bytes_of_weights))
+    count = max(2, min(500, args.bytes // bytes_of_weights))
     made = {name: plans_of(layer, name, count, settings) for name in TYPES}
     y = {name: plans[0](x) for name, (x, plans) in made.items()}
     least = {name: [math.inf, math.inf] for name in TYPES}
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--isa")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--bytes", type=int, default=150_000_000)
+    parser.add_argument("--bytes", type=int, default=600_000_000)
     args = parser.parse_args()
     print("| layer | f32, memory | " + " | ".join(f"{name}, memory | cache" for name in TYPES[1:]) + " |")
     print("|---|--:|" + "--:|--:|" * (len(TYPES) - 1))

@@ -90,7 +90,9 @@ double CostTerms::step(double vectors, double broadcasts) const {
     const double others = per_other > 0                          ? per_other * (2 * vectors + broadcasts + 4)
                           : crosses && lanes * size < kCacheLine ? m.per_vector_along * vectors
                                                                  : per_load * (vectors + broadcasts);
-    const double light = has_light_weights(v.arithmetic) ? m.per_light_vector * vectors : 0;
+    const double light = !has_light_weights(v.arithmetic)         ? 0
+                         : v.arithmetic == Arithmetic::kS8Weights ? m.per_scaled_vector * vectors
+                                                                  : m.per_light_vector * vectors;
     const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
     const double least = crosses ? std::max(m.latency, crossing * vectors * lanes * size / kCacheLine) : m.latency;
     // Each vector of operands is multiplied by each broadcast.
