@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/allocator.h"
@@ -37,7 +39,10 @@ class ConvertingPlan : public ProblemPlan {
     const CostProfile *profile() const override { return inner_->profile(); }
     const std::vector<const char *> &kernels() const override { return inner_->kernels(); }
     TuningRecord record() const override { return inner_->record(); }
-    const std::string &explanation() const override { return inner_->explanation(); }
+    const std::string &explanation() const override {
+        std::call_once(explained_, [this] { explanation_ = preface() + inner_->explanation(); });
+        return explanation_;
+    }
 
     Status run(const RunTensors &tensors, void *workspace) const override {
         if (volume(geometry_.y_shape) == 0) return Status();
@@ -75,6 +80,7 @@ class ConvertingPlan : public ProblemPlan {
     virtual std::unique_ptr<ConvertingPlan> other(const Geometry &geometry) const = 0; // without an inner plan
     virtual Status make_inner(const LayerWeights &weights, const MakePlan &make) = 0;
     virtual std::uint64_t bytes_of_run() const = 0; // of converted operands
+    virtual std::string preface() const = 0;        // of the explanation
     // workspace: workspace_bytes(), of which the first own_bytes_ are those of converted operands; null if there are none of these.
     virtual Status run_in(const RunTensors &tensors, char *workspace) const = 0;
 
@@ -100,6 +106,8 @@ class ConvertingPlan : public ProblemPlan {
     }
 
     mutable SpareBlocks workspaces_;
+    mutable std::once_flag explained_;
+    mutable std::string explanation_;
 };
 
 class LightWeightsPlan : public ConvertingPlan {
@@ -131,6 +139,12 @@ class LightWeightsPlan : public ConvertingPlan {
 
     std::uint64_t bytes_of_weights() const { return volume(geometry_.w_shape) * sizeof(float); }
     std::uint64_t bytes_of_run() const override { return weights_at_run_time() ? bytes_of_weights() : 0; }
+    std::string preface() const override {
+        const char *const dtype = convt_dtype_name(geometry_.w_dtype);
+        if (weights_at_run_time()) return concat("weights of ", dtype, " become f32 with each run\n");
+        if (!light_.exist()) return concat("weights of ", dtype, " are f32: less their zero points, they are no s8\n");
+        return "";
+    }
 
     Status run_in(const RunTensors &t, char *workspace) const override {
         RunTensors own = t;
@@ -212,6 +226,7 @@ class QuantizedInputPlan : public ConvertingPlan {
     }
 
     std::uint64_t bytes_of_run() const override { return volume(geometry_.x_shape); }
+    std::string preface() const override { return "x of f32 becomes u8 with each run\n"; }
 
     Status run_in(const RunTensors &t, char *workspace) const override {
         if (t.x_memory != CONVT_HOST_MEMORY) {

@@ -253,6 +253,9 @@ std::string explain(const LayerPlan &plan) {
     out << "variant " << chosen->name << ": " << plan.reason() << "\n"
         << (chosen->built_in ? concat("  built into it: ", built_in_of(*chosen->built_in), "\n") : std::string())
         << "  x is " << reading_of_x(plan.direct()) << "\n"
+        << (plan.geometry().light.exist() && !has_light_weights(chosen->arithmetic)
+                ? "  its weights are packed as f32\n"
+                : "")
         << (plan.direct().rounds_pieces() ? "  y is computed in f32, by pieces that are then rounded\n" : "")
         << (plan.direct().row_end() ? concat("  rows end in a tile of ", plan.direct().row_end()->name, "\n")
                                     : std::string())

@@ -111,6 +111,11 @@ class Draw {
             p.w_dtype = pick<convt_dtype>({CONVT_S8, CONVT_U8});
             p.y_dtype = pick<convt_dtype>({CONVT_U8, CONVT_S8, CONVT_F32});
         }
+        if (p.dtype == CONVT_F32 && one_in(4) && channels < 1000) {
+            test::make_light(&p, pick<convt_dtype>({CONVT_F16, CONVT_BF16, CONVT_S8, CONVT_U8}),
+                             static_cast<std::int32_t>(small(0, 127)));
+            p.quantizes_x = p.quantization && data_.ConsumeBool();
+        }
         if (one_in(3) && p.y_dtype.value_or(CONVT_F32) != CONVT_U8 && p.y_dtype.value_or(CONVT_F32) != CONVT_S8) {
             p.post_ops.adds_residual = data_.ConsumeBool();
             p.post_ops.activation = pick<convt_activation>(

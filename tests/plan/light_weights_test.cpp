@@ -27,6 +27,8 @@ const std::vector<std::string> kLayers = {
     "f32 nchw n1 ic8 oc3 i12x12 k9x9 s3x3 bias",
     "f32 nchw n1 ic5 oc7 i3x4x3 k3x2x3 s2x1x2 bias",
     "f32 nchw n1 ic3 oc4 i2x2x2x3 k2x1x2x2 s2x2x1x2 bias",
+    "f32 nchw n1 ic0 oc3 i4x4 k2x2 bias",
+    "f32 nhwc n2 ic4 oc3 i0x3 k3x2 s2x1 bias",
 };
 
 struct Light {
@@ -152,6 +154,22 @@ TEST(LightWeights, TakeTheirOwnBytes) {
                   of_f32 * (is_quantized(light.dtype) ? 2 : 10))
             << plan.variant();
     }
+}
+
+TEST(LightWeights, AreExplained) {
+    Problem problem = parse_problem("f32 nchw n1 ic64 oc8 i40x40 k4x4 s2x2");
+    const auto explanation = [&] { return plan_of(problem, draw(problem, 1)).explain(); };
+    const auto expect_text = [](const std::string &text, const std::string &wanted) {
+        EXPECT_NE(text.find(wanted), std::string::npos) << wanted << " is not in\n" << text;
+    };
+    make_light(&problem, CONVT_F16);
+    expect_text(explanation(), "ConvTranspose f32 x and y, weights of f16, channels first");
+    expect_text(explanation(), "its weights are packed as f32");
+    make_light(&problem, CONVT_U8, 3);
+    expect_text(explanation(), "weights of u8 are f32: less their zero points, they are no s8");
+    if (!is_built(CONVT_U8)) return;
+    problem.quantizes_x = 1;
+    expect_text(explanation(), "x of f32 becomes u8 with each run");
 }
 
 TEST(LightWeights, MayBeInfinite) {

@@ -77,7 +77,12 @@ TEST_P(RandomProblems, AgreeAfterReshape) {
     if (built_floats().empty()) GTEST_SKIP() << "no float type is built";
     Random random(seed_of_the_run() * 2000 + static_cast<std::uint64_t>(GetParam()));
     for (int i = 0; i < kProblemsPerTest / 3; ++i) {
-        const Problem problem = random_problem(&random);
+        Problem problem = random_problem(&random);
+        if (problem.dtype == CONVT_F32 && random.integer(1, 2) == 1) {
+            const convt_dtype light = random.pick<convt_dtype>({CONVT_F16, CONVT_BF16, CONVT_S8, CONVT_U8});
+            make_light(&problem, light, light == CONVT_U8 ? 128 : 0);
+            problem.quantizes_x = is_quantized(light) && is_built(CONVT_U8) && random.integer(1, 3) == 1;
+        }
         Problem other = problem; // another batch, and rows one longer
         other.x_shape[0] += 1;
         other.x_shape[problem.layout == CONVT_CHANNELS_FIRST ? other.x_shape.size() - 1 : other.x_shape.size() - 2] +=
