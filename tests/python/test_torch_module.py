@@ -67,6 +67,77 @@ class TorchTest(unittest.TestCase):
         return unittest.mock.patch("convtranspose._torch_operator.Plan", wraps=importlib.import_module("convtranspose").Plan)
 
 
+class LightWeights(TorchTest):
+    """Each packed type against the same weights rounded beforehand."""
+
+    @staticmethod
+    def rounded(module, weights):
+        module = copy.deepcopy(module)
+        with torch.no_grad():
+            w = module.weight.unflatten(0, (module.groups, -1))
+            if weights == "int8":
+                scale = w.abs().amax((1, *range(3, w.dim())), keepdim=True) / 127
+                w = (w / scale).round() * scale
+            else:
+                w = w.to(getattr(torch, weights)).float()
+            module.weight.copy_(w.flatten(0, 1))
+        return module
+
+    def test_types(self):
+        for weights in ("float16", "bfloat16", "int8"):
+            for attributes in ({"stride": 2, "padding": 1}, {"groups": 2, "bias": False}):
+                with self.subTest(weights=weights, **attributes):
+                    stock = layer(**attributes).eval()
+                    ours, x = copy.deepcopy(stock), draw()
+                    ct.replace_(ours, weights=weights)
+                    wanted = self.rounded(stock, weights)
+                    self.assertGreater(float((wanted(x) - stock(x)).detach().abs().max()), 0)
+                    self.assert_same(ours, wanted, x)
+                    self.assertIs(ours.weight.dtype, torch.float32)
+                    y = torch.compile(ours, backend="eager")(x)  # which calls the operator
+                    self.assert_close(y, wanted(x))
+                    x.requires_grad_()
+                    ours(x).sum().backward()
+                    self.assert_close(ours.weight.grad, torch.autograd.grad(stock(x).sum(), stock.weight)[0])
+
+    def test_quantizing_x(self):
+        stock = layer(stride=2).eval()
+        ours, x = copy.deepcopy(stock), draw()
+        ct.replace_(ours, weights="int8", quantizes_x=True)
+        scale = float(x.max() - x.min()) / 255
+        bound = scale / 2 * float(stock.weight.detach().abs().sum((0, 2, 3)).max())
+        with torch.no_grad():
+            error = float((ours(x) - self.rounded(stock, "int8")(x)).abs().max())
+        self.assertTrue(0 < error <= bound, (error, bound))
+
+    def test_what_a_type_does_not_hold(self):
+        x = draw()
+        for weights, value in (("float16", 1e6), ("int8", float("inf"))):
+            stock = layer().eval()
+            with torch.no_grad():
+                stock.weight[0, 0] = value
+                ours = copy.deepcopy(stock)
+                ct.replace_(ours, weights=weights)
+                wanted = stock(x)
+                self.assertTrue(torch.allclose(ours(x), wanted, rtol=1e-4, equal_nan=True))
+        zero = layer().eval()
+        with torch.no_grad():
+            zero.weight.zero_()
+            ct.replace_(zero, weights="int8")
+            self.assertTrue(torch.equal(zero(x), zero.bias.view(-1, 1, 1).expand_as(zero(x))))
+        other = layer(dtype=torch.float64).eval()
+        ours = copy.deepcopy(other)
+        ct.replace_(ours, weights="int8")
+        self.assert_same(ours, other, draw(dtype=torch.float64))
+
+    def test_wrong_options(self):
+        for words, options in (("weights is 'int4'", {"weights": "int4"}),
+                               ("quantizes_x is True and weights None", {"quantizes_x": True}),
+                               ("quantizes_x is 1", {"quantizes_x": 1, "weights": "int8"})):
+            with self.assertRaisesRegex(ValueError, words):
+                ct.replace_(layer(), **options)
+
+
 class Values(TorchTest):
     def test_axes_and_attributes(self):
         for axes in (1, 2, 3):

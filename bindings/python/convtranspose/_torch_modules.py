@@ -10,7 +10,8 @@ import torch  # type: ignore[import-not-found, unused-ignore]
 from ._native import Plan
 from ._torch_operator import TYPES, Differentiable, Packed, activate, operator, per_axis
 
-_OPTIONS = ("threads", "winograd", "sums_in_f16", "isa", "measure")
+_OPTIONS = ("threads", "winograd", "sums_in_f16", "isa", "measure", "weights", "quantizes_x")
+_LIGHT = ("float16", "bfloat16", "int8")
 
 
 def _probe() -> Any:
@@ -72,7 +73,8 @@ class _State:
         self.options, self.activation, self.parameters = options, activation, parameters
         self.threads = options.get("threads") or 0
         self.arguments = (activation, list(parameters), options.get("winograd", False), options.get("sums_in_f16", False),
-                          options.get("isa"), options.get("measure", False), self.threads)
+                          options.get("isa"), options.get("measure", False), self.threads, options.get("weights"),
+                          options.get("quantizes_x", False))
         self.forget()
 
     def __reduce__(self) -> Any:
@@ -91,8 +93,8 @@ class _State:
         weights, packed = self._weights, self._packed
         if packed is None or weights is None or not weights[0].equals(w) or not (
                 b is None if weights[1] is None else b is not None and weights[1].equals(b)):
-            activation, parameters, winograd, sums_in_f16, isa, measure, _ = self.arguments
-            packed = Packed((activation, tuple(parameters), winograd, sums_in_f16, isa, measure, "cpu"))
+            activation, parameters, winograd, sums_in_f16, isa, measure, _, light, quantizes_x = self.arguments
+            packed = Packed((activation, tuple(parameters), winograd, sums_in_f16, isa, measure, light, quantizes_x, "cpu"))
             self._weights, self._packed = (_Constant(w), None if b is None else _Constant(b)), packed
         return packed
 
@@ -241,7 +243,14 @@ def check_options(options: dict[str, Any]) -> None:
             raise TypeError(f"there is no option '{name}'; there are {', '.join(_OPTIONS)}")
     if not isinstance(options.get("measure", False), bool):
         raise TypeError(f"measure is {options['measure']!r}; it must be True or False")
-    Plan(None, x_shape=(1, 1, 1), w_shape=(1, 1, 1), x_dtype="float32", **options)
+    weights, quantizes_x = options.get("weights"), options.get("quantizes_x", False)
+    if weights is not None and weights not in _LIGHT:
+        raise ValueError(f"weights is {weights!r}; it must be None or one of {', '.join(_LIGHT)}")
+    if not isinstance(quantizes_x, bool) or (quantizes_x and weights != "int8"):
+        raise ValueError(f"quantizes_x is {quantizes_x!r} and weights {weights!r}; it must be True or False, and True only with "
+                         "weights='int8'")
+    others = {name: value for name, value in options.items() if name not in ("weights", "quantizes_x")}
+    Plan(None, x_shape=(1, 1, 1), w_shape=(1, 1, 1), x_dtype="float32", **others)
 
 
 def replace_(model: Any, **options: Any) -> Report:
@@ -257,6 +266,9 @@ def replace_(model: Any, **options: Any) -> Report:
         sums_in_f16: True allows float16 layers to be summed in float16, where the CPU computes with it.
         isa: The name of the instruction set to use, of convtranspose.isas(); None: the best that this CPU runs.
         measure: True takes what is fastest of the candidates, which are run for 50 milliseconds when a layer is first called.
+        weights: The type that float32 weights are packed in: "float16", "bfloat16" or "int8", whose scales are the largest weight
+            of each output channel by 127; None: their own. x, bias, y and the parameters stay float32.
+        quantizes_x: True quantizes x to 8 bits in each call, for weights="int8".
 
     Returns:
         The names of the modules that were replaced, and of those that were left, with the reason.

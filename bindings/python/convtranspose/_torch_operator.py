@@ -23,7 +23,7 @@ _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 _SCHEMA = (
     "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymInt groups, "
     "SymInt[] dilation, str? activation=None, float[] parameters=[], bool winograd=False, bool sums_in_f16=False, "
-    "str? isa=None, bool measure=False, int threads=0, bool constant=False) -> Tensor"
+    "str? isa=None, bool measure=False, int threads=0, str? weights=None, bool quantizes_x=False, bool constant=False) -> Tensor"
 )
 
 
@@ -116,7 +116,7 @@ def per_axis(value: Any, axes: int) -> tuple[Any, ...]:
 
 def _arguments(x_shape: Any, last: bool, threads: int, geometry: tuple[Any, ...], options: tuple[Any, ...]) -> dict[str, Any]:
     stride, padding, output_padding, groups, dilation = geometry
-    activation, parameters, winograd, sums_in_f16, isa, measure, device = options
+    activation, parameters, winograd, sums_in_f16, isa, measure, _, _, device = options
     n, c, *extents = x_shape
     return {
         "x_shape": (n, *extents, c) if last else tuple(x_shape),
@@ -136,13 +136,33 @@ def _arguments(x_shape: Any, last: bool, threads: int, geometry: tuple[Any, ...]
     }
 
 
+def _lightened(w: Any, groups: int, options: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+    """Weights of float32 in the type that the options ask for, and the arguments of a plan that go with them.
+
+    They stay as they are where that type does not hold them. Those of int8 have one scale for each output channel.
+    """
+    *_, weights, quantizes_x, device = options
+    if weights is None or w.dtype is not torch.float32 or device != "cpu":
+        return w, {}
+    if weights != "int8":
+        light = w.to(getattr(torch, weights))
+        return (light, {"x_dtype": "float32"}) if bool(light.isfinite().all()) else (w, {})
+    by_group = w.unflatten(0, (groups, -1))
+    scales = by_group.abs().amax((1, *range(3, by_group.dim())), keepdim=True) / 127
+    if not bool(scales.isfinite().all()):
+        return w, {}
+    scales[scales == 0] = 1
+    light = (by_group / scales).round().to(torch.int8).flatten(0, 1)
+    return light, {"x_dtype": "float32", "w_scale": scales.flatten(), "quantizes_x": quantizes_x}
+
+
 class Packed:
     """Plans of one layer whose weights do not change, for the last kinds of x."""
 
     __slots__ = ("_plans", "options")
 
     def __init__(self, options: tuple[Any, ...]) -> None:
-        """Takes (activation, its parameters, winograd, sums_in_f16, isa, measure, device)."""
+        """Takes (activation, its parameters, winograd, sums_in_f16, isa, measure, weights, quantizes_x, device)."""
         self.options = options
         self._plans: dict[Any, tuple[Plan | None, list[int]]] = {}  # None: y is empty, which plans refuse
 
@@ -175,7 +195,8 @@ class Packed:
             plan = packed.reshape(arguments["x_shape"])
         else:
             w, b = (t if t is None else t.detach().to("cpu", dtype).contiguous() for t in (w, b))
-            plan = Plan(w, b, **arguments)
+            w, light = _lightened(w, geometry[3], self.options)
+            plan = Plan(w, b, **light, **arguments)
         while len(plans) >= KEPT:
             del plans[next(iter(plans))]
         plans[key] = plan, shape
@@ -280,13 +301,17 @@ def _with_batch(x: Any, w: Any) -> Any:
 
 def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any,
              activation: str | None = None, parameters: Any = (), winograd: bool = False, sums_in_f16: bool = False,
-             isa: str | None = None, measure: bool = False, threads: int = 0, constant: bool = False) -> Any:
+             isa: str | None = None, measure: bool = False, threads: int = 0, weights: str | None = None,
+             quantizes_x: bool = False, constant: bool = False) -> Any:
     geometry = (tuple(stride), tuple(padding), tuple(output_padding), groups, tuple(dilation))
-    options = (activation, tuple(parameters), winograd, sums_in_f16, isa, measure, device := _device_of(x))
+    options = (activation, tuple(parameters), winograd, sums_in_f16, isa, measure, weights, quantizes_x,
+               device := _device_of(x))
     threads = threads or torch.get_num_threads()
     _check_types(x, w, b)
     if constant and device is not None and x.numel() > 0 and w.numel() > 0:
         packed = _packed_of(w, b, options)
+        if packed is None and weights is not None:
+            packed = Packed(options)  # for this call, whose result is that of later ones
         if packed is not None:
             return packed(x, w, b, threads, geometry)  # which checks shapes that it has not met
     batched = _with_batch(x, w)
@@ -344,7 +369,7 @@ def _backward(ctx: Any, dy: Any) -> Any:
                                                              list(ctx.needs_input_grad[:3]))
     if dx is not None and batched is not x:
         dx = dx.squeeze(0)
-    return (dx, dw, db, *[None] * 13)
+    return (dx, dw, db, *[None] * 15)
 
 
 class Differentiable(torch.autograd.Function):  # type: ignore[misc, unused-ignore]

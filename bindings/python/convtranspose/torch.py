@@ -75,4 +75,4 @@ def conv_transpose(
     name, *parameters = (activation,) if activation is None or isinstance(activation, str) else activation
     return _operator(input, weight, bias, per_axis(stride, axes), per_axis(padding, axes), per_axis(output_padding, axes),
                      groups, per_axis(dilation, axes), name, [float(value) for value in parameters], winograd, sums_in_f16, isa,
-                     measure, threads or 0, constant)
+                     measure, threads or 0, None, False, constant)
