@@ -17,6 +17,7 @@ LINES = [
     LAYER,
     "f32 nchw n1 g1 ic16 oc8 i5x5 k3x3 s2x2 p1x1_1x1 op1x1 d1x1 bias",
     "u8 nhwc n2 g4 ic8 oc4 i5 k3 auto_SAME_UPPER v11 ws8 yf32 os9",
+    "f32 nchw n1 g2 ic16 oc8 i5x5 k3x3 bias ws8 dynamic",
     "f64 nchw i3x4x5 k1x2x3 d9223372036854775807x1x1 v99999999999",
 ]
 
