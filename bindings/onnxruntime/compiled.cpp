@@ -6,12 +6,16 @@ namespace convtranspose::provider {
 
 namespace {
 
-PlannedLayer planned(const Layer &layer) {
+PlannedLayer planned(const Layer &layer, const Settings &settings) {
     PlannedLayer planned;
     planned.description = layer.description();
     planned.problem = layer.problem;
-    planned.weights = weights_of(layer);
-    planned.packs = layer.w_is_constant() && layer.b_is_constant();
+    std::vector<std::string> notes;
+    planned.weights = weights_of(layer, settings, &planned.problem, &notes);
+    planned.packs = layer.packs();
+    for (const std::string &note : notes) {
+        if (settings.explain) explain(layer.label + ": " + note);
+    }
     return planned;
 }
 
@@ -32,7 +36,7 @@ convt_tensor view(const void *data, convt_dtype dtype, const Shape &shape) {
 CompiledLayer::CompiledLayer(const Api &api, const Layer &layer, const Node &fused_node,
                              std::shared_ptr<const Settings> settings, std::shared_ptr<ThreadCount> threads)
     : api_(api), threads_(std::move(threads)), b_dtype_(bias_dtype(layer.problem)),
-      y_dtype_(layer.problem.y_dtype.value_or(layer.problem.dtype)), plans_(planned(layer), std::move(settings)) {
+      y_dtype_(layer.problem.y_dtype.value_or(layer.problem.dtype)), plans_(planned(layer, *settings), settings) {
     create_state = create;
     compute = run;
     release_state = release;

@@ -98,8 +98,8 @@ std::optional<std::array<float, 2>> clamp_of(const Node &node) {
 
 bool can_fold(const Node &node, const Layer &layer) {
     const convt_dtype dtype = layer.problem.dtype;
-    if (dtype != CONVT_F32 && dtype != CONVT_F64) return false;
-    if (!layer.w_is_constant() || !layer.b_is_constant() || layer.channels() < 0) return false;
+    if ((dtype != CONVT_F32 && dtype != CONVT_F64) || layer.problem.quantizes_x) return false;
+    if (!layer.packs() || layer.channels() < 0) return false;
     if (node.since_version() < kBatchNormOfInference || node.outputs().size() != 1) return false;
     if (node.int_attribute("training_mode").value_or(0) != 0 || node.int_attribute("spatial").value_or(1) != 1)
         return false;

@@ -21,7 +21,17 @@ Attributes attributes_of(const Node &node) {
     return a;
 }
 
-// A layer of floats. Constants that a DequantizeLinear makes are floats as soon as the layer is compiled.
+// The Cast that makes f32 of constant 16-bit floats, if nothing else reads what it makes. ONNX Runtime computes it beforehand unless
+// its optimizations are switched off.
+std::optional<Node> cast_of(const Value &value, const IsFree &is_free) {
+    const std::optional<Node> node = value.producer();
+    if (!node || !node->is_op("Cast") || !is_free(*node) || !value.only_reader()) return std::nullopt;
+    const Value from = node->input(0);
+    const bool is_16_bit = from.element_type() == kElementFloat16 || from.element_type() == kElementBfloat16;
+    return is_16_bit && from.is_constant() ? node : std::nullopt;
+}
+
+// A layer of floats. Constants that a DequantizeLinear or a Cast makes are floats as soon as the layer is compiled.
 void read_floats(const Node &node, bool fuse, const IsFree &is_free, Layer *layer) {
     layer->x = node.input(0);
     layer->w = node.input(1);
@@ -37,6 +47,11 @@ void read_floats(const Node &node, bool fuse, const IsFree &is_free, Layer *laye
     if (!fuse || *dtype != CONVT_F32) return;
     for (auto *const input : {&layer->w, &layer->b}) {
         if (!*input) continue;
+        if (const std::optional<Node> cast = cast_of(*input, is_free)) {
+            layer->nodes.push_back(*cast);
+            *input = cast->input(0);
+            continue;
+        }
         const std::optional<Dequantizer> by = dequantizer_of(*input, is_free);
         if (!by || !by->makes_constant()) continue;
         (input == &layer->w ? layer->w_dequantizer : layer->b_dequantizer) = by;
@@ -54,7 +69,9 @@ bool Dequantizer::makes_constant() const {
 }
 
 std::int64_t Layer::channels() const {
-    return problem.w_shape.size() > 1 && problem.w_shape[1] >= 0 ? problem.w_shape[1] * problem.attributes.group : -1;
+    const Shape &w_shape = problem.w_shape;
+    const std::int64_t group = problem.attributes.group;
+    return w_shape.size() > 1 && w_shape[1] >= 0 && group >= 1 && w_shape[0] % group == 0 ? w_shape[1] * group : -1;
 }
 
 std::string Layer::description() const {

@@ -10,6 +10,7 @@
 
 #include "convtranspose/convtranspose.hpp"
 #include "graph.h"
+#include "settings.h"
 
 namespace convtranspose::provider {
 
@@ -28,7 +29,8 @@ struct Layer {
     std::string label; // "ConvTranspose 'name'"
     Problem problem;
     Value x, w, b, residual, y; // b and residual may be none
-    // These turn constant integers into constant floats, which is done when the layer is compiled.
+    // These turn constant integers into constant floats, which is done when the layer is compiled. Constants of other floats that a
+    // Cast turns into f32 have no such entry.
     std::optional<Dequantizer> w_dequantizer, b_dequantizer;
     // Its scale and shift become part of constant weights.
     std::optional<Node> batch_norm;
@@ -39,7 +41,9 @@ struct Layer {
     bool has_float_input() const { return problem.dtype != CONVT_U8 && problem.dtype != CONVT_S8; }
     bool w_is_constant() const { return w.is_constant(); }
     bool b_is_constant() const { return !b || b.is_constant(); }
-    // The number of output channels, or -1.
+    // True if the library packs weights and bias once.
+    bool packs() const { return w_is_constant() && b_is_constant(); }
+    // The number of output channels, or -1 if it is unknown or the group does not divide the channels.
     std::int64_t channels() const;
     // The nodes by name: "DequantizeLinear + ConvTranspose 'up' + Relu".
     std::string description() const;
@@ -60,6 +64,10 @@ Layer layer_of(const Node &node, bool fuse, const IsFree &is_free);
 std::optional<Dequantizer> dequantizer_of(const Value &value, const IsFree &is_free);
 // Makes the layer one of integers, if it stands behind DequantizeLinear. Says why not, if it has one in front of an input.
 std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Layer *layer);
+// Reads the scales and zero points of 8-bit weights. Says why the library takes none such.
+std::optional<std::string> read_weight_scales(const Dequantizer &w, std::int64_t group, Quantization *q);
+// Says so if a layer of 8-bit weights is faster in floats.
+std::optional<std::string> prefer_floats(const Attributes &attributes, const Value &w);
 // Reads a QLinearConvTranspose of ONNX Runtime's channels-last domain.
 void read_qlinear(const Node &node, Layer *layer);
 // Takes in the nodes that follow a layer with a float output: batch normalization, the addition of a residual, an activation.
@@ -71,8 +79,9 @@ std::optional<std::array<float, 2>> clamp_of(const Node &node);
 struct Weights {
     std::vector<std::byte> w, b;
 };
-// Copies constants, with DequantizeLinear and BatchNormalization computed into them.
-Weights weights_of(const Layer &layer);
+// Copies constants, with DequantizeLinear, Cast and BatchNormalization computed into them. Those of f32 layers take as few bytes as the
+// model and the settings say: the problem gets their type and scales. notes: what became of them, for `explain`.
+Weights weights_of(const Layer &layer, const Settings &settings, Problem *problem, std::vector<std::string> *notes);
 // True if all that a BatchNormalization needs is constant, so that weights_of() can fold it.
 bool can_fold(const Node &batch_norm, const Layer &layer);
 

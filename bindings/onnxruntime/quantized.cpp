@@ -54,38 +54,6 @@ std::vector<T> per_channel(const TensorRef &tensor, std::int64_t group) {
     return values;
 }
 
-std::optional<std::string> read_weight_scales(const Dequantizer &w, std::int64_t group, Quantization *q) {
-    if (w.scale.element_type() != kElementFloat) {
-        return "the scale of its weights is " + type_name(w.scale.element_type());
-    }
-    if (!w.scale.is_constant()) return "the scale of its weights is no constant";
-    if (w.zero_point && !w.zero_point.is_constant()) return "the zero point of its weights is no constant";
-    const TensorRef scale = w.scale.constant();
-    const Shape weights = w.x.shape();
-    if (!scale.is_single()) {
-        std::int64_t axis = w.node.int_attribute("axis").value_or(1);
-        if (axis < 0) axis += static_cast<std::int64_t>(weights.size());
-        if (axis != 1 || scale.shape.size() != 1) {
-            return "its weights have scales along axis " + std::to_string(axis) +
-                   ", and not only along that of output channels";
-        }
-        if (weights.size() < 2 || weights[1] != scale.shape[0]) {
-            return "its weights have " + std::to_string(scale.shape[0]) +
-                   " scales, and not one for each output channel of a group";
-        }
-    }
-    q->w_scale = per_channel<float>(scale, group);
-    for (const float s : q->w_scale) {
-        if (!is_positive(s)) return "a scale of its weights is " + std::to_string(s) + ", not positive and finite";
-    }
-    q->w_zero_point = {0};
-    if (!w.zero_point) return std::nullopt;
-    const TensorRef zero = w.zero_point.constant();
-    if (zero.count() != scale.count()) return "its weights have another number of zero points than of scales";
-    q->w_zero_point = per_channel<std::int32_t>(zero, group);
-    return std::nullopt;
-}
-
 // The sums that a layer adds an s32 bias to have the scale of x times that of w, so the bias must have it as well.
 std::optional<std::string> check_bias(const Dequantizer &b, const Quantization &q) {
     if (b.x.element_type() != kElementInt32) {
@@ -123,25 +91,6 @@ bool has_phases_as_channels(const Attributes &attributes, const Value &w) {
     return true;
 }
 
-// Says so if floats are faster. 8-bit kernels for few output channels are made for small strides, and for one of 8 along rows. With
-// other strides they leave most of each vector empty, unless phases become channels; in floats, phases without taps may too.
-std::optional<std::string> prefer_floats(const Attributes &attributes, const Value &w) {
-    constexpr std::int64_t kFewChannels = 8, kSmallStride = 4, kStrideOfRows = 8;
-    const Shape w_shape = w.shape();
-    if (w_shape.size() < 3 || w_shape[1] < 0 || w_shape[1] >= kFewChannels) return std::nullopt;
-    if (!attributes.strides || w_shape[0] == attributes.group) return std::nullopt; // depthwise kernels take any stride
-    std::int64_t largest = 1, across = 1; // of all axes, and of all but the last
-    for (std::size_t d = 0; d < attributes.strides->size(); d++) {
-        const std::int64_t stride = (*attributes.strides)[d];
-        largest = std::max(largest, stride);
-        if (d + 1 < attributes.strides->size()) across = std::max(across, stride);
-    }
-    if (largest <= kSmallStride || (largest == kStrideOfRows && across == 1)) return std::nullopt;
-    if (has_phases_as_channels(attributes, w)) return std::nullopt;
-    return "with " + std::to_string(w_shape[1]) + " output channels in a group and a stride of " +
-           std::to_string(largest) + " floats are faster";
-}
-
 // The nodes from the convolution to the QuantizeLinear behind it.
 struct Output {
     std::vector<Node> nodes;
@@ -176,7 +125,70 @@ std::optional<std::string> find_quantizer(const Value &y, const IsFree &is_free,
     return std::nullopt;
 }
 
+// The DynamicQuantizeLinear whose three outputs are what a DequantizeLinear reads, if nothing else reads them.
+std::optional<Node> dynamic_quantizer_of(const Dequantizer &x, const IsFree &is_free) {
+    const std::optional<Node> node = x.x.producer();
+    if (!node || !node->is_op("DynamicQuantizeLinear") || !is_free(*node)) return std::nullopt;
+    const std::vector<Value> made = node->outputs();
+    const std::array<Value, 3> read = {x.x, x.scale, x.zero_point};
+    for (std::size_t i = 0; i < read.size(); i++) {
+        if (!read[i] || read[i].name() != made[i].name() || !made[i].only_reader()) return std::nullopt;
+    }
+    return node;
+}
+
 } // namespace
+
+std::optional<std::string> read_weight_scales(const Dequantizer &w, std::int64_t group, Quantization *q) {
+    if (w.scale.element_type() != kElementFloat) {
+        return "the scale of its weights is " + type_name(w.scale.element_type());
+    }
+    if (!w.scale.is_constant()) return "the scale of its weights is no constant";
+    if (w.zero_point && !w.zero_point.is_constant()) return "the zero point of its weights is no constant";
+    const TensorRef scale = w.scale.constant();
+    const Shape weights = w.x.shape();
+    if (!scale.is_single()) {
+        std::int64_t axis = w.node.int_attribute("axis").value_or(1);
+        if (axis < 0) axis += static_cast<std::int64_t>(weights.size());
+        if (axis != 1 || scale.shape.size() != 1) {
+            return "its weights have scales along axis " + std::to_string(axis) +
+                   ", and not only along that of output channels";
+        }
+        if (weights.size() < 2 || weights[1] != scale.shape[0]) {
+            return "its weights have " + std::to_string(scale.shape[0]) +
+                   " scales, and not one for each output channel of a group";
+        }
+    }
+    q->w_scale = per_channel<float>(scale, group);
+    for (const float s : q->w_scale) {
+        if (!is_positive(s)) return "a scale of its weights is " + std::to_string(s) + ", not positive and finite";
+    }
+    q->w_zero_point = {0};
+    if (!w.zero_point) return std::nullopt;
+    const TensorRef zero = w.zero_point.constant();
+    if (zero.count() != scale.count()) return "its weights have another number of zero points than of scales";
+    q->w_zero_point = per_channel<std::int32_t>(zero, group);
+    return std::nullopt;
+}
+
+// 8-bit kernels for few output channels are made for small strides, and for one of 8 along rows. With other strides they leave most
+// of each vector empty, unless phases become channels; in floats, phases without taps may too.
+std::optional<std::string> prefer_floats(const Attributes &attributes, const Value &w) {
+    constexpr std::int64_t kFewChannels = 8, kSmallStride = 4, kStrideOfRows = 8;
+    const Shape w_shape = w.shape();
+    if (w_shape.size() < 3 || w_shape[1] < 0 || w_shape[1] >= kFewChannels) return std::nullopt;
+    if (!attributes.strides || w_shape[0] == attributes.group) return std::nullopt; // depthwise kernels take any stride
+    std::int64_t largest = 1, across = 1; // of all axes, and of all but the last
+    for (std::size_t d = 0; d < attributes.strides->size(); d++) {
+        const std::int64_t stride = (*attributes.strides)[d];
+        largest = std::max(largest, stride);
+        if (d + 1 < attributes.strides->size()) across = std::max(across, stride);
+    }
+    if (largest <= kSmallStride || (largest == kStrideOfRows && across == 1)) return std::nullopt;
+    if (has_phases_as_channels(attributes, w)) return std::nullopt;
+    return "with " + std::to_string(w_shape[1]) + " output channels in a group and a stride of " +
+           std::to_string(largest) + " floats are faster";
+}
 
 std::optional<Dequantizer> dequantizer_of(const Value &value, const IsFree &is_free) {
     if (!value) return std::nullopt;
@@ -202,17 +214,23 @@ std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Lay
     }
     if (auto why = prefer_floats(layer->problem.attributes, w->x)) return why;
     Quantization q;
-    if (auto why = read_scale(x->scale, x->zero_point, "X", &q.x_scale, &q.x_zero_point)) return why;
+    const std::optional<Node> dynamic = dynamic_quantizer_of(*x, is_free);
+    if (!dynamic) {
+        if (auto why = read_scale(x->scale, x->zero_point, "X", &q.x_scale, &q.x_zero_point)) return why;
+    }
     if (auto why = read_weight_scales(*w, layer->problem.attributes.group, &q)) return why;
     Output output;
-    std::optional<std::string> float_output = find_quantizer(node.outputs().at(0), is_free, &q, &output);
+    std::optional<std::string> float_output = "x is quantized to u8 by each run";
+    if (!dynamic) float_output = find_quantizer(node.outputs().at(0), is_free, &q, &output);
     if (!float_output && bias) float_output = b ? check_bias(*b, q) : "its bias comes from no DequantizeLinear";
 
-    layer->x = x->x;
+    layer->x = dynamic ? dynamic->input(0) : x->x;
     layer->w = w->x;
     layer->problem.dtype = *dtype_of(layer->x.element_type());
+    layer->problem.quantizes_x = dynamic ? 1 : 0;
     layer->problem.w_dtype = dtype_of(layer->w.element_type());
     layer->nodes = {node, x->node, w->node};
+    if (dynamic) layer->nodes.push_back(*dynamic);
     if (!float_output) {
         if (b) {
             layer->b = b->x;

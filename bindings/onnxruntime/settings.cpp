@@ -53,6 +53,14 @@ bool read_planning(const std::string &name, const std::string &value) {
     return value == "measure";
 }
 
+std::optional<convt_dtype> read_weights(const std::string &name, const std::string &value) {
+    if (value == "as_given") return std::nullopt;
+    for (const convt_dtype dtype : {CONVT_F16, CONVT_BF16, CONVT_S8}) {
+        if (value == convt_dtype_name(dtype)) return dtype;
+    }
+    refuse(name, value, "as_given, f16, bf16 or s8");
+}
+
 // A number of at least 0, or -1 if the text is none.
 int number_of(const std::string &text) {
     if (text.empty() || text.size() > 6) return -1;
@@ -102,12 +110,15 @@ std::string prefix() {
 Settings settings_of(const Api &api, const OrtSessionOptions *options) {
     using Read = std::function<void(Settings &, const std::string &name, const std::string &value)>;
     static const std::map<std::string, Read> readers = {
+        {"dynamic_quantization",
+         [](Settings &s, const auto &name, const auto &value) { s.quantizes_x = read_switch(name, value); }},
         {"explain", [](Settings &s, const auto &name, const auto &value) { s.explain = read_switch(name, value); }},
         {"fuse", [](Settings &s, const auto &name, const auto &value) { s.fuse = read_switch(name, value); }},
         {"isa", [](Settings &s, const auto &name, const auto &value) { s.isa = read_isa(name, value); }},
         {"planning", [](Settings &s, const auto &name, const auto &value) { s.measures = read_planning(name, value); }},
         {"threads", [](Settings &s, const auto &name, const auto &value) { s.threads = read_threads(name, value); }},
         {"tuning", [](Settings &s, const auto &name, const auto &value) { s.tuning = read_tuning(name, value); }},
+        {"weights", [](Settings &s, const auto &name, const auto &value) { s.weights = read_weights(name, value); }},
         {"winograd", [](Settings &s, const auto &name, const auto &value) { s.winograd = read_switch(name, value); }},
     };
     const Entries entries = entries_of(api, options);

@@ -3,6 +3,7 @@
 #define CONVTRANSPOSE_ONNXRUNTIME_SETTINGS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "convtranspose/convtranspose.hpp"
@@ -18,6 +19,8 @@ struct Settings {
     bool winograd = false;                      // f32 and f64 layers may be computed by Winograd's algorithm
     bool fuse = true;                           // neighbours are computed with a layer
     bool explain = false;                       // layers and their plans are printed to the standard error output
+    std::optional<convt_dtype> weights;         // f16, bf16 or s8: constant weights of f32 layers become that
+    bool quantizes_x = false;                   // f32 layers of 8-bit weights quantize their x
     std::string isa;                            // empty: the best of this CPU
     std::shared_ptr<const convt_tuning> tuning; // null: what the environment says
 };

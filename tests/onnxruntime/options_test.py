@@ -13,7 +13,7 @@ from onnx import TensorProto
 from support import TestCase, model, node, ours, plain, session_options, setUpModule  # noqa: F401
 
 FLOAT = TensorProto.FLOAT
-KNOWN = "explain, fuse, isa, planning, threads, tuning, winograd"
+KNOWN = "dynamic_quantization, explain, fuse, isa, planning, threads, tuning, weights, winograd"
 
 
 def up(x_shape=(1, 8, 12, 12), **attributes):
@@ -40,9 +40,10 @@ class Options(TestCase):
         for value in (0, -1, 4097, "two", ""):
             with self.subTest(threads=value):
                 self.refused(f"option threads is '{value}', must be a number from 1 to 4096", threads=value)
-        for name in ("winograd", "fuse", "explain"):
+        for name in ("dynamic_quantization", "explain", "fuse", "winograd"):
             self.refused(f"option {name} is 'yes', must be 0 or 1", **{name: "yes"})
         self.refused("option planning is 'patient', must be estimate or measure", planning="patient")
+        self.refused("option weights is 'f32', must be as_given, f16, bf16 or s8", weights="f32")
         self.refused("option isa is 'avx3', must be one that this CPU runs: ", isa="avx3")
         self.refused("option tuning is '/nowhere/file', must be a file of tuning records", tuning="/nowhere/file")
         with tempfile.TemporaryDirectory() as folder:
