@@ -21,6 +21,15 @@ double cycles_to_copy(double elements, convt_dtype dtype, double near, const Cos
     return elements * (bytes >= m.far_copy_from ? std::max(near, m.far_copy) : near);
 }
 
+double per_light_line(Arithmetic arithmetic, const CostProfile &m) {
+    switch (light_dtype(arithmetic)) {
+    case CONVT_F16: return m.per_f16_line;
+    case CONVT_BF16: return m.per_bf16_line;
+    case CONVT_S8: return m.per_s8_line;
+    default: return 0;
+    }
+}
+
 double cost_of_reference(const CostTerms &t) {
     return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
            (t.of(CostPart::kStores, t.phases * 10) + t.taps * (t.of(CostPart::kTiles, 5) + t.ic * 5));
@@ -90,16 +99,13 @@ double CostTerms::step(double vectors, double broadcasts) const {
     const double others = per_other > 0                          ? per_other * (2 * vectors + broadcasts + 4)
                           : crosses && lanes * size < kCacheLine ? m.per_vector_along * vectors
                                                                  : per_load * (vectors + broadcasts);
-    const double light = !has_light_weights(v.arithmetic)         ? 0
-                         : v.arithmetic == Arithmetic::kS8Weights ? m.per_scaled_vector * vectors
-                                                                  : m.per_light_vector * vectors;
     const double crossing = v.family == Family::kDepthwise ? m.least_per_depthwise_crossing : m.least_per_crossing;
     const double least = crosses ? std::max(m.latency, crossing * vectors * lanes * size / kCacheLine) : m.latency;
     // Each vector of operands is multiplied by each broadcast.
     const double multiply = product * vectors * broadcasts / m.multiply_adds;
     return of_steps(multiply,
                     std::max({multiply, (vectors + broadcast * broadcasts) / m.loads, vectors * load, least}) + others +
-                        light);
+                        vectors * lanes * size / kCacheLine * per_light_line(v.arithmetic, m));
 }
 
 double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, const Variant *narrower,

@@ -101,7 +101,8 @@ class Table(Generated):
 
     def test_names_are_what_rows_say(self):
         """docs/kernel-names.md, checked on every variant."""
-        pattern = re.compile(r"(?P<family>[a-z_]+?)_(?P<dtype>b?f16|f32|f64|[hb]16|i8(?:_f32)?|i16(?:_f32|_s32)?)"
+        pattern = re.compile(r"(?P<family>[a-z_]+?)_"
+                             r"(?P<dtype>b?f16|f32(?:_(?:b?f16|s8)w)?|f64|[hb]16|i8(?:_f32)?|i16(?:_f32|_s32)?)"
                              r"(?:_(?P<output_order>planar|channels)(?:_s(?P<w>\d+)(?:x(?P<h>\d+))?)?"
                              r"_(?P<tile>\d+x\d+(?:x\d+)?)(?:_(?P<taps>[0-9spx]+))?)?")
         for system, processor in PLATFORMS:
