@@ -1,6 +1,7 @@
 // Light weights, and an x that each run quantizes: they give what the values that they stand for give.
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -154,6 +155,42 @@ TEST(LightWeights, TakeTheirOwnBytes) {
                   of_f32 * (is_quantized(light.dtype) ? 2 : 10))
             << plan.variant();
     }
+}
+
+// Algorithms compute a layer through others, whose weights may be other numbers.
+TEST(LightWeights, AgreeByEveryAlgorithm) {
+    std::uint64_t seed = 700;
+    std::set<std::string> done;
+    for (const char *const line :
+         {"f32 nchw n1 ic64 oc64 i4x4 k4x4 s2x2 p1x1_1x1 bias", "f32 nhwc n3 ic64 oc64 i3x3 k3x3 s1x1 p1x1_1x1",
+          "f32 nchw n1 ic48 oc32 i7 k4 s2 bias", "f32 nhwc n1 ic40 oc48 i3x5 k2x2 s2x2 bias",
+          "f32 nhwc n1 ic96 oc128 i2x2 k4x4 s2x2 p1x1_1x1"}) {
+        for (const Light &light : kTypes) {
+            for (std::size_t i = 0; i < convt_algorithm_count(); i++) {
+                Problem problem = parse_problem(line);
+                make_light(&problem, light.dtype, light.zero_point);
+                if (seed % 2 && problem.quantization) problem.quantization->w_scale = {0.01f};
+                const Inputs inputs = draw(problem, ++seed);
+                const Expected expected = reference(problem, inputs);
+                Options options;
+                options.winograd = 1;
+                options.variant = convt_algorithm_name(i);
+                if (std::string("direct") == options.variant) continue;
+                SCOPED_TRACE(describe(problem, seed, options));
+                Plan plan;
+                const Status status =
+                    Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+                if (status.code() == CONVT_UNSUPPORTED) continue;
+                ASSERT_TRUE(status) << status.message();
+                done.insert(plan.algorithm());
+                Expected looser = expected; // by Winograd's algorithm, the error is bounded by larger magnitudes
+                for (double &tolerance : looser.tolerance) tolerance = 32 * tolerance + 1e-4;
+                EXPECT_TRUE(agrees(result_of(plan, inputs), plan.algorithm() == "winograd" ? looser : expected));
+            }
+        }
+    }
+    EXPECT_TRUE(done.count("winograd"));
+    EXPECT_GE(done.size(), 5u);
 }
 
 TEST(LightWeights, AreExplained) {

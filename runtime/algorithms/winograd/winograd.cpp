@@ -219,6 +219,7 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
     g.x_shape = {1, positions, g.in_channels};
     g.w_shape = {g.in_channels, g.out_channels, 1};
     g.y_shape = {1, positions, g.out_channels};
+    g.light = {}; // transformed weights are other numbers
     g.x_column_bytes = pitch() == g.in_channels ? 0 : pitch() * size_;
     return g;
 }
@@ -242,8 +243,10 @@ EstimatedCycles Winograd::estimated() const {
                of_y = static_cast<double>(ceil_div(geometry_.out_channels, lanes));
     weights *= static_cast<double>(geometry_.in_channels * geometry_.out_channels * size_);
     const double rate = positions(tiles_of_strip_) < kFewPositions ? kBytesPerCycleOfFew : kBytesPerCycle;
-    const double reading =
-        weights > settings_.profile->near ? images * static_cast<double>(strips_) * weights / rate : 0;
+    // Whatever the layer was given, it reads its transformed weights; estimates of light weights have them in memory.
+    const double from_memory = geometry_.light.exist() ? weights / settings_.profile->memory_rate : 0,
+                 near = settings_.profile->near,
+                 reading = from_memory + (weights > near ? images * static_cast<double>(strips_) * weights / rate : 0);
     return {kOfProducts * images * products * product,
             reading +
                 tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput))};
