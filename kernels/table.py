@@ -130,7 +130,7 @@ X86 = [
     Variants(OC_VECTORIZED, "avx2", "f16 bf16", "planar", strides="0", tiles="1x1"),
 
     # Light weights, for layers that read their weights from memory, as they have few positions.
-    Variants(OC_VECTORIZED, "avx512", "f32_f16w f32_bf16w f32_s8w", "channels", strides="0", tiles="2x8 1x8x2 1x4x4 4x2x2 8x1"),
+    Variants(OC_VECTORIZED, "avx512", "f32_f16w f32_bf16w f32_s8w", "channels", strides="0", tiles="2x8 1x4x4 4x2x2 8x1"),
     Variants(OC_VECTORIZED, "avx2", "f32_f16w f32_bf16w f32_s8w", "channels", strides="0", tiles="3x4 4x2 8x1"),
 
     # Wide rows of planar images. Few output channels take the flat tiles, which also serve channels last (their stores are

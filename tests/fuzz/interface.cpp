@@ -343,7 +343,7 @@ void try_interface(const std::uint8_t *data, std::size_t size) {
         set_context(test::describe(problem));
     }
     Options options{};
-    options.winograd = draw.one_in(4);
+    options.winograd = draw.one_in(4) && !test::is_light(problem);
     if (draw.one_in(16)) {
         options.planning = CONVT_MEASURE;
         options.planning_ms = 1;
@@ -360,7 +360,8 @@ void try_interface(const std::uint8_t *data, std::size_t size) {
         if (!options.winograd && !test::is_quantized(problem.dtype) && draw.one_in(4)) {
             const double value = draw.pick<double>({std::numeric_limits<double>::infinity(), std::nan("")});
             Tensor &tensor = draw.one_in(2) ? drawn.x : drawn.w;
-            if (tensor.size()) tensor.set(draw.small(0, tensor.size() - 1), value);
+            const bool is_float = !test::is_quantized(tensor.dtype()) && !problem.quantizes_x;
+            if (tensor.size() && is_float) tensor.set(draw.small(0, tensor.size() - 1), value);
         }
         return drawn;
     }();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "reference/built_types.h"
 #include "reference/descriptor.h"
 #include "reference/effort.h"
+#include "reference/quantized.h"
 #include "reference/reference.h"
 #include "reference/tuned_problems.h"
 #include "runtime/cpu/cpu.h"
@@ -72,8 +74,9 @@ const std::vector<std::string> kProblems = {
     "n1 ic2 oc3 i3x2x3x9 k2x2x3x3 s1x2x2x2 p0x0x1x1_0x0x1x1 bias",
 };
 
+// Integers are finite.
 void put(Tensor *tensor, std::int64_t i, double value) {
-    if (i >= 0 && i < tensor->size()) tensor->set(i, value);
+    if (i >= 0 && i < tensor->size() && !is_quantized(tensor->dtype())) tensor->set(i, value);
 }
 
 // The ways in which inputs are spoilt. Elsewhere they are not zero, so that a NaN is only made where one is meant.
@@ -209,7 +212,8 @@ class Families : public testing::TestWithParam<std::string> {
             EXPECT_TRUE(result) << row->variant->name << " on " << options.isa << how;
             row->right = row->right && result;
         };
-        const bool at_run_time = row->variant->arithmetic != Arithmetic::kBf16; // whose weights are constant
+        const bool at_run_time = row->variant->arithmetic != Arithmetic::kBf16 &&
+                                 !has_light_weights(row->variant->arithmetic); // whose weights are constant
         Plan plan;
         if (at_run_time && !Plan::create(problem, options, nullptr, nullptr, &plan))
             return; // not a problem for this row
@@ -234,6 +238,10 @@ class Families : public testing::TestWithParam<std::string> {
         for (const convt_layout layout : {CONVT_CHANNELS_FIRST, CONVT_CHANNELS_LAST}) {
             std::uint64_t seed = 100;
             std::vector<Problem> all = problems(dtype, layout);
+            const convt_dtype light = light_dtype(rows->front().variant->arithmetic); // likewise, of all rows
+            for (Problem &problem : all) {
+                if (light != CONVT_F32) make_light(&problem, light);
+            }
             for (Problem &problem : tuned_problems(rows->front().variant->isa, names)) {
                 if (problem.layout == layout) all.push_back(std::move(problem));
             }
@@ -258,16 +266,18 @@ class Families : public testing::TestWithParam<std::string> {
 
 TEST_P(Families, ReachWhatTheyMust) {
     for (const convt_dtype dtype : built_floats()) {
-        std::vector<Row> rows;
+        std::map<convt_dtype, std::vector<Row>> rows; // by their light weights; f32: of no such
         for (std::size_t i = 0; i < variant_count(); ++i) {
             const Variant &variant = variant_at(i);
             if (isa_and_family(variant) != GetParam() || variant.dtype != dtype) continue;
             if (!is_float(variant.arithmetic)) continue; // integers are finite
             if (!isa_supported(variant.isa)) GTEST_SKIP() << "this CPU does not run " << isa_name(variant.isa);
-            rows.push_back(Row{&variant});
+            rows[light_dtype(variant.arithmetic)].push_back(Row{&variant});
         }
-        try_rows(dtype, &rows);
-        for (const Row &row : rows) EXPECT_GT(row.done, 0u) << row.variant->name << " took none of the problems";
+        for (auto &[light, alike] : rows) {
+            try_rows(dtype, &alike);
+            for (const Row &row : alike) EXPECT_GT(row.done, 0u) << row.variant->name << " took none of the problems";
+        }
     }
 }
 

@@ -94,13 +94,13 @@ const std::vector<Case> kTypeCases = {
     {"YOfSums", [](Problem *p) { p->y_dtype = CONVT_S32; }, "y_dtype = s32 must be u8, s8 or f32"},
     {"YOfHalves", [](Problem *p) { p->y_dtype = CONVT_F16; }, "y_dtype = f16 must be u8, s8 or f32"},
     {"XOfSums", [](Problem *p) { p->dtype = CONVT_S32; }, "dtype = s32 is not one of"},
-    {"XOfFloats", [](Problem *p) { p->dtype = CONVT_F32; }, "w_dtype = u8 must be that of x, f32"},
+    {"XOfFloats", [](Problem *p) { p->dtype = CONVT_F32; }, "y_dtype = s8 must be that of x, f32"},
     {"FloatsQuantized",
      [](Problem *p) {
          p->dtype = CONVT_F32;
          p->w_dtype = p->y_dtype = std::nullopt;
      },
-     "quantization is given, but x is f32"},
+     "quantization is given, but w is f32"},
     {"BiasSize", [](Problem *p) { p->b_shape = Shape{5}; }, "b_shape = (5) must be (6)"},
     {"NoQuantization", [](Problem *p) { p->quantization.reset(); }, "w is given without the problem's quantization"},
 };
@@ -162,7 +162,7 @@ TEST(Quantized, AFloatPlanTakesNoQuantization) {
     ASSERT_TRUE(create(problem, inputs, &plan));
     Tensor y(CONVT_F32, plan.y_shape());
     const Status status = plan.run(inputs.x.view(), nullptr, nullptr, y.view(), Quantization{});
-    EXPECT_EQ(status.message(), "quantization is given, but x is f32");
+    EXPECT_EQ(status.message(), "quantization is given, but w is f32");
 }
 
 // Sums beyond 32 bits, by weights and x at their extremes and by the bias, are computed in more.
