@@ -113,9 +113,10 @@ void fold(const Layer &layer, Weights *weights) {
 // Rounds f32 to f16 or bf16. Returns none if a finite number would become infinite; if `exactly`, if any number changes.
 std::optional<std::vector<std::byte>> narrowed(const std::vector<std::byte> &floats, convt_dtype dtype, bool exactly) {
     const std::size_t size = convt_dtype_size(dtype), count = floats.size() / sizeof(float);
-    std::vector<std::byte> bytes(count * size);
+    std::vector<std::byte> bytes; // most weights need f32, and the first of them say so: nothing is allocated for all
     for (std::size_t i = 0; i < count; i++) {
         const float value = float_at(floats, i);
+        bytes.resize((i + 1) * size);
         store_element(dtype, static_cast<double>(value), bytes.data() + i * size);
         const double back = load_element(dtype, bytes.data() + i * size);
         if (exactly ? back != static_cast<double>(value) : std::isinf(back) && std::isfinite(value))

@@ -186,9 +186,9 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
             }
             return plan_on_cpu(geometry, settings, q, own, to);
         };
-        const bool converts = g.quantizes_x || g.w_dtype != g.dtype;
-        status = converts && !g.quantized() ? plan_by_converting(g, settings, quantization, weights, make, &made->plan)
-                                            : make(g, quantization, weights, &made->plan);
+        const bool converts = !g.quantized() && g.w_dtype != g.dtype;
+        status = converts ? plan_by_converting(g, settings, quantization, weights, make, &made->plan)
+                          : make(g, quantization, weights, &made->plan);
         if (status) *plan = made.release();
         return status;
     });

@@ -23,6 +23,9 @@ namespace {
 // This is the plan of a problem through another plan, which has converted operands.
 class ConvertingPlan : public ProblemPlan {
   public:
+    ConvertingPlan(const Geometry &geometry, const PlanSettings &settings)
+        : geometry_(geometry), settings_(settings), workspaces_(settings.allocator) {}
+
     bool weights_at_run_time() const override { return inner_->weights_at_run_time(); }
     const QuantizationValues *quantization() const override { return quantization_ ? &*quantization_ : nullptr; }
     std::size_t workspace_bytes() const override {
@@ -73,9 +76,6 @@ class ConvertingPlan : public ProblemPlan {
     }
 
   protected:
-    ConvertingPlan(const Geometry &geometry, const PlanSettings &settings)
-        : geometry_(geometry), settings_(settings), workspaces_(settings.allocator) {}
-
     virtual Geometry converted() const = 0;                                            // what inner_ computes
     virtual std::unique_ptr<ConvertingPlan> other(const Geometry &geometry) const = 0; // without an inner plan
     virtual Status make_inner(const LayerWeights &weights, const MakePlan &make) = 0;
@@ -112,7 +112,7 @@ class ConvertingPlan : public ProblemPlan {
 
 class LightWeightsPlan : public ConvertingPlan {
   public:
-    LightWeightsPlan(const Geometry &geometry, const PlanSettings &settings) : ConvertingPlan(geometry, settings) {}
+    using ConvertingPlan::ConvertingPlan;
 
   private:
     Geometry converted() const override {
@@ -150,8 +150,7 @@ class LightWeightsPlan : public ConvertingPlan {
         RunTensors own = t;
         own.quantization = nullptr;
         if (!weights_at_run_time()) return inner_->run(own, workspace);
-        LightWeights light;
-        expand_weights(geometry_, quantization_of(t), t.w, reinterpret_cast<float *>(workspace), &light);
+        expand_weights(geometry_, quantization_of(t), t.w, reinterpret_cast<float *>(workspace), nullptr);
         own.w = workspace;
         return inner_->run(own, behind_own(workspace));
     }
@@ -207,7 +206,7 @@ void quantize(const float *numbers, std::int64_t count, float scale, std::int32_
 
 class QuantizedInputPlan : public ConvertingPlan {
   public:
-    QuantizedInputPlan(const Geometry &geometry, const PlanSettings &settings) : ConvertingPlan(geometry, settings) {}
+    using ConvertingPlan::ConvertingPlan;
 
   private:
     Geometry converted() const override {

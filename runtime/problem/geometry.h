@@ -68,15 +68,19 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t phase);
 // (phases_as_channels.h, col2im.h).
 enum class YOrder { kLayout, kChannels, kPlanar };
 
+// Returns the value of output channel m in a list that has one, or one for each output channel.
+template<typename T>
+T of_channel(const std::vector<T> &values, std::int64_t m) {
+    return values[values.size() == 1 ? 0 : static_cast<std::size_t>(m)];
+}
+
 // Weights of f32 that fewer bytes hold exactly: numbers of 16 bits, or an s8 times the scale of its output channel.
 struct LightWeights {
     convt_dtype dtype = CONVT_F32;                    // f16, bf16 or s8; f32: none of these
     std::shared_ptr<const std::vector<float>> scales; // of s8: one, or one for each output channel
 
     bool exist() const { return dtype != CONVT_F32; }
-    float scale_of(std::int64_t m) const { // of s8
-        return (*scales)[scales->size() == 1 ? 0 : static_cast<std::size_t>(m)];
-    }
+    float scale_of(std::int64_t m) const { return of_channel(*scales, m); } // of s8
 };
 
 struct Geometry {

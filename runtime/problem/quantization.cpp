@@ -77,9 +77,9 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
 void expand_weights(const Geometry &geometry, const QuantizationValues *q, const void *w, float *expanded,
                     LightWeights *light) {
     const auto count = static_cast<std::size_t>(volume(geometry.w_shape));
-    light->dtype = geometry.w_dtype;
     if (!geometry.has_scales()) {
         widen(geometry.w_dtype, w, count, expanded);
+        if (light) light->dtype = geometry.w_dtype;
         return;
     }
     const std::int64_t oc = geometry.out_channels_per_group(), elements = geometry.kernel_volume(),
@@ -100,6 +100,7 @@ void expand_weights(const Geometry &geometry, const QuantizationValues *q, const
             }
         }
     }
+    if (!light) return;
     light->dtype = is_s8 && is_finite ? CONVT_S8 : CONVT_F32;
     light->scales = std::make_shared<const std::vector<float>>(q->w_scale);
 }

@@ -20,10 +20,8 @@ struct QuantizationValues {
     std::int32_t y_zero_point = 0;
     float y_least = -std::numeric_limits<float>::infinity(), y_most = -y_least; // bounds of y as real numbers
 
-    float w_scale_of(std::int64_t m) const { return w_scale[w_scale.size() == 1 ? 0 : static_cast<std::size_t>(m)]; }
-    std::int32_t w_zero_point_of(std::int64_t m) const {
-        return w_zero_point[w_zero_point.size() == 1 ? 0 : static_cast<std::size_t>(m)];
-    }
+    float w_scale_of(std::int64_t m) const { return of_channel(w_scale, m); }
+    std::int32_t w_zero_point_of(std::int64_t m) const { return of_channel(w_zero_point, m); }
 };
 
 // Returns the values for a layer of `count` output channels, each of which has those of channel of(i) of this layer.
@@ -43,8 +41,8 @@ QuantizationValues for_channels(const QuantizationValues &q, std::int64_t count,
 // Reads and checks the quantization; if a check fails, *values is unchanged.
 Status read_quantization(const convt_quantization &quantization, const Geometry &geometry, QuantizationValues *values);
 
-// Converts light weights to f32. w: dense (C, M/group, K1..Kn) of geometry.w_dtype. q: null unless geometry.has_scales(). *light
-// receives how kernels may read them.
+// Converts light weights to f32. w: dense (C, M/group, K1..Kn) of geometry.w_dtype. q: null unless geometry.has_scales(). light:
+// receives how kernels may read them; null: nobody asks.
 void expand_weights(const Geometry &geometry, const QuantizationValues *q, const void *w, float *expanded,
                     LightWeights *light);
 

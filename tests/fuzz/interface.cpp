@@ -18,6 +18,7 @@
 #include "reference/layer.h"
 #include "reference/quantized.h"
 #include "reference/reference.h"
+#include "tools/problem_line.h"
 
 namespace convtranspose::fuzz {
 namespace {
@@ -343,7 +344,7 @@ void try_interface(const std::uint8_t *data, std::size_t size) {
         set_context(test::describe(problem));
     }
     Options options{};
-    options.winograd = draw.one_in(4) && !test::is_light(problem);
+    options.winograd = draw.one_in(4) && !is_light(problem);
     if (draw.one_in(16)) {
         options.planning = CONVT_MEASURE;
         options.planning_ms = 1;

@@ -26,6 +26,14 @@ T of_channel(const std::vector<T> &values, std::int64_t m) {
     return values[values.size() == 1 ? 0 : static_cast<std::size_t>(m)];
 }
 
+// The output channel of weight i.
+std::int64_t channel_of_weight(const Problem &problem, std::int64_t i) {
+    const std::int64_t m_per_group = problem.w_shape.at(1);
+    const std::int64_t per_c = element_count(problem.w_shape) / std::max<std::int64_t>(problem.w_shape[0], 1);
+    const std::int64_t c_per_group = problem.w_shape[0] / problem.attributes.group;
+    return i / per_c / c_per_group * m_per_group + i % per_c / (per_c / m_per_group);
+}
+
 } // namespace
 
 void quantize(Problem *problem, const QuantizedAs &as) {
@@ -108,10 +116,6 @@ void make_light(Problem *problem, convt_dtype w_dtype, std::int32_t zero_point) 
     problem->y_dtype = std::nullopt;
 }
 
-bool is_light(const Problem &problem) {
-    return problem.dtype == CONVT_F32 && problem.w_dtype.value_or(CONVT_F32) != CONVT_F32;
-}
-
 Converted convert(const Problem &problem, const Inputs &inputs) {
     Converted to{problem, inputs};
     Problem &p = to.problem;
@@ -140,13 +144,10 @@ Converted convert(const Problem &problem, const Inputs &inputs) {
     p.w_dtype = std::nullopt;
     p.quantization = std::nullopt;
     to.inputs.w = Tensor(CONVT_F32, problem.w_shape);
-    const std::int64_t m_per_group = problem.w_shape.at(1);
-    const std::int64_t per_c = element_count(problem.w_shape) / std::max<std::int64_t>(problem.w_shape[0], 1);
-    const std::int64_t c_per_group = problem.w_shape[0] / problem.attributes.group;
     for (std::int64_t i = 0; i < inputs.w.size(); ++i) {
         auto value = static_cast<float>(inputs.w.get(i));
         if (problem.quantization) {
-            const std::int64_t m = i / per_c / c_per_group * m_per_group + i % per_c / (per_c / m_per_group);
+            const std::int64_t m = channel_of_weight(problem, i);
             value = (value - static_cast<float>(of_channel(problem.quantization->w_zero_point, m))) *
                     of_channel(problem.quantization->w_scale, m);
         }
@@ -170,12 +171,8 @@ Expected quantized_reference(const Problem &problem, const Inputs &inputs) {
     values.x = Tensor(CONVT_F64, problem.x_shape);
     for (std::int64_t i = 0; i < values.x.size(); ++i) values.x.set(i, inputs.x.get(i) - q.x_zero_point);
     values.w = Tensor(CONVT_F64, problem.w_shape);
-    const std::int64_t m_per_group = problem.w_shape.at(1);
-    const std::int64_t per_c = element_count(problem.w_shape) / std::max<std::int64_t>(problem.w_shape[0], 1);
-    const std::int64_t c_per_group = problem.w_shape[0] / problem.attributes.group;
     for (std::int64_t i = 0; i < values.w.size(); ++i) {
-        const std::int64_t m = i / per_c / c_per_group * m_per_group + i % per_c / (per_c / m_per_group);
-        values.w.set(i, inputs.w.get(i) - of_channel(q.w_zero_point, m));
+        values.w.set(i, inputs.w.get(i) - of_channel(q.w_zero_point, channel_of_weight(problem, i)));
     }
     if (inputs.b && !real) {
         values.b = Tensor(CONVT_F64, inputs.b->shape());

@@ -34,7 +34,6 @@ void spoil_bias(const Problem &problem, std::uint64_t seed, Inputs *inputs);
 // Makes weights of f32 light ones of a type. Those of 8 bits have scales, and zero points around `zero_point`, for each output
 // channel if there are any.
 void make_light(Problem *problem, convt_dtype w_dtype, std::int32_t zero_point = 0);
-bool is_light(const Problem &problem); // weights are light, or x is quantized by each run
 
 // The same layer with what light weights, or an x that each run quantizes, are converted to.
 struct Converted {

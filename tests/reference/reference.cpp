@@ -11,6 +11,7 @@
 #include "reference/descriptor.h"
 #include "reference/layer.h"
 #include "reference/quantized.h"
+#include "tools/problem_line.h"
 
 namespace convtranspose::test {
 
