@@ -23,6 +23,7 @@ const std::vector<std::string> kLayers = {
     "f32 nchw n1 ic64 oc130 i4x4 k4x4 s2x2 p1x1_1x1 bias",
     "f32 nhwc n2 ic33 oc70 i5x3 k3x3 s2x2 p1x1_0x0 d2x1",
     "f32 nchw n1 ic64 oc48 i9 k16 s8 p4_4 bias",
+    "f32 nhwc n1 ic256 oc64 i8 k16 s8 p4_4", // packed again for fewer columns
     "f32 nchw n1 g4 ic16 oc24 i6x5 k3x3 s2x2",
     "f32 nhwc n1 g16 ic16 oc16 i8x8 k4x4 s2x2 p1x1_1x1 bias",
     "f32 nchw n1 ic8 oc3 i12x12 k9x9 s3x3 bias",
@@ -146,8 +147,9 @@ TEST(LightWeights, TakeTheirOwnBytes) {
     for (const Light &light : kTypes) {
         make_light(&problem, light.dtype, light.zero_point);
         const Plan plan = plan_of(problem, draw(problem, 1));
-        if (plan.variant().find("w_channels") == std::string::npos) {
-            // Not every ISA has such kernels, and none has one for values beyond s8.
+        const std::set<std::string> without = {"x86_64", "neon32", "wasm_simd128"};
+        if (without.count(plan.isa()) || light.zero_point == 3) {
+            // These ISAs have no such kernels, and none has one for values beyond s8.
             EXPECT_EQ(plan.packed_bytes(), of_f32) << plan.variant();
             continue;
         }

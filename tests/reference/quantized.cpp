@@ -113,6 +113,8 @@ void make_light(Problem *problem, convt_dtype w_dtype, std::int32_t zero_point) 
     as.w_zero_point = zero_point;
     as.per_channel = true;
     quantize(problem, as);
+    // Around the middle, as of symmetric weights, all are alike: an s8 holds each weight less its zero point.
+    if (zero_point == least_of(w_dtype) + 128) problem->quantization->w_zero_point = {zero_point};
     problem->y_dtype = std::nullopt;
 }
 

@@ -31,8 +31,8 @@ QuantizedAs random_quantized_as(convt_dtype x, Random *random);
 // Puts a NaN or an infinity into the bias of some quantized problems, by their seeds, where it is of floats.
 void spoil_bias(const Problem &problem, std::uint64_t seed, Inputs *inputs);
 
-// Makes weights of f32 light ones of a type. Those of 8 bits have scales, and zero points around `zero_point`, for each output
-// channel if there are any.
+// Makes weights of f32 light ones of a type. Those of 8 bits have scales for each output channel if there are any, and so they have
+// zero points around `zero_point`, unless that is the middle of the type.
 void make_light(Problem *problem, convt_dtype w_dtype, std::int32_t zero_point = 0);
 
 // The same layer with what light weights, or an x that each run quantizes, are converted to.

@@ -66,7 +66,6 @@ std::vector<Problem> problems_of(const Rows &rows, convt_layout layout) {
             // Those of u8 are s8, less their zero points.
             const bool is_u8 = light == CONVT_S8 && i % 4 == 3;
             make_light(&problems[i], is_u8 ? CONVT_U8 : light, is_u8 ? 128 : 0);
-            if (is_u8) problems[i].quantization->w_zero_point = {128};
         }
         return problems;
     }
