@@ -106,13 +106,14 @@ class Draw {
             if (!one_in(8)) a.pads = std::nullopt;
         }
         std::int64_t channels = 0;
-        if (__builtin_mul_overflow(p.w_shape[1], a.group, &channels)) channels = 0;
+        const bool too_many = __builtin_mul_overflow(p.w_shape[1], a.group, &channels);
+        if (too_many) channels = 0;
         if (data_.ConsumeBool()) p.b_shape = Shape{one_in(32) ? any() : channels};
         if (test::is_quantized(p.dtype)) {
             p.w_dtype = pick<convt_dtype>({CONVT_S8, CONVT_U8});
             p.y_dtype = pick<convt_dtype>({CONVT_U8, CONVT_S8, CONVT_F32});
         }
-        if (p.dtype == CONVT_F32 && one_in(4) && channels < 1000) {
+        if (p.dtype == CONVT_F32 && one_in(4) && !too_many && channels < 1000) {
             test::make_light(&p, pick<convt_dtype>({CONVT_F16, CONVT_BF16, CONVT_S8, CONVT_U8}),
                              static_cast<std::int32_t>(small(0, 127)));
             p.quantizes_x = p.quantization && data_.ConsumeBool();
