@@ -197,6 +197,7 @@ std::int64_t DirectPlan::dense_bytes(const PartOfY &part) const {
 
 // Plans memory for a piece of y for each thread, and finds the kernel that rounds it.
 void DirectPlan::plan_pieces(int threads) {
+    if (packed_.tiles() == 0) return; // y has no channels, so no run computes anything
     rounder_ = find_rounder(variant_->isa, CopyOrder::kPlanar, problem_.y_dtype);
     piece_count_ = workers_ > 1 ? workers_ : threads;
     std::int64_t most = 0;

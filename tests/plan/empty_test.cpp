@@ -132,6 +132,32 @@ TEST(EmptyTensors, GroupsMayBeMany) {
 INSTANTIATE_TEST_SUITE_P(Plan, Empty, testing::ValuesIn(kCases),
                          [](const testing::TestParamInfo<Case> &c) { return std::string(c.param.name); });
 
+// Every kernel and every algorithm that takes a layer without elements does so without a fault.
+TEST(EmptyTensors, EveryCandidateTakesThem) {
+    int able = 0;
+    for (const char *const shape :
+         {"n1 ic7 oc0 i6x9 k3x4 s4x1", "n0 ic7 oc5 i6x9 k3x4 s1x2", "n2 ic7 oc5 i6x0 k3x4 s2x2",
+          "n1 g8 ic8 oc0 i6x9 k3x4 s2x1", "n1 ic0 oc40 i6x9 k3x4"}) {
+        for (const char *const dtype : {"f16", "bf16", "f32", "f64", "u8", "s8"}) {
+            for (const char *const layout : {"nchw", "nhwc"}) {
+                const Problem problem = parse_problem(std::string(dtype) + " " + layout + " " + shape + " bias");
+                Plan every;
+                const Inputs inputs = draw(problem, 1);
+                ASSERT_TRUE(Plan::create(problem, Options{}, inputs.w.data(), inputs.b->data(), &every));
+                for (std::size_t i = 0; i < convt_plan_candidate_count(every.get()); i++) {
+                    Options options{};
+                    options.variant = convt_plan_candidate(every.get(), i);
+                    options.threads = 1 + static_cast<int>(i % 2);
+                    options.all_threads = 1;
+                    expect_agreement(problem, 1, Values::uniform, options);
+                    able++;
+                }
+            }
+        }
+    }
+    EXPECT_GT(able, 60);
+}
+
 // A tensor without elements has no memory either.
 TEST(EmptyTensors, NeedNoData) {
     const Problem problem = parse_problem("f32 nchw n0 ic3 oc2 i4x4 k3x3");
