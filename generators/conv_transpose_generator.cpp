@@ -5,6 +5,7 @@
 #include "built_in.h"
 #include "conv_transpose.h"
 #include "kernel_contract/kernel_traits.h"
+#include "llvm_options.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -175,6 +176,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             const auto name = [](const ImageParam &input) { return input.name(); };
             const InputNames inputs{name(x), name(w), {name(taps_w), name(taps_h), name(taps_d)}};
             add_passes(family.lowering_passes(c_, tile, output_order, inputs), get_pipeline());
+        }
+        if (family.keeps_addresses && family.keeps_addresses(c_, tile, output_order)) {
+            add_llvm_option("-disable-lsr"); // its pass of loop strength reduction
         }
     }
 

@@ -3,7 +3,6 @@
 // Halide's own main adds to each function a description of its arguments and a wrapper that takes them as an array, which the
 // dispatcher does not use.
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,7 @@
 
 #include <Halide.h>
 
+#include "llvm_options.h"
 #include "numerics.h"
 
 namespace {
@@ -82,7 +82,7 @@ class CpuOfFunction {
         lines << options.flag("f") << ",target-cpu=haswell\n"
               << options.flag("f") << ",target-features=+avx2,+fma,+f16c,+avxvnni\n";
         if (!lines.flush()) throw std::runtime_error(file + " cannot be written");
-        set_environment("HL_LLVM_ARGS", "-forceattrs-csv-path=" + file);
+        convtranspose::add_llvm_option("-forceattrs-csv-path=" + file);
     }
     ~CpuOfFunction() {
         std::error_code ignored;
@@ -92,15 +92,6 @@ class CpuOfFunction {
     CpuOfFunction &operator=(const CpuOfFunction &) = delete;
 
   private:
-    static void set_environment(const char *name, const std::string &value) {
-#if defined(_WIN32)
-        const int failed = _putenv_s(name, value.c_str());
-#else
-        const int failed = setenv(name, value.c_str(), 1);
-#endif
-        if (failed != 0) throw std::runtime_error(std::string(name) + " cannot be set");
-    }
-
     std::filesystem::path file_;
 };
 

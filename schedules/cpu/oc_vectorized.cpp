@@ -187,9 +187,17 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
     return passes;
 }
 
+// LLVM makes a pointer of each address that a loop over positions counts up. For the phases of a stride that is built in these
+// pointers are more than registers, and the code that moves them to and from the stack is longer than the rest. Measurements:
+// docs/measurements/2026-11-29-smaller-kernels.md.
+bool keeps_addresses(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
+    return tile.x86_64 && output_order == OutputOrder::kPlanar && c.stride[0] > 0 && c.block == 1;
+}
+
 } // namespace
 
 const ScheduleFamily kOcVectorized = {
-    Family::kOcVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_oc_vectorized, false, make_passes};
+    Family::kOcVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_oc_vectorized, false,
+    make_passes,           keeps_addresses};
 
 } // namespace convtranspose

@@ -112,9 +112,16 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
     return passes;
 }
 
+// Kernels of integers that write y channels last have an address for each element that they store, and LLVM would make a pointer
+// of each (keeps_addresses() of the family oc_vectorized).
+bool keeps_addresses(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
+    return tile.x86_64 && output_order == OutputOrder::kChannels && c.block > 1;
+}
+
 } // namespace
 
 const ScheduleFamily kOwVectorized = {
-    Family::kOwVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_ow_vectorized, false, make_passes};
+    Family::kOwVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_ow_vectorized, false,
+    make_passes,           keeps_addresses};
 
 } // namespace convtranspose
