@@ -13,8 +13,11 @@ namespace convtranspose {
 
 namespace {
 
-// In place, at most so many output channels are each a layer of their own; with more, there would only be overhead.
-constexpr std::int64_t kMostChannels = 16;
+// In place, at most so many output channels are each a layer of their own; with more, there would only be overhead, unless strides are
+// so long that the phases are vectors, or that integers have no kernels that store whole runs of a row
+// (docs/measurements/2026-11-29-long-strides.md).
+constexpr double kCyclesPerLayer = 1800; // more, of layers that are repeated for each channel
+constexpr std::int64_t kMostChannels = 16, kMostOfLongStride = 256, kLongStride = 32, kLongOfIntegers = 9;
 // In place, at most so many output channels are in one layer, each times the phases.
 constexpr std::int64_t kMostFolded = 64;
 // These are for tensors that are moved.
@@ -156,16 +159,19 @@ std::unique_ptr<AlgorithmPlan> propose_phases_as_channels(const AlgorithmProblem
     const Geometry &geometry = problem.geometry;
     const AxisGeometry &axis = geometry.axes.back();
     const bool last = geometry.layout == CONVT_CHANNELS_LAST;
-    const bool supported = supports(
-        {{problem.constant_weights, kNeedsConstantWeights},
-         {geometry.axes.size() <= 3, kNeedsThreeAxes},
-         {has_elements(geometry), kNeedsElements},
-         {axis.stride > 1, "the stride along the last axis is 1"},
-         {axis.dilation == 1, "the last axis is dilated"},
-         {axis.kernel >= axis.stride, "the kernel is shorter than the stride"},
-         {geometry.out_channels <= (last ? kMostFolded : kMostChannels), "too many output channels to be worth it"},
-         {!last || geometry.group == 1, "groups, and channels last"}},
-        why);
+    const bool is_long =
+        geometry.quantized() ? axis.stride >= kLongOfIntegers : axis.stride >= kLongStride && geometry.group == 1;
+    const std::int64_t most_channels = last ? kMostFolded : is_long ? kMostOfLongStride : kMostChannels;
+    const bool supported =
+        supports({{problem.constant_weights, kNeedsConstantWeights},
+                  {geometry.axes.size() <= 3, kNeedsThreeAxes},
+                  {has_elements(geometry), kNeedsElements},
+                  {axis.stride > 1, "the stride along the last axis is 1"},
+                  {axis.dilation == 1, "the last axis is dilated"},
+                  {axis.kernel >= axis.stride, "the kernel is shorter than the stride"},
+                  {geometry.out_channels <= most_channels, "too many output channels to be worth it"},
+                  {!last || geometry.group == 1, "groups, and channels last"}},
+                 why);
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, false));
     own->quantization_ = problem.quantization;
@@ -177,7 +183,8 @@ EstimatedCycles PhasesAsChannels::estimated_in_place(const WeightFacts &facts) c
     double cycles = 0;
     for (const Layer &layer : layers_)
         cycles += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
-    return {static_cast<double>(repetitions()) * cycles};
+    const auto layers = static_cast<double>(layers_.size()), times = static_cast<double>(repetitions());
+    return {times * cycles, times > 1 ? times * layers * kCyclesPerLayer : 0};
 }
 
 std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &problem, const Planner & /*planner*/,

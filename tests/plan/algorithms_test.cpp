@@ -206,6 +206,11 @@ TEST(AlgorithmLimits, AreSaid) {
     const Case cases[] = {
         {"phases_as_channels", "f32 nchw n1 ic4 oc16 i8 k2 s2", nullptr},
         {"phases_as_channels", "f32 nchw n1 ic4 oc17 i8 k2 s2", narrow},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc17 i8 k31 s31", narrow},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc256 i8 k32 s32", nullptr},
+        {"phases_as_channels", "f32 nchw n1 ic4 oc257 i8 k32 s32", narrow},
+        {"phases_as_channels", "u8 nchw n1 ic4 oc17 i8 k8 s8 ws8 yu8", narrow},
+        {"phases_as_channels", "u8 nchw n1 ic4 oc256 i8 k9 s9 ws8 yu8", nullptr},
         {"phases_as_channels", "f32 nhwc n1 ic4 oc64 i8 k2 s2", nullptr},
         {"phases_as_channels", "f32 nhwc n1 ic4 oc65 i8 k2 s2", narrow},
         {"phases_as_channels", "f32 nchw n1 ic4 oc4 i8 k3 s1", "the stride along the last axis is 1"},

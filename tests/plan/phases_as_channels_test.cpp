@@ -42,6 +42,9 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
     "f16 nchw n1 g1 ic40 oc1 i50 k70 s16 p7_5 bias",
     "bf16 nhwc n1 g1 ic40 oc2 i50 k70 s16 p7_5 bias",
+    // Many channels and a long stride.
+    "f32 nchw n2 g1 ic6 oc21 i3x5 k6x70 s3x32 p2x19_1x23 op0x3 bias",
+    "f32 nchw n1 g20 ic20 oc40 i9 k64 s32 p16_16",
     // Small, of two and three axes, groups; kernels smaller than the stride, which leave gaps of bias.
     "f32 nchw n1 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",
     "f32 nhwc n2 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias",

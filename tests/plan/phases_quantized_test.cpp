@@ -21,7 +21,9 @@ const std::vector<std::string> kProblems = {
     "s8 nchw n2 g1 ic96 oc3 i7x5 k8x8 s4x4 p2x2_2x2 bias zx5 zy3 pc",
     "u8 nhwc n1 g4 ic128 oc8 i5x6 k8x8 s8x8 bias zx128 zw3 pc",
     "u8 nchw n1 g1 ic96 oc2 i4x5x4 k4x4x4 s2x2x2 p1x1x1_1x1x1 zx128 yf32",
-    "s8 nhwc n2 g1 ic20 oc2 i9x7 k7x8 s3x4 d2x3 p3x5_4x2 bias pc", // dilated
+    "s8 nhwc n2 g1 ic20 oc2 i9x7 k7x8 s3x4 d2x3 p3x5_4x2 bias pc",          // dilated
+    "u8 nchw n2 g1 ic6 oc21 i3x5 k6x22 s3x10 p2x7_1x5 op0x3 bias zx128 pc", // many channels and a long stride
+    "s8 nchw n1 g20 ic20 oc40 i9 k18 s9 p4_5 bias zx5 zw3 zy9",
 };
 
 constexpr const char *kNames[] = {"phases_as_channels", "depth_to_space"};
