@@ -60,7 +60,7 @@ struct ScheduleFamily {
     // Passes to run after Halide's own; made anew for each pipeline, which they belong to.
     LoweringPasses (*lowering_passes)(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
                                       const InputNames &inputs) = nullptr;
-    // Returns true if LLVM must not rewrite the addresses of the kernel's loops (keeps_addresses()). Null: it always may.
+    // Returns true if LLVM must not make pointers of the addresses that the kernel's loops count up. Null: it always may.
     bool (*keeps_addresses)(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) = nullptr;
 };
 

@@ -16,8 +16,8 @@ namespace {
 // In place, at most so many output channels are each a layer of their own; with more, there would only be overhead, unless strides are
 // so long that the phases are vectors, or that integers have no kernels that store whole runs of a row
 // (docs/measurements/2026-11-29-long-strides.md).
-constexpr double kCyclesPerLayer = 1800; // more, of layers that are repeated for each channel
 constexpr std::int64_t kMostChannels = 16, kMostOfLongStride = 256, kLongStride = 32, kLongOfIntegers = 9;
+constexpr double kCyclesPerLayer = 1800; // for each layer, besides its own estimate, if it is repeated for each channel
 // In place, at most so many output channels are in one layer, each times the phases.
 constexpr std::int64_t kMostFolded = 64;
 // These are for tensors that are moved.
@@ -183,8 +183,8 @@ EstimatedCycles PhasesAsChannels::estimated_in_place(const WeightFacts &facts) c
     double cycles = 0;
     for (const Layer &layer : layers_)
         cycles += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
-    const auto layers = static_cast<double>(layers_.size()), times = static_cast<double>(repetitions());
-    return {times * cycles, times > 1 ? times * layers * kCyclesPerLayer : 0};
+    const auto layers = static_cast<double>(layers_.size()), channels = static_cast<double>(repetitions());
+    return {channels * cycles, channels > 1 ? channels * layers * kCyclesPerLayer : 0};
 }
 
 std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &problem, const Planner & /*planner*/,
