@@ -27,12 +27,9 @@ namespace {
 constexpr std::uint64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
 // An element takes so many cycles to transpose by tiles: in near memory; in memory further away; if all channels of a position are in few sets of the first-level cache; and with few channels or positions
 // (docs/measurements/2026-11-26-algorithms.md).
-constexpr double kCyclesPerElement = 0.5, kCyclesFromFar = 0.7, kCyclesOfFewSets = 0.9, kCyclesOfFew = 1.5;
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets
-constexpr double kCyclesPerTransposition = 500;
 // An element takes so many cycles in a block's part of a y with channels last, if the block's channels are a few cache lines of
 // each position and other positions are on other pages.
-constexpr double kCyclesOfLines = 5;
 constexpr std::int64_t kOtherPages = 1024;      // bytes of a position, from which on the next is on another page
 constexpr std::int64_t kBlockBytes = 256 << 10; // x and y of a block of groups, unless a vector takes more
 // A strip, which reads all weights, has at most so many bytes of x and y, at least so many positions of x, and at least so many
@@ -60,12 +57,13 @@ double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
     const auto elements = static_cast<double>(volume(shape));
     const bool near = elements * static_cast<double>(size) <= profile.near;
-    const double each = std::min(channels, positions) < kCopyTile ? kCyclesOfFew
-                        : positions * size % kFewSets == 0        ? kCyclesOfFewSets
-                        : near                                    ? kCyclesPerElement
-                                                                  : kCyclesFromFar;
+    const double each = std::min(channels, positions) < kCopyTile ? profile.transposed_alone
+                        : positions * size % kFewSets == 0        ? profile.transposed_from_few_sets
+                        : near                                    ? profile.transposed
+                                                                  : profile.transposed_far;
     const bool slower = !near && !is_block && layout == CONVT_CHANNELS_FIRST;
-    return kCyclesPerTransposition + each * elements * times_as_large(size) * (slower ? profile.far_transposition : 1);
+    return profile.per_transposition +
+           each * elements * times_as_large(size) * (slower ? profile.far_transposition : 1);
 }
 
 // Returns true if a tensor is one of the other layout too, as it is with a single channel if what is innermost there has no
@@ -300,7 +298,7 @@ class LayoutTranspose : public AlgorithmPlan {
             };
             const double y_elements = elements(g.y_shape);
             const double of_y = far_strips ? settings_.profile->strip_to_far * y_elements
-                                : lines    ? kCyclesOfLines * y_elements
+                                : lines    ? settings_.profile->transposed_to_lines * y_elements
                                            : cycles(g.y_shape, g.out_channels);
             const double of_x = far_x ? settings_.profile->strip_from_far * elements(g.x_shape) : 0;
             return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;

@@ -23,7 +23,6 @@ constexpr std::size_t kMostCuts = 32;     // cuts of an axis that are considered
 constexpr std::size_t kMostParts = 64;    // parts of a layer
 constexpr double kMostTaps = 1 << 16;     // taps of an axis, each of which is examined
 constexpr double kLeft = 0.85;            // greatest share of the multiply-adds that may be left
-constexpr double kCyclesPerPart = 3000;   // for calls, and for copying what two parts both read
 constexpr std::int64_t kPositionsOfW = 4; // a row is charged for a multiple of so many positions: a small tile
 // A part must save one of these shares of an axis's multiply-adds to be worth it. Each share is tried.
 constexpr double kShares[] = {0.03, 0.1};
@@ -224,7 +223,8 @@ class OutputParts : public AlgorithmPlan {
         for (Part &part : parts) {
             Geometry g = part.geometry;
             g.y_dtype = estimated_y(g);
-            part.cost = least_cost(g, settings_.isa, *settings_.profile) + (parts.size() > 1 ? kCyclesPerPart : 0);
+            part.cost =
+                least_cost(g, settings_.isa, *settings_.profile) + (parts.size() > 1 ? settings_.profile->per_part : 0);
         }
         std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.cost > b.cost; });
         return parts;

@@ -17,7 +17,6 @@ namespace {
 // so long that the phases are vectors, or that integers have no kernels that store whole runs of a row
 // (docs/measurements/2026-11-29-long-strides.md).
 constexpr std::int64_t kMostChannels = 16, kMostOfLongStride = 256, kLongStride = 32, kLongOfIntegers = 9;
-constexpr double kCyclesPerLayer = 1800; // for each layer, besides its own estimate, if it is repeated for each channel
 // In place, at most so many output channels are in one layer, each times the phases.
 constexpr std::int64_t kMostFolded = 64;
 // These are for tensors that are moved.
@@ -27,12 +26,6 @@ constexpr std::int64_t kMostBytes = 4 << 20; // limit for the tensor, to stay in
 // So many images are computed at a time that the tensor stays in a near cache (docs/measurements/2026-11-26-algorithms.md).
 constexpr std::int64_t kNearBytes = 512 << 10;
 constexpr std::int64_t kManyGroups = 16;
-constexpr double kCyclesPerRun = 3, kCyclesPerElement = 0.5; // to rearrange; a run is one position along w
-// The same with gaps (docs/measurements/2026-11-27-gaps.md): bytes of y written per cycle; for each row of y, and each row of a
-// phase; for an element of a plane, or the channels of a group, that is copied.
-constexpr double kFilled = 16, kCyclesPerGapRow = 4, kCyclesPerPhaseRow = 15, kCyclesPerSpread = 1,
-                 kCyclesPerCopy = 3.3;
-constexpr double kCyclesPerRow = 18; // more for each row of a plane
 
 } // namespace
 
@@ -184,7 +177,7 @@ EstimatedCycles PhasesAsChannels::estimated_in_place(const WeightFacts &facts) c
     for (const Layer &layer : layers_)
         cycles += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
     const auto layers = static_cast<double>(layers_.size()), channels = static_cast<double>(repetitions());
-    return {channels * cycles, channels > 1 ? channels * layers * kCyclesPerLayer : 0};
+    return {channels * cycles, channels > 1 ? channels * layers * settings_.profile->per_layer : 0};
 }
 
 std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &problem, const Planner & /*planner*/,
@@ -232,6 +225,7 @@ double PhasesAsChannels::elements_moved() const {
 }
 
 EstimatedCycles PhasesAsChannels::estimated_moved(const WeightFacts &facts) const {
+    const CostProfile &profile = *settings_.profile;
     const AxisGeometry &w = geometry_.axes.back();
     const bool are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
     const double elements = elements_moved(), planes = static_cast<double>(geometry_.out_channels * images_);
@@ -240,23 +234,24 @@ EstimatedCycles PhasesAsChannels::estimated_moved(const WeightFacts &facts) cons
         // All of y is written, row by row, and what taps computed is copied by elements of planes, or by channels of a group.
         double rows = has_planes_ ? planes : 1;
         for (std::size_t a = 0; a + 1 < geometry_.axes.size(); a++) rows *= static_cast<double>(geometry_.axes[a].out);
-        const double copies = has_planes_ ? kCyclesPerSpread + kCyclesPerPhaseRow / static_cast<double>(w.in)
-                                          : kCyclesPerCopy / static_cast<double>(geometry_.out_channels_per_group());
-        cycles =
-            static_cast<double>(geometry_.y_bytes()) / times() / kFilled + rows * kCyclesPerGapRow + elements * copies;
+        const double copies = has_planes_
+                                  ? profile.spread + profile.per_phase_row / static_cast<double>(w.in)
+                                  : profile.per_group_copied / static_cast<double>(geometry_.out_channels_per_group());
+        cycles = static_cast<double>(geometry_.y_bytes()) / times() / profile.filled_rate + rows * profile.per_gap_row +
+                 elements * copies;
     } else {
-        cycles = elements * (kCyclesPerElement + kCyclesPerRun / static_cast<double>(std::min(w.stride, w.kernel)));
+        cycles = elements * (profile.rearranged + profile.per_run / static_cast<double>(std::min(w.stride, w.kernel)));
     }
     for (const Layer &layer : layers_) {
         double rows = are_planes && !has_gaps_ ? planes : 0;
         for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
             rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
-        cycles += rows * kCyclesPerRow;
-        of_layers += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
+        cycles += rows * profile.per_plane_row;
+        of_layers += least_cost(geometry_of(layer), settings_.isa, profile, facts);
     }
     double factor = times();
-    if (are_planes) factor *= settings_.profile->depth_to_space;
-    if (geometry_.group >= kManyGroups) factor *= settings_.profile->groups_to_space;
+    if (are_planes) factor *= profile.depth_to_space;
+    if (geometry_.group >= kManyGroups) factor *= profile.groups_to_space;
     return {factor * of_layers, factor * cycles};
 }
 

@@ -13,8 +13,6 @@ namespace convtranspose {
 
 namespace {
 
-constexpr double kCopied = 0.4; // cycles to copy an element in order, or to transpose it by tiles, in the cache
-
 // near: cycles an element, in the cache.
 double cycles_to_copy(double elements, convt_dtype dtype, double near, const CostProfile &m) {
     const double bytes = elements * static_cast<double>(convt_dtype_size(dtype));
@@ -32,7 +30,7 @@ double per_light_line(Arithmetic arithmetic, const CostProfile &m) {
 
 double cost_of_reference(const CostTerms &t) {
     return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
-           (t.of(CostPart::kStores, t.phases * 10) + t.taps * (t.of(CostPart::kTiles, 5) + t.ic * 5));
+           t.m.per_plain_step * (t.of(CostPart::kStores, 2 * t.phases) + t.taps * (t.of(CostPart::kTiles, 1) + t.ic));
 }
 
 double cost_of_group(const CostTerms &t, const Variant *narrower) {
@@ -78,7 +76,8 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
             : images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
     // Without VNNI a second instruction adds the pairs of 16-bit products, partly on other ports. On ARM, whose blocks hold one
     // channel, smlal multiplies half a vector, and one load brings two or more of the elements that are broadcast (bench/mca).
-    if (v.arithmetic == Arithmetic::kInt16) product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? 1.5 : 1;
+    if (v.arithmetic == Arithmetic::kInt16)
+        product = block_of(v) == 1 ? 2 : v.isa != Isa::kAvx512Vnni ? m.pair_products : 1;
     broadcast = multiplies_by_element(v.isa) ? 0.5 : 1;
     // Vectors come from the second-level cache; those of depthwise layers stay in the first.
     load = lanes * w_size / (v.family == Family::kDepthwise ? m.first_level_rate : m.second_level_rate);
@@ -90,8 +89,10 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     per_other = is_of_channels && lanes * size >= kCacheLine && v.tile_oc > v.lanes ? m.per_other : 0;
     // A row is put together from the phases of w by shuffles; bytes are requantized too, and take more of them. In kernels for few
     // output channels, each vector of eight phases or more is made of all of them, unless the kernel does it in two steps.
-    const double shuffles = v.family != Family::kSmallOc || v.stride_w < 8 || has_tap_offset_order(v) ? 3 : 16;
-    interleave = is_float(v.arithmetic) ? shuffles : 3 + 1.5 * v.stride_w;
+    const bool of_many = v.family == Family::kSmallOc && v.stride_w >= 8 && !has_tap_offset_order(v);
+    interleave = !is_float(v.arithmetic) ? m.interleave + m.requantize_phase * v.stride_w
+                 : of_many               ? m.interleave_many
+                                         : m.interleave;
 }
 
 double CostTerms::step(double vectors, double broadcasts) const {
@@ -119,7 +120,7 @@ double cost(const Variant &variant, const SpatialProblem &problem, const CostPro
 }
 
 double cost_of_rounding(const SpatialProblem &p, const CostProfile &m) {
-    return cycles_to_copy(static_cast<double>(volume(p.geometry.y_shape)), p.y_dtype, kCopied, m);
+    return cycles_to_copy(static_cast<double>(volume(p.geometry.y_shape)), p.y_dtype, m.copied, m);
 }
 
 double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile &m, bool ends_alone) {
@@ -129,15 +130,15 @@ double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile
         elements *= static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
     // Transposing by single loads or stores takes longer (generators/copy_input_generator.cpp).
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
-    const double near = tiles || copy_order(v, g.layout) != CopyOrder::kTransposed ? kCopied : 1.4;
+    const double near = tiles || copy_order(v, g.layout) != CopyOrder::kTransposed ? m.copied : m.copied_alone;
     return ends_alone ? elements * near : cycles_to_copy(elements, g.dtype, near, m);
 }
 
 double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile) {
     auto bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
     for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
-    if (y_position_bytes(geometry) <= kCacheLine || bytes <= profile.counted_cache) return 1.5;
-    return y_position_bytes(geometry) < kFarPositions ? 6 : 40;
+    if (y_position_bytes(geometry) <= kCacheLine || bytes <= profile.counted_cache) return profile.scatter;
+    return y_position_bytes(geometry) < kFarPositions ? profile.scatter_far : profile.scatter_to_few_sets;
 }
 
 int threads_worth(double cycles, int allowed, const CostProfile &profile) {

@@ -16,17 +16,19 @@ double cost_of_amx(const CostTerms &t) {
     const double tiles = parts_of(t.w.q_extent(), v.tile_q) * parts_of(t.h.q_extent(), v.tile_qh) *
                          static_cast<double>(t.d.q_extent()) * parts_of(p.oc(), v.tile_oc);
     // Cycles to store a vector of sums. Bytes of a last tile that is not full take longer, as their stores are masked.
-    const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic) ? 16 / parts_of(p.oc(), v.tile_oc) : 0,
-                 store = 8 + partial;
-    // Operands come from the second-level cache, at 40 bytes a cycle.
+    const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic)
+                               ? t.m.amx_store_masked / parts_of(p.oc(), v.tile_oc)
+                               : 0,
+                 store = t.m.amx_store + partial;
+    // Operands come from the second-level cache.
     const double multiply = columns * row_tiles * rows_of,
-                 k_step =
-                     t.of_steps(multiply, std::max({multiply, 8 * (columns + row_tiles), 52.0,
-                                                    (kAmxRows * columns + rows_of * row_tiles) * kAmxRows * 4 / 40}));
-    return tiles *
-           (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +
-            t.phases * (t.of(CostPart::kTiles, 100) + t.of(CostPart::kStores, columns * v.tile_q * v.tile_qh * store)) +
-            t.of(CostPart::kTiles, t.taps * 15));
+                 k_step = t.of_steps(
+                     multiply, std::max({multiply, 8 * (columns + row_tiles), 52.0,
+                                         (kAmxRows * columns + rows_of * row_tiles) * kAmxRows * 4 / t.m.amx_rate}));
+    return tiles * (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +
+                    t.phases * (t.of(CostPart::kTiles, t.m.amx_phase) +
+                                t.of(CostPart::kStores, columns * v.tile_q * v.tile_qh * store)) +
+                    t.of(CostPart::kTiles, t.taps * t.m.amx_tap));
 }
 
 } // namespace convtranspose

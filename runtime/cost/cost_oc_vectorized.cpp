@@ -56,7 +56,8 @@ CostOfOcVectorized::CostOfOcVectorized(const CostTerms &terms) : t_(terms), v_(t
     const bool stores_far = t_.y_bytes >= 2 * t_.images * m_.far_from,
                fetches_stored = t_.w.max_count * t_.h.max_count * t_.d.max_count == 1 &&
                                 t_.ic >= least_steps_fetching_y(vector_bytes);
-    waits_for_y_ = t_.is_of_channels && stores_far && !fetches_stored && t_.ic * t_.taps >= 64 * t_.phases;
+    waits_for_y_ = t_.is_of_channels && stores_far && !fetches_stored &&
+                   t_.ic * t_.taps >= least_steps_fetching_y(vector_bytes) * t_.phases;
 }
 
 bool CostOfOcVectorized::fetches(const Variant &tile) const {
@@ -92,25 +93,24 @@ double CostOfOcVectorized::k_step(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
     const double step = t_.step(vectors_, positions);
     return t_.of_steps(
-        step,
-        late(tile) * std::max({step, vectors_ * t_.load + m_.per_row_of_x * tile.tile_qh,
-                               panel_ >= 0.9 * m_.far_from ? vectors_ * t_.lanes * t_.w_size / m_.far_weights : 0}));
+        step, late(tile) * std::max({step, vectors_ * t_.load + m_.per_row_of_x * tile.tile_qh,
+                                     panel_ >= m_.far_from ? vectors_ * t_.lanes * t_.w_size / m_.far_weights : 0}));
 }
 
 double CostOfOcVectorized::store(const Variant &tile) const {
     const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
-    double store = positions * vectors_ * 4;
+    double store = positions * vectors_ * m_.store;
     if (!is_float(v_.arithmetic)) {
         // Requantization is part of the store, and slow where a tile is not full, as it is masked then.
         const double partial = t_.p.oc() % v_.tile_oc ? 1 : 0;
-        store = positions * vectors_ * (4 + 8 * partial / tiles_of_channels_);
+        store += positions * vectors_ * m_.store_masked_bytes * partial / tiles_of_channels_;
     }
     if (is_of_short_vectors_ && t_.p.oc() % v_.lanes != 0) {
         store += positions * m_.per_masked_store / tiles_of_channels_;
     }
     if (v_.output_order == OutputOrder::kPlanar) {
         const double used = static_cast<double>(std::min<std::int64_t>(t_.p.oc(), v_.tile_oc));
-        store = positions * used * (v_.stride_w ? 0.7 : 2.5);
+        store = positions * used * (v_.stride_w ? m_.store_in_runs : m_.store_alone);
     }
     // Groups that share cache lines of y store to each line one after the other.
     if (v_.output_order == OutputOrder::kChannels && shares_cache_lines(t_.g)) {
@@ -127,10 +127,10 @@ double CostOfOcVectorized::store(const Variant &tile) const {
 }
 
 double CostOfOcVectorized::tile(const Variant &tile) const {
-    const double once = v_.output_order == OutputOrder::kChannels ? 0 : 30;
+    const double once = v_.output_order == OutputOrder::kChannels ? 0 : m_.per_planar_phase;
     return t_.ic * t_.taps * k_step(tile) +
            t_.phases * (t_.of(CostPart::kTiles, once) + t_.of(CostPart::kStores, store(tile))) +
-           t_.of(CostPart::kTiles, unrolls_taps(v_) ? 0 : t_.taps * 6) +
+           t_.of(CostPart::kTiles, unrolls_taps(v_) ? 0 : t_.taps * m_.per_tap) +
            t_.of(CostPart::kTiles, t_.skipped * m_.per_skipped_tap);
 }
 
@@ -141,7 +141,7 @@ double CostOfOcVectorized::operator()(const Variant *narrower) const {
     // panel reads it from further away; the first narrower tile at an end of a row does so once more. Prefetching spreads that
     // over all tiles.
     const double padded_bytes = tiles_of_channels_ * v_.tile_oc * t_.ic * t_.taps * t_.w_size;
-    const bool far = t_.groups * padded_bytes >= 0.8 * m_.far_from;
+    const bool far = t_.groups * padded_bytes >= m_.far_from;
     const double least = t_.of(CostPart::kLoads, far ? padded_bytes / (m_.far_weights * t_.images) : 0);
     const double rows = parts_of(t_.h.q_extent(), v_.tile_qh) * static_cast<double>(t_.d.q_extent());
     const auto computed = [&](double tiles_of_row, double cycles_of_row) {

@@ -15,8 +15,8 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const double rows_of_tiles =
         parts_of(t.h.q_extent(), v.tile_qh) * static_cast<double>(t.d.q_extent()) * parts_of(t.p.oc(), v.tile_oc);
     const double loop = unrolls_taps(v)                  ? 0
-                        : v.family == Family::kDepthwise ? 3 // there is no loop over input channels
-                                                         : 6;
+                        : v.family == Family::kDepthwise ? t.m.per_depthwise_tap // there is no loop over input channels
+                                                         : t.m.per_tap;
     const double store =
         v.output_order == OutputOrder::kPlanar ? t.interleave : cycles_to_scatter(t.g, t.m) * t.lanes; // per vector
     const bool is_wide_of_doubles = v.family == Family::kOwVectorized && t.size == sizeof(double) && t.taps > 1;
@@ -24,7 +24,8 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const auto tile = [&](const Variant &variant) {
         const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
         return t.ic * t.taps * t.step(of_vectors, v.tile_oc) +
-               t.phases * (t.of(CostPart::kTiles, 20) + t.of(CostPart::kStores, of_vectors * v.tile_oc * store)) +
+               t.phases * (t.of(CostPart::kTiles, t.m.per_row_phase) +
+                           t.of(CostPart::kStores, of_vectors * v.tile_oc * store)) +
                t.of(CostPart::kTiles, t.taps * loop) + t.of(CostPart::kTiles, t.skipped * t.m.per_skipped_tap);
     };
     const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), t.m.row_end, tile);
@@ -38,8 +39,10 @@ double cost_of_depthwise_channels(const CostTerms &t) {
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
     const double each = std::max(v.lanes * t.size, 32.0) / kCacheLine; // in cache lines
     return tiles *
-           (t.taps * t.of_steps(vectors / t.m.multiply_adds, std::max(vectors * (0.55 + 0.5 * each), 4.0)) +
-            t.phases * (t.of(CostPart::kTiles, 10) + t.of(CostPart::kStores, vectors * (1 + 3 * each)))) /
+           (t.taps * t.of_steps(vectors / t.m.multiply_adds,
+                                std::max(vectors * (t.m.depthwise_step + t.m.depthwise_line * each), t.m.latency)) +
+            t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
+                        t.of(CostPart::kStores, vectors * (t.m.store_depthwise + t.m.store_depthwise_line * each)))) /
            t.groups;
 }
 

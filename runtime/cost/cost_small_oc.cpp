@@ -36,20 +36,20 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const double taps = static_cast<double>(w.elements.size() * h.elements.size());
     const double loads = vectors * static_cast<double>(w.high - w.low) *
                          (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
-    const double latency =
-        4 * static_cast<double>(w.max_count) * (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
+    const double latency = t.m.latency * static_cast<double>(w.max_count) *
+                           (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
     const double rows_of_x = static_cast<double>(h.high - h.low);
-    // Loads wait only if the rows of x take more than half of the first-level cache.
+    // Loads wait only if the rows of x take a good part of the first-level cache.
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
-    const bool waits = v.family == Family::kSmallOc && x_bytes >= 24 << 10;
+    const bool waits = v.family == Family::kSmallOc && x_bytes >= t.m.first_level_rows;
     // Most such loads hide among the multiply-adds of many taps.
-    const double exposed = taps < 25 ? 1 : 0.35;
+    const double exposed = taps < t.m.hiding_taps ? 1 : t.m.exposed_crossing;
     const double crossing =
         waits ? exposed * loads * cycles_to_cross_lines(t) + rows_of_x * vectors * t.m.per_far_load : 0;
     const double far = v.family == Family::kSmallOc ? rows_of_x * vectors * cycles_from_far(t) : 0;
     // A step loads x and broadcasts weights.
-    const double multiply = taps * v.tile_oc * vectors / 2;
-    const double step = t.of_steps(multiply, std::max({multiply, loads + taps * v.tile_oc / 2, latency}) +
+    const double multiply = taps * v.tile_oc * vectors / t.m.multiply_adds;
+    const double step = t.of_steps(multiply, std::max({multiply, (2 * loads + taps * v.tile_oc) / t.m.loads, latency}) +
                                                  (v.lanes * operand_size(v) < kCacheLine ? 0 : t.m.per_load) *
                                                      (loads + taps * v.tile_oc) +
                                                  crossing + far);
@@ -64,7 +64,7 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const bool masked = v.isa == Isa::kAvx512 || (v.isa == Isa::kAvx2 && convt_dtype_size(p.y_dtype) >= 4);
     const double slower_there = p.ic() == 1 ? t.m.one_channel : 1;
     const double stores = static_cast<double>(d.phases) * phases_w * phases_h * vectors * v.tile_oc * t.interleave;
-    return t.of(CostPart::kStores, depthwise && !masked ? 1.2 * std::max(v.stride_w - 2, 0) * ends : 0) +
+    return t.of(CostPart::kStores, depthwise && !masked ? t.m.store_row_end * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
                (static_cast<double>(d.elements.size()) * t.ic * step + t.of(CostPart::kStores, stores));
 }
@@ -90,13 +90,14 @@ double cost_of_small_oc(const CostTerms &t) {
                          rest_w * shared_h * load_step(stride_h * v.tile_oc) +
                          shared_w * rest_h * load_step(stride_w * v.tile_oc) + rest_w * rest_h * load_step(v.tile_oc) +
                          t.of(CostPart::kLoads, static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t));
-    const double loops = (shared_w + rest_w) * (shared_h + rest_h) * 30;
+    const double loops = (shared_w + rest_w) * (shared_h + rest_h) * t.m.per_shared_tap;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
     // Kernels for phases of two axes take longer than their steps add up to.
     const double far_rows = v.stride_h > 2 && t.is_far(t.y_bytes) ? t.m.far_rows : 1;
-    return (v.stride_h > 1 ? 1.25 : 1) * far_rows * tiles *
+    return (v.stride_h > 1 ? t.m.two_axes : 1) * far_rows * tiles *
            (static_cast<double>(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
-            t.phases * (t.of(CostPart::kTiles, 10) + t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
+            t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
+                        t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
 }
 
 } // namespace convtranspose

@@ -19,12 +19,8 @@ constexpr std::int64_t kStripBytes = 1 << 20, kStripBytesInOrder = 256 << 10;
 constexpr std::int64_t kMostBytes = 4 << 20;     // limit for the columns of a strip, kept rows included
 constexpr std::int64_t kMostPositions = 1 << 16; // positions of y along h or d, each a row of a table
 constexpr std::int64_t kMostRunBytes = 1 << 16;  // limit for the elements of y between two positions
-constexpr double kCyclesPerStrip = 600;
-constexpr double kCyclesPerMove = 9; // for each plane whose rows a strip keeps
 // A thread's part of y is several times as long as what two parts both read, and has so many positions of x at least.
 constexpr std::int64_t kHalosPerPart = 4, kLeastPositions = 128;
-// Every strip reads all weights. If they are not near, they come from further away, at kBytesPerCycle.
-constexpr double kBytesPerCycle = 16;
 
 } // namespace
 
@@ -147,20 +143,20 @@ Geometry Col2im::product(std::int64_t positions) const {
 }
 
 EstimatedCycles Col2im::estimated() const {
+    const CostProfile &profile = *settings_.profile;
     const double strips_of_all = static_cast<double>(strips());
     const double strips_of_image = strips_of_all * static_cast<double>(images_) / static_cast<double>(geometry_.batch);
     const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
-    const double multiply =
-        least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa, *settings_.profile) * rows /
-        static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
+    const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa, profile) *
+                            rows / static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
     const auto planes = static_cast<double>(planar_ ? images_ * elements() : images_);
     const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
                  moved = rows_moved * static_cast<double>(row_ * elements() * images_),
                  moves = rows_moved > 0 ? strips_of_all * planes : 0;
     const auto weights = static_cast<double>(geometry_.in_channels_per_group() * elements() * size_);
-    const double far = weights > settings_.profile->near ? strips_of_all * weights / kBytesPerCycle : 0;
+    const double far = weights > profile.near ? strips_of_all * weights / profile.col2im_weights : 0;
     return {multiply, far + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) + moved * 2 / kernel_->lanes +
-                          moves * kCyclesPerMove + strips_of_all * kCyclesPerStrip};
+                          moves * profile.col2im_moved_plane + strips_of_all * profile.col2im_strip};
 }
 
 std::string Col2im::summary() const {

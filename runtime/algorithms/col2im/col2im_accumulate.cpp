@@ -10,19 +10,12 @@ namespace convtranspose {
 
 namespace {
 
-// With planar columns, so many cycles are for a vector of columns, for a vector of y, and for a single element of y whose
-// neighbours belong to other phases.
-constexpr double kCyclesPerTap = 4.5, kCyclesPerVector = 12, kCyclesPerElement = 1.5;
-constexpr double kNextVector = 0.55; // each further vector, relative to the first
-// With columns in the order of y, so many cycles are for a vector of columns, for a vector of y, and for an element of x or of
-// y if that tensor is larger than the second-level cache.
-constexpr double kCyclesPerTapOfRun = 3.5, kCyclesPerRun = 6, kCyclesFromFar = 0.25, kCyclesToFar = 0.6;
-
 std::int32_t number(std::int64_t n) { return static_cast<std::int32_t>(n); }
 
 } // namespace
 
 double Col2im::cycles_to_add_planes() const {
+    const CostProfile &profile = *settings_.profile;
     const AxisPlan &w = axes_[0];
     const double vectors = static_cast<double>(ceil_div(w.q_extent(), kernel_->lanes)),
                  channels = static_cast<double>(geometry_.out_channels * geometry_.batch);
@@ -35,18 +28,19 @@ double Col2im::cycles_to_add_planes() const {
     }
     const bool scattered = w.geometry.stride != 1 && kernel_->stride_w == 0;
     const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && geometry_.out_channels > 1;
-    const double per_element = among_others ? cycles_to_scatter(geometry_, *settings_.profile)
-                               : scattered  ? kCyclesPerElement
+    const double per_element = among_others ? cycles_to_scatter(geometry_, profile)
+                               : scattered  ? profile.col2im_element
                                             : 0;
     const double y_bytes = stored * kernel_->lanes * static_cast<double>(size_of(geometry_.y_dtype));
-    const bool is_far = y_bytes >= settings_.profile->far_from;
-    const double from_far = is_far ? settings_.profile->far_product * taps * kernel_->lanes : 0;
-    const double at_once = 1 + kNextVector * (kernel_->vectors - 1);
-    return from_far + taps * at_once * kCyclesPerTap +
-           stored * (at_once * kCyclesPerVector + kernel_->lanes * per_element);
+    const bool is_far = y_bytes >= profile.far_from;
+    const double from_far = is_far ? profile.far_product * taps * kernel_->lanes : 0;
+    const double at_once = 1 + profile.col2im_next_vector * (kernel_->vectors - 1);
+    return from_far + taps * at_once * profile.col2im_tap +
+           stored * (at_once * profile.col2im_vector + kernel_->lanes * per_element);
 }
 
 double Col2im::cycles_to_add_runs() const {
+    const CostProfile &profile = *settings_.profile;
     const AxisGeometry &w = axes_[0].geometry;
     double stored = static_cast<double>((w.in + ceil_div(w.kernel, w.stride) - 1) * ceil_div(run(), kernel_->lanes) *
                                         geometry_.batch),
@@ -58,11 +52,11 @@ double Col2im::cycles_to_add_runs() const {
     }
     const auto far = [&](const Shape &shape, convt_dtype dtype) {
         const auto elements = static_cast<double>(volume(shape));
-        return elements * static_cast<double>(size_of(dtype)) >= settings_.profile->far_from ? elements : 0;
+        return elements * static_cast<double>(size_of(dtype)) >= profile.far_from ? elements : 0;
     };
-    return taps * kCyclesPerTapOfRun + stored * kCyclesPerRun +
-           kCyclesFromFar * far(geometry_.x_shape, geometry_.dtype) +
-           kCyclesToFar * far(geometry_.y_shape, geometry_.y_dtype);
+    return taps * profile.col2im_run_tap + stored * profile.col2im_run +
+           profile.col2im_from_far * far(geometry_.x_shape, geometry_.dtype) +
+           profile.col2im_to_far * far(geometry_.y_shape, geometry_.y_dtype);
 }
 
 void Col2im::add_up(const Columns &columns, const RunTensors &t, Range q, const char *bias) const {

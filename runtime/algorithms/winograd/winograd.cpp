@@ -22,17 +22,8 @@ constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
 constexpr std::int64_t kLeastChannels = 16; // a vector of any ISA
 // Phases of long strides have more products than this, each of which needs a plan of its own.
 constexpr int kMostProducts = 512;
-// The constants below are fitted to layers of f32
-// (docs/measurements/2026-11-26-algorithms.md).
-// A vector takes so many cycles: of the transformed x, of a product that y is made of, and of y.
-constexpr double kCyclesPerInput = 5, kCyclesPerProduct = 1.5, kCyclesPerOutput = 3;
-// A product takes so many times as long as a layer of its shape, as its operands were just written and come from the
-// second-level cache.
-constexpr double kOfProducts = 1.1;
-// Weights that are not near are read again for each strip, at so many bytes per cycle; the rate is lower if they
-// serve few positions.
-constexpr double kBytesPerCycle = 32, kBytesPerCycleOfFew = 6;
-constexpr std::int64_t kFewPositions = 32;
+constexpr std::int64_t kFewPositions =
+    32; // those that weights serve before they are read again, for which they come slower
 
 // This says how a phase with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied
 // with, and the product that the bias is added to, which must be one that both outputs contain once.
@@ -225,12 +216,11 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
 }
 
 EstimatedCycles Winograd::estimated() const {
+    const CostProfile &profile = *settings_.profile;
     const std::int64_t whole_strips = h_.tiles / tiles_of_strip_, times = geometry_.batch / images_;
     const auto whole = static_cast<double>(whole_strips), images = static_cast<double>(times);
-    double product =
-        whole * least_cost(product_geometry(positions(tiles_of_strip_)), settings_.isa, *settings_.profile);
-    if (rest_tiles())
-        product += least_cost(product_geometry(positions(rest_tiles())), settings_.isa, *settings_.profile);
+    double product = whole * least_cost(product_geometry(positions(tiles_of_strip_)), settings_.isa, profile);
+    if (rest_tiles()) product += least_cost(product_geometry(positions(rest_tiles())), settings_.isa, profile);
     const double products = product_count();
     double outputs = 0, weights = 0;
     for (const Layer &layer : layers_) {
@@ -242,14 +232,14 @@ EstimatedCycles Winograd::estimated() const {
                of_x = static_cast<double>(h_.entry_count() * w_.entry_count() * ceil_div(geometry_.in_channels, lanes)),
                of_y = static_cast<double>(ceil_div(geometry_.out_channels, lanes));
     weights *= static_cast<double>(geometry_.in_channels * geometry_.out_channels * size_);
-    const double rate = positions(tiles_of_strip_) < kFewPositions ? kBytesPerCycleOfFew : kBytesPerCycle;
+    const double rate =
+        positions(tiles_of_strip_) < kFewPositions ? profile.winograd_weights_of_few : profile.winograd_weights;
     // Whatever the layer was given, it reads its transformed weights; estimates of light weights have them in memory.
-    const double from_memory = geometry_.light.exist() ? weights / settings_.profile->memory_rate : 0,
-                 near = settings_.profile->near,
+    const double from_memory = geometry_.light.exist() ? weights / profile.memory_rate : 0, near = profile.near,
                  reading = from_memory + (weights > near ? images * static_cast<double>(strips_) * weights / rate : 0);
-    return {kOfProducts * images * products * product,
-            reading +
-                tiles * (of_x * kCyclesPerInput + of_y * (products * kCyclesPerProduct + outputs * kCyclesPerOutput))};
+    return {profile.winograd_products * images * products * product,
+            reading + tiles * (of_x * profile.winograd_input +
+                               of_y * (products * profile.winograd_product + outputs * profile.winograd_output))};
 }
 
 std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem, const Planner & /*planner*/,
