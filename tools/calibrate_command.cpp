@@ -81,7 +81,7 @@ class Calibration {
     json fit_all() {
         std::vector<TimedLayer> layers, held_out;
         for (const json &line : log_.lines()) {
-            TimedLayer layer = {line.at("problem"), times_in(line)};
+            TimedLayer layer = {line.at("problem"), line.at("isa"), times_in(line)};
             if (layer.ms.size() > 1)
                 (layers.size() > 2 * held_out.size() ? held_out : layers).push_back(std::move(layer));
         }
@@ -92,14 +92,14 @@ class Calibration {
         worker_ = builder_.start_worker();
         const json shipped = ask({}, nullptr).at("profile");
         const json fitted = fit(
-            layers, shipped, [&](const json &profile) { return choices(layers, profile); },
+            layers, shipped, [&](const json &profile) { return estimates(layers, profile); },
             [&](double regret) {
                 progress_.detail("fit: " + format("%.3f", 1 + regret) + " times the fastest, " +
                                  format("%.0f s left", left(1)));
                 return left(1) > 0;
             });
         progress_.clear();
-        const auto regret = [&](const json &profile) { return regret_of(held_out, choices(held_out, profile)).all; };
+        const auto regret = [&](const json &profile) { return regret_of(held_out, estimates(held_out, profile)); };
         const double before = regret(shipped), after = regret(fitted);
         std::printf(
             "%zu layers fitted to, %zu held out; choices on the latter take, in times of the fastest candidate: "
@@ -137,19 +137,27 @@ class Calibration {
     }
 
     json ask(const std::vector<TimedLayer> &layers, const json &profile) {
-        json problems = json::array();
-        for (const TimedLayer &layer : layers) problems.push_back(layer.problem);
+        json problems = json::array(), isas = json::array();
+        for (const TimedLayer &layer : layers) {
+            problems.push_back(layer.problem);
+            isas.push_back(layer.isa);
+        }
         const json question = {{"do", "choose"},
                                {"problems", problems},
-                               {"isa", options_.plan.isa},
+                               {"isa", layers.empty() ? json(options_.plan.isa) : isas},
                                {"threads", options_.plan.threads},
+                               {"estimates", true},
                                {"profile", profile}};
         json answer = json::parse(worker_->ask(question.dump(), options_.timeout * 10));
         if (answer.contains("error")) throw Error("the worker: " + answer["error"].get<std::string>());
         return answer;
     }
-    std::vector<std::string> choices(const std::vector<TimedLayer> &layers, const json &profile) {
-        return ask(layers, profile).at("choices").get<std::vector<std::string>>();
+    std::vector<EstimatedLayer> estimates(const std::vector<TimedLayer> &layers, const json &profile) {
+        const json answer = ask(layers, profile);
+        std::vector<EstimatedLayer> list;
+        for (std::size_t i = 0; i < layers.size(); i++)
+            list.push_back({answer.at("choices").at(i), answer.at("estimates").at(i)});
+        return list;
     }
 
     const CalibrateOptions &options_;

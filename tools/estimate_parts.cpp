@@ -16,13 +16,6 @@ namespace {
 
 using Estimates = std::map<std::string, double>;
 
-Estimates estimates_of(const Plan &plan) {
-    Estimates all;
-    for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++)
-        all[convt_plan_candidate(plan.get(), i)] = convt_plan_candidate_cycles(plan.get(), i);
-    return all;
-}
-
 // Returns false for fields that are sizes or numbers, which account for no cycles themselves.
 bool without_effect(const CostField &field, double *value) {
     const auto is = [&](const char *unit) { return std::strcmp(field.unit, unit) == 0; };
@@ -39,6 +32,13 @@ bool without_effect(const CostField &field, double *value) {
 }
 
 } // namespace
+
+Estimates estimates_of(const Plan &plan) {
+    Estimates all;
+    for (std::size_t i = 0; i < convt_plan_candidate_count(plan.get()); i++)
+        all[convt_plan_candidate(plan.get(), i)] = convt_plan_candidate_cycles(plan.get(), i);
+    return all;
+}
 
 json profile_of(const Plan &plan) {
     json profile = json::object();

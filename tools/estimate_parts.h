@@ -3,6 +3,8 @@
 #define CONVTRANSPOSE_TOOLS_ESTIMATE_PARTS_H_
 
 #include <functional>
+#include <map>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +14,9 @@ namespace convtranspose::tools {
 
 // Returns the fields of the cost profile that the plan was made with, as a JSON object.
 nlohmann::json profile_of(const Plan &plan);
+
+// Returns the estimated cycles of all candidates by their names; infinite or 0 for a layer without elements.
+std::map<std::string, double> estimates_of(const Plan &plan);
 
 // Returns for each candidate of the plan its name, its estimate in cycles, and the parts that add up to it. plan_by() plans the
 // same problem with a tuning text. Parts come from plans in which one field after the other loses its effect, in the order of the

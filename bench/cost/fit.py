@@ -3,11 +3,12 @@
 
     bench/cost/fit.py build/times.jsonl --output build/profile.jsonl --seconds 120
 
-Two of three layers are fitted to, by `convtranspose calibrate --fit-only`, the third is held out. The regret of a profile is how
-much longer its choices take than the fastest candidates that were timed, as a share, in the geometric mean. Prints the regret of
-the profiles that ship and of the fitted one; what each field saves on held-out layers, against its value in the generic profile;
-and the held-out layers whose choice is furthest behind. A choice that was not timed counts as the slowest that was. --report fits
-nothing. --sweep does so too, with a field of the profile that ships at each of some values, as a new field gets its own.
+Two of three layers are fitted to, by `convtranspose calibrate --fit-only`, the third is held out; times of several types and ISAs
+are fitted to together. The regret of a profile is how much longer its choices take than the fastest candidates that were timed, as
+a share, in the geometric mean. Prints the regret of the profiles that ship and of the fitted one, also for each ISA and type; what
+each field saves on held-out layers, against its value in the generic profile; and the held-out layers whose choice is furthest
+behind. A choice that was not timed counts as the slowest that was. --report fits nothing. --sweep does so too, with a field of the
+profile that ships at each of some values, as a new field gets its own.
 """
 import argparse
 import json
@@ -27,12 +28,12 @@ PAYS = 0.005  # of regret that a field saves, or else it is named
 class Layers:
     """Layers with times, and what profiles choose for them."""
 
-    def __init__(self, lines, worker, isa):
-        self.lines, self.worker, self.isa = [line for line in lines if len(line["ms"]) > 1], worker, isa
+    def __init__(self, lines, worker):
+        self.lines, self.worker = [line for line in lines if len(line["ms"]) > 1], worker
 
     def slowdowns(self, profile):
-        answer = self.worker.ask(do="choose", problems=[line["problem"] for line in self.lines], isa=self.isa, threads=1,
-                                 profile=profile)
+        answer = self.worker.ask(do="choose", problems=[line["problem"] for line in self.lines],
+                                 isa=[line["isa"] for line in self.lines], threads=1, profile=profile)
         return [(line["ms"].get(choice, max(line["ms"].values())) / min(line["ms"].values()), choice, line)
                 for line, choice in zip(self.lines, answer["choices"])]
 
@@ -43,20 +44,26 @@ class Layers:
                 sum(slowdown <= 1.1 for slowdown, _, _ in found) / len(found),
                 sum(choice not in line["ms"] for _, choice, line in found) / len(found))
 
-    def own_profile(self):
-        return self.worker.ask(do="choose", problems=[], isa=self.isa, threads=1, profile=None)["profile"]
+    def kinds(self):
+        """The layers of each ISA and type, by both."""
+        kinds = {}
+        for line in self.lines:
+            kinds.setdefault((line["isa"], line["problem"].split()[0]), []).append(line)
+        return {kind: Layers(lines, self.worker) for kind, lines in sorted(kinds.items())}
 
 
 def calibrate(options, train):
-    """The line that calibrate fits to the layers."""
+    """The profile that calibrate fits to the layers; None if it chooses no better than the one that ships."""
     folder = pathlib.Path(f"{options.output}.calibration")
     shutil.rmtree(folder, ignore_errors=True)
     options.output.unlink(missing_ok=True)
     folder.mkdir(parents=True)
     (folder / "times.jsonl").write_text("".join(json.dumps(line) + "\n" for line in train), encoding="utf-8")
     subprocess.run([options.convtranspose, "calibrate", "--output", options.output, "--fit-only", "--seconds", str(options.seconds),
-                    *(["--isa", options.isa] if options.isa else [])], check=True, stdout=subprocess.DEVNULL)
-    return json.loads(options.output.read_text(encoding="utf-8").splitlines()[-1])["cost_profile"]
+                    "--worker", str(pathlib.Path(options.worker).resolve()), "--isa", train[0]["isa"]],
+                   check=True, stdout=subprocess.DEVNULL)
+    lines = options.output.read_text(encoding="utf-8").splitlines() if options.output.exists() else []
+    return json.loads(lines[-1])["cost_profile"] if lines else None
 
 
 def ablation(layers, profile, generic):
@@ -87,8 +94,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("profile.jsonl"), help="gets the line (%(default)s)")
     parser.add_argument("--convtranspose", default="build/bin/convtranspose")
     parser.add_argument("--worker", default="build/bin/convtranspose-worker")
-    parser.add_argument("--isa", default="", help="of the times; default: the best that this CPU runs")
-    parser.add_argument("--seconds", type=float, default=120, help="to fit for (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=600, help="to fit for (%(default)s)")
     parser.add_argument("--report", action="store_true", help="fit nothing: only report on the profiles that ship")
     parser.add_argument("--also", type=pathlib.Path, help="a tuning text whose last profile is reported on too")
     parser.add_argument("--sweep", nargs="+", metavar=("FIELD", "VALUE"), help="report on these values of a field")
@@ -97,9 +103,9 @@ def main():
     lines = [json.loads(line) for file in options.times for line in file.read_text(encoding="utf-8").splitlines()]
     train, held_out = [line for i, line in enumerate(lines) if i % 3 != 2], lines[2::3]
     worker = Worker(options.worker)
-    sets = [Layers(layers, worker, options.isa) for layers in (train, held_out)]
-    generic = worker.ask(do="choose", problems=[], isa=options.isa, threads=1, profile="generic")["profile"]
-    own = sets[1].own_profile()
+    sets = [Layers(layers, worker) for layers in (train, held_out)]
+    generic, own = (worker.ask(do="choose", problems=[], isa=lines[0]["isa"], threads=1, profile=profile)["profile"]
+                    for profile in ("generic", None))
     profiles = {path.stem: path.stem for path in sorted((ROOT / "runtime/cost/profiles").glob("*.json")) if path.stem != "fields"}
     profiles["that ships for this CPU and ISA"] = own
     if options.also:
@@ -109,12 +115,20 @@ def main():
         field, *values = options.sweep
         profiles = {f"{field} = {value}": {**own, field: float(value)} for value in values}
     elif not options.report:
-        profiles["fitted"] = calibrate(options, train)
-    print(f"{lines[0]['cpu']}, {lines[0]['isa']}: {len(train)} layers fitted to, {len(held_out)} held out\n")
+        fitted = calibrate(options, train)
+        if fitted is None:
+            print("the fitted profile chooses no better on the third of the layers that calibrate holds out itself")
+        else:
+            profiles["fitted"] = fitted
+    print(f"{lines[0]['cpu']}: {len(train)} layers fitted to, {len(held_out)} held out\n")
     print("| profile | regret, fitted to | regret, held out | within 10%, held out | choices not timed |\n|---|--:|--:|--:|--:|")
     for name, profile in profiles.items():
         (of_train, _, _), (of_held_out, near, unknown) = (layers.regret(profile) for layers in sets)
         print(f"| {name} | {of_train:.2%} | {of_held_out:.2%} | {near:.0%} | {unknown:.0%} |")
+    print("\n| ISA | type | layers held out | regret of each of these profiles |\n|---|---|--:|---|")
+    for (isa, dtype), layers in sets[1].kinds().items():
+        regrets = ", ".join(f"{layers.regret(profile)[0]:.2%}" for profile in profiles.values())
+        print(f"| {isa} | {dtype} | {len(layers.lines)} | {regrets} |")
     report_on_measured([line for line in lines if "measured" in line and len(line["ms"]) > 1])
     last = profiles.get("fitted", own)
     print("\n| field | value | generic | regret saved, held out |\n|---|--:|--:|--:|")

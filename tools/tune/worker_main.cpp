@@ -12,8 +12,10 @@
 //     {"do": "space", "search": "schedule" or "auto"}
 //         -> {"candidates": [{"generator": ..., "object": name, "parameters": [...], "row": ...}, ...]}, best first:
 //         kernels that could be made for the layer; several may share an object
-//     {"do": "choose", "problems": [LINE, ...], "isa": "" or a name, "threads": 1, "profile": null or a "cost_profile" of tuning texts}
-//         -> {"choices": [names], "profile": fields}: what plans choose by estimates of that profile; null: by those of the CPU's
+//     {"do": "choose", "problems": [LINE, ...], "isa": "" or a name, or one for each problem, "threads": 1,
+//         "profile": null or a "cost_profile" of tuning texts}
+//         -> {"choices": [names], "profile": fields}: what plans choose by estimates of that profile; null: by those of the CPU's;
+//         with "estimates": true also "estimates": [{candidate: its cycles}]
 //     {"do": "kernels", "variant": name}  -> {"kernels": names of all variants that run then}
 // Any may answer {"error": ...} instead.
 #include <dlfcn.h>
@@ -35,6 +37,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base64.h"
+#include "choose.h"
 #include "kernel_row.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/problem/geometry.h"
@@ -43,10 +46,8 @@
 #include "tools/compare.h"
 #include "tools/device_session.h"
 #include "tools/error.h"
-#include "tools/estimate_parts.h"
 #include "tools/fma_peak.h"
 #include "tools/problem_line.h"
-#include "tools/profile_line.h"
 #include "tools/random_layer.h"
 
 namespace convtranspose::tools {
@@ -76,9 +77,6 @@ class NoRecords {
   private:
     convt_tuning *tuning_ = nullptr;
 };
-
-// The name of what a plan does, a kernel or an algorithm, as tuning records have it.
-std::string choice_of(const Plan &plan) { return json::parse(plan.record()).at("variant"); }
 
 // A kernel in a shared object, and the table that has it.
 struct Loaded {
@@ -263,35 +261,6 @@ class Worker {
         return answer;
     }
 
-    // The weights do not matter, so all layers share some that are zero.
-    json choose(const json &job) {
-        const auto isa = job.at("isa").get<std::string>();
-        const json &profile = job.at("profile");
-        const auto tuning = read_tuning(profile.is_null() ? "" : profile_line(profile.dump()));
-        Options options = {};
-        options.isa = isa.empty() ? nullptr : isa.c_str();
-        options.threads = job.at("threads").get<int>();
-        options.tuning = tuning.get();
-        const auto plan = [&](const std::string &line) {
-            Problem problem = problem_of_line(line);
-            if (is_integer(problem.w_dtype.value_or(problem.dtype))) {
-                problem.quantization = Quantization{};
-                problem.quantization->x_zero_point = problem.dtype == CONVT_U8 ? 128 : 0;
-            }
-            std::size_t count = 1; // of weights, which take at most the bytes of a double each
-            for (const std::int64_t extent : problem.w_shape) count *= static_cast<std::size_t>(extent);
-            if (problem.b_shape) count = std::max(count, static_cast<std::size_t>(problem.b_shape->front()));
-            if (count > zeros_.size()) zeros_.resize(count);
-            Plan made;
-            throw_unless(
-                Plan::create(problem, options, zeros_.data(), problem.b_shape ? zeros_.data() : nullptr, &made));
-            return made;
-        };
-        json choices = json::array();
-        for (const json &line : job.at("problems")) choices.push_back(choice_of(plan(line.get<std::string>())));
-        return {{"choices", choices}, {"profile", profile_of(plan("f32 nchw n1 g1 ic8 oc8 i8 k2 s2"))}};
-    }
-
     json kernels(const json &job) const {
         if (!contest_) throw Error("nothing is planned yet");
         const Plan plan = contest_->plan(job.at("variant").get<std::string>());
@@ -455,7 +424,6 @@ class Worker {
         return {{"results", results}};
     }
 
-    std::vector<double> zeros_;
     std::unique_ptr<Contest> contest_;
     std::map<std::string, std::unique_ptr<Contender>> kept_; // which are of the contest
     std::deque<Loaded> loaded_;                              // which the library points to
