@@ -87,12 +87,8 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     is_of_channels = v.family == Family::kOcVectorized && v.output_order == OutputOrder::kChannels;
     // Instructions other than multiply-adds compete with them for ports.
     per_other = is_of_channels && lanes * size >= kCacheLine && v.tile_oc > v.lanes ? m.per_other : 0;
-    // A row is put together from the phases of w by shuffles; bytes are requantized too, and take more of them. In kernels for few
-    // output channels, each vector of eight phases or more is made of all of them, unless the kernel does it in two steps.
-    const bool of_many = v.family == Family::kSmallOc && v.stride_w >= 8 && !has_tap_offset_order(v);
-    interleave = !is_float(v.arithmetic) ? m.interleave + m.requantize_phase * v.stride_w
-                 : of_many               ? m.interleave_many
-                                         : m.interleave;
+    // A row is put together from the phases of w by shuffles; bytes are requantized too, and take more of them.
+    interleave = m.interleave + (is_float(v.arithmetic) ? 0 : m.requantize_phase * v.stride_w);
 }
 
 double CostTerms::step(double vectors, double broadcasts) const {

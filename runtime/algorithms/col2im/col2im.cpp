@@ -149,14 +149,12 @@ EstimatedCycles Col2im::estimated() const {
     const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
     const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa, profile) *
                             rows / static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
-    const auto planes = static_cast<double>(planar_ ? images_ * elements() : images_);
-    const double rows_moved = strips_of_image > 1 ? static_cast<double>(kept_rows_) * strips_of_all : 0,
-                 moved = rows_moved * static_cast<double>(row_ * elements() * images_),
-                 moves = rows_moved > 0 ? strips_of_all * planes : 0;
+    const double rows_moved = strips_of_image > 1 ? strips_of_all * static_cast<double>(kept_rows_) : 0,
+                 moved = rows_moved * static_cast<double>(row_ * elements() * images_);
     const auto weights = static_cast<double>(geometry_.in_channels_per_group() * elements() * size_);
     const double far = weights > profile.near ? strips_of_all * weights / profile.col2im_weights : 0;
     return {multiply, far + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) + moved * 2 / kernel_->lanes +
-                          moves * profile.col2im_moved_plane + strips_of_all * profile.col2im_strip};
+                          strips_of_all * profile.col2im_strip};
 }
 
 std::string Col2im::summary() const {
