@@ -1,8 +1,8 @@
 #include "estimate_parts.h"
 
 #include <cmath>
-#include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "cost_field.h"
@@ -15,21 +15,6 @@ using nlohmann::json;
 namespace {
 
 using Estimates = std::map<std::string, double>;
-
-// Returns false for fields that are sizes or numbers, which account for no cycles themselves.
-bool without_effect(const CostField &field, double *value) {
-    const auto is = [&](const char *unit) { return std::strcmp(field.unit, unit) == 0; };
-    if (is("cycles") || is("added factor")) {
-        *value = 0;
-    } else if (is("factor")) {
-        *value = 1;
-    } else if (std::strstr(field.unit, "per cycle")) {
-        *value = field.most;
-    } else {
-        return false;
-    }
-    return true;
-}
 
 } // namespace
 
@@ -54,9 +39,9 @@ json features(const Plan &plan, const std::function<Plan(const convt_tuning *)> 
     Estimates left = whole;
     std::map<std::string, json> parts;
     for (const CostField &field : kCostFields) {
-        double value = 0;
-        if (!without_effect(field, &value) || profile[field.name] == value) continue;
-        profile[field.name] = value;
+        const std::optional<double> value = value_without_effect(field);
+        if (!value || profile[field.name] == *value) continue;
+        profile[field.name] = *value;
         const Estimates next = estimates_of(plan_by(read_tuning(profile_line(profile.dump())).get()));
         for (auto &[name, cycles] : left) {
             const auto found = next.find(name);

@@ -25,11 +25,7 @@ namespace convtranspose {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
-// An element takes so many cycles to transpose by tiles: in near memory; in memory further away; if all channels of a position are in few sets of the first-level cache; and with few channels or positions
-// (docs/measurements/2026-11-26-algorithms.md).
-constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets
-// An element takes so many cycles in a block's part of a y with channels last, if the block's channels are a few cache lines of
-// each position and other positions are on other pages.
+constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets of the first-level cache
 constexpr std::int64_t kOtherPages = 1024;      // bytes of a position, from which on the next is on another page
 constexpr std::int64_t kBlockBytes = 256 << 10; // x and y of a block of groups, unless a vector takes more
 // A strip, which reads all weights, has at most so many bytes of x and y, at least so many positions of x, and at least so many
@@ -48,7 +44,7 @@ std::int64_t channels_at_once(std::int64_t channels) {
     return channels;
 }
 
-// Returns the time for an element relative to one of four bytes, which the constants above are for.
+// Returns the time for an element relative to one of four bytes, which the fields of cost profiles are for.
 double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<double>(size) / 4); }
 
 // Estimates the cycles to transpose x or y of a layer with that layout, or of a block of it.

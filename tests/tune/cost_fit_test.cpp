@@ -107,8 +107,8 @@ TEST(Fit, StaysWhereItBegan) {
                   {}, kBefore, [](const json &) { return std::vector<EstimatedLayer>(); }, [](double) { return true; }),
               kBefore)
         << "no layers";
-    // A candidate that estimates lack, one that takes no time to be computed, and a layer of one candidate say nothing.
-    const std::vector<TimedLayer> odd = {{"", "", {{"a", 1}, {"lacks", 2}}}, {"", "", {{"a", 3}}}};
+    // A candidate that estimates lack, one that is estimated to take no cycles, and a layer of one candidate say nothing.
+    const std::vector<TimedLayer> odd = {{"", "", {{"a", 1}, {"lacks", 2}, {"zero", 3}}}, {"", "", {{"a", 3}}}};
     const auto of_odd = [](const json &profile) {
         return std::vector<EstimatedLayer>{{"a", {{"a", profile.at("latency")}, {"zero", 0}}},
                                            {"a", {{"a", profile.at("latency")}}}};

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-// Candidates that are slower than the fastest, and estimated to be, count less: by this power of the lesser ratio.
+// A candidate that is slower than the fastest, and estimated to be, counts less: by this power of the lesser of both ratios.
 constexpr double kPower = 4;
 constexpr double kPull = 2e-4;                       // what a field that is changed by e times costs, for each layer
 constexpr double kMostResidual = 1, kMostSlope = 20; // of logarithms, so that no single candidate decides
@@ -41,10 +41,9 @@ struct Fitted {
 std::vector<Fitted> fitted_fields(const json &profile) {
     std::vector<Fitted> list;
     for (const CostField &field : kCostFields) {
-        if (!profile.contains(field.name) || !profile[field.name].is_number()) continue;
-        const auto is = [&](const char *unit) { return std::strcmp(field.unit, unit) == 0; };
-        if (is("cycles") || is("factor") || is("added factor") || std::strstr(field.unit, "per cycle"))
-            list.push_back({&field, profile[field.name].get<double>(), is("cycles") ? 0.4 : 0.04});
+        if (!value_without_effect(field) || !profile.contains(field.name) || !profile[field.name].is_number()) continue;
+        const double unit = std::strcmp(field.unit, "cycles") == 0 ? 0.4 : 0.04;
+        list.push_back({&field, profile[field.name].get<double>(), unit});
     }
     return list;
 }

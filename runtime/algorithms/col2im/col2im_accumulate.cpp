@@ -34,9 +34,8 @@ double Col2im::cycles_to_add_planes() const {
     const double y_bytes = stored * kernel_->lanes * static_cast<double>(size_of(geometry_.y_dtype));
     const bool is_far = y_bytes >= profile.far_from;
     const double from_far = is_far ? profile.far_product * taps * kernel_->lanes : 0;
-    const double at_once = kernel_->vectors;
-    return from_far + taps * at_once * profile.col2im_tap +
-           stored * (at_once * profile.col2im_vector + kernel_->lanes * per_element);
+    return from_far + kernel_->vectors * (taps * profile.col2im_tap + stored * profile.col2im_vector) +
+           stored * kernel_->lanes * per_element;
 }
 
 double Col2im::cycles_to_add_runs() const {

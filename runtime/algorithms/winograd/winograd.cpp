@@ -22,8 +22,8 @@ constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
 constexpr std::int64_t kLeastChannels = 16; // a vector of any ISA
 // Phases of long strides have more products than this, each of which needs a plan of its own.
 constexpr int kMostProducts = 512;
-constexpr std::int64_t kFewPositions =
-    32; // those that weights serve before they are read again, for which they come slower
+// Weights that are not near are read again for each strip. If a strip has fewer positions than this, they come slower.
+constexpr std::int64_t kFewPositions = 32;
 
 // This says how a phase with a given number of taps is computed: the sums of weights, the parts of x that they are multiplied
 // with, and the product that the bias is added to, which must be one that both outputs contain once.
