@@ -133,12 +133,13 @@ void schedule_oc_vectorized(const ConvTranspose &c, const Tile &tile, OutputOrde
 
 // Thresholds of the passes below, in positions of a tile unless they say otherwise; kernel_contract/fetching.h has those that
 // estimates of cost go by. Where each pass gains and where it loses time is in docs/measurements/2026-11-26-schedules.md.
-constexpr int kMostInterleaved = 10; // more would have distances reloaded from the stack for each tap
-constexpr int kBytesAhead = 2048;    // of w
-constexpr int kStepsAhead = 8;       // of x
-constexpr int kLeastByPointers = 16; // sums of a tile; LLVM does as well with fewer
-constexpr int kLeastWithAvx2 = 8;    // the same with half the registers, where LLVM spills sums
-constexpr int kMostOfPointer = 8;    // positions that share a pointer
+constexpr int kMostInterleaved = 10;       // more would have distances reloaded from the stack for each tap
+constexpr int kBytesAhead = 2048;          // of w
+constexpr int kStepsAhead = 8;             // of x
+constexpr int kLeastByPointers = 16;       // sums of a tile; LLVM does as well with fewer
+constexpr int kLeastWithAvx2 = 8;          // the same with half the registers, where LLVM spills sums
+constexpr int kLeastVectorByPointers = 32; // bytes, where y is planar: shorter vectors lose up to a quarter
+constexpr int kMostOfPointer = 8;          // positions that share a pointer
 
 std::unique_ptr<Prefetch> make_prefetch(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
                                         const InputNames &inputs) {
@@ -153,7 +154,7 @@ std::unique_ptr<Prefetch> make_prefetch(const ConvTranspose &c, const Tile &tile
     }
     if (!tile.loops.x_stays) {
         prefetch->fetch_next_weights(c.oo.name());
-        if (output_order == OutputOrder::kChannels) prefetch->fetch_next_x(tile.q, tile.qh, kImagesOfX);
+        if (output_order == OutputOrder::kChannels) prefetch->fetch_next_x(tile.q, kImagesOfX);
     }
     return prefetch;
 }
@@ -180,7 +181,9 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
     }
     const int least_sums = is_cache_line(vector_bytes(c, tile)) ? kLeastByPointers : kLeastWithAvx2;
     const bool in_rows = tile.qh == 1 ? positions * vectors >= least_sums : positions > kMostInterleaved;
-    if (output_order == OutputOrder::kChannels && (in_rows || vectors == 1)) {
+    const bool by_pointers = output_order == OutputOrder::kPlanar ? vector_bytes(c, tile) >= kLeastVectorByPointers
+                                                                  : in_rows || vectors == 1;
+    if (by_pointers) {
         const int pointers = (tile.q + kMostOfPointer - 1) / kMostOfPointer;
         passes.push_back(std::make_unique<RowBasePointers>(c.sum.name(), inputs.x, (tile.q + pointers - 1) / pointers));
     }

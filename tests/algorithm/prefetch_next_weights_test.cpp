@@ -122,6 +122,18 @@ TEST(PrefetchNextWeights, LoopsWithinAPassHaveTheirOwn) {
     EXPECT_EQ(loops.value(first, 0, 1, 1, 0), (1 * Loops::kPhases + 1) * kPhaseBytes + kPhaseBytes / 2);
 }
 
+TEST(PrefetchNextWeights, TheRestOfARowComesAfterItsWholeTiles) {
+    const auto pass_of_rest = [](int columns) {
+        const Loops loops(3, columns, 8, 128);
+        const PrefetchNextWeights next(loops.at, loops.around(), "oo", kSecondLevelCache);
+        std::vector<const For *> around = loops.around();
+        around.pop_back();
+        return loops.value(next.pass(around), 0, 0, 1, 0);
+    };
+    EXPECT_EQ(pass_of_rest(2), 1 * 2 + 2);
+    EXPECT_EQ(pass_of_rest(0), 1) << "there is nothing but the rest";
+}
+
 TEST(PrefetchNextWeights, StepsMustLieBehindOneAnother) {
     const Loops loops(2, 2, 8, 128);
     const Expr stride = Internal::Variable::make(Int(32), "stride");

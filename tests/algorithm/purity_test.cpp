@@ -300,7 +300,7 @@ TEST(Purity, PassesChangeNoSum) {
         {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 8, 1, 8, false, false, false, true, {}}, 5},
         {&kOcVectorized, OutputOrder::kChannels, 0, false, {16, 8, 1, 8, false, false, false, true, {}}, 5},
         {&kOcVectorized, OutputOrder::kChannels, 0, true, {16, 6, 2, 8, false, false, false, true, {}}, 4},
-        {&kOcVectorized, OutputOrder::kPlanar, 2, false, {16, 8, 1, 8, false, false, false, true, {}}, 3},
+        {&kOcVectorized, OutputOrder::kPlanar, 2, false, {16, 8, 1, 8, false, false, false, true, {}}, 4},
         {&kOwVectorized, OutputOrder::kPlanar, 1, false, {4, 24, 1, 8, true, true, false, true, {}}, 1},
     };
     for (const Case &a : cases) {

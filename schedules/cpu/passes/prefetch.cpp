@@ -40,38 +40,6 @@ struct Accesses {
     }
 };
 
-// The reads of x and w in a loop's body, the loops within it, and whether it stores to the sums.
-class Body : public LetScopeVisitor {
-  public:
-    Body(const Prefetch::Names &names, const For *loop) : x{names.x, {}, 0}, w{names.w, {}, 0}, sum_(names.sum) {
-        loop->body.accept(this);
-    }
-
-    bool stores = false;
-    std::vector<Expr> extents; // of the loops within, each in the one before
-    Accesses x, w;
-
-  private:
-    using LetScopeVisitor::visit;
-
-    void visit(const For *op) override {
-        extents.push_back(outside_terms(op->extent));
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        stores = stores || op->name == sum_;
-        IRVisitor::visit(op);
-    }
-    void visit(const Load *op) override {
-        for (Accesses *a : {&x, &w}) {
-            if (op->name == a->buffer) a->add(outside_terms(op->index), op->type.element_of().bytes());
-        }
-        IRVisitor::visit(op);
-    }
-
-    const std::string &sum_;
-};
-
 // The loops around a Func's values, outermost first.
 class LoopsAround : public IRVisitor {
   public:
@@ -146,7 +114,55 @@ std::vector<Expr> lines(const Accesses &accesses, bool dense) {
     return found;
 }
 
+Stmt set(const std::string &variable, const Expr &pointer) {
+    return Store::make(variable, reinterpret<std::uint64_t>(pointer), 0, Parameter(), const_true(), ModulusRemainder());
+}
+
 } // namespace
+
+// The reads of x and w in a loop's body, the loops within it, and whether it stores to the sums.
+class Prefetch::Body : public LetScopeVisitor {
+  public:
+    Body(const Names &names, const For *loop)
+        : steps(loop), x{names.x, {}, 0}, w{names.w, {}, 0}, sum_(names.sum), inner_(loop),
+          first_({{loop->name, loop->min}}) {
+        loop->body.accept(this);
+    }
+
+    bool stores = false, has_loops = false;
+    const For *steps; // the loop whose steps read w, which may be the loop itself
+    Accesses x, w;
+
+    // An expression where the loop and those within it begin.
+    Expr at_begin(const Expr &e) const { return without_lets(e, first_); }
+
+  private:
+    using LetScopeVisitor::visit;
+
+    void visit(const For *op) override {
+        has_loops = true;
+        first_.emplace_back(op->name, outside_terms(op->min));
+        const For *const outer = inner_;
+        inner_ = op;
+        IRVisitor::visit(op);
+        inner_ = outer;
+    }
+    void visit(const Store *op) override {
+        stores = stores || op->name == sum_;
+        IRVisitor::visit(op);
+    }
+    void visit(const Load *op) override {
+        for (Accesses *a : {&x, &w}) {
+            if (op->name == a->buffer) a->add(outside_terms(op->index), op->type.element_of().bytes());
+        }
+        if (op->name == w.buffer) steps = inner_;
+        IRVisitor::visit(op);
+    }
+
+    const std::string &sum_;
+    const For *inner_; // around what is visited
+    LetScope first_;   // values of the loops' variables
+};
 
 Stmt Prefetch::visit(const LetStmt *op) {
     scope_.emplace_back(op->name, op->value);
@@ -160,9 +176,7 @@ Stmt Prefetch::visit(const Allocate *op) {
     if (!y_.empty()) {
         Stores stores(y_);
         op->body.accept(&stores);
-        for (const Expr &at : lines(stores.stored, true)) {
-            stored_.push_back(prefetch(address_of(y_, at), CacheLevel::kFirst));
-        }
+        stored_ = lines(stores.stored, true);
         if (!stored_.empty()) {
             stores_far_ = stride_of(y_, images_) >= second_level_cache_ / stores.stored.bytes;
         }
@@ -177,24 +191,10 @@ Stmt Prefetch::visit(const Allocate *op) {
 Stmt Prefetch::visit(const For *op) {
     const Body body(names_, op);
     if (!body.stores) return IRMutator::visit(op);
-    if (sums_ == Sums::kUndecided) return reduction(op);
-    if (body.extents.empty()) return steps(op);
-    if (sums_ == Sums::kOutside && !weights_far_ && !output_tiles_.empty() && !body.w.at.empty()) {
-        // The outermost loop over a tile's positions is made once more for weights that are far. A choice around each reduction
-        // would keep more registers in memory, which short ones feel.
-        std::vector<const For *> loops = loops_;
-        LoopsAround within(names_.sum, &loops);
-        op->accept(&within);
-        const PrefetchNextWeights next(without_lets(body.w.at[0], scope_), loops, output_tiles_, second_level_cache_);
-        if (next.first_of_passes() == op && next.are_far().defined()) {
-            const Stmt near = within_loop(op);
-            weights_far_ = true;
-            const Stmt far = within_loop(op);
-            weights_far_ = false;
-            return IfThenElse::make(next.are_far(), far, near);
-        }
-    }
-    return within_loop(op);
+    if (sums_ == Sums::kUndecided) return reduction(op, body);
+    if (!body.has_loops) return steps(op, body);
+    const bool may_begin_passes = sums_ == Sums::kOutside && !next_ && !output_tiles_.empty() && !body.w.at.empty();
+    return may_begin_passes ? outside_of_passes(op, body) : within_loop(op);
 }
 
 Stmt Prefetch::within_loop(const For *op) {
@@ -204,35 +204,54 @@ Stmt Prefetch::within_loop(const For *op) {
     return s;
 }
 
-// The outermost loop of a reduction is made once more for each case that may hold: a choice within it would cost time.
-Stmt Prefetch::reduction(const For *op) {
-    const Body body(names_, op);
+// Computes what is known of the next tiles outside of the loops over a tile's positions there.
+Stmt Prefetch::outside_of_passes(const For *op, const Body &body) {
+    std::vector<const For *> loops = loops_;
+    LoopsAround within(names_.sum, &loops);
+    op->accept(&within);
+    const Expr w_at = without_lets(body.w.at[0], scope_);
+    PrefetchNextWeights weights(w_at, loops, output_tiles_, second_level_cache_);
+    if (weights.first_of_passes() != op || !weights.are_far().defined()) return within_loop(op);
+    const auto [first, share] = weights.lines(body.steps, w_at);
+    if (!first.defined()) return within_loop(op);
+
+    next_ =
+        Next{weights, unique_name("w_far"), unique_name("x_far"), unique_name("next_ahead"), unique_name("next_share")};
+    Expr x_far = const_false(), ahead = select(next_->w_is_far(), simplify(body.at_begin(first - w_at)), 0);
+    if (next_positions_ > 0) {
+        x_far = !next_->w_is_far() && is_first_pass(w_at) &&
+                stride_of(names_.x, x_images_) >= second_level_cache_ / body.x.bytes;
+        ahead = select(next_->x_is_far(), stride_of(names_.x, 0) * (next_positions_ * body.x.bytes), ahead);
+    }
+    Stmt s = within_loop(op);
+    s = LetStmt::make(next_->ahead, ahead, s);
+    s = LetStmt::make(next_->share, select(next_->w_is_far(), share, 0), s);
+    s = LetStmt::make(next_->x_far, x_far, s);
+    s = LetStmt::make(next_->w_far, weights.are_far(), s);
+    next_.reset();
+    return s;
+}
+
+// The outermost loop of a reduction is made once more for a y that is far, and once for weights or an x that are: a choice within it
+// would cost time.
+Stmt Prefetch::reduction(const For *op, const Body &body) {
+    reduction_begin_ = loops_.size();
     const auto copy = [&](Sums sums) {
         sums_ = sums;
         Stmt s = visit(op);
         sums_ = Sums::kUndecided;
         return s;
     };
-    if (weights_far_ && !body.w.at.empty()) {
-        next_weights_ =
-            PrefetchNextWeights(without_lets(body.w.at[0], scope_), loops_, output_tiles_, second_level_cache_);
-        return copy(Sums::kOfFarWeights);
-    }
-    if (stored_.empty() && next_positions_ == 0) return copy(Sums::kNear);
-    reduction_begin_ = loops_.size();
-    const Expr steps = body.extents.empty() ? op->extent : body.extents.back();
     Stmt any = copy(Sums::kNear);
-    if (!stored_.empty()) any = IfThenElse::make(stores_far_ && steps >= least_steps_, copy(Sums::kStoredFar), any);
-    if (next_positions_ > 0 && !body.x.at.empty() && !body.w.at.empty()) {
-        next_x_ = {unique_name("next_of_" + body.x.buffer), unique_name("row_of_" + body.x.buffer)};
-        Stmt far = copy(Sums::kOfFarX);
-        far = LetStmt::make(next_x_.row, stride_of(body.x.buffer, 1) * body.x.bytes, far);
-        far = LetStmt::make(next_x_.tile, stride_of(body.x.buffer, 0) * (next_positions_ * body.x.bytes), far);
-        any = IfThenElse::make(stride_of(body.x.buffer, x_images_) >= second_level_cache_ / body.x.bytes &&
-                                   is_first_pass(without_lets(body.w.at[0], scope_)),
-                               far, any);
+    if (!stored_.empty()) {
+        any = IfThenElse::make(stores_far_ && body.steps->extent >= least_steps_, copy(Sums::kStoredFar), any);
     }
-    return any;
+    if (!next_) return any;
+    ahead_of_step_ = unique_name("step_ahead");
+    const Expr of_pass = body.steps->extent * Variable::make(Int(32), next_->share);
+    const Expr ahead = Variable::make(Int(32), next_->ahead) + next_->weights.pass(loops_) * of_pass;
+    return IfThenElse::make(next_->w_is_far() || next_->x_is_far(),
+                            LetStmt::make(ahead_of_step_, ahead, copy(Sums::kOfFar)), any);
 }
 
 // True if the loops around have read nothing of w for the same positions but what is at an address: those over phases and tiles
@@ -248,9 +267,18 @@ Expr Prefetch::is_first_pass(const Expr &w_at) const {
 }
 
 // An innermost loop of a reduction, with what each of its steps fetches.
-Stmt Prefetch::steps(const For *op) const {
-    const Body body(names_, op);
+Stmt Prefetch::steps(const For *op, const Body &body) const {
     std::vector<Stmt> all;
+    const std::string next = unique_name("next_" + names_.w); // where the next tile's line is
+    if (sums_ == Sums::kOfFar) {
+        // LLVM keeps this variable in a register. A pointer that is a function of the step would be multiplied anew each time, or
+        // take the registers of the addresses of x.
+        const Expr line = Load::make(UInt(64), next, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+        Expr share = Variable::make(Int(32), next_->share);
+        if (next_positions_ > 0) share = select(next_->x_is_far(), next_positions_ * body.x.bytes, share);
+        all.push_back(prefetch(reinterpret(Handle(), line), CacheLevel::kSecond));
+        all.push_back(set(next, hidden_from_llvm(reinterpret(Handle(), line + cast<std::uint64_t>(share)))));
+    }
     const auto weights = ahead_.w_bytes ? through_shared_pointer(body.w.buffer, op->body) : std::nullopt;
     if (ahead_.w_bytes) {
         for (const Expr &at : lines(body.w, true)) {
@@ -261,16 +289,13 @@ Stmt Prefetch::steps(const For *op) const {
     }
     if (ahead_.x_steps) {
         // A short loop fetches less far ahead, as what lies behind its last step is fetched for nothing.
-        const Expr ahead = min(ahead_.x_steps, op->extent / 4), next = Variable::make(Int(32), op->name) + 1;
+        const Expr ahead = min(ahead_.x_steps, op->extent / 4), after = Variable::make(Int(32), op->name) + 1;
         for (const Expr &at : lines(body.x, false)) {
-            const Expr step = simplify(substitute(op->name, next, at) - at);
+            const Expr step = simplify(substitute(op->name, after, at) - at);
             const auto *const bytes = step.as<IntImm>();
             if (bytes && bytes->value < kCacheLine) continue;
             all.push_back(prefetch(address_of(body.x.buffer, at + step * ahead), CacheLevel::kFirst));
         }
-    }
-    if (sums_ == Sums::kOfFarX) {
-        for (const Stmt &fetch : fetches_of_next_x(op, body.x.at[0], body.x.bytes)) all.push_back(fetch);
     }
     all.push_back(weights ? weights->step : op->body);
     Stmt step = Block::make(all);
@@ -279,48 +304,47 @@ Stmt Prefetch::steps(const For *op) const {
         step = LetStmt::make(weights->pointer, pointer, step);
     }
     if (sums_ == Sums::kStoredFar) return in_parts(op, step);
-    Stmt loop = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, step);
-    if (sums_ == Sums::kOfFarWeights && !body.w.at.empty()) {
-        return next_weights_->fetched_in(loop.as<For>(), body.w.buffer, without_lets(body.w.at[0], scope_));
-    }
-    if (sums_ == Sums::kOfFarX) far_images_->add(loop);
-    return loop;
+    const Stmt loop =
+        For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, step);
+    if (sums_ != Sums::kOfFar) return loop;
+    const auto first_of = [&](const Accesses &a) {
+        return reinterpret<std::int64_t>(address_of(a.buffer, simplify(substitute(op->name, op->min, a.at[0]))));
+    };
+    Expr first = first_of(body.w);
+    if (next_positions_ > 0) first = select(next_->x_is_far(), first_of(body.x), first);
+    first = first + cast<std::int64_t>(Variable::make(Int(32), ahead_of_step_));
+    return Allocate::make(next, UInt(64), MemoryType::Stack, {1}, const_true(),
+                          Block::make(set(next, reinterpret(Handle(), first)), loop));
 }
 
-// A step's fetches of the next tile's x: as many bytes as one channel of a row's positions has, which are a line of them at least if
-// they are up to 16.
-std::vector<Stmt> Prefetch::fetches_of_next_x(const For *op, const Expr &x_at, int element_bytes) const {
-    const Expr step = Variable::make(Int(32), op->name) - op->min, next = substitute(op->name, op->min, x_at) +
-                                                                          Variable::make(Int(32), next_x_.tile) +
-                                                                          step * (next_positions_ * element_bytes);
-    std::vector<Stmt> all;
-    for (int row = 0; row < next_rows_; row++) {
-        const Expr at = next + row * Variable::make(Int(32), next_x_.row);
-        all.push_back(prefetch(address_of(names_.x, at), CacheLevel::kSecond));
-    }
-    return all;
-}
-
-// The innermost loop in parts, with fetches of lines of y before each, the last time that the reduction runs it.
+// The innermost loop, the last time that the reduction runs it in parts with fetches of lines of y before each.
 Stmt Prefetch::in_parts(const For *op, const Stmt &step) const {
     Expr is_last = const_true();
     for (std::size_t i = reduction_begin_; i < loops_.size(); i++) {
         const For *const taps = loops_[i];
         is_last = is_last && Variable::make(Int(32), taps->name) == taps->min + taps->extent - 1;
     }
-    std::vector<Stmt> parts;
+    const std::string part = unique_name("part"), fetches = unique_name("fetches_y"), first = unique_name("first_of_y");
+    const Expr p = Variable::make(Int(32), part), fetches_now = Variable::make(Bool(), fetches),
+               parts = select(fetches_now, kParts, 1), size = op->extent / kParts, begin = p * size,
+               end = select(p + 1 == parts, op->extent, begin + size);
+    // The addresses are formed where they are used: LLVM would form all of them outside of the taps.
     const auto count = static_cast<std::ptrdiff_t>(stored_.size());
-    for (int p = 0; p < kParts; p++) {
-        const Expr part = op->extent / kParts, begin = part * p;
-        const Expr end = p + 1 == kParts ? op->extent : begin + part;
-        const std::vector<Stmt> fetched(stored_.begin() + count * p / kParts,
-                                        stored_.begin() + count * (p + 1) / kParts);
-        if (!fetched.empty()) parts.push_back(IfThenElse::make(is_last, Block::make(fetched)));
-        parts.push_back(For::make(op->name, op->min + begin, simplify(end - begin), op->for_type, op->partition_policy,
-                                  op->device_api, step));
-        far_images_->add(parts.back());
+    Stmt fetched = Evaluate::make(0);
+    for (int i = kParts - 1; i >= 0; i--) {
+        std::vector<Stmt> lines = {Evaluate::make(0)};
+        for (auto line = count * i / kParts; line < count * (i + 1) / kParts; line++) {
+            lines.push_back(prefetch(address_of(first, simplify(stored_[line] - stored_[0])), CacheLevel::kFirst));
+        }
+        fetched = IfThenElse::make(p == i, Block::make(lines), fetched);
     }
-    return Block::make(parts);
+    fetched = LetStmt::make(first, hidden_from_llvm(address_of(y_, stored_[0])), fetched);
+    const Stmt loop =
+        For::make(op->name, op->min + begin, end - begin, op->for_type, op->partition_policy, op->device_api, step);
+    far_images_->add(loop);
+    const Stmt body = Block::make(IfThenElse::make(fetches_now, fetched), loop);
+    return LetStmt::make(fetches, is_last,
+                         For::make(part, 0, parts, ForType::Serial, Partition::Never, DeviceAPI::None, body));
 }
 
 } // namespace convtranspose

@@ -47,13 +47,12 @@ class Prefetch : public Halide::Internal::IRMutator {
         least_steps_ = least_steps;
     }
 
-    // Also fetches, into the second-level cache, x of the tile of `positions` by `rows` that comes next in the row, if all channels
+    // Also fetches, into the second-level cache, x of the tile of so many positions that comes next, in its first row, if all channels
     // of a position are side by side and an image of x is larger than that cache: during the first tile of output channels that
-    // reads it, anew for each tap. images: the dimension of x whose stride is an image. Needs fetch_next_weights(), which names the
-    // loop over those tiles.
-    void fetch_next_x(int positions, int rows, int images) {
+    // reads it, anew for each tap. images: the dimension of x whose stride is an image. Needs fetch_next_weights(), and where
+    // weights are fetched, x is not.
+    void fetch_next_x(int positions, int images) {
         next_positions_ = positions;
-        next_rows_ = rows;
         x_images_ = images;
     }
 
@@ -61,20 +60,30 @@ class Prefetch : public Halide::Internal::IRMutator {
     // the schedule's variable over tiles of output channels.
     void fetch_next_weights(std::string output_tiles) { output_tiles_ = std::move(output_tiles); }
 
-    // The loops that are made for an x or a y that is far. They run where the ends of rows are far apart as well, and are left out
-    // of the work of SkipPadding, which is given this set.
+    // The loops that are made for a y that is far. They run where the ends of rows are far apart as well, and are left out of the work
+    // of SkipPadding, which is given this set.
     std::shared_ptr<const LoopSet> loops_for_far_images() const { return far_images_; }
 
   private:
+    class Body;
+    // Within the passes over a tile's positions: names of what is known outside of them.
+    struct Next {
+        PrefetchNextWeights weights;
+        std::string w_far, x_far; // whether the next tile's are fetched
+        std::string ahead, share; // bytes: how far ahead the first pass begins, and how far each step goes for weights
+
+        Halide::Expr w_is_far() const { return Halide::Internal::Variable::make(Halide::Bool(), w_far); }
+        Halide::Expr x_is_far() const { return Halide::Internal::Variable::make(Halide::Bool(), x_far); }
+    };
+
     using IRMutator::visit;
     Halide::Internal::Stmt visit(const Halide::Internal::LetStmt *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::Allocate *op) override;
     Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
     Halide::Internal::Stmt within_loop(const Halide::Internal::For *op);
-    Halide::Internal::Stmt reduction(const Halide::Internal::For *op);
-    Halide::Internal::Stmt steps(const Halide::Internal::For *op) const;
-    std::vector<Halide::Internal::Stmt> fetches_of_next_x(const Halide::Internal::For *op, const Halide::Expr &x_at,
-                                                          int element_bytes) const;
+    Halide::Internal::Stmt outside_of_passes(const Halide::Internal::For *op, const Body &body);
+    Halide::Internal::Stmt reduction(const Halide::Internal::For *op, const Body &body);
+    Halide::Internal::Stmt steps(const Halide::Internal::For *op, const Body &body) const;
     Halide::Internal::Stmt in_parts(const Halide::Internal::For *op, const Halide::Internal::Stmt &step) const;
     Halide::Expr is_first_pass(const Halide::Expr &w_at) const;
 
@@ -82,22 +91,18 @@ class Prefetch : public Halide::Internal::IRMutator {
     const Ahead ahead_;
     const int second_level_cache_;
     std::string y_, output_tiles_;
-    int images_ = 0, least_steps_ = 0, x_images_ = 0, next_positions_ = 0, next_rows_ = 0;
+    int images_ = 0, least_steps_ = 0, x_images_ = 0, next_positions_ = 0;
     const SharedLoopSet far_images_ = std::make_shared<LoopSet>();
 
     // The state of the visit.
     std::vector<const Halide::Internal::For *> loops_; // around it, outermost first
     std::size_t reduction_begin_ = 0;                  // where in loops_ those of a reduction begin
     LetScope scope_;
-    bool weights_far_ = false; // true in the copy for weights that are far
-    enum class Sums { kOutside, kUndecided, kNear, kOfFarX, kStoredFar, kOfFarWeights } sums_ = Sums::kOutside;
-    std::optional<PrefetchNextWeights> next_weights_;
-    struct {
-        std::string tile,
-            row; // names of how many bytes further x of the next tile of positions, and of its next row, is
-    } next_x_;
-    std::vector<Halide::Internal::Stmt> stored_; // fetches of y's lines that the sums are stored to
-    Halide::Expr stores_far_;                    // true if those lines are far
+    enum class Sums { kOutside, kUndecided, kNear, kStoredFar, kOfFar } sums_ = Sums::kOutside;
+    std::optional<Next> next_;
+    std::string ahead_of_step_;        // how far ahead a reduction's first step fetches
+    std::vector<Halide::Expr> stored_; // the lines of y that the sums are stored to, in bytes
+    Halide::Expr stores_far_;          // true if those lines are far
 };
 
 } // namespace convtranspose

@@ -1,9 +1,8 @@
 #include "cpu/passes/prefetch_next_weights.h"
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
-#include "cpu/passes/address.h"
 #include "cpu/passes/lowered_names.h"
 #include "kernel_contract/fetching.h"
 
@@ -31,7 +30,8 @@ PrefetchNextWeights::PrefetchNextWeights(const Expr &at, const std::vector<const
     for (; loop > 0 && !has_own(loop - 1); loop--) {
         const For *const of_positions = loops[loop - 1];
         pass_ += (variable(of_positions) - of_positions->min) * passes_;
-        passes_ *= of_positions->extent;
+        passes_ *= max(of_positions->extent, 1); // there may be a rest of a row alone
+        over_positions_.push_back(of_positions);
         first_of_passes_ = of_positions;
     }
     Expr carry = const_true(), tiles = 1; // the latter of the same output channels: phases
@@ -62,23 +62,14 @@ PrefetchNextWeights::Lines PrefetchNextWeights::lines(const For *steps, const Ex
     return {first, share};
 }
 
-Stmt PrefetchNextWeights::fetched_in(const For *steps, const std::string &w, const Expr &at) const {
-    const auto [first, share] = lines(steps, at);
-    if (!first.defined()) return steps;
-    // LLVM keeps this variable in a register. A pointer that is a function of the step would be multiplied anew each time, or take
-    // the registers of the addresses of x.
-    const std::string next = unique_name("next_" + w);
-    const auto set = [&](const Expr &pointer) {
-        return Store::make(next, reinterpret<std::uint64_t>(pointer), 0, Parameter(), const_true(), ModulusRemainder());
-    };
-    const Expr pointer = Load::make(UInt(64), next, 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder()),
-               further = reinterpret(Handle(), pointer + cast<std::uint64_t>(share));
-    const Stmt body = Block::make({prefetch(reinterpret(Handle(), pointer), CacheLevel::kSecond),
-                                   set(hidden_from_llvm(further)), steps->body}),
-               loop = For::make(steps->name, steps->min, steps->extent, steps->for_type, steps->partition_policy,
-                                steps->device_api, body);
-    return Allocate::make(next, UInt(64), MemoryType::Stack, {1}, const_true(),
-                          Block::make(set(address_of(w, first)), loop));
+Expr PrefetchNextWeights::pass(const std::vector<const For *> &around) const {
+    Expr pass = pass_;
+    for (const For *const loop : over_positions_) {
+        const bool is_around =
+            std::any_of(around.begin(), around.end(), [&](const For *f) { return f->name == loop->name; });
+        if (!is_around) pass = substitute(loop->name, loop->min + loop->extent, pass);
+    }
+    return pass;
 }
 
 } // namespace convtranspose

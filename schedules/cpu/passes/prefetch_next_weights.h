@@ -1,4 +1,4 @@
-// Part of Prefetch (prefetch.h): where the weights of the tile that comes next lie, and the code that fetches them.
+// Part of Prefetch (prefetch.h): where the weights of the tile that comes next lie.
 #ifndef CONVTRANSPOSE_SCHEDULES_CPU_PASSES_PREFETCH_NEXT_WEIGHTS_H_
 #define CONVTRANSPOSE_SCHEDULES_CPU_PASSES_PREFETCH_NEXT_WEIGHTS_H_
 
@@ -34,14 +34,14 @@ class PrefetchNextWeights {
     };
     Lines lines(const Halide::Internal::For *steps, const Halide::Expr &at) const;
 
-    // The innermost loop of the reduction, whose steps read byte `at` of w, with a fetch of a line of the next tile's in each.
-    Halide::Internal::Stmt fetched_in(const Halide::Internal::For *steps, const std::string &w,
-                                      const Halide::Expr &at) const;
+    // The number of passes that came before, within loops `around`. Of the loops over positions one may not be among them, after whose
+    // whole tiles the rest of a row is computed.
+    Halide::Expr pass(const std::vector<const Halide::Internal::For *> &around) const;
 
   private:
     const Halide::Internal::For *first_of_passes_ = nullptr;
-    Halide::Expr far_, passes_;
-    Halide::Expr pass_;                                       // the number of passes that came before
+    Halide::Expr far_, passes_, pass_;
+    std::vector<const Halide::Internal::For *> over_positions_;
     std::vector<std::pair<std::string, Halide::Expr>> moved_; // the loops' variables one tile later
 };
 

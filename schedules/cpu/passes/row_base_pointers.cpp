@@ -45,12 +45,18 @@ class ThroughPointers : public IRMutator {
   private:
     using IRMutator::visit;
     Expr visit(const Load *op) override {
-        if (op->name != x_ || !op->type.is_scalar() || !expr_uses_var(op->index, stride_name_)) {
-            return IRMutator::visit(op);
-        }
+        if (op->name != x_ || !op->type.is_scalar()) return IRMutator::visit(op);
         const auto load = [&](const std::string &pointer, const Expr &index) {
             return Load::make(op->type, pointer, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
         };
+        if (!expr_uses_var(op->index, stride_name_)) { // positions lie side by side
+            for (const Row &row : rows) {
+                const Expr further = simplify(op->index - row.first);
+                if (further.as<IntImm>()) return load(row.pointer, further);
+            }
+            rows.push_back({unique_name(x_ + "_row"), op->index, 0, 0, op->type.bytes()});
+            return load(rows.back().pointer, 0);
+        }
         const Expr rest = simplify(substitute(stride_name_, 0, op->index)),
                    position = simplify(substitute(stride_name_, 1, op->index) - rest);
         for (const Row &row : rows) {

@@ -10,9 +10,9 @@
 namespace convtranspose {
 
 // In each innermost loop that stores to Func `sum`, loads of input `x` that differ in the first index alone, by less than
-// `positions`, are made from one pointer, plus multiples of x's first stride, which only the caller knows. Each step makes the
-// pointer anew, hidden from LLVM. Otherwise its LoopStrengthReduce would step through x by a register for each position, an addition
-// each on the ports of the multiply-adds, or keep some of the addresses on the stack.
+// `positions`, are made from one pointer, plus multiples of x's first stride, if only the caller knows that; otherwise all at
+// constant distances. Each step makes the pointer anew, hidden from LLVM. Otherwise its LoopStrengthReduce would step through x by a
+// register for each position, an addition each on the ports of the multiply-adds, or keep some of the addresses on the stack.
 class RowBasePointers : public Halide::Internal::IRMutator {
   public:
     RowBasePointers(std::string sum, std::string x, int positions)
