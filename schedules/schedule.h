@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conv_transpose.h"
+#include "cpu/passes/branch_once.h"
 #include "kernel_contract/kernel_types.h"
 
 namespace convtranspose {
@@ -48,6 +49,13 @@ inline void add_passes(LoweringPasses passes, Halide::Pipeline pipeline) {
     for (auto &pass : passes) {
         pipeline.add_custom_lowering_pass(pass.release());
     }
+}
+
+// Stores the last tile of a dimension of y, if it is not whole, behind a branch within the loops over all tiles.
+inline void branch_at_last_tiles(const ConvTranspose &c, Halide::Pipeline pipeline) {
+    Halide::Func y = c.y;
+    y.never_partition_all();
+    pipeline.add_custom_lowering_pass(new BranchOnce);
 }
 
 // A way to schedule the algorithm, and the choices of the algorithm that it asks for.

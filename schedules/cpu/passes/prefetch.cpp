@@ -73,6 +73,7 @@ class Stores : public LetScopeVisitor {
     using LetScopeVisitor::visit;
 
     void visit(const For *) override {}
+    void visit(const IfThenElse *op) override { op->then_case.accept(this); } // otherwise a part is stored
     void visit(const Store *op) override {
         if (op->name != stored.buffer) return;
         if (is_const_one(op->predicate) && !masked_) {
