@@ -305,8 +305,7 @@ Stmt Prefetch::steps(const For *op, const Body &body) const {
         step = LetStmt::make(weights->pointer, pointer, step);
     }
     if (sums_ == Sums::kStoredFar) return in_parts(op, step);
-    const Stmt loop =
-        For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, step);
+    Stmt loop = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, step);
     if (sums_ != Sums::kOfFar) return loop;
     const auto first_of = [&](const Accesses &a) {
         return reinterpret<std::int64_t>(address_of(a.buffer, simplify(substitute(op->name, op->min, a.at[0]))));
