@@ -172,7 +172,9 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         set_bounds();
         set_strides();
         family.schedule(c_, tile, output_order);
-        if (last_tiles_branch()) branch_at_last_tiles(c_, get_pipeline());
+        if (family.branches_at_last_tiles && family.branches_at_last_tiles(c_, tile, output_order)) {
+            branch_at_last_tiles(c_, get_pipeline());
+        }
         if (family.lowering_passes) {
             const auto name = [](const ImageParam &input) { return input.name(); };
             const InputNames inputs{name(x), name(w), {name(taps_w), name(taps_h), name(taps_d)}};
@@ -248,18 +250,6 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     }
 
     Isa isa() const { return isa_of(get_target()); }
-    // Halide otherwise makes all loops once more for the last tile: twice the code, but faster where loops are short, as those over few
-    // taps or blocks of channels are, and where a part of a vector is stored element by element
-    // (docs/measurements/2026-11-29-one-nest.md).
-    bool last_tiles_branch() const {
-        switch (family.family) {
-        case Family::kOcVectorized:
-            return output_order == OutputOrder::kPlanar || (is_float(arithmetic) && masked_rows());
-        case Family::kOwVectorized: return is_float(arithmetic);
-        default: return false;
-        }
-    }
-
     bool is_depthwise() const { return family.family == Family::kDepthwise; }
 
     // Known once the taps that are built in have been read.

@@ -70,6 +70,10 @@ struct ScheduleFamily {
                                       const InputNames &inputs) = nullptr;
     // Returns true if LLVM must not make pointers of the addresses that the kernel's loops count up. Null: it always may.
     bool (*keeps_addresses)(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) = nullptr;
+    // Returns true if the generator is to call branch_at_last_tiles(). Halide otherwise makes all loops once more for the last tile:
+    // twice the code, but faster where loops are short, as those over few taps or blocks of channels are, and where a part of a
+    // vector is stored element by element (docs/measurements/2026-11-29-one-nest.md). Null: it is never to.
+    bool (*branches_at_last_tiles)(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) = nullptr;
 };
 
 // The bytes of a vector of the sums.

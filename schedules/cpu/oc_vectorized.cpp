@@ -197,10 +197,14 @@ bool keeps_addresses(const ConvTranspose &c, const Tile &tile, OutputOrder outpu
     return tile.x86_64 && output_order == OutputOrder::kPlanar && c.stride[0] > 0 && c.block == 1;
 }
 
+bool branches_at_last_tiles(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
+    return output_order == OutputOrder::kPlanar || (c.sum.types()[0].is_float() && tile.masked_rows);
+}
+
 } // namespace
 
 const ScheduleFamily kOcVectorized = {
-    Family::kOcVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_oc_vectorized, false,
-    make_passes,           keeps_addresses};
+    Family::kOcVectorized, Outside::kNeverReads, TapOrder::kPerPhase,   schedule_oc_vectorized, false,
+    make_passes,           keeps_addresses,      branches_at_last_tiles};
 
 } // namespace convtranspose

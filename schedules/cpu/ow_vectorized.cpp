@@ -118,10 +118,12 @@ bool keeps_addresses(const ConvTranspose &c, const Tile &tile, OutputOrder outpu
     return tile.x86_64 && output_order == OutputOrder::kChannels && c.block > 1;
 }
 
+bool branches_at_last_tiles(const ConvTranspose &c, const Tile &, OutputOrder) { return c.sum.types()[0].is_float(); }
+
 } // namespace
 
 const ScheduleFamily kOwVectorized = {
-    Family::kOwVectorized, Outside::kNeverReads, TapOrder::kPerPhase, schedule_ow_vectorized, false,
-    make_passes,           keeps_addresses};
+    Family::kOwVectorized, Outside::kNeverReads, TapOrder::kPerPhase,   schedule_ow_vectorized, false,
+    make_passes,           keeps_addresses,      branches_at_last_tiles};
 
 } // namespace convtranspose

@@ -83,7 +83,7 @@ struct TiledSums {
     Param<int> steps{"steps"};
     Func y{"y"}, sum{"sum"};
 
-    explicit TiledSums(int rows) : rows_(rows) {
+    explicit TiledSums(int rows) {
         Var i("i"), q("q"), h("h"), oo("oo"), n("n"), tile("tile"), row_tile("row_tile");
         RDom k(0, steps);
         sum(i, q, h, oo, n) = 0.0F;
@@ -109,9 +109,6 @@ struct TiledSums {
         p.add_custom_lowering_pass(prefetch);
         return p;
     }
-
-  private:
-    const int rows_;
 };
 
 // How often lines of w, of x and of y are fetched in the code of a pipeline.

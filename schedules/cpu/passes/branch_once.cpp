@@ -10,7 +10,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-// A store behind a branch of its own, or nothing.
+// The statement as a branch around the store of a whole vector, or else of a part of it; null if it is none.
 const IfThenElse *store_in_part(const Stmt &s) {
     const auto *const branch = s.as<IfThenElse>();
     if (!branch) return nullptr;
@@ -33,6 +33,7 @@ void add_to(std::vector<Stmt> *all, const Stmt &s) {
     }
 }
 
+// One branch: all of the whole vectors, or else all of the parts.
 Stmt behind_one_branch(const std::vector<const IfThenElse *> &branches) {
     std::vector<Expr> conditions;
     std::vector<Stmt> whole, parts;
@@ -52,15 +53,20 @@ Stmt behind_one_branch(const std::vector<const IfThenElse *> &branches) {
 Stmt BranchOnce::visit(const Block *op) {
     std::vector<Stmt> all, made;
     add_to(&all, op);
-    for (std::size_t i = 0; i < all.size();) {
-        std::vector<const IfThenElse *> branches;
-        for (; i < all.size() && store_in_part(all[i]); i++) branches.push_back(store_in_part(all[i]));
-        if (branches.empty()) {
-            made.push_back(mutate(all[i++]));
+    std::vector<const IfThenElse *> branches; // that follow each other, up to here
+    const auto add_branches = [&] {
+        if (!branches.empty()) made.push_back(behind_one_branch(branches));
+        branches.clear();
+    };
+    for (const Stmt &s : all) {
+        if (const IfThenElse *const branch = store_in_part(s)) {
+            branches.push_back(branch);
         } else {
-            made.push_back(behind_one_branch(branches));
+            add_branches();
+            made.push_back(mutate(s));
         }
     }
+    add_branches();
     return Block::make(made);
 }
 

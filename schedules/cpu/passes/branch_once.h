@@ -6,9 +6,9 @@
 
 namespace convtranspose {
 
-// Where the last tile of an output may be stored in part, Halide makes of each vector's store a branch: if all of the vector is
-// inside, it is stored, otherwise the part that is. This pass makes one branch of those that follow each other: if all of all
-// vectors is inside, they are stored, otherwise the parts. LLVM leaves the branches as they are.
+// Where the last tile of an output may be stored in part, Halide makes a branch of the store of each vector: a vector that lies inside
+// of the output is stored whole, otherwise the part that does. This pass makes one branch of those that follow each other: if all
+// vectors lie inside, they are stored whole, otherwise a part of each. LLVM does not join such branches.
 class BranchOnce : public Halide::Internal::IRMutator {
   private:
     using IRMutator::visit;

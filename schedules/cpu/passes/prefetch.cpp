@@ -205,7 +205,7 @@ Stmt Prefetch::within_loop(const For *op) {
     return s;
 }
 
-// Computes what is known of the next tiles outside of the loops over a tile's positions there.
+// The outermost loop over a tile's positions has around it what is known there of the next tiles. Other loops stay as they are.
 Stmt Prefetch::outside_of_passes(const For *op, const Body &body) {
     std::vector<const For *> loops = loops_;
     LoopsAround within(names_.sum, &loops);
@@ -317,7 +317,7 @@ Stmt Prefetch::steps(const For *op, const Body &body) const {
                           Block::make(set(next, reinterpret(Handle(), first)), loop));
 }
 
-// The innermost loop, the last time that the reduction runs it in parts with fetches of lines of y before each.
+// The innermost loop. The last time that the reduction runs it, it runs in parts, and lines of y are fetched before each.
 Stmt Prefetch::in_parts(const For *op, const Stmt &step) const {
     Expr is_last = const_true();
     for (std::size_t i = reduction_begin_; i < loops_.size(); i++) {
@@ -330,13 +330,13 @@ Stmt Prefetch::in_parts(const For *op, const Stmt &step) const {
                end = select(p + 1 == parts, op->extent, begin + size);
     // The addresses are formed where they are used: LLVM would form all of them outside of the taps.
     const auto count = static_cast<std::ptrdiff_t>(stored_.size());
-    Stmt fetched = Evaluate::make(0);
+    Stmt fetched;
     for (int i = kParts - 1; i >= 0; i--) {
-        std::vector<Stmt> lines = {Evaluate::make(0)};
+        std::vector<Stmt> of_part;
         for (auto line = count * i / kParts; line < count * (i + 1) / kParts; line++) {
-            lines.push_back(prefetch(address_of(first, simplify(stored_[line] - stored_[0])), CacheLevel::kFirst));
+            of_part.push_back(prefetch(address_of(first, simplify(stored_[line] - stored_[0])), CacheLevel::kFirst));
         }
-        fetched = IfThenElse::make(p == i, Block::make(lines), fetched);
+        if (!of_part.empty()) fetched = IfThenElse::make(p == i, Block::make(of_part), fetched);
     }
     fetched = LetStmt::make(first, hidden_from_llvm(address_of(y_, stored_[0])), fetched);
     const Stmt loop =

@@ -47,10 +47,9 @@ class Prefetch : public Halide::Internal::IRMutator {
         least_steps_ = least_steps;
     }
 
-    // Also fetches, into the second-level cache, x of the tile of so many positions that comes next, in its first row, if all channels
-    // of a position are side by side and an image of x is larger than that cache: during the first tile of output channels that
-    // reads it, anew for each tap. images: the dimension of x whose stride is an image. Needs fetch_next_weights(), and where
-    // weights are fetched, x is not.
+    // Also fetches, into the second-level cache, the first row of x of the next tile of so many positions, if all channels of a position
+    // are side by side and an image of x is larger than that cache: during the first tile of output channels that reads it, anew for
+    // each tap. images: the dimension of x whose stride is an image. Needs fetch_next_weights(); x is not fetched where weights are.
     void fetch_next_x(int positions, int images) {
         next_positions_ = positions;
         x_images_ = images;

@@ -34,8 +34,8 @@ class PrefetchNextWeights {
     };
     Lines lines(const Halide::Internal::For *steps, const Halide::Expr &at) const;
 
-    // The number of passes that came before, within loops `around`. Of the loops over positions one may not be among them, after whose
-    // whole tiles the rest of a row is computed.
+    // The number of passes that came before a reduction within loops `around`. Where that computes the rest of a row, the loop over the
+    // row's whole tiles has ended, and is not among them.
     Halide::Expr pass(const std::vector<const Halide::Internal::For *> &around) const;
 
   private:

@@ -29,9 +29,8 @@ class Body : public IRVisitor {
 // Positions of a row that are read through one pointer.
 struct Row {
     std::string pointer;
-    Expr first;          // where it points to: an index, in elements
-    Expr position, rest; // the same index as position * stride + rest
-    int bytes;           // of an element
+    Expr first; // where it points to: an index, in elements
+    int bytes;  // of an element
 };
 
 // Replaces loads of x by loads through the pointers of its rows.
@@ -49,24 +48,17 @@ class ThroughPointers : public IRMutator {
         const auto load = [&](const std::string &pointer, const Expr &index) {
             return Load::make(op->type, pointer, index, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
         };
-        if (!expr_uses_var(op->index, stride_name_)) { // positions lie side by side
-            for (const Row &row : rows) {
-                const Expr further = simplify(op->index - row.first);
-                if (further.as<IntImm>()) return load(row.pointer, further);
-            }
-            rows.push_back({unique_name(x_ + "_row"), op->index, 0, 0, op->type.bytes()});
-            return load(rows.back().pointer, 0);
-        }
-        const Expr rest = simplify(substitute(stride_name_, 0, op->index)),
-                   position = simplify(substitute(stride_name_, 1, op->index) - rest);
         for (const Row &row : rows) {
-            const Expr further = simplify(position - row.position);
-            const auto *const p = further.as<IntImm>();
-            if (p && p->value >= 0 && p->value < positions_ && equal(rest, row.rest)) {
-                return load(row.pointer, simplify(stride_ * further));
-            }
+            // The distance is some positions and some elements: it is linear in the stride, if that is in it.
+            const Expr distance = simplify(op->index - row.first);
+            const auto elements = as_const_int(simplify(substitute(stride_name_, 0, distance))),
+                       with_a_position = as_const_int(simplify(substitute(stride_name_, 1, distance)));
+            if (!elements || !with_a_position) continue;
+            const auto positions = static_cast<int>(*with_a_position - *elements);
+            if (positions < 0 || positions >= positions_) continue;
+            return load(row.pointer, simplify(stride_ * positions + static_cast<int>(*elements)));
         }
-        rows.push_back({unique_name(x_ + "_row"), op->index, position, rest, op->type.bytes()});
+        rows.push_back({unique_name(x_ + "_row"), op->index, op->type.bytes()});
         return load(rows.back().pointer, 0);
     }
 

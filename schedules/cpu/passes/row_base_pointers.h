@@ -9,10 +9,10 @@
 
 namespace convtranspose {
 
-// In each innermost loop that stores to Func `sum`, loads of input `x` that differ in the first index alone, by less than
-// `positions`, are made from one pointer, plus multiples of x's first stride, if only the caller knows that; otherwise all at
-// constant distances. Each step makes the pointer anew, hidden from LLVM. Otherwise its LoopStrengthReduce would step through x by a
-// register for each position, an addition each on the ports of the multiply-adds, or keep some of the addresses on the stack.
+// In each innermost loop that stores to Func `sum`, loads of input `x` at constant distances are made from one pointer, as are those
+// that are less than `positions` multiples of x's first stride apart, where only the caller knows that. Each step makes the pointer
+// anew, hidden from LLVM, whose LoopStrengthReduce would step through x by a register for each position, an addition each on the
+// ports of the multiply-adds, or keep some of the addresses on the stack.
 class RowBasePointers : public Halide::Internal::IRMutator {
   public:
     RowBasePointers(std::string sum, std::string x, int positions)
