@@ -26,6 +26,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
     Input<Buffer<void, 7>> x{"x"}; // (c0, w, h, d, c1, g, n); of integers the bits, u8
     Input<int32_t> flip{"flip"};   // integers: 0x80 where x is not of byte_x_type(), which makes it that, else 0
     Input<int32_t> zero{"zero"};   // integers: the zero point of x made so
+    Input<bool> fetch_x{"fetch_x"}, fetch_copy{"fetch_copy"}; // ahead; of squares alone
     Output<Buffer<void, 7>> copy{"copy"};
 
     void configure() {
@@ -67,7 +68,10 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
                           : arithmetic == Arithmetic::kInt8 ? UInt(8)
                                                             : Int(16);
         set_strides();
-        schedule_copy_input(*this, copy, {order, type, block}, get_target());
+        x_name = ImageParam(x).name();
+        fetches_x = fetch_x;
+        fetches_copy = fetch_copy;
+        schedule_copy_input(*this, copy, {order, type, block}, get_target(), get_pipeline());
     }
 
   private:

@@ -3,6 +3,8 @@
 #ifndef CONVTRANSPOSE_KERNEL_CONTRACT_FETCHING_H_
 #define CONVTRANSPOSE_KERNEL_CONTRACT_FETCHING_H_
 
+#include <cstdint>
+
 namespace convtranspose {
 
 inline constexpr int kCacheLine = 64; // bytes
@@ -28,6 +30,10 @@ constexpr int least_steps_fetching_y(int vector_bytes) { return is_cache_line(ve
 constexpr int least_far_weights(int second_level_cache) { return second_level_cache / 2 * 3; }
 // and those of a tile at most this large: otherwise they and what is fetched push each other out.
 constexpr int most_weights_of_tile(int second_level_cache) { return second_level_cache / 2; }
+
+// True if copies fetch a tensor with channels first ahead, of so many bytes: the last cache does not hold it, and a core does not
+// follow the rows of so many channels side by side by itself.
+constexpr bool fetches_copied(std::uint64_t bytes, std::int64_t channels) { return bytes >= 24 << 20 && channels > 20; }
 
 // The number of positions at either end of a tile's row that are left out where they are outside of x.
 constexpr int most_left_out(int tile_q) { return tile_q >= 4 && tile_q <= 8 ? 2 : 1; }

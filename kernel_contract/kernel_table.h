@@ -86,7 +86,8 @@ inline KernelTraits traits_of(const Variant &v) {
 }
 
 // The arguments are those of generators/copy_input_generator.cpp.
-using CopyFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, halide_buffer_t *copy);
+using CopyFunction = int (*)(halide_buffer_t *x, std::int32_t flip, std::int32_t zero, bool fetches_x,
+                             bool fetches_copy, halide_buffer_t *copy);
 
 struct CopyVariant {
     Isa isa;

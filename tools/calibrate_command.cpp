@@ -72,7 +72,9 @@ class Calibration {
             const std::string problem = random_problem(&generator);
             if (i < log_.lines().size()) continue;
             progress_.detail("times: " + std::to_string(i) + " layers, " + format("%.0f s left", left(kShareOfTimes)));
-            log_.add(times_of(problem));
+            json line = times_of(problem);
+            require_same_cpu(line);
+            log_.add(std::move(line));
         }
     }
 
@@ -112,6 +114,18 @@ class Calibration {
 
   private:
     double left(double share) const { return begin_ + share * options_.seconds - now(); }
+
+    // Throws unless a line is of the CPU and the ISA of those that the log has.
+    void require_same_cpu(const json &line) const {
+        if (log_.lines().empty()) return;
+        const json &kept = log_.lines().front();
+        for (const auto &[field, name] : {std::pair("cpu", "CPU"), std::pair("isa", "ISA")}) {
+            if (line.at(field) != kept.at(field))
+                throw Error(std::string("the times that are kept are of the ") + name + " " +
+                            kept.at(field).get<std::string>() + ", these of " + line.at(field).get<std::string>() +
+                            ": calibrate without --resume, or name another --output");
+        }
+    }
 
     json times_of(const std::string &problem) {
         MeasurementSession session(builder_, problem, options_.plan, options_.timeout);

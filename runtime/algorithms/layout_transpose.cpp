@@ -24,7 +24,8 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 128 << 20; // x and y together; the workspace may hold both
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40; // x and y together
+constexpr std::uint64_t kMostWorkspace = 128 << 20;
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets of the first-level cache
 constexpr std::int64_t kOtherPages = 1024;      // bytes of a position, from which on the next is on another page
 constexpr std::int64_t kBlockBytes = 256 << 10; // x and y of a block of groups, unless a vector takes more
@@ -275,6 +276,12 @@ class LayoutTranspose : public AlgorithmPlan {
 
     bool y_is_far() const { return static_cast<double>(geometry_.y_bytes()) > settings_.profile->near; }
 
+    // Returns the bytes of what is transposed at the same time.
+    std::uint64_t transposed_bytes() const {
+        const Geometry block = inner(block_count() / 2);
+        return static_cast<std::uint64_t>(workers_) * (block.x_bytes() + block.y_bytes());
+    }
+
     double cycles_to_transpose_all() const {
         const std::int64_t blocks = block_count(), size = size_of(geometry_.dtype);
         const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
@@ -412,7 +419,7 @@ class LayoutTranspose : public AlgorithmPlan {
                    const Typed<const void> &from, const Strides &from_strides, const Typed<void> &to,
                    const Strides &to_strides) const {
         using Axis = CopyBox::Axis;
-        const bool from_last = from_layout == CONVT_CHANNELS_LAST;
+        const bool from_last = from_layout == CONVT_CHANNELS_LAST, to_y = from_layout != geometry_.layout;
         const DimensionOrder at = dimension_order(from_layout, from_strides.size()),
                              to_at = dimension_order(other(from_layout), to_strides.size());
         const auto axis = [&](std::size_t i, std::size_t j) { return Axis{shape[i], from_strides[i], to_strides[j]}; };
@@ -429,7 +436,10 @@ class LayoutTranspose : public AlgorithmPlan {
         // The copy is dense along the copy kernel's w, and x along its c1.
         const Axis &dense_to = from_last ? axes[0] : channels, &dense_from = from_last ? channels : axes[0];
         CopyBox box = {{Axis(), dense_to, axes[1], axes[2], dense_from, Axis(), n}};
-        if (from_last && geometry_.layout == CONVT_CHANNELS_FIRST && y_is_far()) { // the target is y
+        const std::uint64_t of_x = geometry_.layout == CONVT_CHANNELS_FIRST ? geometry_.x_bytes() : x_bytes_,
+                            of_y = geometry_.layout == CONVT_CHANNELS_FIRST ? geometry_.y_bytes() : y_bytes_;
+        (from_last ? box.fetches_to : box.fetches_from) = fetches_copied(to_y ? of_y : of_x, channels.extent);
+        if (to_y && from_last && y_is_far()) {
             const std::int64_t few = channels_at_once(channels.extent);
             box.axes[4].extent = few;
             box.axes[5] = {channels.extent / few, few * channels.from, few * channels.to};
@@ -462,7 +472,11 @@ std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &
                                     why);
     if (!supported) return nullptr;
     std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, 0));
-    if (!supports({{own->from_x_.any && own->to_y_.any, "no kernel that transposes is built in"}}, why)) return nullptr;
+    if (!supports({{own->from_x_.any && own->to_y_.any, "no kernel that transposes is built in"},
+                   {own->transposed_bytes() <= kMostWorkspace,
+                    "x and y cannot be transposed in blocks that are small enough"}},
+                  why))
+        return nullptr;
     const double transposing = own->cycles_to_transpose_all();
     if (!supports({{transposing < problem.limit, "transposing alone is estimated to take longer"}}, why))
         return nullptr;

@@ -19,6 +19,7 @@ struct CopyBox {
         std::int64_t extent = 1, from = 0, to = 0; // from, to: strides
     };
     std::array<Axis, 7> axes;
+    bool fetches_from = false, fetches_to = false; // ahead: fetches_copied() of the tensors that it is part of
 };
 
 // An end of a copy: the first element of the box there, and the type of elements.

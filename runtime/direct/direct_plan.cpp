@@ -4,6 +4,7 @@
 
 #include "base/allocator.h"
 #include "base/division.h"
+#include "kernel_contract/fetching.h"
 #include "kernels/kernel_tables.h"
 #include "selection/input_access.h"
 
@@ -42,6 +43,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, c
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
+    fetches_x_ = g.layout == CONVT_CHANNELS_FIRST && fetches_copied(g.x_bytes(), g.in_channels);
     packed_ = packed ? *packed : packing_of(v);
     for (std::size_t a = 0; a < 3; a++) {
         axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];

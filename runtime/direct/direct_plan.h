@@ -186,7 +186,7 @@ class DirectPlan {
     std::array<AxisPlan, 3> axes_;
     std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
     PackedLayout packed_;
-    bool copies_x_ = false, packs_edge_strips_ = false;
+    bool copies_x_ = false, packs_edge_strips_ = false, fetches_x_ = false;
     Columns in_place_; // columns that read x in place; if any, x is copied for the others only
     int strip_axis_ = 0;
     std::int64_t strip_tile_ = 1; // extent of the variant's tile along the strip axis

@@ -28,7 +28,7 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
             y.add(extent, axis.to);
         }
         const bool tiles = copy.tiles && std::min(x.dims[1].extent, x.dims[copy.channels].extent) >= kCopyTile;
-        (tiles ? copy.tiles : copy.any)(&x.raw, byte_x.flip, byte_x.zero, &y.raw);
+        (tiles ? copy.tiles : copy.any)(&x.raw, byte_x.flip, byte_x.zero, box.fetches_from, box.fetches_to, &y.raw);
     });
 }
 
@@ -78,6 +78,7 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, 
     const std::int64_t block = x_block(), ic = packed_.ic;
     const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
         CopyPart p;
+        p.fetches_from = fetches_x_;
         p.axes[0] = {c0, x.c, 1};
         for (std::size_t a = 0; a < 3; a++) {
             p.axes[1 + a] = {inside.extent[a], x.axes[a], to.axes[a]};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cpu/passes/prefetch_copied.h"
 #include "kernel_contract/fetching.h"
 
 namespace convtranspose {
@@ -10,11 +11,11 @@ using namespace Halide;
 
 namespace {
 
-constexpr int kRun = 32; // positions
+constexpr int kRun = 32, kLongRun = 128; // positions
 
 // The loops that copies are split into.
 struct Parts {
-    Var wi{"wi"}, ci{"ci"}, beside{"beside"}, below{"below"}, near{"near"};
+    Var wi{"wi"}, ci{"ci"}, beside{"beside"}, near{"near"};
 };
 
 void by_loads(const CopyInput &c, Stage p, int lanes) {
@@ -59,34 +60,49 @@ struct Squares {
 
 // As many squares as make a cache line of x come one after another, then some along w, then all channels of those, so that
 // positions of x are read as streams. Channels of the copy a multiple of 4 KiB apart share a set of the first-level cache, which
-// loses a line before the next square has written its other half: there squares that share lines of the copy come first, then
-// those that share lines of x, then all along w. Measurements: docs/measurements/2026-11-26-schedules.md.
-void tile(const CopyInput &c, Func p, const Squares &squares, const Type &type) {
+// holds the lines of one square, not of two: there a long run of squares along w comes first, then the next channels.
+// Measurements: docs/measurements/2026-11-29-transposing.md.
+void tile(const CopyInput &c, const Func &p, Stage s, const Squares &squares, const Type &type, bool fetches) {
     const Parts parts;
-    squares.split(p.specialize(p.output_buffer().dim(4).stride() % (4096 / type.bytes()) == 0))
-        .split(c.w, c.w, parts.beside, squares.in_line, TailStrategy::GuardWithIf)
-        .split(c.c1, c.c1, parts.below, squares.in_line, TailStrategy::GuardWithIf)
-        .reorder({parts.wi, parts.ci, parts.beside, parts.below, c.w, c.c1, c.h, c.d, c.c0, c.g, c.n});
-    squares.split(p)
+    Stage few_sets = s.specialize(p.output_buffer().dim(4).stride() % (4096 / type.bytes()) == 0);
+    squares.split(few_sets)
+        .split(c.w, c.w, parts.beside, kLongRun / squares.extent, TailStrategy::GuardWithIf)
+        .reorder({parts.wi, parts.ci, parts.beside, c.c1, c.w, c.h, c.d, c.c0, c.g, c.n});
+    squares.split(s)
         .split(c.c1, c.c1, parts.beside, squares.in_line, TailStrategy::GuardWithIf)
         .split(c.w, c.w, parts.near, kRun / squares.extent, TailStrategy::GuardWithIf)
         .reorder({parts.wi, parts.ci, parts.beside, parts.near, c.c1, c.w, c.h, c.d, c.c0, c.g, c.n});
-    squares.load(c.element, p);
+    if (fetches) {
+        few_sets.never_partition_all();
+        s.never_partition_all();
+    }
 }
 
 // A cache line of x of each channel of a square, then the other channels of the same positions.
-void tile_to_channels(const CopyInput &c, Func p, const Squares &squares) {
+void tile_to_channels(const CopyInput &c, Stage s, const Squares &squares, bool fetches) {
     const Parts parts;
-    squares.split(p)
+    squares.split(s)
         .split(c.w, c.w, parts.beside, squares.in_line, TailStrategy::GuardWithIf)
         .reorder({parts.wi, parts.ci, parts.beside, c.c0, c.w, c.c1, c.h, c.d, c.g, c.n});
-    squares.load(c.element, p);
+    if (fetches) s.never_partition_all();
+}
+
+// Copies of squares that fetch what is far have loops of their own, as those that do not are up to a tenth faster without that choice
+// in them. The time of the former is set by memory, so they are not partitioned, which makes them shorter.
+Stage fetching(const CopyInput &c, Func p, Pipeline pipeline) {
+    const Parts parts;
+    const Expr fetches = c.fetches_x || c.fetches_copy;
+    pipeline.add_custom_lowering_pass(new PrefetchCopied({c.x_name, c.fetches_x}, {p.name(), c.fetches_copy}, fetches,
+                                                         {parts.near.name(), parts.beside.name()}));
+    return p.specialize(fetches);
 }
 
 } // namespace
 
-void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &shape, const Target &target) {
+void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &shape, const Target &target,
+                         Pipeline pipeline) {
     const int block = shape.block, lanes = target.natural_vector_size(shape.type);
+    const bool fetches = target.arch == Target::X86 && target.bits == 64; // measured there alone
     Func p = copy;
     switch (shape.order) {
     case CopyOrder::kPlanar:
@@ -115,8 +131,20 @@ void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &
             whole_block(p, block).vectorize(c.c0).unroll(wi, 4);
         }
         break;
-    case CopyOrder::kTiles: tile(c, p, Squares(c.c1, c.w, shape.type, target), shape.type); break;
-    case CopyOrder::kTilesToChannels: tile_to_channels(c, p, Squares(c.w, c.c0, shape.type, target)); break;
+    case CopyOrder::kTiles: {
+        const Squares squares(c.c1, c.w, shape.type, target);
+        if (fetches) tile(c, p, fetching(c, p, pipeline), squares, shape.type, true);
+        tile(c, p, p, squares, shape.type, false);
+        squares.load(c.element, p);
+        break;
+    }
+    case CopyOrder::kTilesToChannels: {
+        const Squares squares(c.w, c.c0, shape.type, target);
+        if (fetches) tile_to_channels(c, fetching(c, p, pipeline), squares, true);
+        tile_to_channels(c, p, squares, false);
+        squares.load(c.element, p);
+        break;
+    }
     case CopyOrder::kToChannels:
         p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n}).vectorize(c.c0, 4, TailStrategy::GuardWithIf);
         break;

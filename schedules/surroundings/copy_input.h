@@ -2,6 +2,8 @@
 #ifndef CONVTRANSPOSE_SCHEDULES_SURROUNDINGS_COPY_INPUT_H_
 #define CONVTRANSPOSE_SCHEDULES_SURROUNDINGS_COPY_INPUT_H_
 
+#include <string>
+
 #include <Halide.h>
 
 #include "kernel_contract/kernel_types.h"
@@ -11,7 +13,9 @@ namespace convtranspose {
 // The loops and Funcs that the algorithm names; its generator inherits them.
 struct CopyInput {
     Halide::Var c0{"c0"}, w{"w"}, h{"h"}, d{"d"}, c1{"c1"}, g{"g"}, n{"n"};
-    Halide::Func element{"element"}; // of x, as the operand that is stored
+    Halide::Func element{"element"};      // of x, as the operand that is stored
+    std::string x_name;                   // of the input
+    Halide::Expr fetches_x, fetches_copy; // whether their lines are fetched ahead
 };
 
 struct CopyShape {
@@ -21,7 +25,7 @@ struct CopyShape {
 };
 
 void schedule_copy_input(const CopyInput &c, const Halide::Func &copy, const CopyShape &shape,
-                         const Halide::Target &target);
+                         const Halide::Target &target, Halide::Pipeline pipeline);
 
 } // namespace convtranspose
 

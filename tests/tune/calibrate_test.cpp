@@ -61,6 +61,18 @@ TEST_F(Calibrate, AddsAProfileThatPlansCanBeMadeWith) {
     EXPECT_EQ(lines_of(times).size(), timed);
     expect_outcome(calibrate({"--seconds", "4", "--resume"}));
     EXPECT_GT(lines_of(times).size(), timed);
+    // Those of another ISA are not mixed with these.
+    std::vector<json> lines = lines_of(times);
+    std::ofstream changed(times);
+    for (json &line : lines) {
+        line["isa"] = "another";
+        changed << line << '\n';
+    }
+    changed.close();
+    const Outcome mixed = calibrate({"--seconds", "4", "--resume"});
+    EXPECT_EQ(mixed.status, 1) << mixed;
+    EXPECT_NE(mixed.err.find("kept are of the ISA another"), std::string::npos) << mixed;
+    EXPECT_EQ(lines_of(times).size(), lines.size());
 }
 
 TEST_F(Calibrate, SaysWhatItCannotDo) {

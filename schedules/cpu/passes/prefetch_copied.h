@@ -1,0 +1,44 @@
+// A lowering pass that fetches, into the first-level cache, what a copy soon reads and the lines that it soon writes, where they are
+// far. Rows that a copy reads or writes side by side are streams too many for a core to follow.
+#ifndef CONVTRANSPOSE_SCHEDULES_CPU_PASSES_PREFETCH_COPIED_H_
+#define CONVTRANSPOSE_SCHEDULES_CPU_PASSES_PREFETCH_COPIED_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <Halide.h>
+
+namespace convtranspose {
+
+// Where the code branches on a condition, if it holds: before each innermost loop that stores to output `copy`, or before that and those
+// directly around it that run over one of some variables, for each of their steps, what lies kBytesAhead behind each vector that the step loads from input x or stores to the copy,
+// if that is to be fetched. A prefetch outside of a buffer has no effect.
+class PrefetchCopied : public Halide::Internal::IRMutator {
+  public:
+    static constexpr int kBytesAhead = 256;
+
+    // An input or output, and an expression that is true if it is to be fetched.
+    struct Buffer {
+        std::string name;
+        Halide::Expr is_fetched;
+    };
+
+    PrefetchCopied(Buffer x, Buffer copy, Halide::Expr condition, std::vector<std::string> variables)
+        : x_(std::move(x)), copy_(std::move(copy)), condition_(std::move(condition)), variables_(std::move(variables)) {
+    }
+
+  private:
+    using IRMutator::visit;
+    Halide::Internal::Stmt visit(const Halide::Internal::IfThenElse *op) override;
+    Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
+
+    const Buffer x_, copy_;
+    const Halide::Expr condition_;
+    const std::vector<std::string> variables_;
+    bool holds_ = false; // the condition, where the visit is
+};
+
+} // namespace convtranspose
+
+#endif // CONVTRANSPOSE_SCHEDULES_CPU_PASSES_PREFETCH_COPIED_H_
