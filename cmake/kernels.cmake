@@ -4,7 +4,7 @@
 #
 # Sets architecture (x86, arm, arm32 or wasm), has_all_kernels, components, kernel_list, the file that lists the objects for CPUs,
 # and for each component and device that is built kernel_objects_<name> and kernel_table_<name>, the C++ source that lists them.
-set(CONVTRANSPOSE_TYPES all CACHE STRING "Types to build kernels for: all, or a list of f16, bf16, f32, f64 and quantized")
+set(CONVTRANSPOSE_TYPES all CACHE STRING "Types to build kernels for: all, or a list of f16, bf16, f32, light, f64 and quantized")
 set(CONVTRANSPOSE_FAMILIES all CACHE STRING
     "Families of kernels to build: all, or a list; beside them the reference, which is slow and does everything, always is")
 set(CONVTRANSPOSE_ISAS "" CACHE STRING "ISAs to build kernels for, a list; empty: all of the architecture")

@@ -32,12 +32,13 @@ class WinogradInputGenerator : public Generator<WinogradInputGenerator>, private
     }
 
     void generate() {
-        const Func padded = BoundaryConditions::constant_exterior(
+        patch(channel, pw, ph) = BoundaryConditions::constant_exterior(
             x, cast(type, 0),
-            {{Expr(), Expr()}, {x.dim(1).min(), x.dim(1).extent()}, {x.dim(2).min(), x.dim(2).extent()}});
+            {{Expr(), Expr()}, {x.dim(1).min(), x.dim(1).extent()}, {x.dim(2).min(), x.dim(2).extent()}})(channel, pw,
+                                                                                                          ph);
         const Axis w = axis(built_in_w, entries_w, ew, tw, first_w), h = axis(built_in_h, entries_h, eh, th, first_h);
         const auto along_w = [&](const Expr &at_h) {
-            return w.combined([&](const Expr &at_w) { return padded(channel, at_w, at_h); });
+            return w.combined([&](const Expr &at_w) { return patch(channel, at_w, at_h); });
         };
         transformed(channel, tw, th, ew, eh) = h.combined(along_w);
         entries = {static_cast<int>(w.built_in.size()), static_cast<int>(h.built_in.size())};

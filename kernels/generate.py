@@ -64,8 +64,8 @@ def build_of(options: argparse.Namespace) -> Build:
         raise TableError(f"no kernels for the system '{options.system}'")
     os = table.OPERATING_SYSTEMS[options.system]
     types = selected("CONVTRANSPOSE_TYPES", options.types, table.TYPES)
-    if {"f16", "bf16"} & set(types) and "f32" not in types:
-        types.append("f32")  # whose kernels compute layers of 16-bit types
+    if {"f16", "bf16", "light"} & set(types) and "f32" not in types:
+        types.append("f32")  # whose kernels compute layers of 16-bit types, and those of light weights that have none of their own
     if not types:
         raise TableError("CONVTRANSPOSE_TYPES is empty")
     families = selected("CONVTRANSPOSE_FAMILIES", options.families,

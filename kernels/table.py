@@ -24,7 +24,7 @@ SMALL_OC = Family("small_oc", "kSmallOc", in_vectors={"planar": "q"}, tap_offset
 DEPTHWISE = Family("depthwise", "kDepthwise", in_vectors={"planar": "q"}, tap_offset_order=("planar",), one_channel=True)
 FAMILIES = [OC_VECTORIZED, AMX, OW_VECTORIZED, SMALL_OC, DEPTHWISE, REFERENCE]
 
-TYPES = ["f16", "bf16", "f32", "f64", "quantized"]  # the words of CONVTRANSPOSE_TYPES
+TYPES = ["f16", "bf16", "f32", "light", "f64", "quantized"]  # the words of CONVTRANSPOSE_TYPES
 DTYPES = {
     "f16": Dtype("f16"),
     "bf16": Dtype("bf16"),
@@ -36,10 +36,10 @@ DTYPES = {
     # f32 that is rounded to 16 bits.
     "f32_to_f16": Dtype("f32", arithmetic="half", selected_by="f16"),
     "f32_to_bf16": Dtype("f32", arithmetic="bf16", selected_by="bf16"),
-    # f32 with light weights.
-    "f32_f16w": Dtype("f32", arithmetic="f16_weights", selected_by="f32"),
-    "f32_bf16w": Dtype("f32", arithmetic="bf16_weights", selected_by="f32"),
-    "f32_s8w": Dtype("f32", arithmetic="s8_weights", selected_by="f32"),
+    # f32 with light weights. Without these kernels such weights are widened to f32 when a plan is made.
+    "f32_f16w": Dtype("f32", arithmetic="f16_weights", selected_by="light"),
+    "f32_bf16w": Dtype("f32", arithmetic="bf16_weights", selected_by="light"),
+    "f32_s8w": Dtype("f32", arithmetic="s8_weights", selected_by="light"),
     # Integer arithmetic (generators/numerics.h): y of 8 bits, y in f32, and the bare sums.
     "i8": Dtype("u8", arithmetic="int8", selected_by="quantized", component="quantized"),
     "i8_f32": Dtype("f32", arithmetic="int8", selected_by="quantized", component="quantized", strict=True),

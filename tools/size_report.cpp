@@ -43,10 +43,12 @@ struct Kernel {
 };
 
 // Reads "family_type...". Types that begin with i are the arithmetic of quantized layers, h16 is f16 summed in f16, and b16 is bf16
-// multiplied as such.
+// multiplied as such. Types such as f32_s8w are those of light weights.
 std::pair<std::string, std::string> family_and_type(const std::string &name) {
     const auto [family, type] = kernel_name(name);
     if (type[0] == 'i') return {family, "quantized"};
+    for (const char *const weights : {"f16w", "bf16w", "s8w"})
+        if (name.rfind(family + "_" + type + "_" + weights + "_", 0) == 0) return {family, "light"};
     return {family, type == "h16" ? "f16" : type == "b16" ? "bf16" : type};
 }
 

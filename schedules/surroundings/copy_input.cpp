@@ -146,7 +146,9 @@ void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &
         break;
     }
     case CopyOrder::kToChannels:
+        // Not partitioned, or a copy of few positions is the longest of all: Halide and LLVM would copy its loops for each tail.
         p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n}).vectorize(c.c0, 4, TailStrategy::GuardWithIf);
+        p.never_partition_all();
         break;
     }
 }

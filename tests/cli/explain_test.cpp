@@ -131,7 +131,7 @@ TEST(Explain, SizesOfAllKernels) {
     double sum = figure(outcome.out, "dispatcher");
     EXPECT_GT(sum, 50) << outcome;
     for (std::size_t i = 0; i < convt_isa_count(); i++) {
-        for (const char *type : {"bf16", "f16", "f32", "f64", "quantized"}) {
+        for (const char *type : {"bf16", "f16", "f32", "f64", "light", "quantized"}) {
             std::string label = convt_isa_name(i);
             label.resize(13, ' ');
             sum += figure(outcome.out, label + type);

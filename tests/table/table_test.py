@@ -219,7 +219,7 @@ class Selection(Generated):
             return "set(has_all_kernels TRUE)" in (self.generate(*options) / "kernels.cmake").read_text()
 
         self.assertTrue(has_all())
-        self.assertTrue(has_all("--types", "f16;bf16;f32;f64;quantized",
+        self.assertTrue(has_all("--types", "f16;bf16;f32;light;f64;quantized",
                                 "--families", "oc_vectorized;amx;ow_vectorized;small_oc;depthwise"))
         self.assertFalse(has_all("--types", "f32"))
         self.assertFalse(has_all("--families", ""))
@@ -227,7 +227,7 @@ class Selection(Generated):
 
     def test_refusals(self):
         self.assertEqual(self.refusal("--types", "f32;f99"),
-                         "CONVTRANSPOSE_TYPES: there is no 'f99'; there are f16 bf16 f32 f64 quantized")
+                         "CONVTRANSPOSE_TYPES: there is no 'f99'; there are f16 bf16 f32 light f64 quantized")
         self.assertEqual(self.refusal("--types", ""), "CONVTRANSPOSE_TYPES is empty")
         self.assertEqual(self.refusal("--isas", "amx;avx512"),
                          "CONVTRANSPOSE_ISAS: amx adds to avx512_vnni, which must be in the list too")

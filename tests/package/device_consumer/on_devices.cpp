@@ -59,7 +59,7 @@ bool own_pipeline() {
     from.type = to.type = halide_type_of<float>();
     from.dimensions = to.dimensions = 7;
     from.dim = to.dim = dims;
-    return own_copy(&from, 0, 0, &to) == 0 && to_data == from_data;
+    return own_copy(&from, 0, 0, false, false, &to) == 0 && to_data == from_data;
 }
 #endif
 

@@ -46,7 +46,7 @@ int main() {
     from.type = to.type = halide_type_of<float>();
     from.dimensions = to.dimensions = 7;
     from.dim = to.dim = dims;
-    const int result = own_copy(&from, 0, 0, &to);
+    const int result = own_copy(&from, 0, 0, false, false, &to);
     if (result != 0 || copy != y) {
         std::fprintf(stderr, "own_copy returned %d\n", result);
         return 1;
