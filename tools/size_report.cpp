@@ -47,8 +47,9 @@ struct Kernel {
 std::pair<std::string, std::string> family_and_type(const std::string &name) {
     const auto [family, type] = kernel_name(name);
     if (type[0] == 'i') return {family, "quantized"};
-    for (const char *const weights : {"f16w", "bf16w", "s8w"})
-        if (name.rfind(family + "_" + type + "_" + weights + "_", 0) == 0) return {family, "light"};
+    const std::size_t behind_type = family.size() + type.size() + 2; // and two underscores
+    for (const std::string_view weights : {"f16w_", "bf16w_", "s8w_"})
+        if (name.compare(std::min(behind_type, name.size()), weights.size(), weights) == 0) return {family, "light"};
     return {family, type == "h16" ? "f16" : type == "b16" ? "bf16" : type};
 }
 
