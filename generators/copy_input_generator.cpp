@@ -26,7 +26,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
     Input<Buffer<void, 7>> x{"x"}; // (c0, w, h, d, c1, g, n); of integers the bits, u8
     Input<int32_t> flip{"flip"};   // integers: 0x80 where x is not of byte_x_type(), which makes it that, else 0
     Input<int32_t> zero{"zero"};   // integers: the zero point of x made so
-    Input<bool> fetch_x{"fetch_x"}, fetch_copy{"fetch_copy"}; // ahead; of squares alone
+    Input<bool> fetch_x{"fetch_x"}, fetch_copy{"fetch_copy"}; // ahead; copies by squares alone do
     Output<Buffer<void, 7>> copy{"copy"};
 
     void configure() {

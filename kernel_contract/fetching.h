@@ -31,8 +31,8 @@ constexpr int least_far_weights(int second_level_cache) { return second_level_ca
 // and those of a tile at most this large: otherwise they and what is fetched push each other out.
 constexpr int most_weights_of_tile(int second_level_cache) { return second_level_cache / 2; }
 
-// True if copies fetch a tensor with channels first ahead, of so many bytes: the last cache does not hold it, and a core does not
-// follow the rows of so many channels side by side by itself.
+// True if copies fetch ahead of what they read or write of a tensor with channels first, of so many bytes and channels. The last cache
+// does not hold such a tensor, and a core does not follow one stream for each of so many channels by itself.
 constexpr bool fetches_copied(std::uint64_t bytes, std::int64_t channels) { return bytes >= 24 << 20 && channels > 20; }
 
 // The number of positions at either end of a tile's row that are left out where they are outside of x.

@@ -24,8 +24,8 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40; // x and y together
-constexpr std::uint64_t kMostWorkspace = 128 << 20;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40; // x and y: sizes of blocks are computed in 64 bits
+constexpr std::uint64_t kMostWorkspace = 128 << 20; // x and y of the blocks that are transposed at the same time
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets of the first-level cache
 constexpr std::int64_t kOtherPages = 1024;      // bytes of a position, from which on the next is on another page
 constexpr std::int64_t kBlockBytes = 256 << 10; // x and y of a block of groups, unless a vector takes more

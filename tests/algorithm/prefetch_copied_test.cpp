@@ -54,21 +54,21 @@ class Fetches : public Internal::IRVisitor {
         int most = 0, loops = 0;
     };
     std::map<std::string, Branch> branches;
-    int count = 0, outside = 0; // fetches in all, and those where both flags may be false
+    int outside = 0; // fetches where both flags may be false
     explicit Fetches(const Module &module) { module.functions().front().body.accept(this); }
 
   private:
     using IRVisitor::visit;
     void visit(const Internal::IfThenElse *op) override {
-        const int before = count, loops = std::exchange(loops_, 0), deepest = std::exchange(deepest_, 0);
+        const int before = count_, loops = std::exchange(loops_, 0), deepest = std::exchange(deepest_, 0);
         const bool any_holds = any_holds_;
         any_holds_ = any_holds_ || op->condition.as<Internal::Or>();
         op->then_case.accept(this);
         any_holds_ = any_holds;
         if (op->else_case.defined()) op->else_case.accept(this);
-        if (const auto *flag = op->condition.as<Internal::Variable>(); flag && count > before) {
+        if (const auto *flag = op->condition.as<Internal::Variable>(); flag && count_ > before) {
             Branch &branch = branches[flag->name];
-            branch.most = std::max(branch.most, count - before);
+            branch.most = std::max(branch.most, count_ - before);
             branch.loops = std::max(branch.loops, deepest_);
         }
         loops_ = loops;
@@ -81,13 +81,13 @@ class Fetches : public Internal::IRVisitor {
     }
     void visit(const Internal::Call *op) override {
         if (op->name.rfind("llvm.prefetch", 0) == 0) {
-            count++;
+            count_++;
             outside += !any_holds_;
             deepest_ = std::max(deepest_, loops_);
         }
         IRVisitor::visit(op);
     }
-    int loops_ = 0, deepest_ = 0;
+    int count_ = 0, loops_ = 0, deepest_ = 0;
     bool any_holds_ = false;
 };
 

@@ -61,6 +61,7 @@ class Nest : public LetScopeVisitor {
 Stmt fetches(const PrefetchCopied::Buffer &buffer, const std::vector<Expr> &vectors, const Nest &nest) {
     if (vectors.empty()) return Evaluate::make(0);
     std::vector<Stmt> all;
+    all.reserve(vectors.size());
     for (const Expr &at : vectors) {
         all.push_back(prefetch(address_of(buffer.name, at + PrefetchCopied::kBytesAhead), CacheLevel::kFirst));
     }
@@ -70,6 +71,7 @@ Stmt fetches(const PrefetchCopied::Buffer &buffer, const std::vector<Expr> &vect
 } // namespace
 
 Stmt PrefetchCopied::visit(const IfThenElse *op) {
+    // Halide may have changed the order of the condition's terms.
     if (!equal(simplify(op->condition), simplify(condition_))) return IRMutator::visit(op);
     holds_ = true;
     Stmt then_case = mutate(op->then_case);

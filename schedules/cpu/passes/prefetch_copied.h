@@ -11,14 +11,14 @@
 
 namespace convtranspose {
 
-// Where the code branches on a condition, if it holds: before each innermost loop that stores to output `copy`, or before that and those
-// directly around it that run over one of some variables, for each of their steps, what lies kBytesAhead behind each vector that the step loads from input x or stores to the copy,
-// if that is to be fetched. A prefetch outside of a buffer has no effect.
+// Adds fetches where the code has branched on a condition that holds. They stand before each innermost loop, and before the loops directly
+// around it that run over one of some variables. For each step of those loops they fetch what lies kBytesAhead behind each vector that
+// the step loads from input x, or stores to output `copy`, if its flag says so. A prefetch outside of a buffer has no effect.
 class PrefetchCopied : public Halide::Internal::IRMutator {
   public:
     static constexpr int kBytesAhead = 256;
 
-    // An input or output, and an expression that is true if it is to be fetched.
+    // An input or output, and the flag that says whether it is fetched.
     struct Buffer {
         std::string name;
         Halide::Expr is_fetched;
