@@ -23,6 +23,7 @@ void schedule_col2im(const Col2im &c, const Func &y, int lanes, int stride_w) {
             .reorder({inner, outer, c.rw, c.oh, c.od, c.oc, c.n})
             .vectorize(inner);
     }
+    out.never_partition_all();
     out.specialize(out.output_buffer().dim(0).stride() == 1);
     sum.compute_at(stride_w ? row : out, stride_w ? Var::outermost() : outer)
         .bound_extent(c.lane, lanes)

@@ -8,6 +8,7 @@ void schedule_col2im_channels(const Col2imChannels &c, const Func &y, int lanes)
     constexpr int kPositions = 8; // at once
     Func out = y, sum = c.sum;
     Var outer("outer"), inner("inner"), positions("positions"), position("position");
+    out.never_partition_all();
     // Fewer positions are computed one at a time.
     Stage many = out.specialize(out.output_buffer().dim(2).extent() >= kPositions);
     many.split(c.qw, positions, position, kPositions, TailStrategy::ShiftInwards);
