@@ -367,7 +367,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         if (tap_offset_order) {
             rule(stride_w > 0 && !axes[0].table.empty() && !axes[1].table.empty() && unrolled_axes >= 2,
                  "tap_offset_order needs stride_w, table_w, table_h, unrolled_axes=2");
-            rule(tile_qh == 1, "tap_offset_order needs tile_qh=1");
+            rule(tile_qh == 1 || stride_h == 0, "tap_offset_order needs tile_qh=1 or stride_h=0");
         }
     }
 

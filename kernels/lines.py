@@ -26,8 +26,8 @@ class Variants:
     """Kernels that convolve. A tile is AxB or AxBxC: output channels, positions along w and along h; the family says which of the
     first two are counted in vectors. Strides are those of w, "W", or of w and h, "WxH", which are built in; 0 is any.
 
-    taps: for layers of such taps alone, "KERNELsSTRIDEpPAD_BEGIN" of w and h, or two of them, "WxH", without dilation; extents and
-    channels are any. The taps are constants and unrolled.
+    taps: for layers of such taps alone, a list of "KERNELsSTRIDEpPAD_BEGIN" of w and h, or two of them, "WxH", without dilation;
+    extents and channels are any. The taps are constants and unrolled.
     """
 
     family: Family
@@ -44,10 +44,11 @@ class Variants:
         for isa, name, dtype in build.pairs(self.isas, self.dtypes):
             for output_order in self.output_orders.split():
                 for strides in self.strides.split():
-                    for tile in self.tiles.split():
-                        yield self._kernel(isa, name, dtype, output_order, strides, tile)
+                    for taps in self.taps.split() or [""]:
+                        for tile in self.tiles.split():
+                            yield self._kernel(isa, name, dtype, output_order, strides, taps, tile)
 
-    def _kernel(self, isa: Isa, dtype_name: str, dtype: Dtype, output_order: str, strides: str, tile: str) -> Kernel:
+    def _kernel(self, isa: Isa, dtype_name: str, dtype: Dtype, output_order: str, strides: str, taps: str, tile: str) -> Kernel:
         lanes = int(isa.lanes * dtype.lanes)
         stride_w, stride_h = _numbers(strides, 2, 0)
         tile_oc, tile_q, tile_qh = _numbers(tile, 3, 1)
@@ -57,7 +58,7 @@ class Variants:
             tile_q *= lanes
         words = [self.family.name, dtype_name]
         if not self.family.always_built:  # there is one reference of each type
-            words += [output_order] + ([] if strides == "0" else [f"s{strides}"]) + [tile] + ([self.taps] if self.taps else [])
+            words += [output_order] + ([] if strides == "0" else [f"s{strides}"]) + [tile] + ([taps] if taps else [])
         y_type = HALIDE_TYPES[dtype.y]
         row = {"name": "_".join(words), "isa": isa.name, "family": self.family.name, "output_order": output_order,
                "arithmetic": dtype.arithmetic, "dtype": dtype.y, "stride_w": stride_w, "stride_h": stride_h,
@@ -65,13 +66,12 @@ class Variants:
         parameters = [f"output_order={output_order}", f"arithmetic={dtype.arithmetic}",
                       f"x_type={y_type if self.family.always_built else dtype.x}", f"y_type={y_type}"]
         parameters += [f"{key}={row[key]}" for key in ("stride_w", "stride_h", "tile_oc", "tile_q", "tile_qh")]
-        if self.taps:
-            row["built_in"] = self._build_in(row, parameters)
+        if taps:
+            row["built_in"] = self._build_in(taps.split("x"), row, parameters)
         return Kernel(row["name"], isa.name, "variant", dtype.component, self.family.name, parameters, row, dtype.strict)
 
-    def _build_in(self, row: dict, parameters: list[str]) -> dict:
-        """The built-in taps as the row has them; adds them to the parameters too."""
-        specs = self.taps.split("x")
+    def _build_in(self, specs: list[str], row: dict, parameters: list[str]) -> dict:
+        """The built-in taps as the row has them; adds them to the parameters too. specs: of w and h, or one for both."""
         tap_offset_order = row["output_order"] in self.family.tap_offset_order
         channels = int(self.family.one_channel)
         axes = []

@@ -200,8 +200,8 @@ extern const ScheduleFamily kSmallOc;
 extern const ScheduleFamily kDepthwise;
 
 // For kernels with the taps of w and h built in, in TapOrder::kTapOffset, all of them unrolled: accumulators [all phases of w]
-// x [all phases of h, or one at a time if the stride of h is not built in] x [tile.oc channels] x [tile.q positions], vectors
-// along w. One load of x feeds all taps that meet it, of whatever phases.
+// x [all phases of h, or tile.qh positions of one phase if the stride of h is not built in] x [tile.oc channels] x [tile.q
+// positions], vectors along w. One load of x feeds all taps that meet it, of whatever phases and rows.
 void schedule_unrolled_phases(const ConvTranspose &c, const Tile &tile);
 
 } // namespace convtranspose

@@ -32,13 +32,15 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const SpatialProblem &p = t.p;
     const AxisPlan &w = t.w, &h = t.h, &d = t.d;
     const double vectors = static_cast<double>(v.tile_q) / v.lanes;
-    const double phases_w = static_cast<double>(w.phases), phases_h = static_cast<double>(h.phases);
+    const double phases_w = static_cast<double>(w.phases), phases_h = static_cast<double>(h.phases), rows = v.tile_qh;
     const double taps = static_cast<double>(w.elements.size() * h.elements.size());
-    const double loads = vectors * static_cast<double>(w.high - w.low) *
-                         (v.stride_h ? static_cast<double>(h.high - h.low) : static_cast<double>(h.elements.size()));
+    // The phases of h share rows of x if its stride is built in, else each reads a row more for each row of the tile.
+    const double rows_read = v.stride_h ? static_cast<double>(h.high - h.low)
+                                        : static_cast<double>(h.elements.size()) + phases_h * (rows - 1);
+    const double loads = vectors * static_cast<double>(w.high - w.low) * rows_read;
     const double latency = t.m.latency * static_cast<double>(w.max_count) *
                            (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
-    const double rows_of_x = static_cast<double>(h.high - h.low);
+    const double rows_of_x = static_cast<double>(h.high - h.low) + rows - 1;
     // Loads wait only if the rows of x take a good part of the first-level cache.
     const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
     const bool waits = v.family == Family::kSmallOc && x_bytes >= t.m.first_level_rows;
@@ -48,13 +50,13 @@ double cost_of_tap_offset_order(const CostTerms &t) {
         waits ? exposed * loads * cycles_to_cross_lines(t) + rows_of_x * vectors * t.m.per_far_load : 0;
     const double far = v.family == Family::kSmallOc ? rows_of_x * vectors * cycles_from_far(t) : 0;
     // A step loads x and broadcasts weights.
-    const double multiply = taps * v.tile_oc * vectors / t.m.multiply_adds;
+    const double multiply = taps * v.tile_oc * vectors * rows / t.m.multiply_adds;
     const double step = t.of_steps(multiply, std::max({multiply, (2 * loads + taps * v.tile_oc) / t.m.loads, latency}) +
                                                  (v.lanes * operand_size(v) < kCacheLine ? 0 : t.m.per_load) *
                                                      (loads + taps * v.tile_oc) +
                                                  crossing + far);
     const double tiles =
-        parts_of(w.q_extent(), v.tile_q) * static_cast<double>(h.q_extent()) * parts_of(p.oc(), v.tile_oc);
+        parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) * parts_of(p.oc(), v.tile_oc);
     const double planes = static_cast<double>(d.q_extent());
     // Without masked stores, the end of a row that does not fill a tile is stored element by element, and each element is put
     // together from all phases.
@@ -63,7 +65,8 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const bool depthwise = v.family == Family::kDepthwise;
     const bool masked = v.isa == Isa::kAvx512 || (v.isa == Isa::kAvx2 && convt_dtype_size(p.y_dtype) >= 4);
     const double slower_there = p.ic() == 1 ? t.m.one_channel : 1;
-    const double stores = static_cast<double>(d.phases) * phases_w * phases_h * vectors * v.tile_oc * t.interleave;
+    const double stores =
+        static_cast<double>(d.phases) * phases_w * phases_h * vectors * rows * v.tile_oc * t.interleave;
     return t.of(CostPart::kStores, depthwise && !masked ? t.m.store_row_end * std::max(v.stride_w - 2, 0) * ends : 0) +
            slower_there * tiles * planes *
                (static_cast<double>(d.elements.size()) * t.ic * step + t.of(CostPart::kStores, stores));

@@ -1,5 +1,5 @@
 // Blocking: in which strips, and how many images at a time, a layer is computed. The figures behind it:
-// docs/measurements/2026-11-26-estimates.md.
+// docs/measurements/2026-11-26-estimates.md, of groups 2026-11-29-depthwise.md.
 #include <algorithm>
 
 #include "base/allocator.h"
@@ -109,15 +109,33 @@ void DirectPlan::plan_strips(const CostProfile &profile, int threads) {
     strip_axis_ = static_cast<int>(problem_.strip_axis());
     strip_tile_ = tile_along(v, problem_.strip_axis());
     images_ = std::max<std::int64_t>(problem_.geometry.batch, 1);
+    groups_ = packed_.group;
     // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile of
     // output channels and each phase.
     if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kAmx) return;
     if (v.family != Family::kReference) {
         const Amounts a = amounts(profile);
-        give_strips_to_threads(a, threads);
-        if (workers_ == 1) share_strips(a, threads);
+        if (!takes_groups_apart(a, threads)) {
+            give_strips_to_threads(a, threads);
+            if (workers_ == 1) share_strips(a, threads);
+        }
     }
     if (copies_x_) plan_copy();
+    fills_once_ =
+        copies_x_ && strips_ == 1 && !in_place_.any() && is_copied(strip(images_, strip_begin(0), strip_begin(1)));
+}
+
+// Makes strips of groups, if each fits in one: they read no position of x twice, and the copies have the same surroundings.
+bool DirectPlan::takes_groups_apart(const Amounts &a, int threads) {
+    const std::int64_t group_bytes = ceil_div(a.image_bytes, packed_.group);
+    if (!copies_x_ || packs_edge_strips_ || in_place_.any() || copies_channels_inside() ||
+        variant_->output_order != OutputOrder::kPlanar || a.image_bytes <= a.strip_bytes || group_bytes > a.strip_bytes)
+        return false;
+    const std::int64_t wanted = threads > 1 ? ceil_div(kStripsPerThread * threads, a.batch) : 1;
+    groups_ = std::max<std::int64_t>(std::min(a.strip_bytes / group_bytes, packed_.group / wanted), 1);
+    images_ = 1;
+    workers_ = group_parts() * a.batch >= threads ? threads : 1;
+    return true;
 }
 
 // Lets each thread take whole strips of its own, so that it waits for others only at the end. If the weights are small, it costs
@@ -199,11 +217,16 @@ std::int64_t DirectPlan::strip_begin(std::int64_t i) const {
     return i == strips_ ? q : q / strip_tile_ * i / of_whole_tiles * strip_tile_;
 }
 
-std::int64_t DirectPlan::strip_count() const { return ceil_div(problem_.geometry.batch, images_) * strips_; }
+std::int64_t DirectPlan::strip_count() const {
+    return ceil_div(problem_.geometry.batch, images_) * group_parts() * strips_;
+}
+
+std::int64_t DirectPlan::group_parts() const { return ceil_div(packed_.group, groups_); }
 
 DirectPlan::Strip DirectPlan::strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const {
     Strip s;
     s.images = images;
+    s.groups = groups_;
     s.q_begin = q_begin;
     s.q_end = q_end;
     for (int a = 0; a < 3; a++) {

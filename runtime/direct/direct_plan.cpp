@@ -115,7 +115,10 @@ std::int64_t DirectPlan::x_block() const { return block_of(*variant_); }
 
 std::int64_t DirectPlan::x_blocks() const { return packed_.blocks() * packed_.block / x_block(); }
 
-std::int64_t DirectPlan::copied_channels() const { return packed_.groups() * packed_.blocks() * packed_.block; }
+std::int64_t DirectPlan::copied_channels() const {
+    const std::int64_t groups = groups_ == packed_.group ? packed_.groups() : groups_;
+    return groups * packed_.blocks() * packed_.block;
+}
 
 bool DirectPlan::copies_channels_inside() const {
     return copy_order_ == CopyOrder::kChannels || copy_order_ == CopyOrder::kToChannels;
@@ -139,6 +142,13 @@ void DirectPlan::run(const Operands &o, const Parallel &parallel) const {
     if (axes_[strip_axis_].q_extent() == 0) return;
     const auto count = static_cast<std::size_t>(strip_count());
     char *const copies = static_cast<char *>(o.workspace), *const pieces = copies + workers_ * copy_bytes_;
+    if (fills_once_) {
+        Strip s = strip(images_, strip_begin(0), strip_begin(1));
+        for (int worker = 0; worker < workers_; worker++) {
+            locate_copy(&s, copies + worker * copy_bytes_);
+            fill(s, o, parallel);
+        }
+    }
     if (workers_ <= 1) {
         for (std::size_t i = 0; i < count; i++) run_strip(i, o, {copies, pieces}, parallel);
         return;
@@ -162,10 +172,12 @@ bool DirectPlan::is_inside(const Strip &s) const {
 }
 
 void DirectPlan::run_strip(std::size_t i, const Operands &o, const Memory &memory, const Parallel &parallel) const {
-    const std::int64_t first = static_cast<std::int64_t>(i) / strips_ * images_,
-                       at = static_cast<std::int64_t>(i) % strips_;
-    Strip s = strip(std::min(images_, problem_.geometry.batch - first), strip_begin(at), strip_begin(at + 1));
-    s.first_image = first;
+    const std::int64_t at = static_cast<std::int64_t>(i) % strips_, of_axis = static_cast<std::int64_t>(i) / strips_,
+                       first_image = of_axis / group_parts() * images_, first_group = of_axis % group_parts() * groups_;
+    Strip s = strip(std::min(images_, problem_.geometry.batch - first_image), strip_begin(at), strip_begin(at + 1));
+    s.first_image = first_image;
+    s.first_group = first_group;
+    s.groups = std::min(groups_, packed_.group - first_group);
     StripParts parts = parts_of_rows(s);
     char *copy = memory.copy;
     for (std::size_t k = 0; k < parts.count; k++) {
@@ -191,7 +203,8 @@ void DirectPlan::locate_in_place(Strip *s, const Operands &o) const {
     s->group_stride = packed_.ic * s->strides.c;
     s->strides.c *= x_block();
     const std::int64_t x_size = size_of(problem_.x_dtype);
-    s->x = static_cast<const char *>(o.x) + s->first_image * o.x_strides.n * x_size;
+    s->x =
+        static_cast<const char *>(o.x) + (s->first_image * o.x_strides.n + s->first_group * s->group_stride) * x_size;
     if (variant_->family == Family::kReference) return;
     for (std::size_t a = 0; a < 3; a++) {
         if (skips_outside(*variant_, a)) { // such kernels do not read around x

@@ -91,9 +91,11 @@ class DirectPlan {
     };
     static OperandTypes types_of(const Variant &v);
 
-    // A strip: positions of some images, along the strip axis, that are computed together, and the part of x that they read.
+    // A strip: positions of some groups of some images, along the strip axis, that are computed together, and the part of x that they
+    // read.
     struct Strip {
         std::int64_t first_image = 0, images = 1;
+        std::int64_t first_group = 0, groups = 1;
         std::int64_t q_begin = 0, q_end = 0;         // positions along the strip axis
         Columns columns;                             // columns of y that read this part of x
         std::array<std::int64_t, 3> x_min, x_extent; // w, h, d
@@ -121,11 +123,13 @@ class DirectPlan {
     struct Amounts;
     Amounts amounts(const CostProfile &profile) const;
     void plan_strips(const CostProfile &profile, int threads);
+    bool takes_groups_apart(const Amounts &a, int threads);
     void give_strips_to_threads(const Amounts &a, int threads);
     void share_strips(const Amounts &a, int threads);
     void plan_copy();
     std::int64_t most_strips(std::int64_t least) const;
     std::int64_t strip_begin(std::int64_t i) const;
+    std::int64_t group_parts() const;
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     bool is_inside(const Strip &s) const; // true if no tap leaves x
     bool is_copied(const Strip &s) const;
@@ -138,6 +142,8 @@ class DirectPlan {
     struct CopyParts;
     struct InsideX;
     CopyParts copy_parts(const Strip &s, const Operands &o, const InsideX &inside) const;
+    InsideX inside_x(const Strip &s) const;
+    void fill(const Strip &s, const Operands &o, const Parallel &parallel) const;
     void fill_around(const Strip &s, const InsideX &inside, const Operands &o, const Parallel &parallel) const;
     void fill_up_blocks(const Strip &s, const Parallel &parallel) const;
     void locate_copy(Strip *s, char *copy) const;
@@ -193,6 +199,8 @@ class DirectPlan {
     std::int64_t strips_ = 1;     // strips of an image along the strip axis
     bool rest_apart_ = false;     // true if the last strip is what whole tiles leave
     std::int64_t images_ = 1;     // images copied and computed at a time
+    std::int64_t groups_ = 1;     // groups copied and computed at a time
+    bool fills_once_ = false;     // all strips have the same surroundings of x in their copies
     int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all threads share each strip
     std::uint64_t copy_bytes_ = 0;
     // If y has 16 bits and the variant computes f32, each task writes its part of y to a piece of memory, which is then rounded.

@@ -79,6 +79,7 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, 
     const auto part = [&](std::int64_t c0, std::int64_t c1, std::int64_t group) {
         CopyPart p;
         p.fetches_from = fetches_x_;
+        p.from_offset = s.first_group * ic * x.c;
         p.axes[0] = {c0, x.c, 1};
         for (std::size_t a = 0; a < 3; a++) {
             p.axes[1 + a] = {inside.extent[a], x.axes[a], to.axes[a]};
@@ -100,7 +101,7 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, 
         const std::int64_t next_end = std::clamp(axes_[0].geometry.in - s.x_min[0] - step, next_begin, s.x_extent[0]);
         const auto add = [&](std::int64_t from, std::int64_t until, std::int64_t first, std::int64_t count) {
             if (from >= until) return;
-            CopyPart p = part(count, 1, packed_.group);
+            CopyPart p = part(count, 1, s.groups);
             p.axes[1].extent = until - from;
             p.axes[0].from = step * x.axes[0];
             p.from_offset += (from - begin + first * step) * x.axes[0];
@@ -117,14 +118,14 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, 
         add(begin, std::min(end, both_begin), 0, 1);
         add(both_end, end, 0, 1);
     } else if (transposes()) {
-        CopyPart &p = parts.add(part(ic, 1, packed_.group));
+        CopyPart &p = parts.add(part(ic, 1, s.groups));
         std::swap(p.axes[1], p.axes[4]);
         std::swap(p.axes[0], p.axes[1]);
     } else if (copies_channels_inside()) {
         if (x_blocks() * block != ic) {
-            parts.add(part(ic, 1, packed_.group));
+            parts.add(part(ic, 1, s.groups));
         } else {
-            CopyPart &p = parts.add(part(ic * packed_.group, 1, 1));
+            CopyPart &p = parts.add(part(ic * s.groups, 1, 1));
             CopyBox::Axis &c = p.axes[0], &w = p.axes[1];
             if (c.from == 1 && w.from == c.extent && w.to == c.extent)
                 c.extent *= std::exchange(w.extent, 1); // one run
@@ -133,12 +134,12 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, 
         // If channels do not fill the last block of a group, that block takes a second call.
         const std::int64_t whole = ic / block, rest = ic % block;
         if (x_blocks() * block == ic) { // all groups as one
-            parts.add(part(block, whole * packed_.group, 1));
+            parts.add(part(block, whole * s.groups, 1));
         } else if (whole) {
-            parts.add(part(block, whole, packed_.group));
+            parts.add(part(block, whole, s.groups));
         }
         if (rest) {
-            CopyPart &p = parts.add(part(rest, 1, packed_.group));
+            CopyPart &p = parts.add(part(rest, 1, s.groups));
             p.from_offset += whole * block * x.c;
             p.to_offset += whole * to.c;
         }
@@ -146,19 +147,20 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, 
     return parts;
 }
 
-// Elements of the copy that fill up blocks of channels meet weights of zero. With floats they must be zeros; with integers the
-// product is zero whatever they hold, so they are left as they are. Elements that fill up vectors along groups are left too, as
-// no sum of theirs is stored.
-void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
-    const TensorStrides &strides = o.x_strides;
-    const std::int64_t size = operand_size(*variant_), x_size = size_of(problem_.x_dtype);
-
+DirectPlan::InsideX DirectPlan::inside_x(const Strip &s) const {
     InsideX inside;
     for (std::size_t a = 0; a < 3; a++) {
         const std::int64_t begin = std::clamp<std::int64_t>(-s.x_min[a], 0, s.x_extent[a]);
         inside.begin[a] = begin;
         inside.extent[a] = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, s.x_extent[a]) - begin;
     }
+    return inside;
+}
+
+// Fills what tiles read around x.
+void DirectPlan::fill(const Strip &s, const Operands &o, const Parallel &parallel) const {
+    const std::int64_t size = operand_size(*variant_);
+    const InsideX inside = inside_x(s);
     const bool has_gaps = copied_row(s) != s.x_extent[0];
     if (packed_.pairs_taps) {
         // At the last positions only the first of a pair is in x, and at positions before x only the second.
@@ -172,6 +174,17 @@ void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &p
         const std::int64_t past = (variant_->tile_q + variant_->lanes) * x_block() * size;
         std::memset(s.copy + s.images * s.strides.n * size, 0, static_cast<std::size_t>(past));
     }
+}
+
+// Elements of the copy that fill up blocks of channels meet weights of zero. With floats they must be zeros; with integers the
+// product is zero whatever they hold, so they are left as they are. Elements that fill up vectors along groups are left too, as
+// no sum of theirs is stored.
+void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
+    const TensorStrides &strides = o.x_strides;
+    const std::int64_t size = operand_size(*variant_), x_size = size_of(problem_.x_dtype);
+
+    const InsideX inside = inside_x(s);
+    if (!fills_once_) fill(s, o, parallel);
     if (inside.extent[1] * inside.extent[2] == 0) return;
 
     const bool quantized = !is_float(packed_.arithmetic);
@@ -199,7 +212,7 @@ void DirectPlan::fill_up_blocks(const Strip &s, const Parallel &parallel) const 
     parallel.for_each(static_cast<std::size_t>(rows), [&](std::size_t row) {
         char *at = s.copy + static_cast<std::int64_t>(row) * s.strides.axes[1] * size;
         for (std::int64_t w = 0; w < count; w++, at += s.strides.axes[0] * size) {
-            for (std::int64_t g = 0; g < packed_.group; g++) {
+            for (std::int64_t g = 0; g < s.groups; g++) {
                 std::memset(at + (g * s.group_stride + first) * size, 0, bytes);
             }
         }

@@ -27,7 +27,7 @@ struct DirectPlan::CallChannels {
 void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels,
                             Buffer<7> *x) const {
     const std::int64_t size = x->raw.type.bits / 8;
-    const char *host = s.x + c.group_begin * s.group_stride * size;
+    const char *host = s.x + (c.group_begin - s.first_group) * s.group_stride * size;
     if (channels.blocked) x->add(x_block(), 1);
     // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
     // kernels multiply its minimum by strides in 32 bits.

@@ -49,8 +49,7 @@ DirectPlan::Tasks DirectPlan::tasks_of(const Strip &s, std::int64_t pieces, int 
     // strip axis; by positions first if all groups of a position are side by side in y.
     const std::int64_t wanted =
         std::max({threads > 1 ? 4 * std::int64_t{threads} : std::int64_t{1}, pieces, std::int64_t{1}});
-    t.group_tiles =
-        overlaps_groups(v) ? packed_.group / packed_.group_tile : ceil_div(packed_.group, packed_.group_tile);
+    t.group_tiles = overlaps_groups(v) ? s.groups / packed_.group_tile : ceil_div(s.groups, packed_.group_tile);
     const std::int64_t positions = s.q_end - s.q_begin, tile = strip_tile_,
                        most_q_parts = std::max<std::int64_t>(positions / (2 * tile), 1);
     const bool positions_first = v.family == Family::kDepthwise && v.output_order == OutputOrder::kChannels;
@@ -89,9 +88,11 @@ DirectPlan::Call DirectPlan::part(const Strip &s, const Tasks &t, std::int64_t i
     Call c;
     c.q_begin = begin_of(positions_part);
     c.q_end = positions_part + 1 == t.q_parts ? s.q_end : begin_of(positions_part + 1);
-    c.group_begin = t.group_tiles * gp / t.group_parts * packed_.group_tile;
-    c.group_end =
-        gp + 1 == t.group_parts ? packed_.group : t.group_tiles * (gp + 1) / t.group_parts * packed_.group_tile;
+    const auto group_begin_of = [&](std::int64_t p) {
+        return s.first_group + t.group_tiles * p / t.group_parts * packed_.group_tile;
+    };
+    c.group_begin = group_begin_of(gp);
+    c.group_end = gp + 1 == t.group_parts ? s.first_group + s.groups : group_begin_of(gp + 1);
     c.oc_tile_begin = packed_.tiles() * tp / t.tile_parts;
     c.oc_tile_end = packed_.tiles() * (tp + 1) / t.tile_parts;
     return c;
@@ -186,7 +187,8 @@ std::int64_t DirectPlan::pieces_of(const Strip &s) const {
     Call all;
     all.q_begin = s.q_begin;
     all.q_end = s.q_end;
-    all.group_end = packed_.group;
+    all.group_begin = s.first_group;
+    all.group_end = s.first_group + s.groups;
     all.oc_tile_end = packed_.tiles();
     return std::max<std::int64_t>(ceil_div(dense_bytes(part_of_y(s, all)), kPieceBytes), 1);
 }

@@ -58,6 +58,10 @@ const std::vector<std::string> kProblems = {
     "n1 g5 ic5 oc5 i5x40 k3x3 s2x2 p1x1_1x1 op1x1",
     "n1 g4 ic4 oc4 i5x20 k8x8 s4x4 p2x2_2x2",
     "n1 g4 ic4 oc4 i4x20 k16x16 s8x8 p4x4_4x4",
+    "n1 g3 ic3 oc3 i6x20 k5x5 s1x1 p2x2_2x2",
+    "n1 g4 ic4 oc4 i7x20 k2x2 s2x2 bias",
+    "n1 g4 ic4 oc4 i3x40 k1x4 s1x2 p0x1_0x1",
+    "n1 g4 ic4 oc4 i3x40 k1x3 s1x2 p0x1_0x1 op0x1",
     "n1 ic4 oc7 i5x9 k3x3 s2x2 d2x2 p2x2_2x2", // dilated: phases without taps
     "n1 ic4 oc7 i5x9 k3x3 s2x2 d3x3 p2x2_2x2 bias",
     "n1 ic4 oc7 i6x20 k1x1 s3x3 bias", // stride above kernel

@@ -47,6 +47,11 @@ const std::vector<std::string> kProblems = {
     "f32 nhwc n9 g2 ic4 oc24 i24x20 k3x3 s2x2 p1x1_0x0 bias",
     "f32 nchw n2 ic64 oc24 i1201 k1 bias", // channels first, in place (on Intel)
     "f32 nchw n1 ic1 oc1 i1x1 k1x1",       // less work than threads
+    // Strips of groups, of one channel and of several, and of 8 bits.
+    "f32 nchw n2 g100 ic100 oc100 i23x35 k3x3 s1x1 p1x1_1x1 bias",
+    "f32 nchw n1 g67 ic67 oc67 i40x36 k4x4 s2x2 p1x1_1x1 bias",
+    "f32 nchw n1 g13 ic104 oc39 i29x35 k3x3 s2x2 p1x1_1x1",
+    "u8 nchw n1 g150 ic150 oc150 i30x31 k3x3 s1x1 p1x1_1x1 bias",
     // Tiles that threads cannot take as many of each, so that phases are shared too; fewer planes than make strips for each.
     "f32 nhwc n1 ic700 oc144 i6x6 k2x2 s2x2 bias",
     "f32 nhwc n1 g33 ic33 oc33 i4x9x9 k3x3x3 s1x1x1 p1x1x1_1x1x1",

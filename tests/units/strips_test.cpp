@@ -28,13 +28,13 @@ namespace convtranspose {
 // This shows tests what a plan does not by its interface.
 struct StripsForTests {
     std::vector<std::int64_t> begins; // of the strips of an image, and the end of the last
-    std::int64_t tile, images, positions;
+    std::int64_t tile, images, groups, positions;
     int workers;
     std::size_t axis;
     std::int64_t copy_bytes, piece_bytes, pieces; // piece_bytes: of each, 0 if y is written as it is
 
     explicit StripsForTests(const DirectPlan &plan)
-        : tile(plan.strip_tile_), images(plan.images_), workers(plan.workers_),
+        : tile(plan.strip_tile_), images(plan.images_), groups(plan.groups_), workers(plan.workers_),
           axis(static_cast<std::size_t>(plan.strip_axis_)), copy_bytes(static_cast<std::int64_t>(plan.copy_bytes_)),
           piece_bytes(static_cast<std::int64_t>(plan.piece_bytes_)), pieces(plan.piece_count_) {
         positions = plan.axes()[axis].q_extent();
@@ -64,6 +64,8 @@ const std::vector<std::string> &lines() {
         "f32 nhwc n1 ic24 oc8 i9x8x17 k2x2x2 s1x1x1",
         "f32 nhwc n1 g64 ic64 oc64 i23x35 k4x4 s2x2 p1x1_1x1",
         "f32 nchw n1 g40 ic40 oc40 i23x35 k4x4 s2x2 p1x1_1x1",
+        "f32 nchw n2 g100 ic100 oc100 i23x35 k3x3 s1x1 p1x1_1x1",
+        "f32 nchw n1 g13 ic104 oc39 i29x35 k3x3 s2x2 p1x1_1x1",
         "f32 nchw n1 ic64 oc16 i3001 k1",
         "f32 nchw n1 ic64 oc8 i9x601 k1x1",
         "f32 nchw n1 ic256 oc4 i70x70 k1x1",
@@ -75,6 +77,7 @@ const std::vector<std::string> &lines() {
         "u8 nhwc n1 ic33 oc20 i40x41 k4x4 s2x2 p1x1_1x1",
         "s8 nchw n2 ic20 oc20 i30x31 k3x3 s1x1 p1x1_1x1",
         "u8 nchw n1 g24 ic24 oc24 i30x31 k4x4 s2x2 p1x1_1x1",
+        "u8 nchw n1 g150 ic150 oc150 i30x31 k3x3 s1x1 p1x1_1x1",
         "u8 nhwc n1 g24 ic24 oc24 i30x31 k3x3 s1x1 p1x1_1x1",
     };
     return all;
@@ -116,7 +119,7 @@ void for_each_problem(const std::vector<std::string> &all, const F &f) {
 }
 
 TEST(Strips, CoverAllPositionsOnceInOrder) {
-    std::size_t several = 0;
+    std::size_t several = 0, apart = 0; // apart: plans that take groups in several parts
     const auto expect_strips = [&](const Geometry &geometry, const SpatialProblem &problem) {
         for (std::size_t i = 0; i < variant_count(); i++) {
             const CostProfile &profile = profile_of_cpu(variant_at(i).isa);
@@ -135,9 +138,13 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
                 }
                 ASSERT_GE(strips.images, 1);
                 const auto of_image = static_cast<std::int64_t>(strips.begins.size()) - 1,
-                           rounds = (geometry.batch + strips.images - 1) / strips.images;
-                ASSERT_EQ(plan.strip_count(), rounds * of_image);
-                ASSERT_TRUE(of_image == 1 || strips.images == 1) << "strips of several images";
+                           rounds = (geometry.batch + strips.images - 1) / strips.images,
+                           group_parts = (geometry.group + strips.groups - 1) / strips.groups;
+                ASSERT_GE(strips.groups, 1);
+                ASSERT_LE(strips.groups, geometry.group);
+                ASSERT_EQ(plan.strip_count(), rounds * group_parts * of_image);
+                ASSERT_TRUE(of_image * group_parts == 1 || strips.images == 1) << "strips of several images";
+                ASSERT_TRUE(of_image == 1 || group_parts == 1) << "strips of several groups";
                 // Whole strips are for one thread each: so there are enough.
                 ASSERT_TRUE(strips.workers == 1 || strips.workers == threads);
                 ASSERT_TRUE(strips.workers == 1 || plan.strip_count() >= threads || geometry.batch == 0);
@@ -145,12 +152,14 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
                 ASSERT_EQ(strips.copy_bytes % 64, 0);
                 ASSERT_EQ(strips.piece_bytes % 64, 0);
                 several += of_image > 1;
+                apart += group_parts > 1;
             }
         }
     };
     for_each_problem(lines(), expect_strips);
     for_each_problem(large_lines(), expect_strips);
     EXPECT_GT(several, 100u);
+    EXPECT_GT(apart, 100u);
 }
 
 // In place of a kernel: notes which x it may read and which y it would write.

@@ -137,6 +137,19 @@ std::vector<std::string> lines() {
         all.push_back(line("n1 ic5 oc", oc + 15, " i4x", w, " k4x4 s4x4 bias"));
         all.push_back(line("n1 g3 ic3 oc3 i5x", w, " k8x8 s4x4 p2x2_2x2 bias"));
         all.push_back(line("n2 g2 ic2 oc2 i4x", w, " k4x4 s2x2 p1x1_1x1 bias"));
+        all.push_back(line("n1 g5 ic5 oc5 i", w, " k4 s2 p1_1"));
+        all.push_back(line("n2 g3 ic3 oc3 i3x", w, " k1x3 s1x2 p0x1_0x1 op0x1 bias"));
+    }
+    // Tiles of several rows.
+    for (const int h : {4, 5, 7, 10}) {
+        for (const int w : {3, 16, 37}) {
+            const std::string image = line(" i", h, "x", w);
+            all.push_back(line("n2 g3 ic3 oc3", image, " k3x3 s1x1 p1x1_1x1 bias"));
+            all.push_back(line("n1 g4 ic4 oc4", image, " k5x5 s1x1 p2x2_2x2"));
+            all.push_back(line("n1 g3 ic3 oc3", image, " k2x2 s2x2"));
+            all.push_back(line("n1 g2 ic2 oc2", image, " k3x3 s2x2 p1x1_1x1 bias"));
+            all.push_back(line("n2 g3 ic3 oc3", image, " k4x4 s2x2 p1x1_1x1"));
+        }
     }
 
     // Groups: few channels each, many, unequal on the two sides, and one (depthwise), with and without a multiplier.

@@ -107,45 +107,52 @@ class Space {
         return waste(extent, std::int64_t{vectors} * lanes_) <= std::max(kMostWaste, waste(extent, lanes_));
     }
 
-    // All phases of w, and of h if they fit, are accumulators; all taps are unrolled.
+    // All phases of w, and of h if they fit, are accumulators; all taps are unrolled. With phases of h one after the other, a tile
+    // may have several rows.
     void tap_offset_order(Family family) {
         if (!planar_ || !tables_[0] || !tables_[1]) return;
-        const std::int64_t taps = static_cast<std::int64_t>(p_.plan[0].elements.size() * p_.plan[1].elements.size());
-        for (const bool all_rows : {true, false}) {
-            if (!all_rows && (stride(1) == 1 || p_.plan[1].geometry.out % stride(1) != 0)) continue;
+        for (const int qh : {0, 1, 2, 4}) { // 0: all phases of h at once
+            if (qh > 0 && p_.plan[1].geometry.out % stride(1) != 0) continue;
+            if (qh == 1 && stride(1) == 1) continue; // the same as 0
+            if (qh > 1 && !fits(p_.plan[1].q_extent(), qh)) continue;
             for (const int oc : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}) {
                 if (family == Family::kDepthwise && oc > 1) continue;
                 if (!fits(p_.oc(), oc)) continue;
-                for (const int q : {1, 2, 3, 4, 5, 6, 8}) {
-                    const std::int64_t sums = std::int64_t{oc} * q * stride(0) * (all_rows ? stride(1) : 1);
-                    // A few sums that spill cost less than taps that are loops.
-                    if (sums > accumulators_ + 4 && !(family == Family::kDepthwise && q == 1)) continue;
-                    if (std::int64_t{oc} * q * taps > kMostUnrolled || !vectors_fit(p_.plan[0].q_extent(), q)) continue;
-                    Choice c{family};
-                    c.stride_w = stride(0);
-                    c.stride_h = all_rows ? stride(1) : 0;
-                    c.oc = oc;
-                    c.q = q;
-                    c.unrolled_axes = 2;
-                    c.tap_offset_order = true;
-                    // With a loop over the taps of d, of which there may be one, the compiler loads weights where they are
-                    // used. Without, it may move more of them out of the loops than there are registers.
-                    c.knows_d = false;
-                    add(c);
-                    c.knows_d = true;
-                    add(c);
-                    // With three axes the taps of d are unrolled too, and if there are few taps, input channels.
-                    if (stride(2) > 1 && counts_[2]) {
-                        c.unrolled_axes = 3;
-                        add(c);
-                        c.unrolled_axes = 2;
-                    }
-                    if (std::int64_t{oc} * q * taps <= 64 && p_.ic() % 2 == 0) {
-                        c.unrolled_ic = 2;
-                        add(c);
-                    }
-                }
+                for (const int q : {1, 2, 3, 4, 5, 6, 8}) unrolled_phases(family, oc, q, qh);
             }
+        }
+    }
+
+    void unrolled_phases(Family family, int oc, int q, int qh) {
+        const std::int64_t taps = static_cast<std::int64_t>(p_.plan[0].elements.size() * p_.plan[1].elements.size()),
+                           steps = std::int64_t{oc} * q * std::max(qh, 1) * taps,
+                           sums = std::int64_t{oc} * q * stride(0) * (qh > 0 ? qh : stride(1));
+        // A few sums that spill cost less than taps that are loops.
+        if (sums > accumulators_ + 4 && !(family == Family::kDepthwise && q == 1 && qh <= 1)) return;
+        if (steps > kMostUnrolled || !vectors_fit(p_.plan[0].q_extent(), q)) return;
+        Choice c{family};
+        c.stride_w = stride(0);
+        c.stride_h = qh == 0 ? stride(1) : 0;
+        c.oc = oc;
+        c.q = q;
+        c.qh = std::max(qh, 1);
+        c.unrolled_axes = 2;
+        c.tap_offset_order = true;
+        // With a loop over the taps of d, of which there may be one, the compiler loads weights where they are used. Without, it may
+        // move more of them out of the loops than there are registers.
+        c.knows_d = false;
+        add(c);
+        c.knows_d = true;
+        add(c);
+        // With three axes the taps of d are unrolled too, and if there are few taps, input channels.
+        if (stride(2) > 1 && counts_[2]) {
+            c.unrolled_axes = 3;
+            add(c);
+            c.unrolled_axes = 2;
+        }
+        if (steps <= 64 && p_.ic() % 2 == 0) {
+            c.unrolled_ic = 2;
+            add(c);
         }
     }
 
@@ -269,9 +276,9 @@ class Space {
             if (found.unsupported.text) return;
             // x in place is a candidate of its own only if that makes a difference.
             if (x_in_place && (found.copies_x && !found.packs_edge_strips)) return;
-            // Phases of h one after the other take long to compile, and are seldom faster where all of them fit into registers.
+            // Single rows of phases, one after the other, are seldom faster where all phases of h fit into registers.
             const bool one_by_one =
-                c.tap_offset_order && c.stride_h == 0 && stride(1) > 1 && facts_of(isa_).vector_registers > 16;
+                c.tap_offset_order && c.stride_h == 0 && c.qh == 1 && facts_of(isa_).vector_registers > 16;
             one.cost = found.cost * (one_by_one ? 1.2 : 1);
             const bool reads_in_place = !found.copies_x;
             list_.push_back(std::move(one));
