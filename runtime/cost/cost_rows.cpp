@@ -38,8 +38,11 @@ double cost_of_depthwise_channels(const CostTerms &t) {
     const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
     const double each = std::max(v.lanes * t.size, 32.0) / kCacheLine; // in cache lines
+    const double rows_of_taps =
+        static_cast<double>(t.w.phases) * static_cast<double>(t.h.elements.size() * t.d.elements.size());
     return tiles *
-           (t.taps * t.of_steps(vectors / t.m.multiply_adds,
+           (t.of(CostPart::kTiles, rows_of_taps * t.m.per_row_of_taps) +
+            t.taps * t.of_steps(vectors / t.m.multiply_adds,
                                 std::max(vectors * (t.m.depthwise_step + t.m.depthwise_line * each), t.m.latency)) +
             t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
                         t.of(CostPart::kStores, vectors * (t.m.store_depthwise + t.m.store_depthwise_line * each)))) /
