@@ -121,17 +121,17 @@ double cost_of_rounding(const SpatialProblem &p, const CostProfile &m) {
 
 double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile &m, bool ends_alone) {
     const Geometry &g = p.geometry;
-    double rows = static_cast<double>(g.batch) * static_cast<double>(g.in_channels), elements = rows;
-    for (std::size_t a = 0; a < 3; a++) {
-        const AxisPlan &axis = p.plan[a];
-        const auto extent = static_cast<double>(std::max<std::int64_t>(axis.q_extent() + axis.high - axis.low - 1, 1));
-        elements *= extent;
-        if (a > 0) rows *= extent;
-    }
+    const auto extent = [](const AxisPlan &a) {
+        return static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
+    };
+    const double rows = static_cast<double>(g.batch) * static_cast<double>(g.in_channels) * extent(p.plan[1]) *
+                        extent(p.plan[2]),
+                 elements = rows * extent(p.plan[0]);
+    const CopyOrder order = copy_order(v, g.layout);
     // Transposing by single loads or stores takes longer (generators/copy_input_generator.cpp).
     const bool tiles = block_of(v) == 1 && std::min(g.in_channels, p.plan[0].geometry.in) >= kCopyTile;
-    const double near = tiles || copy_order(v, g.layout) != CopyOrder::kTransposed ? m.copied : m.copied_alone;
-    const double of_rows = copy_order(v, g.layout) == CopyOrder::kPlanar ? rows * m.per_copied_row : 0;
+    const double near = tiles || order != CopyOrder::kTransposed ? m.copied : m.copied_alone;
+    const double of_rows = order == CopyOrder::kPlanar ? rows * m.per_copied_row : 0;
     return of_rows + (ends_alone ? elements * near : cycles_to_copy(elements, g.dtype, near, m));
 }
 

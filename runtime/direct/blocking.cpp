@@ -121,11 +121,10 @@ void DirectPlan::plan_strips(const CostProfile &profile, int threads) {
         }
     }
     if (copies_x_) plan_copy();
-    fills_once_ =
-        copies_x_ && strips_ == 1 && !in_place_.any() && is_copied(strip(images_, strip_begin(0), strip_begin(1)));
 }
 
-// Makes strips of groups, if each fits in one: they read no position of x twice, and the copies have the same surroundings.
+// Makes strips of groups, and returns true, if all of x is copied and each group fits in a strip. Such strips read no position of x
+// twice, and their copies are filled alike.
 bool DirectPlan::takes_groups_apart(const Amounts &a, int threads) {
     const std::int64_t group_bytes = ceil_div(a.image_bytes, packed_.group);
     if (!copies_x_ || packs_edge_strips_ || in_place_.any() || copies_channels_inside() ||

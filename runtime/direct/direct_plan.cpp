@@ -116,8 +116,8 @@ std::int64_t DirectPlan::x_block() const { return block_of(*variant_); }
 std::int64_t DirectPlan::x_blocks() const { return packed_.blocks() * packed_.block / x_block(); }
 
 std::int64_t DirectPlan::copied_channels() const {
-    const std::int64_t groups = groups_ == packed_.group ? packed_.groups() : groups_;
-    return groups * packed_.blocks() * packed_.block;
+    const std::int64_t padding = packed_.groups() - packed_.group; // of groups in vectors, which are never taken apart
+    return (groups_ + padding) * packed_.blocks() * packed_.block;
 }
 
 bool DirectPlan::copies_channels_inside() const {
@@ -142,13 +142,7 @@ void DirectPlan::run(const Operands &o, const Parallel &parallel) const {
     if (axes_[strip_axis_].q_extent() == 0) return;
     const auto count = static_cast<std::size_t>(strip_count());
     char *const copies = static_cast<char *>(o.workspace), *const pieces = copies + workers_ * copy_bytes_;
-    if (fills_once_) {
-        Strip s = strip(images_, strip_begin(0), strip_begin(1));
-        for (int worker = 0; worker < workers_; worker++) {
-            locate_copy(&s, copies + worker * copy_bytes_);
-            fill(s, o, parallel);
-        }
-    }
+    if (are_filled_alike()) fill_copies(o, copies, parallel);
     if (workers_ <= 1) {
         for (std::size_t i = 0; i < count; i++) run_strip(i, o, {copies, pieces}, parallel);
         return;

@@ -133,6 +133,7 @@ class DirectPlan {
     Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
     bool is_inside(const Strip &s) const; // true if no tap leaves x
     bool is_copied(const Strip &s) const;
+    bool are_filled_alike() const { return strips_ == 1 && !in_place_.any(); } // the copies of all strips, around x
     struct Memory {
         char *copy, *pieces; // pieces: one for each thread that shares the strip
     };
@@ -143,7 +144,8 @@ class DirectPlan {
     struct InsideX;
     CopyParts copy_parts(const Strip &s, const Operands &o, const InsideX &inside) const;
     InsideX inside_x(const Strip &s) const;
-    void fill(const Strip &s, const Operands &o, const Parallel &parallel) const;
+    void fill_copies(const Operands &o, char *copies, const Parallel &parallel) const;
+    void fill(const Strip &s, const InsideX &inside, const Operands &o, const Parallel &parallel) const;
     void fill_around(const Strip &s, const InsideX &inside, const Operands &o, const Parallel &parallel) const;
     void fill_up_blocks(const Strip &s, const Parallel &parallel) const;
     void locate_copy(Strip *s, char *copy) const;
@@ -200,7 +202,6 @@ class DirectPlan {
     bool rest_apart_ = false;     // true if the last strip is what whole tiles leave
     std::int64_t images_ = 1;     // images copied and computed at a time
     std::int64_t groups_ = 1;     // groups copied and computed at a time
-    bool fills_once_ = false;     // all strips have the same surroundings of x in their copies
     int workers_ = 1; // threads that take whole strips, each with a copy of its own; 1: all threads share each strip
     std::uint64_t copy_bytes_ = 0;
     // If y has 16 bits and the variant computes f32, each task writes its part of y to a piece of memory, which is then rounded.

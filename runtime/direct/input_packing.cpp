@@ -147,6 +147,7 @@ DirectPlan::CopyParts DirectPlan::copy_parts(const Strip &s, const Operands &o, 
     return parts;
 }
 
+// Returns the part of the strip's copy that is inside x.
 DirectPlan::InsideX DirectPlan::inside_x(const Strip &s) const {
     InsideX inside;
     for (std::size_t a = 0; a < 3; a++) {
@@ -158,9 +159,8 @@ DirectPlan::InsideX DirectPlan::inside_x(const Strip &s) const {
 }
 
 // Fills what tiles read around x.
-void DirectPlan::fill(const Strip &s, const Operands &o, const Parallel &parallel) const {
+void DirectPlan::fill(const Strip &s, const InsideX &inside, const Operands &o, const Parallel &parallel) const {
     const std::int64_t size = operand_size(*variant_);
-    const InsideX inside = inside_x(s);
     const bool has_gaps = copied_row(s) != s.x_extent[0];
     if (packed_.pairs_taps) {
         // At the last positions only the first of a pair is in x, and at positions before x only the second.
@@ -176,6 +176,16 @@ void DirectPlan::fill(const Strip &s, const Operands &o, const Parallel &paralle
     }
 }
 
+// Fills the copies of all workers, of strips that are filled alike.
+void DirectPlan::fill_copies(const Operands &o, char *copies, const Parallel &parallel) const {
+    Strip s = strip(images_, strip_begin(0), strip_begin(1));
+    if (!is_copied(s)) return;
+    for (int worker = 0; worker < workers_; worker++) {
+        locate_copy(&s, copies + worker * copy_bytes_);
+        fill(s, inside_x(s), o, parallel);
+    }
+}
+
 // Elements of the copy that fill up blocks of channels meet weights of zero. With floats they must be zeros; with integers the
 // product is zero whatever they hold, so they are left as they are. Elements that fill up vectors along groups are left too, as
 // no sum of theirs is stored.
@@ -184,7 +194,7 @@ void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &p
     const std::int64_t size = operand_size(*variant_), x_size = size_of(problem_.x_dtype);
 
     const InsideX inside = inside_x(s);
-    if (!fills_once_) fill(s, o, parallel);
+    if (!are_filled_alike()) fill(s, inside, o, parallel); // else run() has
     if (inside.extent[1] * inside.extent[2] == 0) return;
 
     const bool quantized = !is_float(packed_.arithmetic);
