@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -74,6 +75,8 @@ const std::vector<std::string> &lines() {
         "bf16 nhwc n1 ic64 oc40 i30x41 k3x3 s1x1 p1x1_1x1",
         "bf16 nchw n2 ic48 oc33 i20x37 k4x4 s2x2 p1x1_1x1",
         "f16 nchw n1 ic30 oc10 i30x41 k2x2 s2x2",
+        "f16 nchw n1 g160 ic160 oc160 i25x22 k4x4 s2x2 p1x1_1x1", // the last strip has fewer groups, and larger pieces;
+        "bf16 nchw n8 ic8 oc23 i37x29 k1x1 s2x4",                 // this one's has fewer images
         "u8 nhwc n1 ic33 oc20 i40x41 k4x4 s2x2 p1x1_1x1",
         "s8 nchw n2 ic20 oc20 i30x31 k3x3 s1x1 p1x1_1x1",
         "u8 nchw n1 g24 ic24 oc24 i30x31 k4x4 s2x2 p1x1_1x1",
@@ -390,6 +393,49 @@ TEST(Strips, AreComputedOnceFromWhatIsThere) {
         }
     });
     EXPECT_GT(copies, 20u);
+}
+
+// Returns a layer of 16 bits whose y makes several pieces of half a megabyte of f32.
+std::string draw_layer_of_pieces(Random *random) {
+    constexpr std::int64_t kLeast = 140000, kMost = 600000; // elements of y
+    while (true) {
+        const std::int64_t batch = random->integer(1, 9), group = random->pick<std::int64_t>({1, 1, 3, 40, 150}),
+                           of_group = group > 3 ? 2 : 40,
+                           ic = group * random->integer(1, std::min<std::int64_t>(of_group, 8)),
+                           oc = group * random->integer(1, of_group), rows = random->integer(1, 40),
+                           columns = random->integer(1, 40), stride_h = random->integer(1, 3),
+                           stride_w = random->integer(1, 4);
+        const std::int64_t elements = batch * oc * rows * stride_h * columns * stride_w;
+        if (elements < kLeast || elements > kMost) continue;
+        const std::int64_t k = random->integer(1, 3);
+        std::ostringstream line;
+        line << random->pick<const char *>({"f16", "bf16"}) << random->pick<const char *>({" nchw", " nhwc"}) << " n"
+             << batch << " g" << group << " ic" << ic << " oc" << oc << " i" << rows << 'x' << columns << " k" << k
+             << 'x' << k << " s" << stride_h << 'x' << stride_w;
+        return line.str();
+    }
+}
+
+// The last strips may have fewer images or groups than the others, and are then divided otherwise.
+TEST(Strips, FillNoPieceBeyondItsEnd) {
+    constexpr int kLayers = 50;
+    Random random(kSeed);
+    std::vector<std::string> layers;
+    for (int i = 0; i < kLayers; i++) layers.push_back(draw_layer_of_pieces(&random));
+    std::size_t runs = 0;
+    for_each_problem(layers, [&](const Geometry &geometry, const SpatialProblem &problem) {
+        for (Variant &v : kernels_to_run(problem, &random)) {
+            if (!rounds_y(v, problem.y_dtype)) continue;
+            v.run = record;
+            for (const int threads : {1, 3}) {
+                SCOPED_TRACE(testing::Message()
+                             << isa_name(v.isa) << ' ' << v.name << ", " << threads << " threads, seed " << kSeed);
+                expect_run(geometry, problem, v, threads, &runs);
+                if (HasFatalFailure()) return;
+            }
+        }
+    });
+    EXPECT_TRUE(runs > 20u || !is_built(CONVT_F16));
 }
 
 } // namespace
