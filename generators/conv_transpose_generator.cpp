@@ -152,7 +152,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
         in.block = block();
         in.oc_tile = tile_oc;
-        in.numerics = {arithmetic, sum_of(y_type), y_type, factors, y_zero_point, y_min, y_max};
+        in.numerics = {arithmetic, sum_of(y_type), y_type,  factors,        y_zero_point,
+                       y_min,      y_max,          nullptr, narrows_first()};
         c_ = conv_transpose(in);
         y = c_.y;
     }
@@ -271,6 +272,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
 
     int block() const { return block_of(traits()); }
     int w_block() const { return block_of_weights(traits()); }
+
+    // Where several vectors of sums make one of bytes, it takes fewer instructions to add to the bytes; elsewhere LLVM narrows better
+    // what has been added to. Measurements: docs/measurements/2026-11-29-depthwise-bytes.md.
+    bool narrows_first() const { return output_order == OutputOrder::kPlanar ? stride_w == 2 : is_depthwise(); }
 
     // See Tile.
     bool masked_rows() const { return has_masked_stores(isa(), Type(y_type).bytes()); }

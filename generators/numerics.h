@@ -84,6 +84,7 @@ struct Numerics {
     Halide::Expr y_min, y_max; // f32
     // The stored form of a result in floats; unless it is given, that is the result rounded to `y`.
     std::function<Halide::Expr(const Halide::Expr &)> stored = nullptr;
+    bool narrows_first = false; // y_zero_point is added to bytes, instead of to 32 bits that are then narrowed
 
     Halide::Expr widen(const Halide::Expr &e) const { return Halide::cast(sum, e); }
 
@@ -105,7 +106,9 @@ struct Numerics {
         }
         // Numbers from 2^23 to 2^24 are whole: adding 1.5 * 2^23 rounds, ties to even, and leaves the result in the low bits.
         const Halide::Expr whole = Halide::clamp(product, y_min, y_max) + 12582912.0f;
-        return Halide::cast(y, Halide::reinterpret<int32_t>(whole) + y_zero_point);
+        const Halide::Expr result = Halide::reinterpret<int32_t>(whole);
+        return narrows_first ? Halide::cast(y, result) + Halide::cast(y, y_zero_point)
+                             : Halide::cast(y, result + y_zero_point);
     }
 };
 

@@ -277,6 +277,7 @@ X86 = [
     Variants(DEPTHWISE, "x86_64", "i16", "planar", strides="2 3 8", tiles="1x4"),
     Variants(DEPTHWISE, "avx512_vnni avx512 avx2 x86_64", "i16", "planar", strides="1", tiles="1x4"),
     Variants(DEPTHWISE, "avx512_vnni avx512", "i16 i16_f32", "channels", strides="0", tiles="1x16"),
+    Variants(DEPTHWISE, "avx2", "i16", "channels", strides="0", tiles="2x5 4x2"),
 
     # Plain x86-64 is for CPUs from before 2013. It has the kernels without which their layers would take some percent longer.
     Variants(OC_VECTORIZED, "x86_64", "f32 f64", "channels", strides="0", tiles="2x6 2x5 2x4 2x3x2 2x1 1x6 1x1"),

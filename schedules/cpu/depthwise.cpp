@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <memory>
 
+#include "cpu/passes/hoist_tap_loads.h"
+#include "kernel_contract/fetching.h"
 #include "kernel_contract/kernel_traits.h"
 #include "schedule.h"
 
@@ -26,10 +29,13 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
     }
     Var go("go"), gi("gi"), gb("gb"), qo("qo"), qi("qi");
     const bool overlaps = overlaps_groups(tile.masked_stores, tile.q); // else the last tile of groups is stored in part
+    // Bytes of several vectors are packed together, which takes fewer instructions than each vector by itself, except where one narrows
+    // a vector and stores it.
+    const bool packs = c.y.types()[0].bytes() == 1 && !tile.masked_rows;
     y.split(c.g, go, gi, tile.oc * tile.lanes, overlaps ? TailStrategy::ShiftInwards : TailStrategy::GuardWithIf)
         .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
         .reorder({gi, qi, c.oc, go, w.r, qo, h.q, h.r, d.q, d.r, c.n})
-        .vectorize(gi, tile.lanes)
+        .vectorize(gi, packs ? tile.oc * tile.lanes : tile.lanes)
         .unroll(qi);
     if (tile.q < 8) {
         y.split(go, gb, go, std::max(128 / (tile.oc * tile.lanes), 1), TailStrategy::GuardWithIf)
@@ -50,8 +56,21 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
     unroll_reduction(k, tile.loops, sum.update());
 }
 
+// With vectors of a cache line, floats that are stored far away take up to a quarter longer so, though near ones take less.
+// Measurements: docs/measurements/2026-11-29-depthwise-bytes.md.
+LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
+                           const InputNames &inputs) {
+    LoweringPasses passes;
+    const bool gains = c.block > 1 || !is_cache_line(vector_bytes(c, tile));
+    if (tile.x86_64 && output_order == OutputOrder::kChannels && gains) {
+        passes.push_back(std::make_unique<HoistTapLoads>(inputs.taps));
+    }
+    return passes;
+}
+
 } // namespace
 
-const ScheduleFamily kDepthwise = {Family::kDepthwise, Outside::kNeverReads, TapOrder::kPerPhase, schedule_depthwise};
+const ScheduleFamily kDepthwise = {
+    Family::kDepthwise, Outside::kNeverReads, TapOrder::kPerPhase, schedule_depthwise, false, make_passes};
 
 } // namespace convtranspose
