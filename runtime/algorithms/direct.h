@@ -66,7 +66,8 @@ class Direct : public AlgorithmPlan {
     Status finish();
 
     const DirectPlan *direct_for(const RunTensors &tensors, void *workspace) const;
-    class LeadingRun;
+    void run_leading(const DirectPlan &direct, const RunTensors &tensors, DirectPlan::Operands operands,
+                     char *partial) const;
 
     const Geometry &geometry_;
     const PlanSettings &settings_;

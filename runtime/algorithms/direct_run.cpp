@@ -24,127 +24,80 @@ const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const
     return found == fallbacks_.end() ? nullptr : &*found;
 }
 
-// A run over the leading axes: each of their positions is the sum of the direct plan's results over the taps of those axes.
-class Direct::LeadingRun {
-  public:
-    // operands: those of the whole layer. workspace: partial_bytes_ long. All book-keeping is allocated here, before any part of y is
-    // written, so that nothing can fail afterwards.
-    LeadingRun(const Direct &plan, const DirectPlan &direct, const RunTensors &t, const DirectPlan::Operands &operands,
-               char *workspace)
-        : plan_(plan), direct_(direct), t_(t), operands_(operands), packed_(static_cast<const char *>(operands.packed)),
-          epilogue_(static_cast<const char *>(operands.epilogue)), first_axis_(plan.geometry_.dimensions().first_axis),
-          q_(t.quantization ? t.quantization : plan.quantization_),
-          b_(static_cast<const char *>(plan.packed_ ? plan.packed_->bias.data() : t.b)),
-          bias_in_sum_(!(q_ && plan.geometry_.y_dtype == CONVT_F32)), inner_(plan.geometry_.y_shape),
-          partial_(workspace), at_(plan.leading_, 0), tap_extents_(plan.leading_), tap_(plan.leading_),
-          strides_(t.y_strides.begin(), t.y_strides.end()), taps_(plan.leading_) {
-        const Geometry &g = plan.problem_.geometry;
-        const auto first = static_cast<std::ptrdiff_t>(first_axis_),
-                   end = first + static_cast<std::ptrdiff_t>(plan.leading_);
-        out_extents_.assign(inner_.begin() + first, inner_.begin() + end);
-        inner_.erase(inner_.begin() + first, inner_.begin() + end);
-        strides_.erase(strides_.begin() + first, strides_.begin() + end);
-        elements_ = static_cast<std::size_t>(volume(inner_));
-        channel_ = dimension_order(g.layout, inner_.size()).channel;
-        total_ = reinterpret_cast<double *>(partial_ + round_up(elements_ * convt_dtype_size(plan.problem_.y_dtype)));
-        operands_.y = partial_;
-        operands_.y_strides = tensor_strides(g, dense_strides(inner_));
-        position_.resize(inner_.size());
-    }
+// Runs over the leading axes: each of their positions is the sum of the direct plan's results over the taps of those axes.
+// operands: those of the whole layer. partial: partial_bytes_ long. All book-keeping is allocated before any part of y is
+// written, so that nothing can fail afterwards.
+void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
+                         char *partial) const {
+    const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
+    const auto *const b = static_cast<const char *>(packed_ ? packed_->bias.data() : t.b);
+    const auto *const packed = static_cast<const char *>(operands.packed); // of all elements of the leading axes
+    const auto *const epilogue = static_cast<const char *>(operands.epilogue);
+    // If sums of integers become an f32 y, the bias is added after the multiplication by the scales.
+    const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
+    const std::size_t first_axis = geometry_.dimensions().first_axis;
+    const auto first = static_cast<std::ptrdiff_t>(first_axis), end = first + static_cast<std::ptrdiff_t>(leading_);
+    Shape inner = geometry_.y_shape; // y at one position of the leading axes, in the layout of y
+    const std::vector<std::int64_t> out_extents(inner.begin() + first, inner.begin() + end);
+    inner.erase(inner.begin() + first, inner.begin() + end);
+    std::vector<std::int64_t> strides(t.y_strides.begin(), t.y_strides.end());
+    strides.erase(strides.begin() + first, strides.begin() + end);
+    // Each index is at zeros when next() has passed the last.
+    std::vector<std::int64_t> at(leading_), tap_extents(leading_), tap(leading_), position(inner.size());
+    std::vector<Taps> taps(leading_);
+    const auto elements = static_cast<std::size_t>(volume(inner)), size = convt_dtype_size(problem_.y_dtype);
+    const std::size_t channel = dimension_order(geometry_.layout, inner.size()).channel;
+    auto *const total = reinterpret_cast<double *>(partial + round_up(elements * size));
+    operands.y = partial;
+    operands.y_strides = tensor_strides(problem_.geometry, dense_strides(inner));
 
-    void run() {
-        do {
-            begin_sums();
-            add_taps();
-            store_sums();
-        } while (next(out_extents_, &at_));
-    }
-
-  private:
-    double bias_of(std::int64_t m) const {
-        const convt_dtype dtype = plan_.geometry_.b_dtype;
-        return b_ ? load_element(dtype, b_ + static_cast<std::size_t>(m) * convt_dtype_size(dtype)) : 0;
-    }
-
-    void begin_sums() {
-        std::fill(position_.begin(), position_.end(), 0);
-        for (std::size_t i = 0; i < elements_; i++) {
-            total_[i] = bias_in_sum_ ? bias_of(position_[channel_]) : 0;
-            next(inner_, &position_);
-        }
-    }
-
-    void add_taps() {
-        bool any = true;
-        for (std::size_t a = 0; a < plan_.leading_; a++) {
-            taps_[a] = taps_of(plan_.geometry_.axes[a], at_[a] % plan_.geometry_.axes[a].stride);
-            tap_extents_[a] = taps_[a].count;
-            any = any && taps_[a].count > 0;
-        }
-        std::fill(tap_.begin(), tap_.end(), 0);
-        while (any) {
-            add_tap();
-            any = next(tap_extents_, &tap_);
-        }
-    }
-
-    void add_tap() {
+    const auto bias_of = [&](std::int64_t m) {
+        const convt_dtype dtype = geometry_.b_dtype;
+        return b ? load_element(dtype, b + static_cast<std::size_t>(m) * convt_dtype_size(dtype)) : 0;
+    };
+    const auto for_each_element = [&](const auto &f) {
+        for (std::size_t i = 0; i < elements; i++, next(inner, &position)) f(i);
+    };
+    const auto add_tap = [&] {
         std::int64_t element = 0, offset = 0;
-        for (std::size_t a = 0; a < plan_.leading_; a++) {
-            const AxisGeometry &axis = plan_.geometry_.axes[a];
-            const std::int64_t i = at_[a] / axis.stride + taps_[a].offset + tap_[a] * axis.offset_step;
+        for (std::size_t a = 0; a < leading_; a++) {
+            const AxisGeometry &axis = geometry_.axes[a];
+            const std::int64_t i = at[a] / axis.stride + taps[a].offset + tap[a] * axis.offset_step;
             if (i < 0 || i >= axis.in) return;
-            offset += i * t_.x_strides[first_axis_ + a];
-            element = element * axis.kernel + taps_[a].kernel_begin + tap_[a] * axis.kernel_step;
+            offset += i * t.x_strides[first_axis + a];
+            element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step;
         }
-        const std::int64_t x_size = size_of(plan_.geometry_.dtype);
-        operands_.x = static_cast<const char *>(t_.x) + offset * x_size;
-        operands_.packed = packed_ + element * static_cast<std::int64_t>(direct_.packed_bytes());
-        if (epilogue_) operands_.epilogue = epilogue_ + element * static_cast<std::int64_t>(direct_.epilogue_bytes());
-        direct_.run(operands_, plan_.settings_.parallel);
-        const convt_dtype dtype = plan_.problem_.y_dtype;
-        for (std::size_t i = 0; i < elements_; i++)
-            total_[i] += load_element(dtype, partial_ + i * convt_dtype_size(dtype));
-    }
-
-    void store_sums() {
-        const Geometry &g = plan_.geometry_;
-        const std::int64_t y_size = size_of(g.y_dtype);
+        operands.x = static_cast<const char *>(t.x) + offset * size_of(geometry_.dtype);
+        operands.packed = packed + element * static_cast<std::int64_t>(direct.packed_bytes());
+        if (epilogue) operands.epilogue = epilogue + element * static_cast<std::int64_t>(direct.epilogue_bytes());
+        direct.run(operands, settings_.parallel);
+        for (std::size_t i = 0; i < elements; i++) total[i] += load_element(problem_.y_dtype, partial + i * size);
+    };
+    do {
+        for_each_element([&](std::size_t i) { total[i] = bias_in_sum ? bias_of(position[channel]) : 0; });
+        bool any = true;
         std::int64_t y_offset = 0;
-        for (std::size_t a = 0; a < plan_.leading_; a++) y_offset += at_[a] * t_.y_strides[first_axis_ + a];
-        std::fill(position_.begin(), position_.end(), 0);
-        for (std::size_t i = 0; i < elements_; i++) {
-            std::int64_t to = y_offset;
-            for (std::size_t d = 0; d < inner_.size(); d++) to += position_[d] * strides_[d];
-            char *const y = static_cast<char *>(t_.y) + to * y_size;
-            if (q_) {
-                const std::int64_t m = position_[channel_];
-                const auto addend = static_cast<float>(bias_in_sum_ ? 0 : bias_of(m));
-                requantize(g, total_[i], factor_of(*q_, g, m), addend, operands_.range, y);
-            } else {
-                store_element(g.dtype, total_[i], y);
-            }
-            next(inner_, &position_);
+        for (std::size_t a = 0; a < leading_; a++) {
+            taps[a] = taps_of(geometry_.axes[a], at[a] % geometry_.axes[a].stride);
+            tap_extents[a] = taps[a].count;
+            any = any && taps[a].count > 0;
+            y_offset += at[a] * t.y_strides[first_axis + a];
         }
-    }
-
-    const Direct &plan_;
-    const DirectPlan &direct_;
-    const RunTensors &t_;
-    DirectPlan::Operands operands_;
-    const char *const packed_, *const epilogue_; // of all elements of the leading axes
-    const std::size_t first_axis_;               // the first leading axis of x and y
-    const QuantizationValues *const q_;
-    const char *const b_;
-    const bool
-        bias_in_sum_; // if sums of integers become an f32 y, the bias is added after the multiplication by the scales
-    Shape inner_;     // y at one position of the leading axes, in the layout of y
-    std::size_t elements_ = 0, channel_ = 0;
-    char *const partial_; // the direct plan's result, dense
-    double *total_ = nullptr;
-    std::vector<std::int64_t> out_extents_, at_, tap_extents_, tap_, position_, strides_;
-    std::vector<Taps> taps_;
-};
+        for (; any; any = next(tap_extents, &tap)) add_tap();
+        for_each_element([&](std::size_t i) {
+            std::int64_t to = y_offset;
+            for (std::size_t d = 0; d < inner.size(); d++) to += position[d] * strides[d];
+            char *const y = static_cast<char *>(t.y) + to * size_of(geometry_.y_dtype);
+            const std::int64_t m = position[channel];
+            if (q) {
+                const auto addend = static_cast<float>(bias_in_sum ? 0 : bias_of(m));
+                requantize(geometry_, total[i], factor_of(*q, geometry_, m), addend, operands.range, y);
+            } else {
+                store_element(geometry_.dtype, total[i], y);
+            }
+        });
+    } while (next(out_extents, &at));
+}
 
 Status Direct::run(const RunTensors &t, char *workspace) const {
     char *const run_packed = workspace, *const run_epilogue = run_packed + run_packed_bytes_,
@@ -185,7 +138,7 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
         if (t.residual) operands.residual_strides = tensor_strides(problem_.geometry, t.residual_strides);
     }
     if (leading_) {
-        LeadingRun(*this, *direct, t, operands, direct_workspace + direct_bytes_).run();
+        run_leading(*direct, t, operands, direct_workspace + direct_bytes_);
     } else if (dense_y_bytes_ && operands.y_strides.axes[0] != 1 && geometry_.axes.back().out > 1) {
         operands.y = direct_workspace + direct_bytes_;
         const Strides dense = dense_strides(geometry_.y_shape);
