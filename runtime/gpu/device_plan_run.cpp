@@ -72,27 +72,10 @@ class DevicePlan::KernelArguments {
         }
         pointers_[++count_] = &b.raw;
     }
-    void add(std::int64_t value) { put(static_cast<std::uint32_t>(static_cast<std::int32_t>(value))); }
-    void add(float value) {
-        std::uint32_t bits = 0;
-        __builtin_memcpy(&bits, &value, sizeof bits);
-        put(bits);
-    }
-    template<typename Range>
-    void add_all(const Range &values) {
-        for (const auto value : values) add(static_cast<std::int64_t>(value));
-    }
-    void add(const Divisor &d) {
-        add(std::int64_t{d.value});
-        put(d.multiplier);
-        add(std::int64_t{d.shift});
-    }
-    // Adds the divisors of several axes: all values, then all multipliers, then all shifts.
-    template<typename Range>
-    void add_divisors(const Range &divisors) {
-        for (const Divisor &d : divisors) add(std::int64_t{d.value});
-        for (const Divisor &d : divisors) put(d.multiplier);
-        for (const Divisor &d : divisors) add(std::int64_t{d.shift});
+    // Adds numbers, divisors and arrays of them, in order.
+    template<typename... Values>
+    void add(const Values &...values) {
+        (put(values), ...);
     }
 
     void **data() { return pointers_.data(); } // the first is for the user context
@@ -102,9 +85,27 @@ class DevicePlan::KernelArguments {
         halide_dimension_t dims[5] = {};
         halide_buffer_t raw = {};
     };
-    void put(std::uint32_t bits) {
-        values_[value_count_] = bits;
+    template<typename Integer>
+    void put(Integer value) {
+        values_[value_count_] = static_cast<std::uint32_t>(value);
         pointers_[++count_] = &values_[value_count_++];
+    }
+    void put(float value) {
+        std::uint32_t bits = 0;
+        __builtin_memcpy(&bits, &value, sizeof bits);
+        put(bits);
+    }
+    void put(const Divisor &d) { add(d.value, d.multiplier, d.shift); }
+    template<std::size_t N>
+    void put(const std::array<std::int64_t, N> &values) {
+        for (const std::int64_t value : values) put(value);
+    }
+    // Adds all values, then all multipliers, then all shifts.
+    template<std::size_t N>
+    void put(const std::array<Divisor, N> &divisors) {
+        for (const Divisor &d : divisors) put(d.value);
+        for (const Divisor &d : divisors) put(d.multiplier);
+        for (const Divisor &d : divisors) put(d.shift);
     }
 
     const halide_device_interface_t *interface_;
@@ -149,40 +150,26 @@ void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) cons
     const std::array<AxisPlan, 3> &axes = problem_.plan;
     const halide_type_t s32(halide_type_int, 32);
     KernelArguments &a = *arguments;
-    const auto of_axes = [&](std::int64_t (*f)(const AxisPlan &)) {
-        return std::array<std::int64_t, 3>{f(axes[0]), f(axes[1]), f(axes[2])};
-    };
-    const auto divisors = [&](std::int64_t (*f)(const AxisPlan &)) {
-        return std::array<Divisor, 3>{Divisor(f(axes[0])), Divisor(f(axes[1])), Divisor(f(axes[2]))};
-    };
-    const auto out = [](const AxisPlan &p) { return p.geometry.out; };
+    const auto of_axes = [&](const auto &f) { return std::array{f(axes[0]), f(axes[1]), f(axes[2])}; };
     // A stride of more than y's extent leaves one position to each phase, as that extent does, which fits in 32 bits.
     const auto stride = [](const AxisPlan &p) { return std::min(p.geometry.stride, p.geometry.out); };
     if (v.call == DeviceCall::kByOutput) {
         for (std::size_t i = 0; i < 3; i++) {
             a.add_buffer(kernel.taps[i].get(), s32, {kTapColumns, axes[i].phases});
         }
-        a.add_all(of_axes([](const AxisPlan &p) { return p.step; }));
-        a.add_all(of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }));
-        a.add_all(layout.taps);
+        a.add(of_axes([](const AxisPlan &p) { return p.step; }),
+              of_axes([](const AxisPlan &p) { return std::int64_t{p.max_count}; }), layout.taps);
         const bool groups = layout.oc_tile == 0;
-        a.add(groups ? 1 : layout.taps_volume() * layout.ic);
-        a.add(groups ? layout.group : layout.ic);
-        a.add(std::int64_t{1});
-        a.add(problem_.geometry.out_channels);
-        a.add_divisors(divisors(out));
-        a.add_divisors(divisors(stride));
-        a.add(Divisor(layout.oc));
+        a.add(groups ? 1 : layout.taps_volume() * layout.ic, groups ? layout.group : layout.ic, 1,
+              problem_.geometry.out_channels);
+        a.add(of_axes([](const AxisPlan &p) { return Divisor(p.geometry.out); }),
+              of_axes([&](const AxisPlan &p) { return Divisor(stride(p)); }), Divisor(layout.oc));
     } else {
         a.add_buffer(kernel.elements.get(), s32, {std::int64_t{kElementColumns}, kernel.element_count});
         a.add_buffer(kernel.parts.get(), s32, {std::int64_t{kPartColumns}, kernel.part_count});
-        a.add_all(of_axes(out));
-        a.add(layout.oc);
-        a.add(Divisor(layout.tiles()));
-        a.add_divisors(divisors([](const AxisPlan &p) { return p.q_extent(); }));
-        a.add_all(of_axes(stride));
-        a.add(kernel.most_elements);
-        a.add(kernel.chunks);
+        a.add(of_axes([](const AxisPlan &p) { return p.geometry.out; }), layout.oc, Divisor(layout.tiles()),
+              of_axes([](const AxisPlan &p) { return Divisor(p.q_extent()); }), of_axes(stride), kernel.most_elements,
+              kernel.chunks);
     }
 }
 
@@ -204,22 +191,11 @@ Status DevicePlan::run_kernel(const Launch &launch, const Placed &y) const {
     // Floats have no factors, so another buffer takes their place.
     a.add_buffer((q ? epilogue.factors : epilogue.bias).get(), f32, {layout.biases(), q ? kFactorColumns : 1});
     for (const AxisPlan &axis : axes) a.add(axis.geometry.in);
-    a.add_all(x.strides.axes);
-    a.add(x.strides.c);
-    a.add(x.strides.n);
-    a.add_all(y.strides.axes);
-    a.add(y.strides.c);
-    a.add(y.strides.n);
-    a.add(y.span);
-    a.add(g.batch);
-    a.add(layout.ic);
+    a.add(x.strides.axes, x.strides.c, x.strides.n, y.strides.axes, y.strides.c, y.strides.n, y.span, g.batch,
+          layout.ic);
     const std::int64_t s8 = g.dtype == CONVT_S8 ? 128 : 0; // s8 is read as u8, with its sign bit flipped
     const OutputRange range = q ? output_range(*q, g) : OutputRange();
-    a.add(s8);
-    a.add(q ? q->x_zero_point + s8 : 0);
-    a.add(std::int64_t{range.zero_point});
-    a.add(range.least);
-    a.add(range.most);
+    a.add(s8, q ? q->x_zero_point + s8 : 0, range.zero_point, range.least, range.most);
     add_taps(kernel, &a);
     a.add_buffer(y.memory, type_on_device(v.y_dtype), {y.span});
     return call(v.run, &a, stream);
@@ -248,18 +224,13 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
     a.add_buffer(other.memory, type_on_device(v.y_dtype), {other.span});
     std::array<Divisor, 5> extents;
     for (std::size_t i = 0; i < 5; i++) extents[i] = Divisor(axes[i].extent);
-    a.add_divisors(extents);
+    a.add(extents);
     for (const Axis &axis : axes) a.add(axis.part);
     for (const Axis &axis : axes) a.add(axis.residual);
     for (const Axis &axis : axes) a.add(axis.y);
-    a.add(std::int64_t{kernel.choice.splits});
-    a.add(volume(g.y_shape)); // between parts
-    a.add(volume(g.y_shape));
-    a.add(y.span);
-    a.add(std::int64_t{residual.memory != 0});
-    a.add(std::int64_t{g.post_ops.activation});
-    a.add(g.post_ops.alpha);
-    a.add(g.post_ops.beta);
+    // The distance between parts is the number of their elements.
+    a.add(kernel.choice.splits, volume(g.y_shape), volume(g.y_shape), y.span, residual.memory != 0,
+          g.post_ops.activation, g.post_ops.alpha, g.post_ops.beta);
     a.add_buffer(y.memory, type_on_device(v.y_dtype), {y.span});
     return call(v.run, &a, stream);
 }
