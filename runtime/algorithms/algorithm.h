@@ -1,6 +1,6 @@
 // This is the interface of an algorithm, which is a way to compute a layer. An algorithm supports a layer or says why not,
 // estimates how long it takes, and is built only if it is chosen. An algorithm that computes a layer through layers of other
-// shapes gets their plans from a planner.
+// shapes gets their plans from plan_layer().
 #ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 #define CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
 
@@ -114,15 +114,11 @@ inline Status add_reshaped(const SubPlan &from, const Geometry &geometry, const 
     return status;
 }
 
-class Planner {
-  public:
-    virtual ~Planner() = default;
-
-    // Returns the least estimated cycles of any algorithm for the layer; infinite: none can compute it.
-    virtual double estimate(const Geometry &geometry, const PlanSettings &settings) const = 0;
-    virtual Status plan(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                        const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
-};
+// Returns the least estimated cycles of any algorithm for the layer; infinite: none can compute it.
+double estimate_layer(const Geometry &geometry, const PlanSettings &settings);
+// Plans another layer by the best algorithm.
+Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                  const LayerWeights &weights, std::unique_ptr<SubPlan> *plan);
 
 // This says why an algorithm was chosen.
 struct ChoiceReason {
@@ -147,7 +143,7 @@ class AlgorithmPlan {
 
     // Returns CONVT_UNSUPPORTED or CONVT_OVERFLOW if the algorithm cannot compute the layer after all; the next best is then
     // built.
-    virtual Status build(const LayerWeights &weights, const Planner &planner) = 0;
+    virtual Status build(const LayerWeights &weights) = 0;
     // Makes a built plan for other extents of x, with the same weights. This plan must have been built.
     virtual Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const = 0;
     // Returns a proposal that makes the same choice for other weights, or null if the choice depends on the weights.
@@ -177,8 +173,7 @@ class AlgorithmPlan {
 };
 
 // Returns null and sets *why if the algorithm does not support the layer.
-using Proposer = std::unique_ptr<AlgorithmPlan>(const AlgorithmProblem &problem, const Planner &planner,
-                                                UnsupportedReason *why);
+using Proposer = std::unique_ptr<AlgorithmPlan>(const AlgorithmProblem &problem, UnsupportedReason *why);
 Proposer propose_batch_as_width, propose_col2im, propose_depth_to_space, propose_direct, propose_layout_transpose,
     propose_output_parts, propose_phases_as_channels, propose_winograd;
 

@@ -55,8 +55,8 @@ class BatchAsWidth : public AlgorithmPlan {
     std::vector<const SubPlan *> layers() const override { return {plan_.get()}; }
     std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
 
-    Status build(const LayerWeights &weights, const Planner &planner) override {
-        return planner.plan(geometry_, settings_, nullptr, weights, &plan_);
+    Status build(const LayerWeights &weights) override {
+        return plan_layer(geometry_, settings_, nullptr, weights, &plan_);
     }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
@@ -94,8 +94,7 @@ class BatchAsWidth : public AlgorithmPlan {
     std::unique_ptr<SubPlan> plan_;
 };
 
-std::unique_ptr<AlgorithmPlan> propose_batch_as_width(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                      UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_batch_as_width(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &g = problem.geometry;
     const bool last = g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout;
     const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},

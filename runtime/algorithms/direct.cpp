@@ -56,8 +56,7 @@ void Direct::pose(bool single_positions, bool constant_weights) {
     problem_.weights_at_run_time = !constant_weights;
 }
 
-std::unique_ptr<AlgorithmPlan> propose_direct(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                              UnsupportedReason * /*why*/) {
+std::unique_ptr<AlgorithmPlan> propose_direct(const AlgorithmProblem &problem, UnsupportedReason * /*why*/) {
     std::unique_ptr<Direct> own(new Direct(problem));
     own->choose(nullptr);
     return own;
@@ -176,7 +175,7 @@ Status Direct::pack_all(const LayerWeights &weights, Packed *packed) const {
 }
 
 // Packs constant weights for direct_. If they hold an infinity or a NaN, a kernel that may meet such weights is chosen first.
-Status Direct::build(const LayerWeights &weights, const Planner & /*planner*/) {
+Status Direct::build(const LayerWeights &weights) {
     if (!is_possible_) return refused();
     if (!weights.w) return finish();
     auto packed = std::make_shared<Packed>();

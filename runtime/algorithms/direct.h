@@ -16,7 +16,7 @@ namespace convtranspose {
 
 class Direct : public AlgorithmPlan {
   public:
-    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem &problem) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;

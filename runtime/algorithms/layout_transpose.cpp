@@ -98,16 +98,16 @@ class LayoutTranspose : public AlgorithmPlan {
     std::vector<const SubPlan *> layers() const override { return plans_of(blocks_); }
     std::uint64_t workspace_bytes() const override { return workers_ * (layer_bytes_ + x_bytes_ + y_bytes_); }
 
-    Status build(const LayerWeights &weights, const Planner &planner) override {
+    Status build(const LayerWeights &weights) override {
         if (strips_ > 1) {
             std::unique_ptr<SubPlan> plan; // the plan of a strip between the ends
-            Status status = plan_block(strips_ / 2, weights, planner, &plan);
+            Status status = plan_block(strips_ / 2, weights, &plan);
             if (status) status = add_strips(*plan);
             if (!status) return status;
         } else {
             for (std::int64_t i = 0; i < block_count(); i++) {
                 std::unique_ptr<SubPlan> plan;
-                if (Status status = plan_block(i, weights, planner, &plan); !status) return status;
+                if (Status status = plan_block(i, weights, &plan); !status) return status;
                 blocks_.push_back({std::move(plan), first_group(i), 0, 0});
             }
         }
@@ -309,8 +309,8 @@ class LayoutTranspose : public AlgorithmPlan {
         return of_blocks(of_block);
     }
 
-    double cycles_of_layers(const Planner &planner) const {
-        return of_blocks([&](std::int64_t i) { return planner.estimate(inner(i), settings_); });
+    double cycles_of_layers() const {
+        return of_blocks([&](std::int64_t i) { return estimate_layer(inner(i), settings_); });
     }
 
     // Adds up of_block() over all blocks and images. All blocks but the last are alike, except for what the first reads of x.
@@ -321,8 +321,7 @@ class LayoutTranspose : public AlgorithmPlan {
         return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
     }
 
-    Status plan_block(std::int64_t block, const LayerWeights &weights, const Planner &planner,
-                      std::unique_ptr<SubPlan> *plan) const {
+    Status plan_block(std::int64_t block, const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const {
         const Geometry geometry = inner(block);
         // Returns where the block's part of a tensor of weights begins. bytes: of the part.
         const auto part = [&](const void *data, std::uint64_t bytes) {
@@ -339,7 +338,7 @@ class LayoutTranspose : public AlgorithmPlan {
             if (!status) return status;
         }
         if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
-        return planner.plan(geometry, settings_, nullptr, own, plan);
+        return plan_layer(geometry, settings_, nullptr, own, plan);
     }
 
     // Adds all strips, planned with the weights of another plan. Only strips at the ends differ from the others.
@@ -459,8 +458,7 @@ class LayoutTranspose : public AlgorithmPlan {
     std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // for each worker
 };
 
-std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &problem, const Planner &planner,
-                                                        UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
     const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
                                      {!geometry.quantized(), kNeedsFloats},
@@ -480,7 +478,7 @@ std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &
     const double transposing = own->cycles_to_transpose_all();
     if (!supports({{transposing < problem.limit, "transposing alone is estimated to take longer"}}, why))
         return nullptr;
-    own->estimate({own->cycles_of_layers(planner), transposing});
+    own->estimate({own->cycles_of_layers(), transposing});
     return own;
 }
 

@@ -106,9 +106,9 @@ class OutputParts : public AlgorithmPlan {
     std::vector<const SubPlan *> layers() const override { return plans_of(parts_); }
     std::uint64_t workspace_bytes() const override { return workers_ * part_bytes_; }
 
-    Status build(const LayerWeights &weights, const Planner &planner) override {
+    Status build(const LayerWeights &weights) override {
         Part &first = parts_.front();
-        Status status = planner.plan(first.geometry, settings_, quantization_, weights, &first.plan);
+        Status status = plan_layer(first.geometry, settings_, quantization_, weights, &first.plan);
         quantization_ = nullptr;
         return status ? reshape_parts(*first.plan, 1) : status;
     }
@@ -269,8 +269,7 @@ class OutputParts : public AlgorithmPlan {
     std::uint64_t part_bytes_ = 0;
 };
 
-std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                    UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &problem, UnsupportedReason *why) {
     if (!supports({{problem.constant_weights, kNeedsConstantWeights}}, why)) return nullptr;
     const auto list = OutputParts::proposals(problem.geometry);
     if (!supports({{!list.empty(), "no cuts of y spare enough multiply-adds"}}, why)) return nullptr;

@@ -147,8 +147,7 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
     return g;
 }
 
-std::unique_ptr<AlgorithmPlan> propose_phases_as_channels(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                          UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_phases_as_channels(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
     const AxisGeometry &axis = geometry.axes.back();
     const bool last = geometry.layout == CONVT_CHANNELS_LAST;
@@ -180,8 +179,7 @@ EstimatedCycles PhasesAsChannels::estimated_in_place(const WeightFacts &facts) c
     return {channels * cycles, channels > 1 ? channels * layers * settings_.profile->per_layer : 0};
 }
 
-std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                      UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
     const bool gaps = PhasesAsChannels::has_gaps(geometry), many = geometry.out_channels_per_group() > kMostOfGroup;
     bool near = true;
@@ -305,7 +303,7 @@ QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q
     });
 }
 
-Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, const Planner &planner, Layer *layer) const {
+Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer) const {
     const Geometry g = geometry_of(*layer);
     Block gathered;
     const std::uint64_t w_bytes = round_up(g.w_bytes()); // the bias is aligned, too
@@ -315,7 +313,7 @@ Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, const Planne
     gather(*layer, g, weights, w, b);
     QuantizationValues values;
     if (quantization_) values = quantization_of(*quantization_, *layer);
-    return planner.plan(g, settings_, quantization_ ? &values : nullptr, {w, weights.b ? b : nullptr}, &layer->plan);
+    return plan_layer(g, settings_, quantization_ ? &values : nullptr, {w, weights.b ? b : nullptr}, &layer->plan);
 }
 
 // Returns the last plan with the weights of a layer that writes as the layer does, or null. or_first: if there is none, the
@@ -347,12 +345,12 @@ Status PhasesAsChannels::plan_layers(const PhasesAsChannels *from, const std::fu
     return Status();
 }
 
-Status PhasesAsChannels::build(const LayerWeights &weights, const Planner &planner) {
-    Status status = plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, planner, layer); });
+Status PhasesAsChannels::build(const LayerWeights &weights) {
+    Status status = plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, layer); });
     if (status && folds()) {
         PlanSettings settings = settings_;
         settings.excluded = all_but_direct();
-        status = planner.plan(without_post_ops(), settings, quantization_, weights, &for_gaps_);
+        status = plan_layer(without_post_ops(), settings, quantization_, weights, &for_gaps_);
     }
     quantization_ = nullptr;
     if (!status) return status;

@@ -32,7 +32,7 @@ class PhasesAsChannels : public AlgorithmPlan {
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return layer_bytes_ + depth_bytes_; }
-    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
@@ -112,7 +112,7 @@ class PhasesAsChannels : public AlgorithmPlan {
 
     void gather(const Layer &layer, const Geometry &g, const LayerWeights &of, char *w_out, char *b_out) const;
     QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;
-    Status plan_gathered(const LayerWeights &weights, const Planner &planner, Layer *layer) const;
+    Status plan_gathered(const LayerWeights &weights, Layer *layer) const;
     const SubPlan *plan_with_weights_of(const Layer &layer, bool or_first) const;
     // Plans all layers, for each channel: by the plan of another one of the same weights, of this or of `from`, or else by plan().
     Status plan_layers(const PhasesAsChannels *from, const std::function<Status(Layer *)> &plan);

@@ -34,28 +34,21 @@ struct LayerPlan::Proposal {
     UnsupportedReason unsupported;
 };
 
-// Plans the layers that an algorithm computes another layer through.
-class LayerPlanner : public Planner {
-  public:
-    double estimate(const Geometry &geometry, const PlanSettings &settings) const override {
-        double least = std::numeric_limits<double>::infinity();
-        for (const LayerPlan::Proposal &p : LayerPlan::consider(AlgorithmProblem(geometry, settings))) {
-            if (p.plan) least = std::min(least, p.plan->cycles());
-        }
-        return least;
+double estimate_layer(const Geometry &geometry, const PlanSettings &settings) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const LayerPlan::Proposal &p : LayerPlan::consider(AlgorithmProblem(geometry, settings))) {
+        if (p.plan) least = std::min(least, p.plan->cycles());
     }
-    Status plan(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const override {
-        std::unique_ptr<LayerPlan> own;
-        Status status = LayerPlan::create(geometry, settings, quantization, weights, &own);
-        if (status) *plan = std::move(own);
-        return status;
-    }
-    static const LayerPlanner &instance() {
-        static const LayerPlanner planner;
-        return planner;
-    }
-};
+    return least;
+}
+
+Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
+                  const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) {
+    std::unique_ptr<LayerPlan> own;
+    Status status = LayerPlan::create(geometry, settings, quantization, weights, &own);
+    if (status) *plan = std::move(own);
+    return status;
+}
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
     : geometry_(geometry), asked_(settings), settings_(settings), workspaces_(settings.allocator) {}
@@ -99,7 +92,7 @@ void LayerPlan::choose_threads(bool constant_weights) {
         return;
     }
     UnsupportedReason unsupported;
-    alone_ = propose_direct(problem(constant_weights), LayerPlanner::instance(), &unsupported)->cycles();
+    alone_ = propose_direct(problem(constant_weights), &unsupported)->cycles();
     threads = threads_worth(*alone_, threads, *settings_.profile);
 }
 
@@ -122,7 +115,7 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, c
         if (algorithm.changes_rounding && !problem.settings.may_change_rounding) {
             proposal.unsupported = {"it rounds differently from the definition, which options.winograd must allow"};
         } else {
-            proposal.plan = algorithm.propose(problem, LayerPlanner::instance(), &proposal.unsupported);
+            proposal.plan = algorithm.propose(problem, &proposal.unsupported);
             if (proposal.plan) proposal.unsupported = {};
         }
         proposals.push_back(std::move(proposal));
@@ -177,8 +170,8 @@ ChoiceReason LayerPlan::why_named(const std::vector<Proposal> &proposals) const 
 Status LayerPlan::build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights) {
     Status failure(CONVT_UNSUPPORTED, "no algorithm is allowed");
     for (const Proposal &proposal : proposals) {
-        Status status = proposal.plan ? proposal.plan->build(weights, LayerPlanner::instance())
-                                      : Status(CONVT_UNSUPPORTED, to_string(proposal.unsupported));
+        Status status =
+            proposal.plan ? proposal.plan->build(weights) : Status(CONVT_UNSUPPORTED, to_string(proposal.unsupported));
         if (status) algorithm_ = proposal.algorithm;
         if (!cannot(status)) return status;
         if (proposal.algorithm == algorithm_of("") || proposals.size() == 1) failure = std::move(status);
@@ -333,7 +326,7 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
     p->chosen_ = chosen_->again(p->problem(true));
     Status status;
     if (p->chosen_) {
-        status = p->chosen_->build(weights, LayerPlanner::instance());
+        status = p->chosen_->build(weights);
         if (status) status = p->finish();
     } else {
         status = create(geometry_, asked_, nullptr, weights, &p);

@@ -82,7 +82,7 @@ class LayerPlan : public SubPlan {
     AlgorithmProblem problem(bool constant_weights) const;
     struct Proposal;
     static std::vector<Proposal> consider(AlgorithmProblem problem, const Algorithm *only = nullptr);
-    friend class LayerPlanner;
+    friend double estimate_layer(const Geometry &geometry, const PlanSettings &settings);
     const Algorithm *named() const;
     ChoiceReason why_named(const std::vector<Proposal> &proposals) const;
     Status build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights);

@@ -173,8 +173,7 @@ std::vector<const SubPlan *> Col2im::layers() const {
     return all;
 }
 
-std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                              UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
     bool product = true; // true: it is a matrix product as it is
     for (const AxisGeometry &axis : geometry.axes) product = product && axis.kernel == 1 && axis.stride == 1;
@@ -200,9 +199,9 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, c
     return best;
 }
 
-Status Col2im::build(const LayerWeights &weights, const Planner &planner) {
+Status Col2im::build(const LayerWeights &weights) {
     if (weights.w) plan_parts();
-    Status status = plan_whole(weights, planner);
+    Status status = plan_whole(weights);
     if (status) status = plan_parts_of_whole();
     if (!status || !weights.w) return status;
     status = get_block(settings_.allocator, bias_elements() * size_, "biases", &bias_);
@@ -231,7 +230,7 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     return status;
 }
 
-Status Col2im::plan_whole(const LayerWeights &weights, const Planner &planner) {
+Status Col2im::plan_whole(const LayerWeights &weights) {
     Block ordered;
     const void *w = weights.w;
     if (w && !planar_) {
@@ -240,7 +239,7 @@ Status Col2im::plan_whole(const LayerWeights &weights, const Planner &planner) {
         put_in_order_of_y(w, static_cast<char *>(ordered.data()));
         w = ordered.data();
     }
-    return planner.plan(product(strip_rows_ * row_), settings_, nullptr, {w, nullptr}, &whole_);
+    return plan_layer(product(strip_rows_ * row_), settings_, nullptr, {w, nullptr}, &whole_);
 }
 
 // Plans strips with fewer rows, with the weights of a whole strip, then makes tables and sizes the workspace.

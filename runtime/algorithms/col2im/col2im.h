@@ -23,7 +23,7 @@ class Col2im : public AlgorithmPlan {
     std::vector<const SubPlan *> layers() const override;
     bool weights_at_run_time() const override { return whole_->weights_at_run_time(); }
     std::uint64_t workspace_bytes() const override { return workers_ * (layer_bytes_ + columns_bytes_) + bias_bytes_; }
-    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
@@ -59,7 +59,7 @@ class Col2im : public AlgorithmPlan {
     double cycles_to_add_planes() const;
     double cycles_to_add_runs() const;
     Geometry product(std::int64_t positions) const; // the 1x1 layer
-    Status plan_whole(const LayerWeights &weights, const Planner &planner);
+    Status plan_whole(const LayerWeights &weights);
     Status plan_parts_of_whole();
     void make_tables();
     void put_in_order_of_y(const void *w, char *ordered) const;

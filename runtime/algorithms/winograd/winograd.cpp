@@ -242,8 +242,7 @@ EstimatedCycles Winograd::estimated() const {
                                of_y * (products * profile.winograd_product + outputs * profile.winograd_output))};
 }
 
-std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem, const Planner & /*planner*/,
-                                                UnsupportedReason *why) {
+std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &g = problem.geometry;
     const bool is_float = g.dtype == CONVT_F32 || g.dtype == CONVT_F64;
     const bool last = g.layout == CONVT_CHANNELS_LAST && g.y_order == YOrder::kLayout;
@@ -269,17 +268,17 @@ std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem,
     return own;
 }
 
-Status Winograd::build(const LayerWeights &weights, const Planner &planner) {
+Status Winograd::build(const LayerWeights &weights) {
     for (Layer &layer : layers_) {
         const SubPlan *const like = &layer == layers_.data() ? nullptr : layers_.front().products.front().get();
-        if (Status status = plan_layer(weights, planner, like, &layer); !status) return status;
+        if (Status status = plan_products(weights, like, &layer); !status) return status;
     }
     plan_workspace();
     return Status();
 }
 
 // Plans the products of a layer. like: a plan of their shape, or null for the first.
-Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, const SubPlan *like, Layer *layer) const {
+Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Layer *layer) const {
     const int of_w = weights_of(layer->w.count), all = weights_of(layer->h.count) * of_w;
     const int with_bias = kProducts[layer->h.count].with_bias * of_w + kProducts[layer->w.count].with_bias;
     const std::int64_t each = geometry_.in_channels * geometry_.out_channels * size_;
@@ -294,9 +293,9 @@ Status Winograd::plan_layer(const LayerWeights &of, const Planner &planner, cons
         const char *const own = static_cast<const char *>(weights.data()) + i * each;
         const void *const bias = i == with_bias ? of.b : nullptr;
         std::unique_ptr<SubPlan> plan;
-        status =
-            like ? like->replan({own, bias}, &plan)
-                 : planner.plan(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, {own, bias}, &plan);
+        status = like
+                     ? like->replan({own, bias}, &plan)
+                     : plan_layer(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, {own, bias}, &plan);
         if (status && rest_tiles())
             status = add_reshaped(*plan, product_geometry(positions(rest_tiles())), settings_.parallel, &layer->rest);
         if (!status) return status;

@@ -31,7 +31,7 @@ class Winograd : public AlgorithmPlan {
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
     std::uint64_t workspace_bytes() const override { return workers_ * bytes_of_worker(); }
-    Status build(const LayerWeights &weights, const Planner &planner) override;
+    Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
@@ -83,7 +83,7 @@ class Winograd : public AlgorithmPlan {
     std::int64_t positions(std::int64_t tiles) const { return images_ * tiles * w_.tiles; }
     std::int64_t rest_tiles() const { return h_.tiles % tiles_of_strip_; }
     EstimatedCycles estimated() const;
-    Status plan_layer(const LayerWeights &weights, const Planner &planner, const SubPlan *like, Layer *layer) const;
+    Status plan_products(const LayerWeights &weights, const SubPlan *like, Layer *layer) const;
     template<typename T>
     bool transform_weights(const Layer &layer, const T *w, void *transformed) const;
 
