@@ -118,19 +118,6 @@ Status check_memory(const ProblemPlan &plan, const convt_arguments &arguments) {
 
 } // namespace
 
-const char *dtype_name(int dtype) {
-    switch (dtype) {
-    case CONVT_F16: return "f16";
-    case CONVT_BF16: return "bf16";
-    case CONVT_F32: return "f32";
-    case CONVT_F64: return "f64";
-    case CONVT_U8: return "u8";
-    case CONVT_S8: return "s8";
-    case CONVT_S32: return "s32";
-    default: return "unknown";
-    }
-}
-
 const std::vector<Isa> &isas_built_in() {
     static Once<std::vector<Isa>> isas;
     return isas.get([] {
@@ -203,7 +190,7 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,
                     Strides *strides) {
     if (raw(t.dtype) != dtype) {
-        return invalid(name, " has type ", dtype_name(raw(t.dtype)), ", the plan has ", convt_dtype_name(dtype));
+        return invalid(name, " has type ", dtype_facts(raw(t.dtype)).name, ", the plan has ", convt_dtype_name(dtype));
     }
     if (t.rank != shape.size()) return invalid(name, " has rank ", t.rank, ", needs ", shape.size());
     if (!t.shape) return invalid(name, " has no shape");

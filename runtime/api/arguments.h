@@ -14,8 +14,16 @@
 
 namespace convtranspose {
 
-// Returns the name of a type, or "unknown" for other numbers.
-const char *dtype_name(int dtype);
+// Returns the name of a type and the bytes of an element; "unknown" and 0 for other numbers.
+struct DtypeFacts {
+    const char *name;
+    std::size_t size;
+};
+inline DtypeFacts dtype_facts(int dtype) {
+    static constexpr DtypeFacts kFacts[] = {{"unknown", 0}, {"f16", 2}, {"bf16", 2}, {"f32", 4},
+                                            {"f64", 8},     {"u8", 1},  {"s8", 1},   {"s32", 4}};
+    return kFacts[dtype >= CONVT_F16 && dtype <= CONVT_S32 ? dtype : 0];
+}
 
 // Returns the ISAs whose kernels are linked, the best first.
 const std::vector<Isa> &isas_built_in();

@@ -115,20 +115,9 @@ const char *convt_status_name(convt_status status) {
     }
 }
 
-const char *convt_dtype_name(convt_dtype dtype) { return dtype_name(raw(dtype)); }
+const char *convt_dtype_name(convt_dtype dtype) { return dtype_facts(raw(dtype)).name; }
 
-size_t convt_dtype_size(convt_dtype dtype) {
-    switch (raw(dtype)) {
-    case CONVT_F16:
-    case CONVT_BF16: return 2;
-    case CONVT_F32: return 4;
-    case CONVT_F64: return 8;
-    case CONVT_U8:
-    case CONVT_S8: return 1;
-    case CONVT_S32: return 4;
-    default: return 0;
-    }
-}
+size_t convt_dtype_size(convt_dtype dtype) { return dtype_facts(raw(dtype)).size; }
 
 convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, size_t capacity, size_t *rank) {
     return guarded([&]() -> Status {
