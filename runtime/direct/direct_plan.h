@@ -170,10 +170,6 @@ class DirectPlan {
     void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
     struct CallChannels;
     void describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels, Buffer<7> *x) const;
-    void describe_w(const Variant &v, const Call &c, const CallChannels &channels, const void *packed,
-                    Buffer<8> *w) const;
-    void describe_biases(const Variant &v, const Call &c, const CallChannels &channels, const char *biases,
-                         Buffer<5> *bias, Buffer<3> *factors) const;
     void describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o, Buffer<9> *y) const;
     void finish(const PartOfY &part, const Operands &o) const;
     std::int64_t pieces_of(const Strip &s) const;

@@ -53,46 +53,6 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
     x->locate(host);
 }
 
-void DirectPlan::describe_w(const Variant &v, const Call &c, const CallChannels &channels, const void *packed,
-                            Buffer<8> *w) const {
-    const std::array<std::int64_t, 3> &taps = packed_.taps;
-    const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
-    const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
-    if (channels.blocked) w->add(packed_.block, 1);
-    w->add(one_channel ? 1 : channels.oc_tile, packed_.block);
-    w->add(packed_.blocks(), packed_.block_stride());
-    w->add(taps[0], tap);
-    w->add(taps[1], tap * taps[0]);
-    w->add(taps[2], packed_.plane_stride());
-    w->add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
-    w->add(channels.read_groups, packed_.group_stride());
-    const std::int64_t first = c.group_begin * packed_.group_stride() + c.oc_tile_begin * tile_stride;
-    w->locate(static_cast<const char *>(packed) + first * weight_size(v));
-}
-
-void DirectPlan::describe_biases(const Variant &v, const Call &c, const CallChannels &channels, const char *biases,
-                                 Buffer<5> *bias, Buffer<3> *factors) const {
-    const bool quantized = !is_float(v.arithmetic);
-    const std::int64_t oc_padded = packed_.biases() / packed_.groups(),
-                       oc_extent = channels.oc_tiles * channels.oc_tile;
-    const std::int64_t first = c.group_begin * oc_padded + channels.oc_begin;
-    bias->add(oc_extent, 1);
-    bias->add(channels.read_groups, oc_padded);
-    const EpilogueLayout epilogue = quantized ? epilogue_of({packed_, axes_}) : EpilogueLayout();
-    std::int64_t class_stride = epilogue.biases;
-    for (int a = 0; quantized && a < 3; a++) { // 16-bit integers have one bias for all classes of taps
-        const bool classes = v.arithmetic == Arithmetic::kInt8;
-        bias->add(static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
-        class_stride *= epilogue.classes[a];
-    }
-    bias->locate(biases + first * (channels.types.bias.bits / 8));
-    factors->add(oc_extent, 1);
-    factors->add(kFactorColumns, quantized ? epilogue.biases : 0);
-    factors->add(channels.read_groups, oc_padded);
-    // The scales of light weights are factors, behind the biases.
-    factors->locate(biases + ((quantized ? epilogue.bias_count() : packed_.biases()) + first) * 4);
-}
-
 void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o,
                             Buffer<9> *y) const {
     const TensorStrides &strides = o.y_strides;
@@ -121,18 +81,49 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     const bool in_place = v.family == Family::kReference && !copies_x_;
     Buffer<7> x(nullptr, in_place ? type_of(problem_.x_dtype) : channels.types.x);
     describe_x(v, s, c, channels, &x);
+
     Buffer<8> w(nullptr, channels.types.w);
-    describe_w(v, c, channels, o.packed, &w);
-    const auto *const biases = static_cast<const char *>(is_float(v.arithmetic) ? o.packed : o.epilogue);
-    Buffer<5> bias(nullptr, channels.types.bias);
-    Buffer<3> factors(nullptr, type_of(CONVT_F32));
-    describe_biases(v, c, channels, is_float(v.arithmetic) ? biases + weight_bytes() : biases, &bias, &factors);
+    const std::array<std::int64_t, 3> &taps = packed_.taps;
+    const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
+    const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
+    if (channels.blocked) w.add(packed_.block, 1);
+    w.add(one_channel ? 1 : channels.oc_tile, packed_.block);
+    w.add(packed_.blocks(), packed_.block_stride());
+    w.add(taps[0], tap);
+    w.add(taps[1], tap * taps[0]);
+    w.add(taps[2], packed_.plane_stride());
+    w.add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
+    w.add(channels.read_groups, packed_.group_stride());
+    const std::int64_t first_weight = c.group_begin * packed_.group_stride() + c.oc_tile_begin * tile_stride;
+    w.locate(static_cast<const char *>(o.packed) + first_weight * weight_size(v));
+
+    const bool quantized = !is_float(v.arithmetic);
+    const auto *const biases =
+        quantized ? static_cast<const char *>(o.epilogue) : static_cast<const char *>(o.packed) + weight_bytes();
+    const std::int64_t oc_padded = packed_.biases() / packed_.groups(),
+                       oc_extent = channels.oc_tiles * channels.oc_tile,
+                       first = c.group_begin * oc_padded + channels.oc_begin;
+    Buffer<5> bias(biases + first * (channels.types.bias.bits / 8), channels.types.bias,
+                   {{oc_extent, 1}, {channels.read_groups, oc_padded}});
+    const EpilogueLayout epilogue = quantized ? epilogue_of({packed_, axes_}) : EpilogueLayout();
+    std::int64_t class_stride = epilogue.biases;
+    for (int a = 0; quantized && a < 3; a++) { // 16-bit integers have one bias for all classes of taps
+        const bool classes = v.arithmetic == Arithmetic::kInt8;
+        bias.add(static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
+        class_stride *= epilogue.classes[a];
+    }
+    // The scales of light weights are factors, behind the biases.
+    const std::int64_t bias_count = quantized ? epilogue.bias_count() : packed_.biases();
+    Buffer<3> factors(
+        biases + (bias_count + first) * 4, type_of(CONVT_F32),
+        {{oc_extent, 1}, {kFactorColumns, quantized ? epilogue.biases : 0}, {channels.read_groups, oc_padded}});
+
     Buffer<9> y(nullptr, type_of(v.dtype));
     describe_y(s, c, channels, o, &y);
     // The rows of an axis's tap table from the box's first phase on.
     const auto taps_of = [&](std::size_t a) {
-        const std::int64_t first = c.box[a].row;
-        return table_buffer(axes_[a].table.data() + first * kTapColumns, axes_[a].rows() - first, kTapColumns);
+        const std::int64_t row = c.box[a].row;
+        return table_buffer(axes_[a].table.data() + row * kTapColumns, axes_[a].rows() - row, kTapColumns);
     };
     Buffer<2> taps_w = taps_of(0), taps_h = taps_of(1), taps_d = taps_of(2);
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
