@@ -81,8 +81,6 @@ inline Status copy_block(const Allocator &allocator, const void *from, std::uint
 class SpareBlocks {
   public:
     explicit SpareBlocks(const Allocator &allocator) : allocator_(allocator) {}
-    SpareBlocks(const SpareBlocks &) = delete;
-    SpareBlocks &operator=(const SpareBlocks &) = delete;
     ~SpareBlocks() {
         for (std::atomic<void *> &place : places_) Block(allocator_, place.load(), 0);
     }

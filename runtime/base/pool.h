@@ -30,8 +30,6 @@ class Pool {
   public:
     // most: the number of helpers, which are started when they are first needed. abandoned: see the member.
     explicit Pool(std::size_t most, const Pool *abandoned = nullptr) : most_(most), abandoned_(abandoned) {}
-    Pool(const Pool &) = delete;
-    Pool &operator=(const Pool &) = delete;
 
     void run(std::size_t count, std::size_t workers, convt_task task, void *context);
     std::size_t started() const;

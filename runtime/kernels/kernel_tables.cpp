@@ -38,8 +38,6 @@ struct Tables {
             entries[i].store(&entry);
         }
     }
-    Tables(const Tables &) = delete;
-    Tables &operator=(const Tables &) = delete;
 };
 
 Tables &tables() {

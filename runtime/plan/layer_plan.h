@@ -30,9 +30,6 @@ constexpr double kNearEstimates = 3;
 
 class LayerPlan : public SubPlan {
   public:
-    LayerPlan(const LayerPlan &) = delete;
-    LayerPlan &operator=(const LayerPlan &) = delete;
-
     // w: null if the weights arrive with each run. b: null if there is no bias or it arrives with each run. quantization: null
     // if it arrives with each run, or if the layer is not quantized; it is required where w is given for a quantized layer.
     // trial: the record to follow if there is no other; null: what is remembered, if settings allow measuring.
