@@ -26,14 +26,6 @@ const Algorithm *find_algorithm(const std::string &name) {
     return found == algorithms().end() ? nullptr : found;
 }
 
-AlgorithmSet set_of(std::initializer_list<const char *> names) {
-    AlgorithmSet set = 0;
-    for (const char *const name : names) set |= AlgorithmSet{1} << (find_algorithm(name) - algorithms().begin());
-    return set;
-}
-
-AlgorithmSet all_but_direct() { return ~set_of({"direct"}); }
-
 std::string AlgorithmPlan::reason(const ChoiceReason &why) const {
     return concat(summary(), ": ", why.text, why.note.empty() ? "" : " (", why.note, why.note.empty() ? "" : ")");
 }

@@ -28,11 +28,6 @@
 
 namespace convtranspose {
 
-// A set of algorithms has one bit for each of algorithms(), in order.
-using AlgorithmSet = std::uint32_t;
-AlgorithmSet set_of(std::initializer_list<const char *> names);
-AlgorithmSet all_but_direct();
-
 // A plan is made with these settings.
 struct PlanSettings {
     Parallel parallel;
@@ -43,9 +38,10 @@ struct PlanSettings {
     bool sums_in_f16 = false;
     bool may_change_rounding = false; // algorithms that round differently from the definition are allowed
     bool all_threads = false;         // all of parallel.threads are used, not as many as the layer is worth
-    AlgorithmSet excluded = 0;
-    const Tuning *tuning = nullptr; // null: see tuning_record()
-    int measuring_ms = 0;           // 0: the choice is made by estimates; else candidates are timed for so long
+    bool only_direct = false;         // the direct algorithm is the only one allowed
+    bool may_transpose = true;        // layout_transpose is allowed
+    const Tuning *tuning = nullptr;   // null: see tuning_record()
+    int measuring_ms = 0;             // 0: the choice is made by estimates; else candidates are timed for so long
 };
 
 // Algorithms are compared for this layer. The objects that it refers to must outlive the AlgorithmPlans proposed for it.

@@ -83,7 +83,7 @@ class BatchAsWidth : public AlgorithmPlan {
     friend Proposer propose_batch_as_width;
 
     explicit BatchAsWidth(const PlanSettings &settings) : settings_(for_layers(settings)) {
-        settings_.excluded = all_but_direct();
+        settings_.only_direct = true;
     }
     double cost_of(const Geometry &layer) const { return least_cost(layer, settings_.isa, *settings_.profile); }
     // Returns false if the plan was reshaped to so few images that the layer as it is takes less time.

@@ -157,7 +157,7 @@ class OutputParts : public AlgorithmPlan {
     OutputParts(const Geometry &geometry, const PlanSettings &settings)
         : geometry_(geometry), asked_(settings), settings_(for_layers(settings)) {
         geometry_.post_ops = {};
-        settings_.excluded = all_but_direct();
+        settings_.only_direct = true;
     }
 
     // Returns cuts that save enough multiply-adds. Some cut w alone, as kernels of floats may omit rows and planes themselves.

@@ -349,7 +349,7 @@ Status PhasesAsChannels::build(const LayerWeights &weights) {
     Status status = plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, layer); });
     if (status && folds()) {
         PlanSettings settings = settings_;
-        settings.excluded = all_but_direct();
+        settings.only_direct = true;
         status = plan_layer(without_post_ops(), settings, quantization_, weights, &for_gaps_);
     }
     quantization_ = nullptr;

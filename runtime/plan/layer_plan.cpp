@@ -108,11 +108,14 @@ AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
 // Asks each algorithm that is not excluded, or only the given one. The first one returned, that of least cycles, is chosen, unless
 // another is wanted.
 std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, const Algorithm *only) {
+    const PlanSettings &settings = problem.settings;
+    const Algorithm *const direct = find_algorithm("direct");
     std::vector<Proposal> proposals;
     const auto ask = [&](const Algorithm &algorithm) {
-        if (problem.settings.excluded & set_of({algorithm.name})) return;
+        if (settings.only_direct && &algorithm != direct) return;
+        if (!settings.may_transpose && algorithm.propose == propose_layout_transpose) return;
         Proposal proposal = {&algorithm, nullptr, {}};
-        if (algorithm.changes_rounding && !problem.settings.may_change_rounding) {
+        if (algorithm.changes_rounding && !settings.may_change_rounding) {
             proposal.unsupported = {"it rounds differently from the definition, which options.winograd must allow"};
         } else {
             proposal.plan = algorithm.propose(problem, &proposal.unsupported);
@@ -124,12 +127,10 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, c
         ask(*only);
         return proposals;
     }
-    const Algorithm *const direct = find_algorithm("direct");
     ask(*direct);
-    const double limit = proposals.empty() ? problem.limit : proposals.front().plan->cycles();
     const bool one_is_named =
-        find_algorithm(problem.settings.variant) || (problem.record && find_algorithm(problem.record->variant));
-    if (!one_is_named) problem.limit = limit * (problem.settings.measuring_ms ? kNearEstimates : 1);
+        find_algorithm(settings.variant) || (problem.record && find_algorithm(problem.record->variant));
+    if (!one_is_named) problem.limit = proposals.front().plan->cycles() * (settings.measuring_ms ? kNearEstimates : 1);
     for (const Algorithm &algorithm : algorithms()) {
         if (&algorithm != direct) ask(algorithm);
     }

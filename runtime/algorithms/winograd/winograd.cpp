@@ -110,7 +110,7 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
 
 Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
     : geometry_(geometry), asked_(settings), settings_(for_layers(settings)), size_(size_of(geometry.dtype)) {
-    settings_.excluded = all_but_direct();
+    settings_.only_direct = true;
     h_ = axis_of(geometry.axes.front());
     if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
     find_input();
