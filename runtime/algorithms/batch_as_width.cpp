@@ -18,13 +18,11 @@ namespace {
 // A single image is considered up to this many columns. Tiles of several positions are faster for wider images.
 constexpr std::int64_t kMostColumnsOfOne = 4;
 
-// Turns (N, axes..., C) into (1, axes..., N, C). of_one: the first entry of the result, whose axis has extent 1.
-template<typename ForEachAxis>
-ForEachAxis with_images_last(const ForEachAxis &from, std::int64_t of_one) {
-    ForEachAxis to(from.size() + 1);
+// Turns the strides of (N, axes..., C) into those of (1, axes..., N, C).
+Strides with_images_last(const Strides &from) {
+    Strides to(from.size() + 1);
     const std::size_t last = from.size() - 1;
-    to[0] = of_one;
-    for (std::size_t i = 1; i < last; i++) to[i] = from[i];
+    for (std::size_t i = 0; i < last; i++) to[i] = from[i];
     to[last] = from[0];
     to[last + 1] = from[last];
     return to;
@@ -35,9 +33,7 @@ Geometry as_row(const Geometry &geometry) {
     g.post_ops = {};
     g.axes.push_back(pointwise_axis(geometry.batch));
     g.batch = 1;
-    g.x_shape = with_images_last(geometry.x_shape, 1);
-    g.y_shape = with_images_last(geometry.y_shape, 1);
-    g.w_shape.push_back(1);
+    g.set_shapes();
     g.x_column_bytes = volume(geometry.x_shape) / geometry.batch * static_cast<std::int64_t>(convt_dtype_size(g.dtype));
     return g;
 }
@@ -74,8 +70,8 @@ class BatchAsWidth : public AlgorithmPlan {
         RunTensors own;
         own.x = t.x;
         own.y = t.y;
-        own.x_strides = is_row() ? with_images_last(t.x_strides, t.x_strides[0]) : t.x_strides;
-        own.y_strides = is_row() ? with_images_last(t.y_strides, t.y_strides[0]) : t.y_strides;
+        own.x_strides = is_row() ? with_images_last(t.x_strides) : t.x_strides;
+        own.y_strides = is_row() ? with_images_last(t.y_strides) : t.y_strides;
         return plan_->run(own, workspace);
     }
 

@@ -251,26 +251,18 @@ class LayoutTranspose : public AlgorithmPlan {
         g.layout = other(geometry_.layout);
         g.dtype = g.w_dtype = g.b_dtype = dtype_;
         g.y_dtype = y_dtype_;
-        move_channels(&g.x_shape, g.layout);
-        move_channels(&g.y_shape, g.layout);
         g.group = std::min(block_groups_, geometry_.group - first_group(block));
         g.batch = images_;
         g.in_channels = g.group * geometry_.in_channels_per_group();
         g.out_channels = g.group * geometry_.out_channels_per_group();
-        const DimensionOrder at = g.dimensions();
-        g.x_shape[0] = g.y_shape[0] = g.batch;
-        g.x_shape[at.channel] = g.in_channels;
-        g.y_shape[at.channel] = g.out_channels;
-        g.w_shape[0] = g.in_channels;
         if (strips_ > 1) {
             const Strip own = strip(block);
             AxisGeometry &axis = g.axes.front();
             axis.in = own.x_end - own.x_begin;
             axis.out = own.y_end - own.y_begin;
             axis.pad_begin += own.y_begin - own.x_begin * axis.stride;
-            g.x_shape[at.first_axis] = axis.in;
-            g.y_shape[at.first_axis] = axis.out;
         }
+        g.set_shapes();
         return g;
     }
 

@@ -214,7 +214,7 @@ class OutputParts : public AlgorithmPlan {
                     AxisGeometry &axis = with.geometry.axes[a];
                     axis.pad_begin += cuts[a][i];
                     axis.out = cuts[a][i + 1] - cuts[a][i];
-                    with.geometry.y_shape[geometry_.dimensions().first_axis + a] = axis.out;
+                    with.geometry.set_shapes();
                     longer.push_back(std::move(with));
                 }
             }

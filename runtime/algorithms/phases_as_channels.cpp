@@ -121,13 +121,12 @@ void PhasesAsChannels::divide_at_crops() {
 Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
     Geometry g = without_post_ops();
     g.y_order = has_planes_ ? YOrder::kPlanar : YOrder::kChannels;
-    g.batch = g.x_shape[0] = g.y_shape[0] = images_;
+    g.batch = images_;
     if (!of_all_axes_) {
         g.group = 1;
         g.in_channels = geometry_.in_channels_per_group();
     }
     g.out_channels = layer.channels * layer.phases();
-    const DimensionOrder at = g.dimensions();
     for (std::size_t a = 0; a < g.axes.size(); a++) {
         if (!is_axis_split(a)) continue;
         const Phases &r = layer.axes[a];
@@ -138,12 +137,8 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         axis.dilation = axis.offset_step;
         axis.pad_begin = r.q_begin;
         axis.kernel_step = -1;
-        g.w_shape[2 + a] = r.taps;
-        g.y_shape[at.first_axis + a] = r.q_count;
     }
-    g.x_shape[at.channel] = g.w_shape[0] = g.in_channels;
-    g.y_shape[at.channel] = g.out_channels;
-    g.w_shape[1] = g.out_channels_per_group();
+    g.set_shapes();
     return g;
 }
 

@@ -374,6 +374,19 @@ void AxisGeometry::set_steps() {
     offset_step = dilation / common;
 }
 
+void Geometry::set_shapes() {
+    x_shape = y_shape = {batch};
+    w_shape = {in_channels, out_channels_per_group()};
+    for (const AxisGeometry &axis : axes) {
+        x_shape.push_back(axis.in);
+        w_shape.push_back(axis.kernel);
+        y_shape.push_back(axis.out);
+    }
+    const auto channel = static_cast<std::ptrdiff_t>(dimension_order(layout, w_shape.size()).channel);
+    x_shape.insert(x_shape.begin() + channel, in_channels);
+    y_shape.insert(y_shape.begin() + channel, out_channels);
+}
+
 AxisGeometry pointwise_axis(std::int64_t extent) {
     AxisGeometry axis;
     axis.in = axis.out = extent;
@@ -407,11 +420,8 @@ Status resolve(const convt_problem &problem, Geometry *geometry) {
     if (Status status = resolve_channels(problem, &resolved); !status) return status;
     if (Status status = resolve_axes(*problem.attributes, &resolved); !status) return status;
 
-    Shape &y = resolved.y_shape;
-    y.push_back(resolved.batch);
-    for (const AxisGeometry &axis : resolved.axes) y.push_back(axis.out);
-    y.insert(y.begin() + static_cast<std::ptrdiff_t>(resolved.dimensions().channel), resolved.out_channels);
-    if (Status status = check_bytes("y", y, resolved.y_dtype); !status) return status;
+    resolved.set_shapes();
+    if (Status status = check_bytes("y", resolved.y_shape, resolved.y_dtype); !status) return status;
 
     if (Status status = resolve_post_ops(*problem.post_ops, &resolved); !status) return status;
     *geometry = std::move(resolved);
@@ -440,28 +450,21 @@ Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t
     Geometry g = geometry;
     if (dimensions.size() < geometry.x_shape.size()) g.given_x_shape = geometry.x_shape;
     g.axes.clear();
-    g.x_shape.clear();
-    g.y_shape.clear();
-    g.w_shape.resize(2);
     for (const std::size_t i : dimensions) {
-        g.x_shape.push_back(geometry.x_shape[i]);
-        g.y_shape.push_back(geometry.y_shape[i]);
-        if (i < first || i >= first + axes) continue;
-        g.axes.push_back(geometry.axes[i - first]);
-        g.w_shape.push_back(geometry.w_shape[2 + i - first]);
+        if (i >= first && i < first + axes) g.axes.push_back(geometry.axes[i - first]);
     }
+    g.set_shapes();
     if (volume(g.w_shape) > 0) return g;
     // Without weights, y is the bias or has no elements. Groups and extents that bound no tensor's size are dropped.
     g.given_x_shape = geometry.x_shape;
     g.group = 1;
-    g.w_shape[1] = g.out_channels;
     const bool has_outputs = volume(g.y_shape) > 0;
-    for (std::size_t a = 0; a < g.axes.size(); a++) {
-        const std::int64_t out = has_outputs ? g.axes[a].out : 1;
-        g.axes[a] = pointwise_axis(1);
-        g.axes[a].out = g.y_shape[first + a] = out;
-        g.x_shape[first + a] = g.w_shape[2 + a] = 1;
+    for (AxisGeometry &axis : g.axes) {
+        const std::int64_t out = has_outputs ? axis.out : 1;
+        axis = pointwise_axis(1);
+        axis.out = out;
     }
+    g.set_shapes();
     return g;
 }
 

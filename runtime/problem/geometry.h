@@ -106,6 +106,8 @@ struct Geometry {
     bool y_channels_last() const {
         return y_order == YOrder::kLayout ? layout == CONVT_CHANNELS_LAST : y_order == YOrder::kChannels;
     }
+    // Sets x_shape, w_shape and y_shape by layout, batch, channels, group and axes.
+    void set_shapes();
     DimensionOrder dimensions() const { return dimension_order(layout, x_shape.size()); }
     bool quantized() const { return dtype == CONVT_U8 || dtype == CONVT_S8; }
     bool has_scales() const { return w_dtype == CONVT_U8 || w_dtype == CONVT_S8; }

@@ -134,10 +134,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     g.y_dtype = sum_dtype_;
     g.out_channels = elements();
     g.axes = {pointwise_axis(positions)};
-    const bool last = g.layout == CONVT_CHANNELS_LAST;
-    g.x_shape = {images_, last ? positions : g.in_channels, last ? g.in_channels : positions};
-    g.y_shape = {images_, last ? positions : g.out_channels, last ? g.out_channels : positions};
-    g.w_shape = {g.in_channels, g.out_channels_per_group(), 1};
+    g.set_shapes();
     g.x_part_of_bytes = static_cast<std::int64_t>(geometry_.x_bytes());
     return g;
 }

@@ -207,9 +207,7 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
     g.post_ops = {};
     g.batch = 1;
     g.axes = {pointwise_axis(positions)};
-    g.x_shape = {1, positions, g.in_channels};
-    g.w_shape = {g.in_channels, g.out_channels, 1};
-    g.y_shape = {1, positions, g.out_channels};
+    g.set_shapes();
     g.light = {}; // transformed weights are other numbers
     g.x_column_bytes = pitch() == g.in_channels ? 0 : pitch() * size_;
     return g;
