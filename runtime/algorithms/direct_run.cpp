@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "base/shape.h"
-#include "base/tensor_copy.h"
 
 namespace convtranspose {
 

@@ -2,22 +2,25 @@
 #include "convtranspose/convtranspose.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "algorithms/algorithm.h"
 #include "api/arguments.h"
-#include "api/guard.h"
 #include "api/known_structs.h"
+#include "base/error.h"
+#include "base/float_mode.h"
 #include "base/once.h"
 #include "base/parallel.h"
 #include "base/shape.h"
-#include "base/threads.h"
 #include "cpu/cpu.h"
 #include "gpu/device_plan.h"
 #include "kernels/kernel_tables.h"
@@ -37,6 +40,51 @@ struct convt_plan {
 namespace {
 
 using namespace convtranspose;
+
+// This memory needs no allocation and no destructor, so that reporting a failure cannot fail. A longer message is cut off.
+CONVTRANSPOSE_THREAD_LOCAL char message[2048] = "";
+
+[[maybe_unused]] convt_status report(convt_status code, const char *begin, const char *end = "") {
+    if (code != CONVT_OK) std::snprintf(message, sizeof message, "%s%s", begin, end);
+    return code;
+}
+
+convt_status report(const Status &status) { return report(status.code(), status.message().c_str()); }
+
+#ifdef __cpp_exceptions
+convt_status report_caught() {
+    try {
+        throw;
+    } catch (const std::bad_alloc &) {
+        return report(CONVT_OUT_OF_MEMORY, "out of memory");
+    } catch (const std::exception &e) {
+        return report(CONVT_INTERNAL, "an exception in a hook, or inside the library: ", e.what());
+    } catch (...) {
+        return report(CONVT_INTERNAL, "an exception of an unknown type, which a hook threw");
+    }
+}
+#else
+convt_status report_caught() { return CONVT_INTERNAL; }
+#endif
+
+// Runs body(), rounding to nearest, and turns what it throws into a status: no exception may leave a C function.
+template<typename Body>
+convt_status guarded(const Body &body) noexcept {
+    const FloatMode::Scope nearest(FloatMode::of_this_thread().to_nearest());
+    convt_status code = CONVT_INTERNAL;
+    attempt([&] { code = report(body()); }, [&] { code = report_caught(); });
+    return code;
+}
+
+// Returns what body() returns, or `otherwise` if that fails, for want of memory.
+template<typename T, typename Body>
+T guarded_or(T otherwise, const Body &body) noexcept {
+    guarded([&] {
+        otherwise = body();
+        return Status();
+    });
+    return otherwise;
+}
 
 const std::vector<const char *> &variant_names() {
     static Once<std::vector<const char *>> names;
@@ -100,7 +148,7 @@ extern "C" {
 
 const char *convt_version(void) { return CONVT_VERSION; }
 
-const char *convt_last_error(void) { return last_error(); }
+const char *convt_last_error(void) { return message; }
 
 const char *convt_status_name(convt_status status) {
     switch (raw(status)) {

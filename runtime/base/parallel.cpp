@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/pool.h"
-#include "base/threads.h"
 
 namespace convtranspose {
 

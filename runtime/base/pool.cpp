@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/work_shares.h"
+#include "base/parallel.h"
 
 #if defined(_WIN32)
 #include <windows.h>

@@ -10,7 +10,7 @@
 
 #include "algorithms/algorithm.h"
 #include "base/allocator.h"
-#include "base/threads.h"
+#include "base/parallel.h"
 #include "direct/direct_plan.h"
 #include "gpu/device_choice.h"
 #include "gpu/open_device.h"

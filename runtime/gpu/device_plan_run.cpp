@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "base/error.h"
-#include "base/tensor_copy.h"
+#include "base/shape.h"
 #include "gpu/device_plan.h"
 #include "kernel_contract/device_types.h"
 #include "kernel_contract/table_columns.h"

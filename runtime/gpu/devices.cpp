@@ -2,7 +2,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/threads.h"
+#include "base/parallel.h"
 #include "gpu/open_device.h"
 
 namespace convtranspose {

@@ -2,11 +2,48 @@
 #ifndef CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 #define CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
 
-#include "base/joint_box.h"
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
 #include "kernels/variant.h"
 #include "problem/geometry.h"
 
 namespace convtranspose {
+
+// A joint box is a box of elements in two tensors that have other strides, as one is copied to the other or added to it. It has up
+// to eight axes, innermost first. Strides are in elements.
+struct JointBox {
+    struct Axis {
+        std::int64_t extent, first, second; // first, second: its strides in both tensors
+    };
+    std::array<Axis, 8> axes;
+    std::size_t count = 0;
+
+    // Adds an axis, in the order of strides of the first tensor.
+    void add(std::int64_t extent, std::int64_t first, std::int64_t second) {
+        if (extent == 1) return;
+        std::size_t at = count++;
+        for (; at > 0 && axes[at - 1].first > first; at--) axes[at] = axes[at - 1];
+        axes[at] = {extent, first, second};
+    }
+
+    // Returns the box with axes joined that continue where the axis inside them ends. Its innermost axis is dense.
+    JointBox joined() const {
+        JointBox box;
+        box.axes[box.count++] = {1, 1, 1};
+        for (std::size_t i = 0; i < count; i++) {
+            Axis &inner = box.axes[box.count - 1];
+            const Axis &axis = axes[i];
+            if (axis.first == inner.first * inner.extent && axis.second == inner.second * inner.extent) {
+                inner.extent *= axis.extent;
+            } else {
+                box.axes[box.count++] = axis;
+            }
+        }
+        return box;
+    }
+};
 
 // A call holds the kernel and the numbers for the post-ops of a problem. run is null if there are none.
 struct PostOpsCall {

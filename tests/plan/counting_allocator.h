@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "convtranspose/convtranspose.hpp"
-#include "runtime/base/threads.h"
+#include "runtime/base/parallel.h"
 
 namespace convtranspose::test {
 

@@ -1,5 +1,5 @@
 // Each task is taken once, whoever works; a worker begins with its own share, and ends with everybody's.
-#include "runtime/base/work_shares.h"
+#include "runtime/base/parallel.h"
 
 #include <cstddef>
 #include <thread>

@@ -17,7 +17,7 @@
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 #include "reference/tensor.h"
-#include "runtime/base/threads.h"
+#include "runtime/base/parallel.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/direct/direct_plan.h"
 #include "runtime/kernels/halide_buffer.h"
