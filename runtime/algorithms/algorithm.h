@@ -1,8 +1,7 @@
 // This is the interface of an algorithm, which is a way to compute a layer. An algorithm supports a layer or says why not,
 // estimates how long it takes, and is built only if it is chosen. An algorithm that computes a layer through layers of other
 // shapes gets their plans from plan_layer().
-#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
-#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -248,5 +247,3 @@ Status run_by(const Parallel &parallel, int workers, std::size_t count, const Ta
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_ALGORITHM_H_

@@ -1,7 +1,6 @@
 // In the direct algorithm, one kernel computes the layer as it is. If there are more than three spatial axes, the outer ones
 // are called the leading axes; each of their positions is the sum of the kernel's results over the taps of those axes.
-#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
-#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -94,5 +93,3 @@ class Direct : public AlgorithmPlan {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_DIRECT_H_

@@ -12,8 +12,7 @@
 // - depth_to_space takes the phases of all axes. Its layers write a tensor of their own, which is rearranged into y as ONNX
 //   DepthToSpace does. If strides are longer than the kernel, most of y is bias; then this is for any number of channels, as
 //   kernels would store the elements between one by one.
-#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
-#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -142,5 +141,3 @@ class PhasesAsChannels : public AlgorithmPlan {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_PHASES_AS_CHANNELS_H_

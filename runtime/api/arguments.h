@@ -1,6 +1,5 @@
 // These functions check the caller's arguments. The message of a failure names the argument, its value and the rule.
-#ifndef CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
-#define CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -54,5 +53,3 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &geometry, const convt
                   RunTensors *tensors, QuantizationValues *values);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_API_ARGUMENTS_H_

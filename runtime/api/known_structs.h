@@ -1,8 +1,7 @@
 // The caller's structs, as far as this version of the library knows them. A program that was built with an older header fills
 // shorter structs, whose missing fields count as zero; one that was built with a newer header fills longer ones, which are
 // accepted if the fields that are not known here are zero.
-#ifndef CONVTRANSPOSE_RUNTIME_API_KNOWN_STRUCTS_H_
-#define CONVTRANSPOSE_RUNTIME_API_KNOWN_STRUCTS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -104,5 +103,3 @@ struct KnownArguments {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_API_KNOWN_STRUCTS_H_

@@ -1,6 +1,5 @@
 // Memory blocks come from the caller's allocation hooks, or from operator new.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_ALLOCATOR_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_ALLOCATOR_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -113,5 +112,3 @@ class SpareBlocks {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_ALLOCATOR_H_

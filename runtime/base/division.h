@@ -1,6 +1,5 @@
 // This is arithmetic on sizes: division that rounds down or up, by a positive divisor, and products that do not overflow.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -57,5 +56,3 @@ inline EqualParts even_strips(std::int64_t length, std::int64_t pairs, std::int6
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_DIVISION_H_

@@ -1,6 +1,5 @@
 // A failure is a status with a code, and a message that is concatenated from its parts.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_
+#pragma once
 
 #include <cstdint>
 #include <locale>
@@ -68,5 +67,3 @@ inline Status out_of_memory(std::uint64_t bytes, const char *what) {
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_ERROR_H_

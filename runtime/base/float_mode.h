@@ -1,6 +1,5 @@
 // The mode of a thread's floating-point unit says how it rounds, and whether it treats subnormal numbers as zero.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_FLOAT_MODE_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_FLOAT_MODE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -78,5 +77,3 @@ class FloatMode {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_FLOAT_MODE_H_

@@ -1,6 +1,5 @@
 // The 16-bit floating-point types are held as bits.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_HALF_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -96,5 +95,3 @@ inline void store_element(convt_dtype dtype, double value, void *to) {
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_HALF_H_

@@ -1,6 +1,5 @@
 // Reads numbers from text, whatever the locale of the program.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_NUMBER_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_NUMBER_H_
+#pragma once
 
 #include <locale>
 #include <sstream>
@@ -16,5 +15,3 @@ inline bool read_number(const std::string &text, double *number) {
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_NUMBER_H_

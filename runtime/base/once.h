@@ -1,6 +1,5 @@
 // A Once holds a value that a process computes once.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_ONCE_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_ONCE_H_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -28,5 +27,3 @@ class Once {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_ONCE_H_

@@ -1,6 +1,5 @@
 // Independent tasks run on several threads, the caller's or the library's own.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -125,5 +124,3 @@ class RunHook {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_PARALLEL_H_

@@ -1,6 +1,5 @@
 // The library has threads of its own, for callers that give it none.
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_POOL_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_POOL_H_
+#pragma once
 
 #include <cstddef>
 #include <mutex>
@@ -51,5 +50,3 @@ class Pool {
 #endif
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_POOL_H_

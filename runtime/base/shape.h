@@ -1,5 +1,4 @@
-#ifndef CONVTRANSPOSE_RUNTIME_BASE_SHAPE_H_
-#define CONVTRANSPOSE_RUNTIME_BASE_SHAPE_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -134,5 +133,3 @@ void move_channels(ForEachAxis *shape, convt_layout to) {
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_BASE_SHAPE_H_

@@ -1,6 +1,5 @@
 // Estimates of how long kernels take, in cycles on one thread. Figures behind them: docs/measurements/2026-11-26-estimates.md.
-#ifndef CONVTRANSPOSE_RUNTIME_COST_COST_H_
-#define CONVTRANSPOSE_RUNTIME_COST_COST_H_
+#pragma once
 
 #include <cstddef>
 
@@ -44,5 +43,3 @@ int threads_worth(double cycles, int allowed, const CostProfile &profile);
 bool shares_cache_lines(const Geometry &geometry);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_COST_COST_H_

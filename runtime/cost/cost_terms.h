@@ -1,6 +1,5 @@
 // Terms that the estimates of all families share (cost.h).
-#ifndef CONVTRANSPOSE_RUNTIME_COST_COST_TERMS_H_
-#define CONVTRANSPOSE_RUNTIME_COST_COST_TERMS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -85,5 +84,3 @@ double cost_of_small_oc(const CostTerms &terms);
 double cost_of_tap_offset_order(const CostTerms &terms);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_COST_COST_TERMS_H_

@@ -1,8 +1,7 @@
 // A cost profile holds what estimates (cost/) and the sizes of strips know of a CPU's cores: rates, cycles, slowdowns, sizes.
 // Profiles are data: runtime/cost/profiles/fields.json says what each field means, which becomes the struct CostProfile, and the
 // files beside it hold the values for each core that was measured.
-#ifndef CONVTRANSPOSE_RUNTIME_CPU_COST_PROFILE_H_
-#define CONVTRANSPOSE_RUNTIME_CPU_COST_PROFILE_H_
+#pragma once
 
 #include <array>
 #include <string>
@@ -42,5 +41,3 @@ Status find_profile(const std::string &name, CostProfile *profile);
 Status set_field(const std::string &name, const std::string &value, CostProfile *profile);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_CPU_COST_PROFILE_H_

@@ -1,6 +1,5 @@
 // These functions describe this machine's CPU: its instruction sets, caches and name.
-#ifndef CONVTRANSPOSE_RUNTIME_CPU_CPU_H_
-#define CONVTRANSPOSE_RUNTIME_CPU_CPU_H_
+#pragma once
 
 #include "kernel_contract/kernel_table.h"
 
@@ -20,5 +19,3 @@ struct CpuFacts {
 const CpuFacts &cpu_facts();
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_CPU_CPU_H_

@@ -1,6 +1,5 @@
 // Copying x into the order in which a kernel reads it.
-#ifndef CONVTRANSPOSE_RUNTIME_DIRECT_COPY_BOX_H_
-#define CONVTRANSPOSE_RUNTIME_DIRECT_COPY_BOX_H_
+#pragma once
 
 #include <HalideRuntime.h>
 
@@ -33,5 +32,3 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
               const ByteX &byte_x, const Parallel &parallel);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_DIRECT_COPY_BOX_H_

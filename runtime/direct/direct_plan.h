@@ -1,6 +1,5 @@
 // The plan that runs one variant over one layer of up to three spatial axes: strips, copies of x, tasks, calls.
-#ifndef CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_
-#define CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -208,5 +207,3 @@ class DirectPlan {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_DIRECT_DIRECT_PLAN_H_

@@ -1,6 +1,5 @@
 // This chooses a kernel for a device, and the number of parts that its sums over input channels are split into.
-#ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
-#define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -46,5 +45,3 @@ inline std::int64_t operand_size(const DeviceVariant &v) { return operand_size(v
 PackedLayout packing_of(const DeviceVariant &variant, const Geometry &geometry);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_GPU_DEVICE_CHOICE_H_

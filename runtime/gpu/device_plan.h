@@ -1,6 +1,5 @@
 // A plan for a device holds the geometry, the chosen kernel, weights on the device, and workspaces for each stream.
-#ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
-#define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -156,5 +155,3 @@ class DevicePlan : public ProblemPlan {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_GPU_DEVICE_PLAN_H_

@@ -1,8 +1,7 @@
 // A table describes the library's component for a kind of device: its kernels, and calls of the driver. Its rows are generated
 // from kernels/table.py. The component's own code and Halide's runtime for it are linked into one object whose only
 // symbol is the table (cmake/devices.cmake), so that a program may have other Halide kernels and runtimes of its own.
-#ifndef CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
-#define CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -95,5 +94,3 @@ struct DeviceTable {
 extern "C" const DeviceTable convt_cuda_kernels, convt_opencl_kernels;
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_GPU_DEVICE_TABLE_H_

@@ -1,7 +1,6 @@
 // Parts that both backends have: errors of limited length, a driver's library, and calls of kernels. Each backend has its own copy of
 // them, as it may share nothing with other objects (device_table.h); for the same reason they use no standard library.
-#ifndef CONVTRANSPOSE_RUNTIME_GPU_DRIVER_H_
-#define CONVTRANSPOSE_RUNTIME_GPU_DRIVER_H_
+#pragma once
 
 #include <dlfcn.h>
 
@@ -93,5 +92,3 @@ void take_error(const char *driver, void *user_context, const char *text) {
 } // namespace
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_GPU_DRIVER_H_

@@ -1,6 +1,5 @@
 // A device in use, and memory on it, are released when nobody uses them any more.
-#ifndef CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
-#define CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -107,5 +106,3 @@ class DeviceMemory {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_GPU_OPEN_DEVICE_H_

@@ -1,6 +1,5 @@
 // Kernels take their tensors as Halide buffers over memory that belongs to somebody else.
-#ifndef CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
-#define CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_
+#pragma once
 
 #include <HalideRuntime.h>
 
@@ -62,5 +61,3 @@ inline halide_type_t type_of(convt_dtype dtype) {
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_KERNELS_HALIDE_BUFFER_H_

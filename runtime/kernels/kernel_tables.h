@@ -1,6 +1,5 @@
 // A program has the kernels that it links, and those that it adds while it runs.
-#ifndef CONVTRANSPOSE_RUNTIME_KERNELS_KERNEL_TABLES_H_
-#define CONVTRANSPOSE_RUNTIME_KERNELS_KERNEL_TABLES_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -55,5 +54,3 @@ Copier find_copy(Isa isa, CopyOrder order, Arithmetic arithmetic, convt_dtype x_
 Copier find_rounder(Isa isa, CopyOrder order, convt_dtype dtype);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_KERNELS_KERNEL_TABLES_H_

@@ -1,6 +1,5 @@
 // Weights and biases are packed in the order in which kernels read them, as operands of their arithmetic.
-#ifndef CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
-#define CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -111,5 +110,3 @@ void make_epilogue(const Packing &packing, const Geometry &geometry, const Quant
                    const std::int32_t *sums, const void *bias, void *out);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_KERNELS_PACKED_WEIGHTS_H_

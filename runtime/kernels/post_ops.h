@@ -1,6 +1,5 @@
 // Post-ops are the operations that follow the convolution. They are applied to pieces of y while these are in the cache.
-#ifndef CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
-#define CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -61,5 +60,3 @@ Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops);
 void run_post_ops(const PostOpsCall &post_ops, JointBox box, void *y, const void *residual);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_KERNELS_POST_OPS_H_

@@ -1,7 +1,6 @@
 // Tuning records name the variant that was measured to be the fastest for a problem on a CPU, and cost profiles say what estimates
 // go by. Each is a line, a JSON object; docs/tuning.md says which members it has and when it matches.
-#ifndef CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
-#define CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -73,5 +72,3 @@ const char *kernels_version(); // hash of generators, schedules and the table of
 struct convt_tuning {
     convtranspose::Tuning records;
 };
-
-#endif // CONVTRANSPOSE_RUNTIME_KERNELS_TUNING_H_

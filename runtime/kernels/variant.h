@@ -1,6 +1,5 @@
 // Facts about kernels that follow from their rows in the table.
-#ifndef CONVTRANSPOSE_RUNTIME_KERNELS_VARIANT_H_
-#define CONVTRANSPOSE_RUNTIME_KERNELS_VARIANT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -90,5 +89,3 @@ constexpr Isa isa_of_floats(Isa isa) {
 inline bool vectors_have_f16(Isa isa) { return isa == Isa::kNeonFp16 || isa == Isa::kNeonDotprod; }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_KERNELS_VARIANT_H_

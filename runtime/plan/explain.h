@@ -1,6 +1,5 @@
 // The parts that explanations of plans for CPUs and for devices have in common.
-#ifndef CONVTRANSPOSE_RUNTIME_PLAN_EXPLAIN_H_
-#define CONVTRANSPOSE_RUNTIME_PLAN_EXPLAIN_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -31,5 +30,3 @@ struct ListedCandidate {
 std::string list_of(std::vector<ListedCandidate> candidates);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_PLAN_EXPLAIN_H_

@@ -1,6 +1,5 @@
 // The plan of a layer on the CPU holds the chosen algorithm, and the workspaces that it runs in.
-#ifndef CONVTRANSPOSE_RUNTIME_PLAN_LAYER_PLAN_H_
-#define CONVTRANSPOSE_RUNTIME_PLAN_LAYER_PLAN_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -125,5 +124,3 @@ Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings,
 std::string explain(const LayerPlan &plan);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_PLAN_LAYER_PLAN_H_

@@ -1,6 +1,5 @@
 // The C interface holds such a plan, on the CPU or on a device.
-#ifndef CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
-#define CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -55,5 +54,3 @@ Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const
                    const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_PLAN_PROBLEM_PLAN_H_

@@ -1,6 +1,5 @@
 // An axis plan describes one spatial axis to the kernels: it has a table of taps, and says how far they read.
-#ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_
-#define CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -89,5 +88,3 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 void pair_taps(AxisPlan *plan);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_PROBLEM_AXIS_PLAN_H_

@@ -1,7 +1,6 @@
 // Attribute resolution: it turns the attributes and shapes of an ONNX ConvTranspose node into extents and taps.
 // Code behind it sees no attribute of the node again.
-#ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_GEOMETRY_H_
-#define CONVTRANSPOSE_RUNTIME_PROBLEM_GEOMETRY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -144,5 +143,3 @@ Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t
 double count_macs(const Geometry &geometry);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_PROBLEM_GEOMETRY_H_

@@ -1,6 +1,5 @@
 // Scales and zero points are checked here, and turned into what makes outputs of sums.
-#ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_QUANTIZATION_H_
-#define CONVTRANSPOSE_RUNTIME_PROBLEM_QUANTIZATION_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -80,5 +79,3 @@ WeightFacts examine_weights(const Geometry &geometry, const QuantizationValues &
                             void *counts);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_PROBLEM_QUANTIZATION_H_

@@ -1,6 +1,5 @@
 // This is a layer as kernels see it: up to three spatial axes, their phases and taps.
-#ifndef CONVTRANSPOSE_RUNTIME_PROBLEM_SPATIAL_PROBLEM_H_
-#define CONVTRANSPOSE_RUNTIME_PROBLEM_SPATIAL_PROBLEM_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -34,5 +33,3 @@ struct SpatialProblem {
 SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_PROBLEM_SPATIAL_PROBLEM_H_

@@ -1,6 +1,5 @@
 // Candidates: every variant of an ISA, with its estimated cost for a problem or the reason why it cannot compute it.
-#ifndef CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_
-#define CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -100,5 +99,3 @@ const Choice *recorded_choice(const std::vector<Choice> &choices, const TuningRe
 }
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_SELECTION_CANDIDATES_H_

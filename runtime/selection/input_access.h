@@ -1,6 +1,5 @@
 // The ways in which a kernel reads x: in place, or from a copy of it or of parts of it.
-#ifndef CONVTRANSPOSE_RUNTIME_SELECTION_INPUT_ACCESS_H_
-#define CONVTRANSPOSE_RUNTIME_SELECTION_INPUT_ACCESS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -47,5 +46,3 @@ Columns columns_in_place(const Variant &v, const SpatialProblem &p, const Narrow
 bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_SELECTION_INPUT_ACCESS_H_

@@ -1,6 +1,5 @@
 // Reasons why a kernel cannot compute a layer.
-#ifndef CONVTRANSPOSE_RUNTIME_SELECTION_KERNEL_SUPPORT_H_
-#define CONVTRANSPOSE_RUNTIME_SELECTION_KERNEL_SUPPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ constexpr const char *kOtherType = "computes another type of y";
 UnsupportedReason unsupported_reason(const Variant &variant, const SpatialProblem &problem);
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_SELECTION_KERNEL_SUPPORT_H_

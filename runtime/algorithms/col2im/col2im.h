@@ -3,8 +3,7 @@
 // The columns that meet in an output position are then added up, strip by strip (generators/col2im_generator.cpp). Columns are
 // planar; if channels are last and weights constant, those of one position may be side by side instead, in the order of rows of y:
 // (kernel elements, output channels). Then x is not transposed (generators/col2im_channels_generator.cpp).
-#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
-#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -109,5 +108,3 @@ class Col2im : public AlgorithmPlan {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_COL2IM_H_

@@ -13,8 +13,7 @@
 // For two axes, the transforms of one follow those of the other. Phases share the transformed x. Each product multiplies two
 // matrices, (positions, input channels) and (input channels, output channels), as a layer of one tap. The results round
 // differently from the definition, so the caller must allow the algorithm.
-#ifndef CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
-#define CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -112,5 +111,3 @@ class Winograd : public AlgorithmPlan {
 };
 
 } // namespace convtranspose
-
-#endif // CONVTRANSPOSE_RUNTIME_ALGORITHMS_WINOGRAD_H_
