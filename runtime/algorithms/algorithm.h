@@ -23,7 +23,6 @@
 #include "problem/geometry.h"
 #include "problem/quantization.h"
 #include "selection/candidates.h"
-#include "selection/kernel_support.h"
 
 namespace convtranspose {
 

@@ -6,7 +6,7 @@
 #include "base/division.h"
 #include "direct/direct_plan.h"
 #include "kernel_contract/fetching.h"
-#include "selection/input_access.h"
+#include "selection/candidates.h"
 
 namespace convtranspose {
 

@@ -6,7 +6,7 @@
 #include "base/division.h"
 #include "kernel_contract/fetching.h"
 #include "kernels/kernel_tables.h"
-#include "selection/input_access.h"
+#include "selection/candidates.h"
 
 namespace convtranspose {
 

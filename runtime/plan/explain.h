@@ -6,7 +6,7 @@
 
 #include "problem/geometry.h"
 #include "problem/quantization.h"
-#include "selection/kernel_support.h"
+#include "selection/candidates.h"
 
 namespace convtranspose {
 

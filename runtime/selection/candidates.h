@@ -1,23 +1,85 @@
-// Candidates: every variant of an ISA, with its estimated cost for a problem or the reason why it cannot compute it.
+// This says which kernels support a problem, how they read x, and which is the cheapest.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "cost/cost.h"
 #include "cpu/cost_profile.h"
+#include "kernels/kernel_tables.h"
+#include "kernels/packed_weights.h"
 #include "kernels/tuning.h"
 #include "kernels/variant.h"
 #include "problem/quantization.h"
 #include "problem/spatial_problem.h"
-#include "selection/input_access.h"
-#include "selection/kernel_support.h"
 
 namespace convtranspose {
 
+// The reason why a variant cannot compute a problem. It is made for every variant with every plan and seldom read, so its text is
+// put together only by to_string().
+struct UnsupportedReason {
+    // In it, each # stands for a number, in order, @ for the positions of an axis (rows) and % for its name (h). Null: it can.
+    const char *text = nullptr;
+    std::int64_t first = 0, second = 0;
+    bool is_overflow = false; // true: only because kernels count with 32 bits
+    std::size_t axis = 0;     // w, h or d
+};
+std::string to_string(const UnsupportedReason &unsupported);
+
+// Returns the reason that something has more elements than a kernel can count. text has a # for their number and one for the limit.
+UnsupportedReason too_large(const char *text, std::int64_t elements);
+
+// These rules are those of all kernels, for CPUs and for devices; the second is for those that are not for any problem. packing: the
+// variant's own.
+UnsupportedReason unsupported_arithmetic(Arithmetic arithmetic, const SpatialProblem &problem);
+UnsupportedReason unsupported_values(Arithmetic arithmetic, const SpatialProblem &problem);
+UnsupportedReason unsupported_sizes(const PackedLayout &packing, const SpatialProblem &problem);
+
+constexpr const char *kOtherType = "computes another type of y";
+
+// Returns why the variant cannot compute the problem; text is null if it can.
+UnsupportedReason unsupported_reason(const Variant &variant, const SpatialProblem &problem);
+
+// A range of positions q along w: begin .. end - 1.
+struct Columns {
+    std::int64_t begin = 0, end = 0;
+    bool any() const { return begin < end; }
+};
+
+// Returns whether neighbouring positions that are `bytes` apart share one or two sets of a first-level cache. A tile of them does not
+// stay there from one input channel to the next.
+inline bool in_few_sets(std::int64_t bytes) { return bytes % 2048 == 0; }
+
+// Returns whether rows of y are whole tiles, or need not be: kernels with a built-in stride of w read x for whole tiles only.
+bool has_whole_tiles(const Variant &v, const SpatialProblem &p);
+
+// Returns whether the variant multiplies each element of x so few times that copying x would take about as long as that.
+bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
+
+// Returns whether the variant is to read x in place wherever it can, even if a copy is estimated to be faster.
+bool forces_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
+
+// Returns whether the variant can read x in place, apart from taps that leave x and a last tile that reaches past its end.
+bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
+
+constexpr std::size_t kNoAxis = 3;
+// Returns whether taps along an axis other than `but` (kNoAxis: any axis) leave x and the variant does not skip them there.
+bool leaves_x(const Variant &v, const SpatialProblem &p, std::size_t but);
+
+// Returns the columns whose tiles read x in place if taps leave x along w only. They are whole tiles, and enough columns follow that
+// the last tile of a row, which overlaps the one before it, does not reach back to them.
+Columns columns_in_place(const Variant &v, const SpatialProblem &p, const NarrowerTiles &narrower);
+
+// Returns whether only the ends of the rows of x are copied. Each tile of output channels then reads its weights once more for either
+// end, which pays only if they stay in the second-level cache.
+bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
+
+// A candidate is a variant of an ISA, with its estimated cost for a problem or the reason why it cannot compute it.
 struct Candidate {
     const Variant *variant = nullptr;
     UnsupportedReason unsupported;

@@ -1,4 +1,4 @@
-#include "selection/input_access.h"
+#include "selection/candidates.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "selection/kernel_support.h"
+#include "selection/candidates.h"
 
 #include <algorithm>
 #include <array>

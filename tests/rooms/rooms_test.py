@@ -16,7 +16,7 @@ PUBLIC = {
     "plan": ["explain.h", "problem_plan.h"],
     "algorithms": ["algorithm.h"],
     "direct": ["copy_box.h", "direct_plan.h"],
-    "selection": ["candidates.h", "input_access.h", "kernel_support.h"],
+    "selection": ["candidates.h"],
     "cost": ["cost.h"],
     "kernels": ["halide_buffer.h", "kernel_tables.h", "packed_weights.h", "post_ops.h", "tuning.h", "variant.h"],
     "cpu": ["cost_profile.h", "cpu.h"],

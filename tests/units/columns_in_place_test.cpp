@@ -8,7 +8,7 @@
 #include "geometry/axes.h"
 #include "reference/tensor.h"
 #include "runtime/kernels/kernel_tables.h"
-#include "runtime/selection/input_access.h"
+#include "runtime/selection/candidates.h"
 
 namespace convtranspose::test {
 namespace {

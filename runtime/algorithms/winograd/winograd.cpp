@@ -9,7 +9,6 @@
 #include "kernel_contract/fetching.h"
 #include "kernels/kernel_tables.h"
 #include "selection/candidates.h"
-#include "selection/input_access.h"
 
 namespace convtranspose {
 
