@@ -81,6 +81,5 @@ double cost_of_amx(const CostTerms &terms);
 double cost_of_rows(const CostTerms &terms, const Variant *narrower); // vectors along w
 double cost_of_depthwise_channels(const CostTerms &terms);
 double cost_of_small_oc(const CostTerms &terms);
-double cost_of_tap_offset_order(const CostTerms &terms);
 
 } // namespace convtranspose

@@ -1,10 +1,12 @@
-// Estimates of kernels for few output channels, and of those that walk the offsets of x once for all phases (TapOrder::kTapOffset).
-// The figures behind them: docs/measurements/2026-11-26-estimates.md.
+// Estimates of the families other than oc_vectorized: kernels for few output channels, those whose vectors are of columns of y or of
+// groups, and those that multiply matrices by AMX. The figures behind them: docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
 #include "base/shape.h"
+#include "cost/cost.h"
 #include "cost/cost_terms.h"
 #include "kernel_contract/fetching.h"
+#include "kernels/packed_weights.h"
 
 namespace convtranspose {
 
@@ -25,8 +27,7 @@ double cycles_from_far(const CostTerms &t) {
     return t.is_far(bytes) ? t.m.far_x : 0;
 }
 
-} // namespace
-
+// This is for kernels that walk the offsets of x once for all phases (TapOrder::kTapOffset).
 double cost_of_tap_offset_order(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;
@@ -72,6 +73,8 @@ double cost_of_tap_offset_order(const CostTerms &t) {
                (static_cast<double>(d.elements.size()) * t.ic * step + t.of(CostPart::kStores, stores));
 }
 
+} // namespace
+
 double cost_of_small_oc(const CostTerms &t) {
     const Variant &v = t.v;
     const AxisPlan &w = t.w, &h = t.h, &d = t.d;
@@ -101,6 +104,72 @@ double cost_of_small_oc(const CostTerms &t) {
            (static_cast<double>(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
             t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
                         t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
+}
+
+double cost_of_rows(const CostTerms &t, const Variant *narrower) {
+    const Variant &v = t.v;
+    if (has_tap_offset_order(v)) return cost_of_tap_offset_order(t);
+    const double rows_of_tiles =
+        parts_of(t.h.q_extent(), v.tile_qh) * static_cast<double>(t.d.q_extent()) * parts_of(t.p.oc(), v.tile_oc);
+    const double loop = unrolls_taps(v)                  ? 0
+                        : v.family == Family::kDepthwise ? t.m.per_depthwise_tap // there is no loop over input channels
+                                                         : t.m.per_tap;
+    const double store =
+        v.output_order == OutputOrder::kPlanar ? t.interleave : cycles_to_scatter(t.g, t.m) * t.lanes; // per vector
+    const bool is_wide_of_doubles = v.family == Family::kOwVectorized && t.size == sizeof(double) && t.taps > 1;
+    const double doubles = is_wide_of_doubles ? t.m.wide_doubles : 1;
+    const auto tile = [&](const Variant &variant) {
+        const double of_vectors = variant.tile_q / t.lanes * variant.tile_qh;
+        return t.ic * t.taps * t.step(of_vectors, v.tile_oc) +
+               t.phases * (t.of(CostPart::kTiles, t.m.per_row_phase) +
+                           t.of(CostPart::kStores, of_vectors * v.tile_oc * store)) +
+               t.of(CostPart::kTiles, t.taps * loop) + t.of(CostPart::kTiles, t.skipped * t.m.per_skipped_tap);
+    };
+    const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), t.m.row_end, tile);
+    return rows_of_tiles * doubles * (row.tiles + row.end);
+}
+
+double cost_of_depthwise_channels(const CostTerms &t) {
+    const Variant &v = t.v;
+    // Each multiply-add takes a load.
+    const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
+    const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
+    const double each = std::max(v.lanes * t.size, 32.0) / kCacheLine; // in cache lines
+    const double rows_of_taps =
+        static_cast<double>(t.w.phases) * static_cast<double>(t.h.elements.size() * t.d.elements.size());
+    return tiles *
+           (t.of(CostPart::kTiles, rows_of_taps * t.m.per_row_of_taps) +
+            t.taps * t.of_steps(vectors / t.m.multiply_adds,
+                                std::max(vectors * (t.m.depthwise_step + t.m.depthwise_line * each), t.m.latency)) +
+            t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
+                        t.of(CostPart::kStores, vectors * (t.m.store_depthwise + t.m.store_depthwise_line * each)))) /
+           t.groups;
+}
+
+double cost_of_amx(const CostTerms &t) {
+    const Variant &v = t.v;
+    const SpatialProblem &p = t.p;
+    // A multiplication takes as many cycles as its first operand has rows, and one on the same sums can follow after 52; a load takes
+    // 8. Rows are positions, or output channels if y is planar.
+    const bool planar = has_rows_of_channels(v);
+    const double columns = v.tile_oc / t.lanes, rows_of = planar ? kAmxRows : std::min(v.tile_q, kAmxRows),
+                 row_tiles = parts_of(v.tile_q, kAmxRows) * v.tile_qh;
+    const double tiles = parts_of(t.w.q_extent(), v.tile_q) * parts_of(t.h.q_extent(), v.tile_qh) *
+                         static_cast<double>(t.d.q_extent()) * parts_of(p.oc(), v.tile_oc);
+    // Cycles to store a vector of sums. Bytes of a last tile that is not full take longer, as their stores are masked.
+    const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic)
+                               ? t.m.amx_store_masked / parts_of(p.oc(), v.tile_oc)
+                               : 0,
+                 store = t.m.amx_store + partial;
+    // Operands come from the second-level cache.
+    const double multiply = columns * row_tiles * rows_of,
+                 k_step = t.of_steps(
+                     multiply, std::max({multiply, 8 * (columns + row_tiles), 52.0,
+                                         (kAmxRows * columns + rows_of * row_tiles) * kAmxRows * 4 / t.m.amx_rate}));
+    return tiles * (parts_of(p.ic(), std::int64_t{block_of(v)} * blocks_at_once(v)) * t.taps * k_step +
+                    t.phases * (t.of(CostPart::kTiles, t.m.amx_phase) +
+                                t.of(CostPart::kStores, columns * v.tile_q * v.tile_qh * store)) +
+                    t.of(CostPart::kTiles, t.taps * t.m.amx_tap));
 }
 
 } // namespace convtranspose
