@@ -71,7 +71,9 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
         x_name = ImageParam(x).name();
         fetches_x = fetch_x;
         fetches_copy = fetch_copy;
-        schedule_copy_input(*this, copy, {order, type, block}, get_target(), get_pipeline());
+        const bool masks_bytes = has_masked_stores(isa_of(get_target()));
+        schedule_copy_input(*this, copy, {order, type, block, is_float(arithmetic) || masks_bytes}, get_target(),
+                            get_pipeline());
     }
 
   private:

@@ -12,11 +12,26 @@ using namespace Halide;
 namespace {
 
 constexpr int kRun = 32, kLongRun = 128; // positions
+constexpr int kShortVector = 8;          // elements
 
 // The loops that copies are split into.
 struct Parts {
     Var wi{"wi"}, ci{"ci"}, beside{"beside"}, near{"near"};
 };
+
+// Vectorizes along v. Without masks, a part of a vector of bytes would be copied lane by lane, each with a test of its own. So, unless
+// copied by parts, the last vector overlaps the one before it, and fewer elements than a short vector holds are copied one after
+// another. Measurements: docs/measurements/2026-11-29-odd-channels.md.
+void vectorize(Stage s, const Var &v, const Expr &extent, int lanes, bool by_parts) {
+    if (by_parts) {
+        s.vectorize(v, lanes, TailStrategy::GuardWithIf);
+        return;
+    }
+    s.specialize(extent >= lanes).vectorize(v, lanes, TailStrategy::ShiftInwards);
+    if (lanes > kShortVector) {
+        s.specialize(extent >= kShortVector).vectorize(v, kShortVector, TailStrategy::ShiftInwards);
+    }
+}
 
 void by_loads(const CopyInput &c, Stage p, int lanes) {
     const Var wi = Parts().wi;
@@ -104,17 +119,21 @@ void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &
     const int block = shape.block, lanes = target.natural_vector_size(shape.type);
     const bool fetches = target.arch == Target::X86 && target.bits == 64; // measured there alone
     Func p = copy;
+    const Expr positions = p.output_buffer().dim(1).extent();
     switch (shape.order) {
     case CopyOrder::kPlanar:
         p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n});
         if (block == 1) {
-            p.vectorize(c.w, lanes, TailStrategy::GuardWithIf);
+            vectorize(p, c.w, positions, lanes, shape.by_parts);
         } else {
-            whole_block(p, block).vectorize(c.w, lanes / block, TailStrategy::GuardWithIf).unroll(c.c0);
+            Stage whole = whole_block(p, block);
+            whole.unroll(c.c0);
+            vectorize(whole, c.w, positions, lanes / block, shape.by_parts);
         }
         break;
     case CopyOrder::kChannels:
-        p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n}).vectorize(c.c0, lanes, TailStrategy::GuardWithIf);
+        p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n});
+        vectorize(p, c.c0, p.output_buffer().dim(0).extent(), lanes, shape.by_parts);
         break;
     case CopyOrder::kTransposed:
         if (block == 1) {
