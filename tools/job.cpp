@@ -105,6 +105,27 @@ std::vector<DataSet> Job::data_sets() const {
     return sets;
 }
 
+std::vector<fs::path> Job::files() const {
+    std::vector<fs::path> all = inputs;
+    // A missing file is told when the job runs; the others are found all the same.
+    const auto found = [](const auto &add) {
+        try {
+            add();
+        } catch (const std::exception &) {
+        }
+    };
+    found([&] { all.push_back(model()); });
+    found([&] {
+        for (const DataSet &set : data_sets()) {
+            all.insert(all.end(), set.inputs.begin(), set.inputs.end());
+            for (const fs::path &file : {set.expected, set.tolerance}) {
+                if (!file.empty()) all.push_back(file);
+            }
+        }
+    });
+    return all;
+}
+
 std::vector<Job> jobs_from(const std::vector<std::string> &arguments) {
     std::vector<Job> jobs;
     for (const std::string &argument : arguments) {

@@ -27,6 +27,8 @@ struct Job {
     // The data sets, at least one. Without input files on the command line they are the test_data_set_N folders beside the model,
     // or else the files beside it are one data set.
     std::vector<DataSet> data_sets() const;
+    // The files that are read of it, as far as they are found: the model, inputs, expected results and tolerances.
+    std::vector<std::filesystem::path> files() const;
 };
 
 // Throws UsageError for a tensor file that follows no model file.

@@ -300,6 +300,8 @@ void run_job(const Job &job, const RunOptions &options, const fs::path &output, 
     for (const Row &row : rows) report->row(row.passed, row.name, row.detail);
 }
 
+fs::path output_of(const Job &job, const fs::path &output_dir) { return output_dir / job.name / "output_0.pb"; }
+
 // A test folder without any expected output states that its model must be rejected.
 bool must_be_rejected(const Job &job) {
     try {
@@ -311,19 +313,38 @@ bool must_be_rejected(const Job &job) {
     }
 }
 
+// Throws UsageError if a result would take the place of another one, or of a file that a job reads, by whatever spelling.
+void require_free_outputs(const std::vector<Job> &jobs, const fs::path &output_dir) {
+    std::map<std::string, std::string> written;
+    std::vector<fs::path> read;
+    for (const Job &job : jobs) {
+        const auto [other, is_new] = written.emplace(job.name, job.path.string());
+        if (!is_new) {
+            throw UsageError("'" + other->second + "' and '" + job.path.string() + "' would both write to " +
+                             (output_dir / job.name).string());
+        }
+        const std::vector<fs::path> files = job.files();
+        read.insert(read.end(), files.begin(), files.end());
+    }
+    for (const Job &job : jobs) {
+        const fs::path output = output_of(job, output_dir);
+        for (const fs::path &file : read) {
+            std::error_code ignored; // there is no such output yet
+            // A result beside an expected output_0.npy would be taken for what is expected the next time.
+            const bool hides =
+                file.stem() == output.stem() && fs::equivalent(file.parent_path(), output.parent_path(), ignored);
+            if (!hides && !fs::equivalent(file, output, ignored)) continue;
+            throw UsageError("--output-dir: the result of '" + job.name + "' would replace '" + file.string() +
+                             "', which is a model, input or expected result of this run: name another folder");
+        }
+    }
+}
+
 } // namespace
 
 int run_command(const RunOptions &options) {
     const std::vector<Job> jobs = jobs_from(options.paths);
-    std::map<std::string, std::string> written;
-    for (const Job &job : jobs) {
-        if (options.output_dir.empty()) break;
-        const auto [other, is_new] = written.emplace(job.name, job.path.string());
-        if (!is_new) {
-            throw UsageError("'" + other->second + "' and '" + job.path.string() + "' would both write to " +
-                             (fs::path(options.output_dir) / job.name).string());
-        }
-    }
+    if (!options.output_dir.empty()) require_free_outputs(jobs, options.output_dir);
 
     Report report(jobs, options.verify);
     Progress progress(jobs.size(), false);
@@ -332,7 +353,7 @@ int run_command(const RunOptions &options) {
         fs::path output;
         if (!options.output_dir.empty()) {
             // A file that an earlier run left must not pass for this one's result.
-            output = fs::path(options.output_dir) / job.name / "output_0.pb";
+            output = output_of(job, options.output_dir);
             std::error_code ignored;
             if (fs::remove(output, ignored)) fs::remove(output.parent_path(), ignored); // the folder only if now empty
         }

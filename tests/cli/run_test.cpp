@@ -281,6 +281,42 @@ TEST_F(Run, AFailedModelLosesTheResultOfAnEarlierRun) {
     EXPECT_FALSE(fs::exists(out("layer")));
 }
 
+TEST_F(Run, AResultNeverTakesThePlaceOfAFileThatIsRead) {
+    write(in("layer/model.onnx"), model());
+    write(in("layer/input_0.pb"), tensor("X", onnx::TensorProto::FLOAT, kX));
+    const fs::path expected_file = in("layer/output_0.pb");
+    write(expected_file, tensor("Y", onnx::TensorProto::FLOAT, with_bias_));
+    const std::string before = read_text(expected_file);
+    const auto refused = [&](const std::vector<std::string> &paths, const fs::path &output_dir, const fs::path &file) {
+        std::vector<std::string> arguments = {"run", "--verify", "--output-dir", output_dir.string()};
+        arguments.insert(arguments.end(), paths.begin(), paths.end());
+        const Outcome outcome = convtranspose(arguments);
+        EXPECT_EQ(outcome.status, 2) << outcome;
+        EXPECT_NE(outcome.err.find("--output-dir: the result of 'layer' would replace '" + file.string() + "'"),
+                  std::string::npos)
+            << outcome;
+        EXPECT_EQ(outcome.out, "") << outcome;
+        EXPECT_EQ(read_text(expected_file), before);
+    };
+    const fs::path parent = folder_.path() / "in";
+    refused({in("layer").string()}, parent, expected_file);
+    refused({in("layer").string()}, parent / "layer" / "..", expected_file);
+    fs::create_directory_symlink(parent, folder_.path() / "link");
+    refused({in("layer").string()}, folder_.path() / "link", expected_file);
+    // The input of one job, under the name of another's result.
+    write_test(in("other/layer"));
+    write(in("m.onnx"), model());
+    refused({in("other/layer").string(), in("m.onnx").string(), expected_file.string()}, parent, expected_file);
+    // Where there is no model, too, and where the result would be found before the expectation.
+    fs::remove(in("layer/model.onnx"));
+    refused({in("layer").string()}, parent, expected_file);
+    fs::rename(expected_file, in("kept.pb"));
+    write_text(in("layer/output_0.npy"), npy("<f4", with_bias_.dims, ""));
+    const Outcome outcome = convtranspose({"run", "--output-dir", parent.string(), in("layer").string()});
+    EXPECT_EQ(outcome.status, 2) << outcome;
+    EXPECT_NE(outcome.err.find("output_0.npy'"), std::string::npos) << outcome;
+}
+
 TEST_F(Run, AnUnwritableResultIsAnError) {
     write_test(in("layer"));
     write_text(folder_.path() / "out" / "layer", "a file where the folder should be");
