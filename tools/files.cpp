@@ -1,6 +1,7 @@
 #include "files.h"
 
 #include <algorithm>
+#include <climits>
 #include <fstream>
 #include <system_error>
 
@@ -10,13 +11,18 @@ namespace fs = std::filesystem;
 
 namespace convtranspose::tools {
 
-std::string read_file(const fs::path &file, std::uint64_t offset, std::optional<std::uint64_t> size) {
+std::uint64_t size_of_file(const fs::path &file) {
     std::error_code code;
     if (!fs::is_regular_file(file, code)) {
         throw Error("'" + file.string() + "' " + (fs::exists(file, code) ? "is not a file" : "does not exist"));
     }
-    const std::uint64_t available = fs::file_size(file, code);
+    const std::uint64_t size = fs::file_size(file, code);
     if (code) throw Error("'" + file.string() + "' cannot be read: " + code.message());
+    return size;
+}
+
+std::string read_file(const fs::path &file, std::uint64_t offset, std::optional<std::uint64_t> size) {
+    const std::uint64_t available = size_of_file(file);
     if (offset > available || (size && *size > available - offset)) {
         throw Error("'" + file.string() + "' ends at byte " + std::to_string(available) +
                     ", before what is wanted of it (" +
@@ -28,6 +34,15 @@ std::string read_file(const fs::path &file, std::uint64_t offset, std::optional<
     in.read(bytes.data(), std::streamsize(bytes.size()));
     if (!in) throw Error("'" + file.string() + "' cannot be read");
     return bytes;
+}
+
+std::string read_message(const fs::path &file) {
+    const std::uint64_t size = size_of_file(file);
+    if (size > INT_MAX) {
+        throw Error("'" + file.string() + "' has " + std::to_string(size) +
+                    " bytes, more than the 2 GiB of a protobuf message");
+    }
+    return read_file(file, 0, size);
 }
 
 void write_file(const fs::path &file, const std::string &bytes) {
@@ -66,6 +81,16 @@ void make_folder(const fs::path &folder, const char *option) {
 
 namespace {
 
+constexpr std::size_t kMostOfLocation = 4000; // of a path, on all systems
+
+// As std::filesystem::weakly_canonical, with an Error that names the file.
+fs::path followed(const fs::path &file) {
+    std::error_code code;
+    fs::path result = fs::weakly_canonical(file, code);
+    if (code) throw Error("'" + file.string() + "' cannot be followed: " + code.message());
+    return result;
+}
+
 bool is_inside(const fs::path &folder, const fs::path &file) {
     return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
 }
@@ -73,13 +98,22 @@ bool is_inside(const fs::path &folder, const fs::path &file) {
 } // namespace
 
 fs::path beside(const fs::path &file, const std::string &location) {
+    if (location.find('\0') != std::string::npos) {
+        throw Rejected("external data location '" + location.substr(0, location.find('\0')) +
+                       "...' contains a NUL character, which no name of a file can");
+    }
+    if (location.size() > kMostOfLocation) {
+        throw Rejected("external data location '" + location.substr(0, 40) + "...' has " +
+                       std::to_string(location.size()) + " characters, must have at most " +
+                       std::to_string(kMostOfLocation));
+    }
     const fs::path relative(location);
     if (location.empty() || relative.is_absolute() || relative.has_root_path()) {
         throw Rejected("external data location '" + location + "' is not relative to the model's folder");
     }
-    const fs::path base = fs::weakly_canonical(fs::absolute(file).parent_path());
-    fs::path target = fs::weakly_canonical(base / relative);
-    if (!is_inside(base, target) && !is_inside(fs::weakly_canonical(file).parent_path(), target)) {
+    const fs::path base = followed(fs::absolute(file).parent_path());
+    fs::path target = followed(base / relative);
+    if (!is_inside(base, target) && !is_inside(followed(file).parent_path(), target)) {
         throw Rejected("external data location '" + location + "' leaves the model's folder");
     }
     return target;

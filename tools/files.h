@@ -10,9 +10,15 @@
 
 namespace convtranspose::tools {
 
+// The size of a regular file. Throws Error for anything else.
+std::uint64_t size_of_file(const std::filesystem::path &file);
+
 // Reads `size` bytes from `offset` on, or all that follow it. Throws Error.
 std::string read_file(const std::filesystem::path &file, std::uint64_t offset = 0,
                       std::optional<std::uint64_t> size = std::nullopt);
+
+// Reads a file that holds one protobuf message. Throws Error, before reading it, if it exceeds the 2 GiB that one may have.
+std::string read_message(const std::filesystem::path &file);
 
 // Creates the folder that holds `file`, then `file` itself, whole or not at all. Throws Error.
 void write_file(const std::filesystem::path &file, const std::string &bytes);

@@ -132,8 +132,7 @@ std::string ValueType::text() const {
 }
 
 Model::Model(const std::filesystem::path &file) : file_(file) {
-    const std::string bytes = read_file(file);
-    if (bytes.size() > INT_MAX) throw Error("'" + file.string() + "' exceeds the 2 GiB of a protobuf message");
+    const std::string bytes = read_message(file);
     if (!proto_.ParseFromArray(bytes.data(), int(bytes.size())) || !proto_.has_graph()) {
         throw Error("'" + file.string() + "' is not an ONNX model");
     }

@@ -29,7 +29,15 @@ std::uint64_t parse_unsigned(const std::string &text, const std::string &key, co
     return value;
 }
 
-std::string external_data(const onnx::TensorProto &proto, const fs::path &file) {
+[[noreturn]] void throw_size_mismatch(const onnx::TensorProto &proto, std::size_t found, const char *unit,
+                                      std::size_t wanted) {
+    throw Rejected(quoted(proto) + " holds " + std::to_string(found) + " " + unit + ", but its dims " +
+                   to_string(shape_of(proto)) + " need " + std::to_string(wanted));
+}
+
+// Reads the `wanted` bytes of a tensor. A file may go on behind them, because other tensors may share it; a length, where one is
+// given, must be theirs.
+std::string external_data(const onnx::TensorProto &proto, const fs::path &file, std::size_t wanted) {
     std::string location;
     std::uint64_t offset = 0;
     std::optional<std::uint64_t> length;
@@ -38,13 +46,8 @@ std::string external_data(const onnx::TensorProto &proto, const fs::path &file) 
         if (entry.key() == "offset") offset = parse_unsigned(entry.value(), "offset", proto);
         if (entry.key() == "length") length = parse_unsigned(entry.value(), "length", proto);
     }
-    return read_file(beside(file, location), offset, length);
-}
-
-[[noreturn]] void throw_size_mismatch(const onnx::TensorProto &proto, std::size_t found, const char *unit,
-                                      std::size_t wanted) {
-    throw Rejected(quoted(proto) + " holds " + std::to_string(found) + " " + unit + ", but its dims " +
-                   to_string(shape_of(proto)) + " need " + std::to_string(wanted));
+    if (length && *length != wanted) throw_size_mismatch(proto, *length, "bytes", wanted);
+    return read_file(beside(file, location), offset, wanted);
 }
 
 // Reads one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each.
@@ -110,12 +113,11 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
                       int(proto.int32_data_size() > 0) + int(proto.int64_data_size() > 0) +
                       int(proto.uint64_data_size() > 0) + int(proto.string_data_size() > 0);
     if (kinds > 1) throw Rejected(quoted(proto) + " keeps its data in more than one field");
-    const std::string loaded = external ? external_data(proto, file) : std::string();
+    const std::size_t wanted = count * convt_dtype_size(dtype);
+    const std::string loaded = external ? external_data(proto, file, wanted) : std::string();
     const std::string &bytes = external ? loaded : proto.raw_data();
     if (external || raw) {
-        if (bytes.size() != count * convt_dtype_size(dtype)) {
-            throw_size_mismatch(proto, bytes.size(), "bytes", count * convt_dtype_size(dtype));
-        }
+        if (bytes.size() != wanted) throw_size_mismatch(proto, bytes.size(), "bytes", wanted);
     } else {
         const int elements = dtype == CONVT_F32   ? proto.float_data_size()
                              : dtype == CONVT_F64 ? proto.double_data_size()
@@ -144,9 +146,9 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
 
 Tensor load_tensor(const fs::path &file) {
     if (file.extension() == ".npy") return load_npy(file);
-    const std::string bytes = read_file(file);
+    const std::string bytes = read_message(file);
     onnx::TensorProto proto;
-    if (bytes.size() > INT_MAX || !proto.ParseFromArray(bytes.data(), int(bytes.size())) || !proto.has_data_type()) {
+    if (!proto.ParseFromArray(bytes.data(), int(bytes.size())) || !proto.has_data_type()) {
         throw Error("'" + file.string() + "' is not a TensorProto");
     }
     if (proto.name().empty()) proto.set_name(file.filename().string()); // for messages

@@ -180,11 +180,23 @@ std::vector<BrokenModel> broken_models() {
          [](M m) {
              make_external(weights(m), {{"location", "test_data_set_0"}});
          }},
-        {"external_short", "ends at byte",
+        {"external_wrong_length", "holds 97 bytes, but its dims 2x3x2x2 need 96",
          [](M m) {
              make_external(weights(m), {{"location", "w.bin"}, {"length", "97"}});
          }},
-        {"external_long", "holds 95 bytes",
+        {"external_nul", "'w.bin...' contains a NUL character",
+         [](M m) {
+             make_external(weights(m), {{"location", std::string("w.bin\0x", 7)}});
+         }},
+        {"external_long_name", "has 5000 characters, must have at most",
+         [](M m) {
+             make_external(weights(m), {{"location", std::string(5000, 'w')}});
+         }},
+        {"external_long_part", "cannot be followed",
+         [](M m) {
+             make_external(weights(m), {{"location", std::string(300, 'w')}});
+         }},
+        {"external_short", "ends at byte 96",
          [](M m) {
              make_external(weights(m), {{"location", "w.bin"}, {"offset", "1"}});
          }},
@@ -253,6 +265,27 @@ TEST(BrokenFiles, Garbage) {
     expect_refused("/dev/null", "is neither a .onnx model nor a folder with one");
 }
 
+// Takes no room on the disk.
+void make_large(const fs::path &file, std::uintmax_t size) {
+    write_text(file, "");
+    fs::resize_file(file, size);
+}
+
+TEST(BrokenFiles, LargeFilesAreNotRead) {
+    const TemporaryFolder folder;
+    const fs::path layer = folder.path() / "layer", input = layer / "test_data_set_0" / "input_0.pb";
+    write_test(layer, model(), {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    constexpr std::uintmax_t kLarge = std::uintmax_t{1} << 40;
+    make_large(input, kLarge);
+    expect_refused(layer, "input_0.pb' has 1099511627776 bytes, more than the 2 GiB of a protobuf message");
+    write_text(input.parent_path() / "input_0.npy", npy("<f4", kX.dims, ""));
+    fs::resize_file(input.parent_path() / "input_0.npy", kLarge);
+    fs::remove(input);
+    expect_refused(layer, "bytes of data, but its shape 1x2x2x3 needs 48");
+    make_large(layer / "model.onnx", kLarge);
+    expect_refused(layer, "model.onnx' has 1099511627776 bytes, more than the 2 GiB of a protobuf message");
+}
+
 TEST(BrokenFiles, WrongNumberOfInputs) {
     const TemporaryFolder folder;
     const fs::path layer = folder.path() / "layer";
@@ -281,9 +314,19 @@ TEST(BrokenFiles, Npy) {
         {npy("<f4", {1, 2, -2, 3}, data), "negative"},
         {npy("<f4", {1, int64_t{1} << 61, int64_t{1} << 61, 3}, data), "more elements"},
         {with("False", "True "), "Fortran order"},
-        {with("'shape': (", "'shape': ["), "tuple"},
+        {with("'shape': (", "'shape': ["), "no comma behind shape"},
+        {with("(1, 2, 2, 3, )", "[1, 2, 2, 3, ]"), "its shape is not a tuple"},
         {with("(1, 2", "(1, x"), "integers"},
-        {with("'descr'", "'other'"), "no descr"},
+        {with("(1, 2", "(1  2"), "no comma between extents"},
+        {with("2, 3, )", "2, 3; )"), "no comma between extents"},
+        {with("'descr'", "'other'"), "unknown key 'other'"},
+        {with("'fortran_order': False, ", "'descr': '<f4',         "), "has descr twice"},
+        {with("'fortran_order': False, ", "                        "), "has no fortran_order"},
+        {with("False", "0    "), "fortran_order is '0', must be True or False"},
+        {with(", 'fortran", "  'fortran"), "no comma behind descr"},
+        {with("), }", "), x"), "text"},
+        {with("), }", ") }}"), "goes on behind its dict"},
+        {with("{'", "('"), "not a dict"},
         {good.substr(0, 40), "ends within its header"},
         {good.substr(0, 9), "magic"},
         {"", "magic"},

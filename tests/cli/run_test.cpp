@@ -159,6 +159,27 @@ TEST_F(Run, ReadsExternalData) {
     expect_output(run({in("layer").string()}), "layer", with_bias_);
 }
 
+TEST_F(Run, TensorsMayShareAFileWithoutLengths) {
+    onnx::ModelProto m = model();
+    std::string bytes;
+    for (onnx::TensorProto &tensor : *m.mutable_graph()->mutable_initializer()) {
+        const std::vector<std::pair<std::string, std::string>> entries = {{"location", "weights.bin"},
+                                                                          {"offset", std::to_string(bytes.size())}};
+        for (const auto &[key, value] : entries) {
+            onnx::StringStringEntryProto *const entry = tensor.add_external_data();
+            entry->set_key(key);
+            entry->set_value(value);
+        }
+        bytes += tensor.raw_data();
+        tensor.clear_raw_data();
+        tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+    }
+    write_text(in("layer") / "weights.bin", bytes);
+    fs::resize_file(in("layer") / "weights.bin", std::uintmax_t{1} << 40); // too much to read
+    write_test(in("layer"), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect_output(run({in("layer").string()}), "layer", with_bias_);
+}
+
 TEST_F(Run, ReadsExternalDataBehindLinks) {
     onnx::ModelProto m = model();
     onnx::TensorProto *const w = m.mutable_graph()->mutable_initializer(0);
