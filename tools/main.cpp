@@ -31,10 +31,10 @@ Each PATH is one of
   MODEL.onnx FILE...  a model and its inputs in that order: TensorProtos (.pb) or NumPy arrays (.npy)
   MODEL.onnx          a model whose inputs lie beside it, as in a test folder or as input_0.pb (or .npy), ...
 A model is one ConvTranspose node (f16, bf16, f32 or f64) or one QLinearConvTranspose node of domain
-com.ms.internal.nhwc (u8 and s8). Cast, Identity and DequantizeLinear may stand behind constants, and
-DynamicQuantizeLinear and DequantizeLinear before X where weights come through DequantizeLinear. Weights and bias that
-are constants are packed when the model is planned; those that are graph inputs are passed with each run, as are scales
-and zero points.
+com.ms.internal.nhwc (u8 and s8). Cast, Identity, Reshape, Transpose and DequantizeLinear may stand behind constants,
+and DynamicQuantizeLinear and DequantizeLinear before X where weights come through DequantizeLinear. Weights and bias
+that are constants are packed when the model is planned; those that are graph inputs are passed with each run, as are
+scales and zero points.
 
 Files hold x and y as the operator has them; with --layout they are rearranged before and after the computation.
 

@@ -1,7 +1,11 @@
-// The values of constants, and of what Identity, Cast and DequantizeLinear make of them.
+// The values of constants, and of what Identity, Cast, Reshape, Transpose and DequantizeLinear make of them.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "error.h"
 #include "onnx_model.h"
@@ -27,6 +31,95 @@ double converted(double value, convt_dtype from, convt_dtype to) {
 Tensor cast(const Tensor &from, convt_dtype to) {
     Tensor result(to, from.shape);
     for (std::size_t i = 0; i < from.count(); i++) result.set(i, converted(from.at(i), from.dtype, to));
+    return result;
+}
+
+// Converts integers of 64 bits, which a tensor cannot hold. They are rounded to floats once, and wrap around.
+Tensor cast(const std::vector<std::int64_t> &from, const Shape &shape, convt_dtype to) {
+    Tensor result(to, shape);
+    for (std::size_t i = 0; i < from.size(); i++) {
+        switch (to) {
+        case CONVT_U8: result.set(i, static_cast<std::uint8_t>(from[i])); break;
+        case CONVT_S8: result.set(i, static_cast<std::int8_t>(from[i])); break;
+        case CONVT_S32: result.set(i, static_cast<std::int32_t>(from[i])); break;
+        case CONVT_F64: result.set(i, static_cast<double>(from[i])); break;
+        default: result.set(i, static_cast<float>(from[i]));
+        }
+    }
+    return result;
+}
+
+// Reads the attribute of integers; none: it is not given.
+std::optional<std::vector<std::int64_t>> ints_attribute(const onnx::NodeProto &node, const char *name) {
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+        if (attribute.name() == name)
+            return std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
+    }
+    return std::nullopt;
+}
+
+// Gives x the shape that Reshape is told: 0 is the extent of x, unless attribute allowzero says otherwise, and -1 what is left.
+Tensor reshape(const onnx::NodeProto &node, const Tensor &x, const std::vector<std::int64_t> &told) {
+    const auto reject = [&] {
+        throw Rejected(label_of(node) + ": its input of shape " + to_string(x.shape) + " cannot have shape " +
+                       to_string(Shape(told.begin(), told.end())));
+    };
+    Shape shape(told.begin(), told.end());
+    std::int64_t *left = nullptr;
+    for (std::size_t d = 0; d < shape.size(); d++) {
+        if (shape[d] == 0 && int_attribute(node, "allowzero", 0) == 0) {
+            if (d >= x.shape.size()) reject();
+            shape[d] = x.shape[d];
+        } else if (shape[d] == -1 && !left) {
+            left = &shape[d];
+            *left = 1;
+        } else if (shape[d] < 0) {
+            reject();
+        }
+    }
+    const std::size_t others = element_count(shape);
+    if (left && others == 0) reject(); // any extent would do
+    if (left) *left = static_cast<std::int64_t>(x.count() / others);
+    if (element_count(shape) != x.count()) reject();
+    Tensor result(x.dtype, shape);
+    std::memcpy(result.data.data(), x.data.data(), x.data.size());
+    return result;
+}
+
+Tensor transpose(const onnx::NodeProto &node, const Tensor &x) {
+    const std::size_t rank = x.shape.size();
+    std::vector<std::int64_t> reversed(rank);
+    std::iota(reversed.rbegin(), reversed.rend(), 0);
+    const std::vector<std::int64_t> perm = ints_attribute(node, "perm").value_or(reversed);
+    std::vector<std::int64_t> sorted = perm;
+    std::sort(sorted.rbegin(), sorted.rend());
+    if (sorted != reversed) {
+        throw Rejected(label_of(node) + ": its attribute perm must name each of the " + std::to_string(rank) +
+                       " axes of its input once");
+    }
+    std::vector<std::size_t> strides(rank, 1); // of x
+    for (std::size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * static_cast<std::size_t>(x.shape[d]);
+    struct Axis { // of the result, with more than one position: there are few of these, whatever the rank
+        std::size_t extent, stride, position;
+    };
+    Shape shape;
+    std::vector<Axis> axes;
+    for (const std::int64_t axis : perm) {
+        const auto from = static_cast<std::size_t>(axis);
+        shape.push_back(x.shape[from]);
+        if (x.shape[from] > 1) axes.push_back({static_cast<std::size_t>(x.shape[from]), strides[from], 0});
+    }
+    Tensor result(x.dtype, shape);
+    const std::size_t bytes = convt_dtype_size(x.dtype);
+    for (std::size_t i = 0, from = 0; i < x.count(); i++) {
+        std::memcpy(result.data.data() + i * bytes, x.data.data() + from * bytes, bytes);
+        for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+            from += axis->stride;
+            if (++axis->position < axis->extent) break;
+            from -= axis->stride * axis->position;
+            axis->position = 0;
+        }
+    }
     return result;
 }
 
@@ -90,21 +183,63 @@ Tensor dequantize(const onnx::NodeProto &node, const Tensor &x, const Tensor &sc
 
 } // namespace
 
-Tensor Model::evaluate(const std::string &key) const {
+std::shared_ptr<Tensor> Model::evaluate(const std::string &key, Evaluated *known) const {
+    const auto seen = known->find(key);
+    if (seen != known->end()) return seen->second;
     const Value &value = values_.at(key);
-    if (value.tensor) return tensor_from_proto(*value.tensor, file_);
-    const onnx::NodeProto &node = *value.producer;
-    const std::vector<std::string> inputs = inputs_of(node, value.scope);
-    const bool dequantizes = is_op(node, "DequantizeLinear");
-    if (inputs.empty() || (dequantizes && inputs.size() < 2)) throw Rejected(label_of(node) + " lacks an input");
-    if (is_op(node, "Identity")) return evaluate(inputs[0]);
-    if (is_op(node, "Cast")) {
-        const auto to = static_cast<int>(int_attribute(node, "to", 0));
-        return cast(evaluate(inputs[0]), dtype_from_onnx(to, label_of(node) + ": its result"));
+    std::shared_ptr<Tensor> result;
+    if (value.tensor) {
+        result = std::make_shared<Tensor>(tensor_from_proto(*value.tensor, file_));
+    } else if (is_op(*value.producer, "Identity") && value.producer->input_size() > 0) {
+        result = evaluate(resolve(value.producer->input(0), value.scope), known);
+    } else {
+        result = std::make_shared<Tensor>(result_of(*value.producer, inputs_of(*value.producer, value.scope), known));
     }
-    const bool has_zero_point = inputs.size() > 2 && !inputs[2].empty();
-    const Tensor zero_point = has_zero_point ? evaluate(inputs[2]) : Tensor();
-    return dequantize(node, evaluate(inputs[0]), evaluate(inputs[1]), has_zero_point ? &zero_point : nullptr);
+    // Others are asked for once, and need not be kept.
+    if (value.consumers.size() > 1) known->emplace(key, result);
+    return result;
+}
+
+Tensor Model::result_of(const onnx::NodeProto &node, const std::vector<std::string> &inputs, Evaluated *known) const {
+    const bool dequantizes = is_op(node, "DequantizeLinear");
+    if (inputs.empty() || inputs[0].empty() || (dequantizes && (inputs.size() < 2 || inputs[1].empty())))
+        throw Rejected(label_of(node) + " lacks an input");
+    if (is_op(node, "Cast")) {
+        const auto to =
+            dtype_from_onnx(static_cast<int>(int_attribute(node, "to", 0)), label_of(node) + ": its result");
+        if (const onnx::TensorProto *const integers = tensor_of_integers(inputs[0]))
+            return cast(integers_from_proto(*integers, file_), shape_of(*integers), to);
+        return cast(*evaluate(inputs[0], known), to);
+    }
+    if (is_op(node, "Transpose")) return transpose(node, *evaluate(inputs[0], known));
+    if (is_op(node, "Reshape")) {
+        const onnx::TensorProto *const told = inputs.size() > 1 ? tensor_of_integers(inputs[1]) : nullptr;
+        const auto attribute = ints_attribute(node, "shape"); // before opset 5
+        if (!told && !attribute) throw Rejected(label_of(node) + " has no constant shape of type INT64");
+        return reshape(node, *evaluate(inputs[0], known), told ? integers_from_proto(*told, file_) : *attribute);
+    }
+    const std::shared_ptr<Tensor> zero_point =
+        inputs.size() > 2 && !inputs[2].empty() ? evaluate(inputs[2], known) : nullptr;
+    return dequantize(node, *evaluate(inputs[0], known), *evaluate(inputs[1], known), zero_point.get());
+}
+
+// Returns the initializer or Constant of INT64 that a value is, behind any Identity, or null.
+const onnx::TensorProto *Model::tensor_of_integers(std::string key) const {
+    for (int step = 0; step < kMostSteps; step++) {
+        const Value *const value = find(key);
+        if (!value) return nullptr;
+        if (value->tensor) return value->tensor->data_type() == onnx::TensorProto::INT64 ? value->tensor : nullptr;
+        if (!value->producer || !is_op(*value->producer, "Identity") || value->producer->input_size() < 1)
+            return nullptr;
+        key = resolve(value->producer->input(0), value->scope);
+    }
+    return nullptr;
+}
+
+Tensor Model::constant(const std::string &value) const {
+    if (!is_constant(value)) throw Rejected("value '" + value + "' is not a constant");
+    Evaluated known;
+    return std::move(*evaluate(value, &known));
 }
 
 } // namespace convtranspose::tools

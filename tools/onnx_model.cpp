@@ -29,7 +29,8 @@ bool is_quantized(const onnx::NodeProto &node) {
 
 // True for operators that exporters put between weights and a layer; their output is a constant if all inputs are.
 bool keeps_constants(const onnx::NodeProto &node) {
-    return is_op(node, "Identity") || is_op(node, "Cast") || is_op(node, "DequantizeLinear");
+    return is_op(node, "Identity") || is_op(node, "Cast") || is_op(node, "Reshape") || is_op(node, "Transpose") ||
+           is_op(node, "DequantizeLinear");
 }
 
 bool is_ours(const onnx::NodeProto &node) { return is_op(node, "ConvTranspose") || is_quantized(node); }
@@ -417,11 +418,6 @@ Node Model::only_node() const {
 bool Model::is_constant(const std::string &value) const {
     const Value *const found = find(value);
     return found && found->constant_steps >= 0;
-}
-
-Tensor Model::constant(const std::string &value) const {
-    if (!is_constant(value)) throw Rejected("value '" + value + "' is not a constant");
-    return evaluate(value);
 }
 
 void Model::require_supported(const std::string &value) const {

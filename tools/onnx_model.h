@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -76,7 +77,7 @@ class Model {
     const std::vector<std::string> &inputs() const { return inputs_; }
     const std::vector<std::string> &inputs_with_initializers() const { return inputs_with_initializers_; }
 
-    // True for initializers, Constant nodes, and what Identity, Cast and DequantizeLinear make of those.
+    // True for initializers, Constant nodes, and what Identity, Cast, Reshape, Transpose and DequantizeLinear make of those.
     bool is_constant(const std::string &value) const;
     Tensor constant(const std::string &value) const;
     // Throws Error, and says what to do, for a constant of a kind that is not supported.
@@ -122,7 +123,11 @@ class Model {
     std::string quantize(Node *node) const;
     void lighten(Node *node) const;
     bool is_made_by_dynamic_quantization(const std::vector<std::string> &dequantized, std::string *x) const;
-    Tensor evaluate(const std::string &key) const;
+    // Values with several consumers, so that each is computed once however many ways lead to it.
+    using Evaluated = std::map<std::string, std::shared_ptr<Tensor>>;
+    std::shared_ptr<Tensor> evaluate(const std::string &key, Evaluated *known) const;
+    Tensor result_of(const onnx::NodeProto &node, const std::vector<std::string> &inputs, Evaluated *known) const;
+    const onnx::TensorProto *tensor_of_integers(std::string key) const;
     void add_constant_node(const onnx::NodeProto &node, Value *value);
     void refuse_other_domains() const;
     int opset(const std::string &domain) const;

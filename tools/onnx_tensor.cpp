@@ -50,6 +50,22 @@ std::string external_data(const onnx::TensorProto &proto, const fs::path &file, 
     return read_file(beside(file, location), offset, wanted);
 }
 
+// Returns the data if they are bytes, raw or in a file, of which *loaded keeps those; null: they are in a typed field.
+const std::string *bytes_of(const onnx::TensorProto &proto, const fs::path &file, std::size_t wanted,
+                            std::string *loaded) {
+    const bool external = proto.data_location() == onnx::TensorProto::EXTERNAL;
+    const bool raw = !proto.raw_data().empty();
+    const int kinds = int(external) + int(raw) + int(proto.float_data_size() > 0) + int(proto.double_data_size() > 0) +
+                      int(proto.int32_data_size() > 0) + int(proto.int64_data_size() > 0) +
+                      int(proto.uint64_data_size() > 0) + int(proto.string_data_size() > 0);
+    if (kinds > 1) throw Rejected(quoted(proto) + " keeps its data in more than one field");
+    if (!external && !raw) return nullptr;
+    if (external) *loaded = external_data(proto, file, wanted);
+    const std::string &bytes = external ? *loaded : proto.raw_data();
+    if (bytes.size() != wanted) throw_size_mismatch(proto, bytes.size(), "bytes", wanted);
+    return &bytes;
+}
+
 // Reads one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each.
 template<typename T, typename Field>
 void copy_elements(const Field &field, Tensor *tensor) {
@@ -107,18 +123,9 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     // The data is found before anything is allocated, because dims alone must not be able to ask for any amount of memory.
     const Shape shape = shape_of(proto);
     const std::size_t count = element_count(shape);
-    const bool external = proto.data_location() == onnx::TensorProto::EXTERNAL;
-    const bool raw = !proto.raw_data().empty();
-    const int kinds = int(external) + int(raw) + int(proto.float_data_size() > 0) + int(proto.double_data_size() > 0) +
-                      int(proto.int32_data_size() > 0) + int(proto.int64_data_size() > 0) +
-                      int(proto.uint64_data_size() > 0) + int(proto.string_data_size() > 0);
-    if (kinds > 1) throw Rejected(quoted(proto) + " keeps its data in more than one field");
-    const std::size_t wanted = count * convt_dtype_size(dtype);
-    const std::string loaded = external ? external_data(proto, file, wanted) : std::string();
-    const std::string &bytes = external ? loaded : proto.raw_data();
-    if (external || raw) {
-        if (bytes.size() != wanted) throw_size_mismatch(proto, bytes.size(), "bytes", wanted);
-    } else {
+    std::string loaded;
+    const std::string *const bytes = bytes_of(proto, file, count * convt_dtype_size(dtype), &loaded);
+    if (!bytes) {
         const int elements = dtype == CONVT_F32   ? proto.float_data_size()
                              : dtype == CONVT_F64 ? proto.double_data_size()
                                                   : proto.int32_data_size();
@@ -126,8 +133,8 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     }
 
     Tensor tensor(dtype, shape);
-    if (external || raw) {
-        std::memcpy(tensor.data.data(), bytes.data(), bytes.size());
+    if (bytes) {
+        std::memcpy(tensor.data.data(), bytes->data(), bytes->size());
     } else if (dtype == CONVT_F32) {
         copy_elements<float>(proto.float_data(), &tensor);
     } else if (dtype == CONVT_F64) {
@@ -142,6 +149,23 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
         copy_elements<std::uint16_t>(proto.int32_data(), &tensor);
     }
     return tensor;
+}
+
+std::vector<std::int64_t> integers_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
+    if (proto.data_type() != onnx::TensorProto::INT64)
+        throw Rejected(quoted(proto) + " has type " + onnx_type_name(proto.data_type()) + ", must be INT64");
+    const std::size_t count = element_count(shape_of(proto));
+    std::string loaded;
+    const std::string *const bytes = bytes_of(proto, file, count * sizeof(std::int64_t), &loaded);
+    if (!bytes && std::size_t(proto.int64_data_size()) != count)
+        throw_size_mismatch(proto, std::size_t(proto.int64_data_size()), "elements", count);
+    std::vector<std::int64_t> values(count);
+    if (!bytes) {
+        std::copy(proto.int64_data().begin(), proto.int64_data().end(), values.begin());
+    } else if (count > 0) {
+        std::memcpy(values.data(), bytes->data(), bytes->size());
+    }
+    return values;
 }
 
 Tensor load_tensor(const fs::path &file) {

@@ -2,8 +2,10 @@
 #ifndef CONVTRANSPOSE_TOOLS_ONNX_TENSOR_H_
 #define CONVTRANSPOSE_TOOLS_ONNX_TENSOR_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <onnx-ml.pb.h>
 
@@ -22,6 +24,9 @@ Shape shape_of(const onnx::TensorProto &proto);
 // Reads a tensor whose data are raw, in the field of their type, or in a file beside the model's `file` (external data). Throws
 // Rejected if the data and the dims are at odds.
 Tensor tensor_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &file);
+
+// Reads a tensor of INT64 likewise.
+std::vector<std::int64_t> integers_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &file);
 
 // Reads a .pb (TensorProto) or .npy file.
 Tensor load_tensor(const std::filesystem::path &file);

@@ -115,6 +115,95 @@ TEST_F(Run, TakesWeightsAndBiasFromConstantNodes) {
     expect_output(run({in("layer").string()}), "layer", with_bias_);
 }
 
+// The weights as `from`, of which `nodes` make W, the graph's first initializer.
+onnx::ModelProto folded(const onnx::TensorProto &from, const std::vector<onnx::NodeProto> &nodes) {
+    onnx::ModelProto m = model();
+    onnx::GraphProto *const graph = m.mutable_graph();
+    const onnx::NodeProto layer = graph->node(0);
+    graph->clear_node();
+    *graph->mutable_initializer(0) = from;
+    for (const onnx::NodeProto &node : nodes) *graph->add_node() = node;
+    *graph->add_node() = layer;
+    return m;
+}
+
+onnx::NodeProto node(const std::string &op, const std::vector<std::string> &inputs, const std::string &output) {
+    onnx::GraphProto graph;
+    return *add_node(&graph, op, "", inputs, output);
+}
+
+TEST_F(Run, FoldsWhatNodesMakeOfConstants) {
+    using Proto = onnx::TensorProto;
+    Proto integers = tensor("w", Proto::INT32, kW, Storage::typed);
+    integers.set_data_type(Proto::INT64);
+    integers.clear_int32_data();
+    for (const double value : kW.data) integers.add_int64_data(int64_t(value));
+    Proto bytes = integers;
+    bytes.clear_int64_data();
+    bytes.set_raw_data(std::string(reinterpret_cast<const char *>(integers.int64_data().data()), 8 * kW.data.size()));
+    onnx::NodeProto cast = node("Cast", {"w"}, "W"), moved = node("Transpose", {"w"}, "W");
+    add_int(&cast, "to", Proto::FLOAT);
+    add_ints(&moved, "perm", {1, 0, 3, 2});
+    // Both permutations are their own inverses.
+    Values w_moved{{3, 2, 2, 2}, {}}, w_reversed{{2, 2, 3, 2}, {}};
+    for (int i = 0; i < 24; i++) w_moved.data.push_back(kW.data[i / 4 % 2 * 12 + i / 8 * 4 + i % 2 * 2 + i / 2 % 2]);
+    for (int i = 0; i < 24; i++)
+        w_reversed.data.push_back(kW.data[i % 2 * 12 + i / 2 % 3 * 4 + i / 6 % 2 * 2 + i / 12]);
+    const Values flat{{24}, kW.data};
+    onnx::NodeProto same_and_rest = node("Constant", {}, "dims");
+    onnx::AttributeProto *const dims = same_and_rest.add_attribute();
+    dims->set_name("value");
+    dims->set_type(onnx::AttributeProto::TENSOR);
+    *dims->mutable_t() = integers;
+    dims->mutable_t()->clear_dims();
+    dims->mutable_t()->add_dims(4);
+    dims->mutable_t()->clear_int64_data();
+    for (const int64_t dim : {0, -1, 2, 2}) dims->mutable_t()->add_int64_data(dim);
+    const onnx::NodeProto reshape = node("Reshape", {"w", "dims"}, "W");
+    const std::vector<onnx::ModelProto> models = {
+        folded(integers, {cast}),
+        folded(bytes, {cast}),
+        folded(tensor("w", Proto::FLOAT, w_moved), {moved}),
+        folded(tensor("w", Proto::FLOAT, w_reversed), {node("Transpose", {"w"}, "W")}),
+        folded(tensor("w", Proto::FLOAT, {{2, 12}, kW.data}), {same_and_rest, reshape}),
+    };
+    for (const onnx::ModelProto &m : models) {
+        write_test(in("layer"), m, {tensor("X", Proto::FLOAT, kX)});
+        expect_output(run({in("layer").string()}), "layer", with_bias_);
+    }
+    // Neither 24 nor 0 x 12 elements can have the shape.
+    for (const Values &wrong : {flat, Values{{0, 12}, {}}}) {
+        write_test(in("layer"), folded(tensor("w", Proto::FLOAT, wrong, Storage::typed), {same_and_rest, reshape}),
+                   {tensor("X", Proto::FLOAT, kX)});
+        const Outcome outcome = run({in("layer").string()});
+        EXPECT_EQ(outcome.status, 1) << outcome;
+        EXPECT_NE(outcome.err.find("cannot have shape 0x-1x2x2"), std::string::npos) << outcome;
+    }
+    add_ints(&moved, "perm", {});
+    moved.mutable_attribute()->DeleteSubrange(0, 1);
+    write_test(in("layer"), folded(tensor("w", Proto::FLOAT, w_moved), {moved}), {tensor("X", Proto::FLOAT, kX)});
+    const Outcome outcome = run({in("layer").string()});
+    EXPECT_NE(outcome.err.find("perm must name each of the 4 axes"), std::string::npos) << outcome;
+}
+
+TEST_F(Run, EachConstantIsComputedOnce) {
+    // As many ways lead to the bias as 45 doublings give.
+    onnx::ModelProto m = model();
+    onnx::GraphProto *const graph = m.mutable_graph();
+    const onnx::NodeProto layer = graph->node(0);
+    graph->clear_node();
+    const Values ones{{3}, {1, 1, 1}};
+    *graph->mutable_initializer(1) = tensor("b0", onnx::TensorProto::FLOAT, ones);
+    constexpr int kSteps = 45;
+    for (int i = 0; i < kSteps; i++) {
+        const std::string from = "b" + std::to_string(i), to = i + 1 < kSteps ? "b" + std::to_string(i + 1) : "B";
+        add_int(add_node(graph, "DequantizeLinear", "", {from, from}, to), "axis", 0);
+    }
+    *graph->add_node() = layer;
+    write_test(in("layer"), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect_output(run({in("layer").string()}), "layer", expected(kX, kW, &ones));
+}
+
 TEST_F(Run, AnEmptyBiasNameIsNoBias) {
     ModelOptions options;
     options.bias = false;
