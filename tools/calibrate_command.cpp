@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+constexpr const char *kTimes = "times.jsonl";
 constexpr std::uint32_t kSeed = 20261127;
 constexpr double kShareOfTimes = 0.6;  // of the seconds; the rest is for fitting
 constexpr double kNear = 3;            // times the least estimate, up to which candidates are timed
@@ -60,7 +62,7 @@ class Calibration {
   public:
     Calibration(const CalibrateOptions &options, const TuneOptions &worker, const Stamp &stamp)
         : options_(options), builder_(worker), stamp_(stamp),
-          log_(fs::path(worker.output) / "times.jsonl", stamp, options.resume || options.fit_only,
+          log_(fs::path(worker.output) / kTimes, stamp, options.resume || options.fit_only,
                {{"problem", "cpu", "isa"}, {}}),
           progress_(2, true), begin_(now()) {}
 
@@ -89,7 +91,8 @@ class Calibration {
         }
         if (layers.size() + held_out.size() < kLeastLayers)
             throw Error(std::to_string(layers.size() + held_out.size()) + " layers were timed, of " +
-                        std::to_string(kLeastLayers) + " that are needed: allow more --seconds");
+                        std::to_string(kLeastLayers) + " that are needed: " +
+                        (options_.fit_only ? "calibrate with --resume, to time more" : "allow more --seconds"));
         progress_.step("fit");
         worker_ = builder_.start_worker();
         const json shipped = ask({}, nullptr).at("profile");
@@ -200,9 +203,13 @@ int calibrate_command(const CalibrateOptions &options) {
     worker.worker = options.worker;
     worker.package = options.package;
     worker.plan = options.plan;
-    make_folder(worker.output, "--output");
+    if (options.fit_only && !fs::exists(fs::path(worker.output) / kTimes))
+        throw UsageError("--fit-only: '" + worker.output +
+                         "' holds no times of an earlier calibration: calibrate without it first");
     const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
-    SearchLog records(options.output, stamp, fs::exists(options.output));
+    std::optional<SearchLog> records;
+    if (fs::exists(options.output)) records.emplace(options.output, stamp, true); // refuses a file of another kind
+    make_folder(worker.output, "--output");
     Calibration calibration(options, worker, stamp);
     if (!options.fit_only) calibration.collect();
     const json line = calibration.fit_all();
@@ -210,7 +217,8 @@ int calibrate_command(const CalibrateOptions &options) {
         std::cout << "the profile that ships chooses better: " << options.output << " stays as it is\n";
         return kSuccess;
     }
-    records.add(line);
+    if (!records) records.emplace(options.output, stamp, false);
+    records->add(line);
     std::cout << options.output
               << " holds the profile: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read\n";
     return kSuccess;

@@ -1,5 +1,6 @@
 // `convtranspose calibrate`, as short as it can be, with the real worker.
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -77,8 +78,29 @@ TEST_F(Calibrate, AddsAProfileThatPlansCanBeMadeWith) {
 
 TEST_F(Calibrate, SaysWhatItCannotDo) {
     Outcome outcome = calibrate({"--fit-only"});
+    EXPECT_EQ(outcome.status, 2) << outcome;
+    EXPECT_NE(outcome.err.find("holds no times of an earlier calibration: calibrate without it first"),
+              std::string::npos)
+        << outcome;
+    EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+    // A file of another kind stays as it is, with and without an end of its last line.
+    for (const char *const bytes : {"\x08\x07 a model", "\x08\x07 a model\n"}) {
+        write_text(file_, bytes);
+        outcome = calibrate({});
+        EXPECT_EQ(outcome.status, 1) << outcome;
+        EXPECT_NE(outcome.err.find("tuning.jsonl, line 1: it is not JSON"), std::string::npos) << outcome;
+        EXPECT_EQ(read_text(file_), bytes);
+        EXPECT_FALSE(std::filesystem::exists(file_ + ".calibration"));
+    }
+    std::filesystem::remove(file_);
+    const std::string times = file_ + ".calibration/times.jsonl";
+    write_text(times, "");
+    outcome = calibrate({"--fit-only"});
     EXPECT_EQ(outcome.status, 1) << outcome;
-    EXPECT_NE(outcome.err.find("0 layers were timed, of 3 that are needed"), std::string::npos) << outcome;
+    EXPECT_NE(outcome.err.find("0 layers were timed, of 3 that are needed: calibrate with --resume, to time more"),
+              std::string::npos)
+        << outcome;
+    EXPECT_FALSE(std::filesystem::exists(file_));
     outcome = calibrate({"--worker", "/no/worker"});
     EXPECT_EQ(outcome.status, 1) << outcome;
     outcome = calibrate({"--isa", "none", "--seconds", "2"});

@@ -55,8 +55,9 @@ void SearchLog::read() {
         try {
             json = nlohmann::json::parse(line);
         } catch (const nlohmann::json::exception &) {
-            if (!cut_off) throw Error(where + "it is not JSON");
-            std::filesystem::resize_file(file_, line_begin); // written when the program was ended
+            // A line that was written when the program was ended begins as others do; no other file must lose its end.
+            if (!cut_off || line.front() != '{') throw Error(where + "it is not JSON");
+            std::filesystem::resize_file(file_, line_begin);
             return;
         }
         require_sound(json, where);
