@@ -44,7 +44,9 @@ std::vector<InputShape> input_shapes_from(const std::vector<std::string> &argume
 
 void require_all_used(const std::vector<InputShape> &shapes) {
     for (const InputShape &shape : shapes) {
-        if (!shape.used) throw Error("--input-shape: no model has a value '" + shape.name + "'");
+        if (!shape.used)
+            throw Error("--input-shape: no model has a graph input or computed value '" + shape.name +
+                        "' (an initializer has the shape of its data)");
     }
 }
 

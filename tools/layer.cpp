@@ -15,8 +15,8 @@ Shape known_shape(const Model &model, const std::string &value) {
     const ValueType type = model.type_of(value);
     if (type.shape && std::find(type.shape->begin(), type.shape->end(), -1) == type.shape->end()) return *type.shape;
     throw UnknownShape("the shape of its input '" + value + "' is not known" +
-                       (type.shape ? " (" + type.text() + ")" : "") + ": " + model.shape_options(value) + " tells it" +
-                       (type.shape ? ", with a number for each <>" : ""));
+                       (type.shape ? " (" + type.text() + ")" : "") + ": " + model.shape_options(value) +
+                       " tells it, with a number for each <>");
 }
 
 } // namespace

@@ -432,18 +432,34 @@ ValueType Model::type_of(const std::string &value) const {
     return found ? found->type : ValueType();
 }
 
+// Returns what is known of a value's shape, with a <> for each extent that is not: by its place in a layer if nothing is.
+std::string Model::open_shape(const std::string &value) const {
+    const Value *const found = find(value);
+    if (found && found->type.shape) return found->type.text();
+    const auto takes = [&](int input, const Place &place) {
+        const onnx::NodeProto &node = *place.node;
+        return is_ours(node) && input < node.input_size() && resolve(node.input(input), place.scope) == value;
+    };
+    for (const Place &place : found ? found->consumers : std::vector<Place>()) {
+        const bool quantized = is_quantized(*place.node);
+        if (takes(quantized ? 3 : 1, place)) return "<input channels>x<output channels>x<height>x<width>";
+        if (takes(quantized ? 8 : 2, place)) return "<output channels>";
+        if (quantized && takes(0, place)) return "<batch>x<height>x<width>x<channels>";
+    }
+    return "<batch>x<channels>x<height>x<width>";
+}
+
 std::string Model::shape_options(const std::string &value) const {
     std::string options;
     for (const std::string &input : inputs_) {
         const ValueType type = type_of(input);
-        if (!type.shape || std::find(type.shape->begin(), type.shape->end(), -1) != type.shape->end()) {
-            options += " --input-shape " + input + "=" + (type.shape ? type.text() : "1x3x224x224");
-        }
+        if (!type.shape || std::find(type.shape->begin(), type.shape->end(), -1) != type.shape->end())
+            options += " --input-shape " + input + "=" + open_shape(input);
     }
     if (!options.empty()) return options.substr(1);
     const Value *const found = find(value);
     const std::string name = found ? value.substr(scopes_[found->scope].prefix.size()) : value;
-    return "--input-shape " + name + "=" + (type_of(value).shape ? type_of(value).text() : "1x64x32x32");
+    return "--input-shape " + name + "=" + open_shape(value);
 }
 
 } // namespace convtranspose::tools

@@ -114,6 +114,7 @@ class Model {
     void index_subgraph(const onnx::GraphProto &graph, const onnx::NodeProto &node, const std::string &attribute,
                         std::size_t scope, int position);
     int steps_to_constants(const onnx::NodeProto &node, std::size_t scope) const;
+    std::string open_shape(const std::string &value) const;
     Value &define(const std::string &name, std::size_t scope, const std::string &by);
     std::string resolve(const std::string &name, std::size_t scope) const; // the key of the value
     std::vector<std::string> inputs_of(const onnx::NodeProto &node, std::size_t scope) const;

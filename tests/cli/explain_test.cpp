@@ -173,6 +173,25 @@ TEST(Explain, TakesWeightsThatAreInputs) {
     EXPECT_NE(outcome.out.find("w 2x3x2x2 (run-time)"), std::string::npos) << outcome;
 }
 
+TEST(Explain, NamesShapesThatNobodyKnowsByTheirPlaceInTheLayer) {
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "layer.onnx").string();
+    ModelOptions options;
+    options.shapes = options.constant_w = options.constant_b = false;
+    write(file, model(options));
+    const Outcome open = convtranspose({"explain", file});
+    EXPECT_EQ(open.status, 1) << open;
+    EXPECT_NE(
+        open.err.find("--input-shape X=<batch>x<channels>x<height>x<width> --input-shape W=<input channels>x<output "
+                      "channels>x<height>x<width> --input-shape B=<output channels> tells it, with a number for "
+                      "each <>"),
+        std::string::npos)
+        << open;
+    const Outcome told = convtranspose(
+        {"explain", file, "--input-shape", "X=1x2x2x3", "--input-shape", "W=2x3x2x2", "--input-shape", "B=3"});
+    EXPECT_EQ(told.status, 0) << told;
+}
+
 TEST(Explain, SkipsNodesOfUnknownShape) {
     const TemporaryFolder folder;
     const std::string file = (folder.path() / "net.onnx").string();

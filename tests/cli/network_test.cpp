@@ -88,7 +88,7 @@ TEST_F(Network, SymbolicExtentsAreNamedWithTheOptionThatTellsThem) {
     add_node(graph, "ConvTranspose", "up", {"a", "W"}, "Y");
     write(file(), m);
     const std::string why = "the shape of its input 'a' is not known (<batch>x2x5x<width>): "
-                            "--input-shape X=<batch>x2x5x<width> tells it";
+                            "--input-shape X=<batch>x2x5x<width> tells it, with a number for each <>";
     for (const std::vector<std::string> &command : std::vector<std::vector<std::string>>{
              {"explain"}, {"bench", "--min-time", "0"}, {"tune", "--budget", "0.2", "--output", file("out")}}) {
         std::vector<std::string> arguments = command;
@@ -104,7 +104,11 @@ TEST_F(Network, SymbolicExtentsAreNamedWithTheOptionThatTellsThem) {
     }
     const Outcome unknown = convtranspose({"explain", file(), "--input-shape", "X=3x2x5x9", "--input-shape", "x=1"});
     EXPECT_EQ(unknown.status, 1) << unknown;
-    expect_in("error: --input-shape: no model has a value 'x'", unknown);
+    expect_in("error: --input-shape: no model has a graph input or computed value 'x'", unknown);
+    const Outcome constant =
+        convtranspose({"explain", file(), "--input-shape", "X=3x2x5x9", "--input-shape", "W=2x3x2x2"});
+    EXPECT_EQ(constant.status, 1) << constant;
+    expect_in("value 'W' (an initializer has the shape of its data)", constant);
     for (const char *const wrong : {"X", "X=", "X=1x", "X=1xb", "X=1x-2", "X=99999999999999999999", "=1x2"}) {
         const Outcome outcome = convtranspose({"bench", file(), "--input-shape", wrong});
         EXPECT_EQ(outcome.status, 2) << outcome;
