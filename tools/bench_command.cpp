@@ -21,6 +21,7 @@
 #include "problem_line.h"
 #include "random_layer.h"
 #include "text.h"
+#include "tuning_note.h"
 
 namespace convtranspose::tools {
 
@@ -236,8 +237,11 @@ void print_text(const std::vector<Measurement> &measurements) {
 } // namespace
 
 int bench_command(const BenchOptions &options) {
+    if (options.candidates > 0 && (options.plan.measuring_ms > 0 || !options.plan.variant.empty()))
+        throw UsageError("--measure and --variant do not go with --candidates, which measures those of least estimate");
     const std::vector<Job> jobs = jobs_from(options.paths);
     const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
+    note_unusable_tuning();
     std::vector<Measurement> measurements;
     std::unique_ptr<DeviceSession> session; // opened for the first layer; kernels stay loaded in its context
     int failed = 0;

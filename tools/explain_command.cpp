@@ -16,6 +16,7 @@
 #include "profile_line.h"
 #include "size_report.h"
 #include "text.h"
+#include "tuning_note.h"
 
 namespace convtranspose::tools {
 
@@ -148,6 +149,7 @@ int explain_command(const ExplainOptions &given) {
     json objects = json::array();
     const std::vector<Job> jobs = jobs_from(options.paths);
     const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
+    if (options.json || options.size) note_unusable_tuning(); // the text of a plan says it
     Selection selection;
     int printed = 0, failed = 0;
     for (const Job &job : jobs) {

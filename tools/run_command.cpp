@@ -19,6 +19,7 @@
 #include "onnx_model.h"
 #include "onnx_tensor.h"
 #include "text.h"
+#include "tuning_note.h"
 
 namespace fs = std::filesystem;
 
@@ -345,6 +346,7 @@ void require_free_outputs(const std::vector<Job> &jobs, const fs::path &output_d
 int run_command(const RunOptions &options) {
     const std::vector<Job> jobs = jobs_from(options.paths);
     if (!options.output_dir.empty()) require_free_outputs(jobs, options.output_dir);
+    note_unusable_tuning();
 
     Report report(jobs, options.verify);
     Progress progress(jobs.size(), false);

@@ -133,6 +133,8 @@ std::string report(const std::vector<TunedLayer> &layers) {
 int tune_command(const TuneOptions &options) {
     int failed = 0;
     if (!options.emit.empty()) require_identifier(options.emit_name);
+    if (!options.plan.variant.empty())
+        throw UsageError("--variant does not go with tune, which finds the fastest variant");
     if (options.plan.winograd && !options.emit.empty())
         throw UsageError("--winograd does not go with --emit, whose libraries compute by the definition");
     if (options.plan.on_device()) {

@@ -1,16 +1,13 @@
 #include "settings.h"
 
 #include <cctype>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <vector>
 
 #include "failure.h"
+#include "runtime/kernels/tuning_file.h"
 
 namespace convtranspose::provider {
 
@@ -89,12 +86,12 @@ std::string read_isa(const std::string &name, const std::string &value) {
 }
 
 std::shared_ptr<const convt_tuning> read_tuning(const std::string &name, const std::string &value) {
-    std::ifstream file(value, std::ios::binary);
-    if (!file) refuse(name, value, std::string("a file of tuning records; opening it failed: ") + std::strerror(errno));
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string text;
+    const std::string why = read_tuning_file(value.c_str(), &text);
+    if (!why.empty()) refuse(name, value, "a file of tuning records: " + why);
     convt_tuning *tuning = nullptr;
     check(Status::from(convt_tuning_read(text.data(), text.size(), &tuning)),
-          "option " + name + ", file '" + value + "'");
+          std::string(kProviderName) + ": option " + name + " is '" + value + "', must be a file of tuning records");
     return {tuning, [](const convt_tuning *t) { convt_tuning_destroy(const_cast<convt_tuning *>(t)); }};
 }
 

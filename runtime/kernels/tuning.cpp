@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -13,6 +12,7 @@
 #include "base/once.h"
 #include "cpu/cpu.h"
 #include "kernels/kernel_tables.h"
+#include "kernels/tuning_file.h"
 
 namespace convtranspose {
 
@@ -223,21 +223,6 @@ const CostProfile *Tuning::find_profile(const char *cpu, const char *isa) const 
 
 namespace {
 
-// A file without an end, such as a device, must not take all memory.
-constexpr std::size_t kMostBytes = 64 << 20;
-
-Status read_file(const char *path, std::string *text) {
-    std::FILE *const file = std::fopen(path, "rb");
-    if (!file) return invalid("it cannot be opened");
-    char part[4096];
-    for (std::size_t n; text->size() <= kMostBytes && (n = std::fread(part, 1, sizeof part, file)) > 0;)
-        text->append(part, n);
-    const bool failed = std::ferror(file) != 0;
-    std::fclose(file);
-    if (text->size() > kMostBytes) return invalid("it has more than ", kMostBytes, " bytes");
-    return failed ? invalid("it cannot be read") : Status();
-}
-
 struct FromEnvironment {
     Tuning tuning;
     std::string why; // the reason if it could not be used
@@ -246,9 +231,9 @@ struct FromEnvironment {
         const char *const path = std::getenv("CONVTRANSPOSE_TUNING");
         if (!path || !*path) return;
         std::string text;
-        Status status = read_file(path, &text);
-        if (status) status = Tuning::read(text, &tuning);
-        if (!status) why = concat("CONVTRANSPOSE_TUNING=", path, " is not used: ", status.message());
+        std::string fault = read_tuning_file(path, &text);
+        if (fault.empty()) fault = Tuning::read(text, &tuning).message();
+        if (!fault.empty()) why = concat("CONVTRANSPOSE_TUNING=", path, " is not used: ", fault);
     }
 };
 

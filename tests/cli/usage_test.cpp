@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <gtest/gtest.h>
@@ -42,6 +43,9 @@ TEST(Usage, WrongUsageExitsWithTwo) {
         {"tune", a, "--output", b, "--budget", "-nan"},
         {"tune", a, "--output", b, "--timeout", "NAN"},
         {"tune", a, "--output", file},
+        {"tune", a, "--output", b, "--variant", "reference_f32"},
+        {"bench", a, "--candidates", "2", "--variant", "reference_f32"},
+        {"bench", a, "--candidates", "2", "--measure"},
         {"tune", a, "--output", ""},
         {"tune", a, "--output", b, "--emit", file, "--emit-name", "x"},
         {"tune", a, "--output", b, "--rows", file},
@@ -69,6 +73,42 @@ TEST(Usage, HelpAndVersionSucceed) {
     const Outcome version = convtranspose({"--version"});
     EXPECT_EQ(version.status, 0) << version;
     EXPECT_EQ(version.out, CONVT_VERSION "\n");
+}
+
+TEST(Usage, TuningThatCannotBeUsedIsNoted) {
+    const TemporaryFolder folder;
+    const std::string layer = (folder.path() / "layer").string(), garbage = (folder.path() / "garbage").string(),
+                      large = (folder.path() / "large").string(), fifo = (folder.path() / "fifo").string();
+    write_test(layer);
+    write_text(garbage, "no record\n");
+    write_text(large, "");
+    std::filesystem::resize_file(large, (64 << 20) + 1);
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    const std::vector<std::pair<std::string, std::string>> files = {
+        {"/nowhere/file", "it cannot be opened: No such file or directory"},
+        {folder.path().string(), "it is no regular file"},
+        {fifo, "it is no regular file"},
+        {garbage, "line 1 of the tuning records: it is not a JSON object of strings and numbers"},
+        {large, "it has more than 67108864 bytes"},
+    };
+    for (const auto &[file, why] : files) {
+        setenv("CONVTRANSPOSE_TUNING", file.c_str(), 1);
+        std::string note = "note: CONVTRANSPOSE_TUNING=";
+        note.append(file).append(" is not used: ").append(why);
+        for (const std::vector<std::string> &command :
+             std::vector<std::vector<std::string>>{{"run"}, {"bench", "--min-time", "0"}, {"explain", "--json"}}) {
+            std::vector<std::string> arguments = command;
+            arguments.push_back(layer);
+            const Outcome outcome = convtranspose(arguments);
+            EXPECT_EQ(outcome.status, 0) << outcome;
+            EXPECT_EQ(outcome.err, note + "\n") << outcome;
+            if (file != "/nowhere/file") break; // once is enough
+        }
+        const Outcome explained = convtranspose({"explain", layer});
+        EXPECT_NE(explained.out.find(note.substr(6)), std::string::npos) << explained;
+        EXPECT_EQ(explained.err, "") << explained;
+    }
+    unsetenv("CONVTRANSPOSE_TUNING");
 }
 
 TEST(Usage, OutputThatIsLostIsAFailure) {

@@ -49,7 +49,14 @@ class Options(TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "broken.jsonl")
             file.write_text("no record\n", encoding="ascii")
-            self.refused("broken.jsonl", tuning=file)
+            rule = "', must be a file of tuning records: "
+            self.refused(f"option tuning is '{file}{rule}line 1 of the tuning records", tuning=file)
+            self.refused(f"option tuning is '{folder}{rule}it is no regular file", tuning=folder)
+            os.truncate(file, (64 << 20) + 1)
+            self.refused(f"option tuning is '{file}{rule}it has more than 67108864 bytes", tuning=file)
+            fifo = Path(folder, "fifo")
+            os.mkfifo(fifo)
+            self.refused(f"option tuning is '{fifo}{rule}it is no regular file", tuning=fifo)
 
     def test_right_ones_are_taken(self):
         x = {"x": self.draw((1, 8, 12, 12))}
