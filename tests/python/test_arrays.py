@@ -231,6 +231,36 @@ class WrongArrays(unittest.TestCase):
         with self.assertRaises((TypeError, ValueError)):
             ct.conv_transpose(np.array([["a"]], object), self.w)
 
+    def test_views_of_another_shape_are_refused_before_they_are_copied(self):
+        def view(*shape):  # of one number, however many elements it has
+            return np.broadcast_to(np.float32(1), shape)
+
+        plan = ct.Plan(None, x_shape=(1, 2, 6), w_shape=(2, 3, 3), x_dtype="float32", bias=True, residual=True)
+        arrays = {"x": self.x, "w": self.w, "b": view(3), "residual": view(1, 3, 8)}
+        plan(**arrays)
+        for name, wrong, words in (("x", view(1, 2**38, 6), r"x has shape \(1, 274877906944, 6\), the plan has \(1, 2, 6\)"),
+                                   ("w", view(2, 3, 2**38), r"w has shape \(2, 3, 274877906944\)"),
+                                   ("b", view(2**38), r"b has shape \(274877906944\), the plan has \(3\)"),
+                                   ("residual", view(2**38, 3, 8), r"residual has shape \(274877906944, 3, 8\)")):
+            with self.subTest(name), self.assertRaisesRegex(ValueError, words):
+                plan(**{**arrays, name: wrong})
+        with self.assertRaisesRegex(ValueError, r"b_shape = \(274877906944\) must be \(3\)"):
+            ct.Plan(self.w, view(2**38), x_shape=(1, 2, 6))
+        with self.assertRaisesRegex(ValueError, r"w_shape\[0\] = 274877906944 does not match|w_shape\[0\] = 274877906944 exceeds"):
+            ct.Plan(view(2**38, 3, 3), x_shape=(1, 2, 6))
+        with self.assertRaisesRegex(ValueError, "w spans .* elements"):
+            ct.Plan(view(2, 2**30, 3), x_shape=(1, 2, 6))
+        with self.assertRaisesRegex(ValueError, "y has shape"):
+            plan(**arrays, out=np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (1, 3, 2**38), (0, 0, 0)))
+
+    def test_masks_are_not_passed_over(self):
+        masked = np.ma.masked_array(self.x, self.x > 0)
+        for call in (lambda: ct.conv_transpose(masked, self.w), lambda: ct.Plan(self.w, x_shape=self.x.shape)(masked),
+                     lambda: ct.Plan(np.ma.masked_array(self.w), x_shape=self.x.shape)):
+            with self.assertRaisesRegex(TypeError, "^[xw] is a MaskedArray, whose mask would not be looked at"):
+                call()
+        ct.conv_transpose(masked.filled(0), self.w)
+
     def test_shapes(self):
         plan = ct.Plan(self.w, x_shape=self.x.shape)
         for x in (self.x[0], self.x[..., :5], self.x[:, :1], self.x.reshape(1, 2, 6, 1)):

@@ -80,6 +80,18 @@ class Floats(unittest.TestCase):
         np.testing.assert_allclose(ct.conv_transpose(x, w, activation="tanh"), np.tanh(plain), rtol=1e-6)
         np.testing.assert_allclose(ct.conv_transpose(x, w, activation="sigmoid"), 1 / (1 + np.exp(-plain)), rtol=1e-6)
 
+    def test_an_activation_may_be_a_list(self):
+        x, w = small((1, 2, 5)), small((2, 3, 3))
+        y = ct.conv_transpose(x, w, activation=("leaky_relu", 0.5))
+        np.testing.assert_array_equal(ct.conv_transpose(x, w, activation=["leaky_relu", 0.5]), y)
+        np.testing.assert_array_equal(ct.Plan(w, x_shape=x.shape, activation=["leaky_relu", 0.5])(x), y)
+
+    def test_slopes_of_either_zero_are_remembered_apart(self):
+        x, w = np.full((1, 1, 1), -1, np.float32), np.ones((1, 1, 1), np.float32)
+        for slope in (0.0, -0.0, 0.0):
+            y = ct.conv_transpose(x, w, activation=("leaky_relu", slope))
+            self.assertEqual(np.signbit(y.item()), np.signbit(-slope))
+
     def test_a_layer_is_remembered_with_other_weights(self):
         for _ in range(3):
             x, w, b = small((1, 3, 8, 8)), small((3, 4, 4, 4)), small(4)

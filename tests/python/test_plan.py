@@ -121,6 +121,15 @@ class Plans(unittest.TestCase):
                                         (ValueError, "activation is 'gelu'", {"activation": "gelu"}),
                                         (ValueError, "leaky_relu", {"activation": "leaky_relu"}),
                                         (TypeError, "activation must be", {"activation": 3}),
+                                        (ValueError, "activation holds an integer that is too large for a float",
+                                         {"activation": ("leaky_relu", 10**400)}),
+                                        (TypeError, "^group must be an integer or an array of one, not float$", {"group": 1.0}),
+                                        (TypeError, "^opset must be an integer or an array of one, not str$", {"opset": "22"}),
+                                        (ValueError, "^opset is 1099511627776, which is not", {"opset": 2**40}),
+                                        (TypeError, "^layout must be 'nchw' or 'nhwc' .*, not int$", {"layout": 1}),
+                                        *((TypeError, f"^{name} must be True or False, not int$", {name: 1})
+                                          for name in ("bias", "quantizes_x", "residual", "winograd", "sums_in_f16")),
+                                        (TypeError, "^tuning must be a Tuning or None, not str$", {"tuning": "text"}),
                                         (NotImplementedError, "sse9", {"isa": "sse9"}),
                                         (NotImplementedError, "fastest", {"variant": "fastest"}),
                                         (ValueError, "device is 'cuda:x'", {"device": "cuda:x"}),
@@ -132,6 +141,15 @@ class Plans(unittest.TestCase):
                                         (TypeError, "w_scale is missing", {"x_dtype": "uint8", "x_scale": 1.0})):
             with self.subTest(**arguments), self.assertRaisesRegex(error, words):
                 ct.Plan(self.w, x_shape=shape, **arguments)
+        for call, words in ((lambda: ct.Plan(self.w, x_shape=None), "^x_shape is missing$"),
+                            (lambda: ct.infer_shape(None, self.w.shape), "^x_shape is missing$"),
+                            (lambda: ct.infer_shape(shape, None), "^w_shape is missing$"),
+                            (lambda: ct.infer_shape(shape, self.w.shape, group=1.0), "^group must be an integer"),
+                            (lambda: ct.infer_shape(shape, self.w.shape, layout=1), "^layout must be"),
+                            (lambda: ct.Tuning(3), "^text must be a string, not int$")):
+            with self.assertRaisesRegex(TypeError, words):
+                call()
+        ct.Plan(self.w, x_shape=shape, winograd=np.True_, group=np.int64(1), opset=np.array([22]))
         with self.assertRaisesRegex(TypeError, "b was given without w"):
             ct.Plan(None, self.b, x_shape=shape)
         for channels in (2**61, 2**62, 2**63 - 1):

@@ -29,7 +29,10 @@ def _hashable(value: Any) -> Any:
 def _plan_of(**arguments: Any) -> Plan:
     key = tuple([(name, _hashable(value)) for name, value in arguments.items() if value is not None])
     # 2.0 equals 2, but is no integer.
-    types = tuple([tuple(map(type, value)) if type(value) is tuple else type(value) for _, value in key])
+    types: tuple[Any, ...] = tuple([tuple(map(type, value)) if type(value) is tuple else type(value) for _, value in key])
+    activation = arguments.get("activation")
+    if isinstance(activation, (list, tuple)):  # -0.0 equals 0.0, but gives other zeros
+        types += (repr(_hashable(activation)),)
     try:
         return _plan(key, types)
     except TypeError:

@@ -4,6 +4,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -50,6 +51,12 @@ convt_dtype dtype_of_format(const char *name, const char *format, Py_ssize_t ele
                          (turned ? ", which have another order of bytes than this machine's" : ""));
 }
 
+// True for an array of numpy.ma. Most arrays are numpy's own, which the name tells sooner than a look for what they lack.
+bool is_masked(nb::handle object) {
+    return std::strcmp(Py_TYPE(object.ptr())->tp_name, "numpy.ndarray") != 0 && nb::hasattr(object, "mask") &&
+           nb::hasattr(object, "filled");
+}
+
 bool is_bfloat16(nb::handle object) {
     const nb::object dtype = nb::getattr(object, "dtype", nb::none());
     const nb::object name = nb::getattr(dtype, "name", nb::none());
@@ -72,6 +79,9 @@ convt_dtype dtype_of_name(const std::string &name) {
 }
 
 Array::Array(nb::handle object, const char *name, Use use) {
+    if (is_masked(object))
+        type_error(std::string(name) + " is a " + name_of_type(object) +
+                   ", whose mask would not be looked at: give an array without one, as its filled() makes it");
     if (!take_buffer(object, name, use) && !take_dlpack(object, name, use))
         type_error(std::string(name) + " is a " + name_of_type(object) +
                    ", not an array: it has neither the buffer protocol nor __dlpack__");
@@ -180,8 +190,11 @@ void Array::set_strides(const std::int64_t *strides_in_bytes, std::size_t elemen
     taken = taken && rank > 0 && strides[rank - 1] == 1;
     if (use == Use::output && !aligned) value_error("out is not aligned to its elements");
     const bool may_copy = (use == Use::input || use == Use::dense) && !on_device();
-    if (may_copy && (!taken || use == Use::dense))
-        return copy(std::vector<std::int64_t>(strides_in_bytes, strides_in_bytes + rank), element);
+    if (may_copy && (!taken || use == Use::dense)) {
+        is_to_be_copied_ = true;
+        strides_to_copy_.assign(strides_in_bytes, strides_in_bytes + rank);
+        return;
+    }
     extents_.insert(extents_.end(), strides.begin(), strides.end());
     tensor_.strides = extents_.data() + rank;
 }
@@ -207,28 +220,35 @@ std::pair<const std::byte *, const std::byte *> span_of(const convt_tensor &tens
 
 } // namespace
 
-void Array::keep_apart_from(const Array &written) {
-    if (on_device() || written.on_device()) return;
+bool Array::overlaps(const Array &written) const {
+    if (on_device() || written.on_device()) return false;
     const auto [begin, end] = span_of(tensor_);
     const auto [written_begin, written_end] = span_of(written.tensor_);
-    if (begin >= written_end || written_begin >= end) return;
-    const std::size_t element = convt_dtype_size(tensor_.dtype);
-    std::vector<std::int64_t> strides(tensor_.rank);
-    std::int64_t dense = 1;
-    for (std::size_t i = tensor_.rank; i-- > 0; dense *= extents_[i])
-        strides[i] = (tensor_.strides != nullptr ? tensor_.strides[i] : dense) * static_cast<std::int64_t>(element);
-    copy(strides, element);
-    tensor_.strides = nullptr;
+    return begin < written_end && written_begin < end;
 }
 
-void Array::copy(const std::vector<std::int64_t> &strides_in_bytes, std::size_t element) {
-    const std::size_t rank = tensor_.rank;
+void Array::prepare(const Shape &wanted, const Array *written) {
+    if (!std::equal(wanted.begin(), wanted.end(), extents_.begin(),
+                    extents_.begin() + static_cast<std::ptrdiff_t>(tensor_.rank)))
+        return;
+    if (!is_to_be_copied_) {
+        if (written == nullptr || !overlaps(*written)) return;
+        const auto element = static_cast<std::int64_t>(convt_dtype_size(tensor_.dtype));
+        strides_to_copy_.resize(tensor_.rank);
+        std::int64_t dense = 1;
+        for (std::size_t i = tensor_.rank; i-- > 0; dense *= extents_[i])
+            strides_to_copy_[i] = (tensor_.strides != nullptr ? tensor_.strides[i] : dense) * element;
+    }
+    copy();
+}
+
+void Array::copy() {
+    const std::size_t rank = tensor_.rank, element = convt_dtype_size(tensor_.dtype);
     std::int64_t count = 1;
     for (std::size_t i = 0; i < rank; ++i)
         if (__builtin_mul_overflow(count, extents_[i], &count)) count = INT64_MAX;
-    std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(element), &bytes)) throw std::bad_alloc();
-    copied_.reset(new std::byte[static_cast<std::size_t>(bytes)]);
+    if (count > std::numeric_limits<std::int32_t>::max()) return; // the library refuses it
+    copied_.reset(new std::byte[static_cast<std::size_t>(count) * element]);
     const auto *const first = static_cast<const std::byte *>(tensor_.data);
     std::byte *to = copied_.get();
     std::vector<std::int64_t> position(rank);
@@ -237,13 +257,15 @@ void Array::copy(const std::vector<std::int64_t> &strides_in_bytes, std::size_t 
         std::memcpy(to, first + static_cast<std::int64_t>(from), element);
         to += element;
         for (std::size_t i = rank; i-- > 0;) {
-            from += static_cast<std::uint64_t>(strides_in_bytes[i]);
+            from += static_cast<std::uint64_t>(strides_to_copy_[i]);
             if (++position[i] < extents_[i]) break;
-            from -= static_cast<std::uint64_t>(strides_in_bytes[i]) * static_cast<std::uint64_t>(extents_[i]);
+            from -= static_cast<std::uint64_t>(strides_to_copy_[i]) * static_cast<std::uint64_t>(extents_[i]);
             position[i] = 0;
         }
     }
     tensor_.data = copied_.get();
+    tensor_.strides = nullptr;
+    is_to_be_copied_ = false;
 }
 
 } // namespace convtranspose::python

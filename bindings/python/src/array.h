@@ -22,7 +22,8 @@ enum class Use {
 
 /// A view of an object that has the buffer protocol, as numpy's arrays have, or `__dlpack__`. It keeps the object's memory.
 ///
-/// An input whose strides the library does not take is copied. An output is never copied: it is refused by the library's rule.
+/// An input whose strides the library does not take is copied, once its shape is known to be right: a view of any size may stand
+/// on a single number. An output is never copied: it is refused by the library's rule.
 class Array {
   public:
     /// @param object  The array.
@@ -41,17 +42,21 @@ class Array {
     bool on_device() const { return tensor_.memory == CONVT_DEVICE_MEMORY; }
     /// The stream that the array was handed over in, for memory of CUDA.
     void *stream() const { return stream_; }
-    /// Copies an input in host memory that may share some of it with an output, because the library does not allow that.
-    void keep_apart_from(const Array &written);
+    /// Copies an input whose strides the library does not take, or that may share host memory with the output. One that has not the
+    /// shape that it must have stays as it is: it is only good for being refused by its shape.
+    void prepare(const Shape &wanted, const Array *written);
 
   private:
     bool take_buffer(nanobind::handle object, const char *name, Use use);
     bool take_dlpack(nanobind::handle object, const char *name, Use use);
     void set_strides(const std::int64_t *strides_in_bytes, std::size_t element, Use use);
-    void copy(const std::vector<std::int64_t> &strides_in_bytes, std::size_t element);
+    bool overlaps(const Array &written) const;
+    void copy();
 
     convt_tensor tensor_{};
     std::vector<std::int64_t> extents_; // and, behind them, strides in elements
+    bool is_to_be_copied_ = false;
+    std::vector<std::int64_t> strides_to_copy_; // in bytes
     void *stream_ = nullptr;
     struct Buffer {
         Buffer() = default;

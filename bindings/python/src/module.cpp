@@ -21,6 +21,10 @@ namespace {
 
 using Extents = nb::typed<nb::tuple, int, nb::ellipsis>;
 using Names = nb::typed<nb::tuple, nb::str, nb::ellipsis>;
+// Arguments of one kind, which are read by problem.h: nanobind's own message for another kind lists the whole signature.
+using Int = nb::typed<nb::object, int>;
+using Bool = nb::typed<nb::object, bool>;
+using Text = nb::typed<nb::object, nb::str>;
 
 Extents shape_tuple(const Shape &shape) {
     nb::list extents;
@@ -42,13 +46,13 @@ Names names(std::size_t count, const char *(*name)(std::size_t)) {
     return Names(nb::tuple(list));
 }
 
-Extents infer_shape_of(nb::handle x_shape, nb::handle w_shape, const AttributeArguments &given, int opset,
-                       const std::string &layout_name) {
+Extents infer_shape_of(nb::handle x_shape, nb::handle w_shape, const AttributeArguments &given, nb::handle opset,
+                       nb::handle layout_name) {
     Problem p;
-    p.x_shape = ints(x_shape, "x_shape", 1).value_or(Shape());
-    p.w_shape = ints(w_shape, "w_shape", 1).value_or(Shape());
+    p.x_shape = shape_argument(x_shape, "x_shape");
+    p.w_shape = shape_argument(w_shape, "w_shape");
     p.attributes = attributes(given, p.x_shape.size() > 2 ? p.x_shape.size() - 2 : 0);
-    p.opset = opset;
+    p.opset = integer(opset, "opset");
     p.layout = layout(layout_name);
     Shape y_shape;
     check(infer_shape(p, &y_shape));
@@ -75,57 +79,64 @@ nb::object refuse_to_pickle(const PythonPlan &, nb::handle) {
                "make the plan where it is to run");
 }
 
+std::shared_ptr<Tuning> tuning_argument(nb::handle object) {
+    std::shared_ptr<Tuning> tuning;
+    if (!object.is_none() && !nb::try_cast(object, tuning))
+        type_error("tuning must be a Tuning or None, not " + name_of_type(object));
+    return tuning;
+}
+
 using PlanClass = nb::class_<PythonPlan>;
 
 void define_init(PlanClass &plan) {
     plan.def(
         "__init__",
         [](PythonPlan *self, nb::object w, nb::object b, nb::object x_shape, nb::object strides, nb::object pads,
-           nb::object dilations, std::int64_t group, nb::object output_padding, nb::object output_shape,
-           nb::object auto_pad, nb::object kernel_shape, int opset, std::string layout, nb::object x_dtype,
-           nb::object y_dtype, nb::object w_shape, nb::object w_dtype, bool bias, nb::object x_scale,
-           nb::object x_zero_point, nb::object w_scale, nb::object w_zero_point, nb::object y_scale,
-           nb::object y_zero_point, nb::object y_range, bool quantizes_x, nb::object activation, bool residual,
-           nb::object threads, bool winograd, bool sums_in_f16, nb::object variant, nb::object isa, nb::object measure,
-           std::shared_ptr<Tuning> tuning, nb::object device) {
+           nb::object dilations, Int group, nb::object output_padding, nb::object output_shape, nb::object auto_pad,
+           nb::object kernel_shape, Int opset, Text layout, nb::object x_dtype, nb::object y_dtype, nb::object w_shape,
+           nb::object w_dtype, Bool bias, nb::object x_scale, nb::object x_zero_point, nb::object w_scale,
+           nb::object w_zero_point, nb::object y_scale, nb::object y_zero_point, nb::object y_range, Bool quantizes_x,
+           nb::object activation, Bool residual, nb::object threads, Bool winograd, Bool sums_in_f16,
+           nb::object variant, nb::object isa, nb::object measure, nb::typed<nb::object, Tuning> tuning,
+           nb::object device) {
             PlanArguments a;
             a.x_shape = std::move(x_shape);
             a.attributes = {
                 std::move(strides),      std::move(pads),     std::move(dilations),    std::move(output_padding),
-                std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), group};
-            a.opset = opset;
+                std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), large_integer(group, "group")};
+            a.opset = integer(opset, "opset");
             a.layout = std::move(layout);
             a.x_dtype = std::move(x_dtype);
             a.y_dtype = std::move(y_dtype);
             a.w_shape = std::move(w_shape);
             a.w_dtype = std::move(w_dtype);
-            a.bias = bias;
+            a.bias = flag(bias, "bias");
             a.quantization = {std::move(x_scale), std::move(x_zero_point), std::move(w_scale), std::move(w_zero_point),
                               std::move(y_scale), std::move(y_zero_point), std::move(y_range)};
-            a.quantizes_x = quantizes_x;
+            a.quantizes_x = flag(quantizes_x, "quantizes_x");
             a.activation = std::move(activation);
-            a.residual = residual;
+            a.residual = flag(residual, "residual");
             const nb::object count = threads.is_none() ? call_framework("usable_cpus") : threads;
             a.threads = integer(count, "threads");
-            a.winograd = winograd;
-            a.sums_in_f16 = sums_in_f16;
+            a.winograd = flag(winograd, "winograd");
+            a.sums_in_f16 = flag(sums_in_f16, "sums_in_f16");
             a.variant = std::move(variant);
             a.isa = std::move(isa);
             a.measure = std::move(measure);
-            a.tuning = std::move(tuning);
+            a.tuning = tuning_argument(tuning);
             a.device = std::move(device);
             new (self) PythonPlan(w, b, a);
         },
-        "w"_a.none(), "b"_a = nb::none(), nb::kw_only(), "x_shape"_a, "strides"_a = nb::none(), "pads"_a = nb::none(),
-        "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(), "output_shape"_a = nb::none(),
-        "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22, "layout"_a = "nchw",
-        "x_dtype"_a = nb::none(), "y_dtype"_a = nb::none(), "w_shape"_a = nb::none(), "w_dtype"_a = nb::none(),
-        "bias"_a = false, "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(), "w_scale"_a = nb::none(),
-        "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(), "y_zero_point"_a = nb::none(),
-        "y_range"_a = nb::none(), "quantizes_x"_a = false, "activation"_a = nb::none(), "residual"_a = false,
-        "threads"_a = nb::none(), "winograd"_a = false, "sums_in_f16"_a = false, "variant"_a = nb::none(),
-        "isa"_a = nb::none(), "measure"_a = false, "tuning"_a.none() = nb::none(), "device"_a = nb::none(),
-        docstrings::kPlanInit);
+        "w"_a.none(), "b"_a = nb::none(), nb::kw_only(), "x_shape"_a.none(), "strides"_a = nb::none(),
+        "pads"_a = nb::none(), "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(),
+        "output_shape"_a = nb::none(), "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22,
+        "layout"_a = "nchw", "x_dtype"_a = nb::none(), "y_dtype"_a = nb::none(), "w_shape"_a = nb::none(),
+        "w_dtype"_a = nb::none(), "bias"_a = false, "x_scale"_a = nb::none(), "x_zero_point"_a = nb::none(),
+        "w_scale"_a = nb::none(), "w_zero_point"_a = nb::none(), "y_scale"_a = nb::none(),
+        "y_zero_point"_a = nb::none(), "y_range"_a = nb::none(), "quantizes_x"_a = false, "activation"_a = nb::none(),
+        "residual"_a = false, "threads"_a = nb::none(), "winograd"_a = false, "sums_in_f16"_a = false,
+        "variant"_a = nb::none(), "isa"_a = nb::none(), "measure"_a = false, "tuning"_a.none() = nb::none(),
+        "device"_a = nb::none(), docstrings::kPlanInit);
 }
 
 // Methods that compute, or say how it is done.
@@ -207,20 +218,28 @@ NB_MODULE(_native, m) {
     using namespace convtranspose::python;
     nb::set_leak_warnings(false); // plans of a thread that runs at the interpreter's end stay
     nb::class_<Tuning>(m, "Tuning", docstrings::kTuning)
-        .def(nb::init<const std::string &>(), "text"_a, docstrings::kTuningInit);
+        .def(
+            "__init__",
+            [](Tuning *self, Text records) {
+                if (!nb::isinstance<nb::str>(records))
+                    type_error("text must be a string, not " + name_of_type(records));
+                new (self) Tuning(nb::cast<std::string>(records));
+            },
+            "text"_a, docstrings::kTuningInit);
     define_plan(m);
     m.def("describe", &describe, "array"_a.none(), "name"_a);
     m.def(
         "infer_shape",
-        [](nb::handle x_shape, nb::handle w_shape, nb::object strides, nb::object pads, nb::object dilations,
-           std::int64_t group, nb::object output_padding, nb::object output_shape, nb::object auto_pad,
-           nb::object kernel_shape, int opset, const std::string &layout_name) {
+        [](nb::handle x_shape, nb::handle w_shape, nb::object strides, nb::object pads, nb::object dilations, Int group,
+           nb::object output_padding, nb::object output_shape, nb::object auto_pad, nb::object kernel_shape, Int opset,
+           Text layout_name) {
             return infer_shape_of(x_shape, w_shape,
                                   {std::move(strides), std::move(pads), std::move(dilations), std::move(output_padding),
-                                   std::move(output_shape), std::move(auto_pad), std::move(kernel_shape), group},
+                                   std::move(output_shape), std::move(auto_pad), std::move(kernel_shape),
+                                   large_integer(group, "group")},
                                   opset, layout_name);
         },
-        "x_shape"_a, "w_shape"_a, nb::kw_only(), "strides"_a = nb::none(), "pads"_a = nb::none(),
+        "x_shape"_a.none(), "w_shape"_a.none(), nb::kw_only(), "strides"_a = nb::none(), "pads"_a = nb::none(),
         "dilations"_a = nb::none(), "group"_a = 1, "output_padding"_a = nb::none(), "output_shape"_a = nb::none(),
         "auto_pad"_a = nb::none(), "kernel_shape"_a = nb::none(), "opset"_a = 22, "layout"_a = "nchw",
         docstrings::kInferShape);

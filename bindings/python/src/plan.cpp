@@ -54,12 +54,6 @@ DeviceName device_argument(nb::handle object) {
     return device;
 }
 
-Shape shape_argument(nb::handle object, const char *name) {
-    const Ints shape = ints(object, name, 1);
-    if (!shape) type_error(std::string(name) + " is missing");
-    return *shape;
-}
-
 Problem problem_of(const Array *w, const Array *b, const PlanArguments &arguments) {
     Problem p;
     p.x_shape = shape_argument(arguments.x_shape, "x_shape");
@@ -128,6 +122,10 @@ PythonPlan::PythonPlan(nb::handle w, nb::handle b, const PlanArguments &argument
     if (!weights && bias) type_error("b was given without w: both are constant, or both come with each run");
     const Problem problem = problem_of(weights ? &*weights : nullptr, bias ? &*bias : nullptr, arguments);
     check_dtypes(problem, weights ? &*weights : nullptr, bias ? &*bias : nullptr);
+    Shape y_shape;
+    check(infer_shape(problem, &y_shape)); // before anything is copied
+    if (weights) weights->prepare(problem.w_shape, nullptr);
+    if (bias) bias->prepare(*problem.b_shape, nullptr);
     const DeviceName device = device_argument(arguments.device);
     Options options;
     options.threads = arguments.threads;
@@ -146,6 +144,8 @@ PythonPlan::PythonPlan(nb::handle w, nb::handle b, const PlanArguments &argument
                               bias ? bias->tensor().data : nullptr, &plan_);
     }
     check(status);
+    w_shape_ = problem.w_shape;
+    b_shape_ = problem.b_shape.value_or(Shape());
     x_dtype_ = problem.dtype;
     y_dtype_ = problem.y_dtype.value_or(problem.dtype);
 }
@@ -167,9 +167,10 @@ nb::object PythonPlan::run(const RunArguments &arguments) const {
         finish = made[1];
     }
     const Array y(out, "out", Use::output);
-    x.keep_apart_from(y);
-    for (std::optional<Array> *const other : {&w, &b, &residual})
-        if (*other) (*other)->keep_apart_from(y);
+    x.prepare(plan_.x_shape(), &y);
+    if (w) w->prepare(w_shape_, &y);
+    if (b) b->prepare(b_shape_, &y);
+    if (residual) residual->prepare(plan_.y_shape(), &y);
     convt_arguments run{};
     run.struct_size = sizeof run;
     run.x = &x.tensor();
@@ -199,6 +200,8 @@ PythonPlan PythonPlan::reshape(nb::handle x_shape) const {
     }
     check(status);
     made.tuning_ = tuning_;
+    made.w_shape_ = w_shape_;
+    made.b_shape_ = b_shape_;
     made.x_dtype_ = x_dtype_;
     made.y_dtype_ = y_dtype_;
     return made;

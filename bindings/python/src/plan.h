@@ -31,7 +31,7 @@ struct PlanArguments {
     nanobind::object x_shape, x_dtype, w_shape, w_dtype, y_dtype;
     bool bias = false;
     int opset = 22;
-    std::string layout;
+    nanobind::object layout;
     AttributeArguments attributes;
     QuantizationArguments quantization;
     bool quantizes_x = false;
@@ -72,6 +72,7 @@ class PythonPlan {
 
     std::shared_ptr<Tuning> tuning_; // which must outlive the plan
     Plan plan_;
+    Shape w_shape_, b_shape_; // of the arrays that come with each run
     convt_dtype x_dtype_ = CONVT_F32, y_dtype_ = CONVT_F32;
 };
 

@@ -58,7 +58,9 @@ nb::list numbers(nb::handle object, const char *name, const char *wanted) {
 float to_real(nb::handle number, const char *name, const char *wanted) {
     const double value = PyFloat_AsDouble(number.ptr());
     if (value == -1.0 && PyErr_Occurred() != nullptr) {
+        const bool is_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
         PyErr_Clear();
+        if (is_large) value_error(std::string(name) + " holds an integer that is too large for a float");
         wrong(number, name, wanted);
     }
     return static_cast<float>(value);
@@ -95,6 +97,12 @@ Ints ints(nb::handle object, const char *name, std::size_t count) {
     return shape;
 }
 
+Shape shape_argument(nb::handle object, const char *name) {
+    const Ints shape = ints(object, name, 1);
+    if (!shape) type_error(std::string(name) + " is missing");
+    return *shape;
+}
+
 const char *text(nb::handle string, const char *name) {
     Py_ssize_t size = 0;
     const char *const begin = PyUnicode_AsUTF8AndSize(string.ptr(), &size);
@@ -108,6 +116,18 @@ float real(nb::handle object, const char *name) { return to_real(single(object, 
 
 std::int32_t integer(nb::handle object, const char *name) {
     return to_integer(single(object, name, kOneInteger), name, kOneInteger);
+}
+
+std::int64_t large_integer(nb::handle object, const char *name) {
+    return index(single(object, name, kOneInteger), name, kOneInteger);
+}
+
+bool flag(nb::handle object, const char *name) {
+    // numpy's bool_ is no bool of Python's, but true or false all the same.
+    const bool is_bool = PyBool_Check(object.ptr());
+    const std::string type = is_bool ? "" : name_of_type(object);
+    if (!is_bool && type != "bool" && type != "bool_") wrong(object, name, "True or False");
+    return PyObject_IsTrue(object.ptr()) == 1;
 }
 
 std::vector<float> reals(nb::handle object, const char *name) {
@@ -193,8 +213,8 @@ PostOps post_ops(nb::handle activation, bool adds_residual) {
     if (activation.is_none()) return ops;
     nb::object name = nb::borrow(activation);
     std::vector<float> parameters;
-    if (nb::isinstance<nb::tuple>(activation)) {
-        const auto parts = nb::cast<nb::tuple>(activation);
+    if (nb::isinstance<nb::tuple>(activation) || nb::isinstance<nb::list>(activation)) {
+        const nb::tuple parts(nb::borrow(activation));
         if (parts.size() == 0) wrong(activation, "activation", wanted);
         name = parts[0];
         for (std::size_t i = 1; i < parts.size(); ++i) parameters.push_back(real(parts[i], "activation"));
@@ -212,10 +232,13 @@ PostOps post_ops(nb::handle activation, bool adds_residual) {
                 wanted);
 }
 
-convt_layout layout(const std::string &name) {
+convt_layout layout(nb::handle object) {
+    constexpr char wanted[] = "'nchw' or 'nhwc' (or 'channels_first', 'channels_last')";
+    if (!nb::isinstance<nb::str>(object)) wrong(object, "layout", wanted);
+    const std::string name = text(object, "layout");
     if (name == "nchw" || name == "channels_first") return CONVT_CHANNELS_FIRST;
     if (name == "nhwc" || name == "channels_last") return CONVT_CHANNELS_LAST;
-    value_error("layout is '" + name + "'; it must be 'nchw' or 'nhwc' (or 'channels_first', 'channels_last')");
+    value_error("layout is '" + name + "'; it must be " + wanted);
 }
 
 } // namespace convtranspose::python

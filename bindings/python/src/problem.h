@@ -14,6 +14,9 @@ namespace convtranspose::python {
 /// Raises TypeError for anything else.
 Ints ints(nanobind::handle object, const char *name, std::size_t count);
 
+/// The same of a shape. Raises TypeError for None too.
+Shape shape_argument(nanobind::handle object, const char *name);
+
 /// The text of a Python string, kept as long as the string is. Raises ValueError if it holds a NUL, where C's texts end.
 const char *text(nanobind::handle string, const char *name);
 
@@ -25,6 +28,12 @@ std::vector<float> reals(nanobind::handle object, const char *name);
 
 /// One integer: a number, or an array of one element. Raises TypeError for anything else.
 std::int32_t integer(nanobind::handle object, const char *name);
+
+/// One integer of 64 bits, likewise.
+std::int64_t large_integer(nanobind::handle object, const char *name);
+
+/// True or False, Python's or numpy's. Raises TypeError for anything else.
+bool flag(nanobind::handle object, const char *name);
 
 /// Integers: a number, or an array or a sequence of them. Raises TypeError for anything else.
 std::vector<std::int32_t> integers(nanobind::handle object, const char *name);
@@ -51,6 +60,7 @@ std::optional<Quantization> quantization(const QuantizationArguments &arguments,
 PostOps post_ops(nanobind::handle activation, bool adds_residual);
 
 /// Reads "nchw" or "nhwc", which stand for any number of axes, or "channels_first" or "channels_last".
-convt_layout layout(const std::string &name);
+/// Raises TypeError for what is no string, and ValueError for another one.
+convt_layout layout(nanobind::handle name);
 
 } // namespace convtranspose::python
