@@ -782,6 +782,11 @@ class Fusion(TorchTest):
         self.assertIs(type(model[2]), nn.BatchNorm2d)
         half = nn.Sequential(layer(), self.norm(2)).to(torch.bfloat16).eval()
         self.assertIn("bfloat16", ct.fuse_(half).left["0"])
+        exact, rounded = nn.LeakyReLU(0.25), nn.LeakyReLU(0.1)
+        self.check(nn.Sequential(layer(), exact).double(), ["0"], x=draw().double())
+        report = self.check(nn.Sequential(layer(), rounded).double(), [], ["0"], x=draw().double())
+        self.assertIn("does not hold (0.1,)", report.left["0"])
+        self.check(nn.Sequential(layer(), rounded), ["0"])
         self.check(nn.Sequential(nn.utils.weight_norm(layer()), nn.ReLU()), ["0"])
         self.check(nn.Sequential(nn.utils.weight_norm(layer()), self.norm(2)), [], ["0"])
 

@@ -38,6 +38,10 @@ def _is_slope(value: Any) -> bool:
     return isinstance(value, (int, float)) and value >= 0
 
 
+def _in_float32(value: float) -> float:
+    return float(torch.tensor(value, dtype=torch.float64).to(torch.float32).item())
+
+
 def _module_activation(module: Any) -> Any:
     """(name, parameters) of a module that is an activation, a text that says why it is not taken, or None."""
     kind = type(module)
@@ -238,6 +242,8 @@ class _Fusion:
             return f"{state.activation} is a part of it already"
         if activation == "clip" and not parameters[0] <= parameters[1]:
             return f"its bounds are {parameters}"
+        if layer.weight.dtype == torch.float64 and any(_in_float32(value) != value for value in parameters):
+            return f"float32, in which layers take the parameters of {activation}, does not hold {parameters}"
         layer._convtranspose = _State(state.options, activation, parameters)
         return None
 
