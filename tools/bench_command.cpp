@@ -262,9 +262,8 @@ int bench_command(const BenchOptions &options) {
                 try {
                     const Layer layer = layer_of(model, i, options.layout);
                     any_known = true;
-                    if (!layer.node.floats_because.empty()) {
-                        report("note", job, layer.node.label + " is a float layer: " + layer.node.floats_because);
-                    }
+                    if (const std::string floats = layer.node.floats(); !floats.empty())
+                        report("note", job, layer.node.label + " is " + floats);
                     Problem problem = layer.problem;
                     problem.post_ops = options.post_ops;
                     RandomLayer layer_data(problem);

@@ -115,13 +115,12 @@ Explanation explain(const Layer &layer, const Model &model, const ExplainOptions
                  {"candidates", options.features ? features(plan, plan_by) : json_of(plan)}}};
     }
     std::string text =
-        node.label + ": " + (node.between() ? "DequantizeLinear -> ConvTranspose -> QuantizeLinear, " : "") +
-        convt_dtype_name(problem.dtype) +
+        node.label + ": " + (node.chain().empty() ? "" : node.chain() + ", ") + convt_dtype_name(problem.dtype) +
         (node.light ? std::string(" with weights of ") + convt_dtype_name(*problem.w_dtype) : "") +
         (node.quantizes_x ? ", x quantized by each run" : "") + ", opset " + std::to_string(node.opset) + ", x " +
         to_string(problem.x_shape) + ", w " + to_string(problem.w_shape) + (constant ? " (constant)" : " (run-time)") +
         (problem.b_shape ? ", b " + to_string(*problem.b_shape) : "") + ", y " + to_string(plan.y_shape()) + "\n" +
-        (node.floats_because.empty() ? "" : "a float layer: " + node.floats_because + "\n") +
+        (node.floats().empty() ? "" : node.floats() + "\n") +
         (options.all ? std::string(plan.explain()) : shortened(plan.explain()));
     if (text.back() != '\n') text += '\n';
     return {text, nullptr};

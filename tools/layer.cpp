@@ -4,6 +4,7 @@
 
 #include "node_quantization.h"
 #include "onnx_tensor.h"
+#include "runtime/problem/prefer_floats.h"
 #include "text.h"
 
 namespace convtranspose::tools {
@@ -45,12 +46,22 @@ Layer layer_of(const Model &model, std::size_t i, std::optional<convt_layout> la
     require_operand_type(node, x, problem.dtype);
     if (node.quantized) {
         problem.w_dtype = dtype_of(node.w, "w");
-        problem.y_dtype = dtype_of(node.y_zero_point.empty() ? node.y : node.y_zero_point, "y_zero_point");
         require_operand_type(node, "w", *problem.w_dtype);
-        require_operand_type(node, "y_zero_point, whose type is that of y,", *problem.y_dtype);
+        if (node.float_output.empty()) {
+            problem.y_dtype = dtype_of(node.y_zero_point.empty() ? node.y : node.y_zero_point, "y_zero_point");
+            require_operand_type(node, "y_zero_point, whose type is that of y,", *problem.y_dtype);
+        } else {
+            problem.y_dtype = CONVT_F32;
+        }
         if (!node.b.empty()) require_bias_type(node, dtype_of(node.b, "B"));
     }
     if (node.light) problem.w_dtype = dtype_of(node.w, "W");
+    if (node.quantizes_x) {
+        const std::optional<std::string> why =
+            prefer_floats(node.attributes, problem.w_shape, model.is_constant(node.w));
+        if (why) layer.node.floats_because = *why;
+        layer.node.quantizes_x = !why;
+    }
     problem.quantizes_x = node.quantizes_x;
     for (const std::string &other : {node.w, node.b}) {
         if (node.quantized || other.empty() || (node.light && other == node.w)) continue;

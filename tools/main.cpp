@@ -52,8 +52,8 @@ Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
 
 constexpr const char *kBenchHelp = R"(
 Measures every ConvTranspose and QLinearConvTranspose node of the models, in If, Loop, Scan and functions too,
-whose shapes ONNX's shape inference finds: --input-shape tells what the model leaves open. A ConvTranspose between
-DequantizeLinear and QuantizeLinear is measured as a quantized layer, and one of f32 whose constant weights come
+whose shapes ONNX's shape inference finds: --input-shape tells what the model leaves open. A ConvTranspose behind
+DequantizeLinear is measured as the quantized layer that it is, and one of f32 whose constant weights come
 through Cast from f16 or bf16, or through DequantizeLinear from 8 bits, as one of light weights. Weights, bias,
 scales and zero points are constant, random data, x, y and the workspace allocated beforehand. GFLOP/s (Gop/s of
 integers) count the multiply-adds of the definition (cropped ones left out), two operations each, at the best
@@ -66,8 +66,8 @@ constexpr const char *kExplainHelp = R"(
 Prints the plan of every ConvTranspose and QLinearConvTranspose node, in If, Loop, Scan and functions too, whose
 shapes ONNX's shape inference finds (--input-shape tells what the model leaves open): extents, taps, the ten nearest
 candidates with their estimated costs, choice and why, and what the others are refused for (--all: all candidates).
-A ConvTranspose between DequantizeLinear and QuantizeLinear is planned as a quantized layer, and one of f32 whose
-constant weights come through Cast or DequantizeLinear as one of light weights. If weights, bias, scales
+A ConvTranspose behind DequantizeLinear is planned as the quantized layer that it is, and one of f32 whose constant
+weights come through Cast or DequantizeLinear as one of light weights. If weights, bias, scales
 and zero points are all constant, they are planned with; otherwise the plan takes them with each run.
 
 --cost-profile NAME shows what would be chosen on another machine, of the ISAs that this CPU runs. --json prints an

@@ -61,8 +61,9 @@ void require_operand_type(const Node &node, const std::string &what, convt_dtype
 }
 
 void require_bias_type(const Node &node, convt_dtype dtype) {
-    if (dtype == CONVT_S32) return;
-    throw Rejected(node.label + ": B is " + convt_dtype_name(dtype) + ", must be s32");
+    const convt_dtype must = node.float_output.empty() ? CONVT_S32 : CONVT_F32;
+    if (dtype == must) return;
+    throw Rejected(node.label + ": B is " + convt_dtype_name(dtype) + ", must be " + convt_dtype_name(must));
 }
 
 Quantization quantization_of(const Node &node, const std::function<const Tensor &(const std::string &)> &value) {
@@ -75,7 +76,8 @@ Quantization quantization_of(const Node &node, const std::function<const Tensor 
     repeat_for_groups(node, value(node.w), &q.w_scale);
     if (node.quantized) {
         q.x_scale = static_cast<float>(number(node, "x_scale", value(node.x_scale)));
-        q.y_scale = static_cast<float>(number(node, "y_scale", value(node.y_scale)));
+        if (node.float_output.empty()) q.y_scale = static_cast<float>(number(node, "y_scale", value(node.y_scale)));
+        q.y_range = node.y_range;
     }
     if (!node.x_zero_point.empty()) {
         const Tensor &zero = value(node.x_zero_point);

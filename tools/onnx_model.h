@@ -2,6 +2,7 @@
 #ifndef CONVTRANSPOSE_TOOLS_ONNX_MODEL_H_
 #define CONVTRANSPOSE_TOOLS_ONNX_MODEL_H_
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -19,13 +20,15 @@
 namespace convtranspose::tools {
 
 // A ConvTranspose or QLinearConvTranspose node: its attributes, which are checked to be the operator's and of the right types,
-// and the names of its values. A ConvTranspose between DequantizeLinear and QuantizeLinear is the quantized layer that they make.
+// and the names of its values. A ConvTranspose behind DequantizeLinear is the quantized layer that they make, with a QuantizeLinear
+// behind it if there is one.
 struct Node {
     std::string label;          // for messages: "ConvTranspose 'name'", or "ConvTranspose #2" where it has no name
     bool quantized = false;     // its tensors are of integers
     bool channels_last = false; // QLinearConvTranspose
     bool light = false;         // its weights are constants of 16 or 8 bits, and all else is of f32
     bool quantizes_x = false;   // x goes through DynamicQuantizeLinear, and the weights have 8 bits
+    std::string float_output;   // not empty: it is quantized, but its y is f32, and why
     std::string floats_because; // not empty: it has a DequantizeLinear in front, but is a layer of floats, and why
     int opset = 0;
     Attributes attributes;
@@ -33,8 +36,18 @@ struct Node {
     // Names for quantized nodes only, and those of w for light weights of 8 bits. Between DequantizeLinear and QuantizeLinear, zero points may be empty, which are 0 then, and
     // scales of w may be those of one group.
     std::string x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point;
+    std::optional<std::array<float, 2>> y_range; // of a Relu or Clip before QuantizeLinear
 
-    bool between() const { return quantized && !channels_last; } // DequantizeLinear and QuantizeLinear
+    // The nodes that make it a quantized layer, for messages; empty for others.
+    std::string chain() const {
+        if (!quantized || channels_last) return "";
+        return std::string("DequantizeLinear -> ConvTranspose") + (float_output.empty() ? " -> QuantizeLinear" : "");
+    }
+    // Says what is computed in floats although there is a DequantizeLinear, and why; empty: nothing is.
+    std::string floats() const {
+        if (!floats_because.empty()) return "a float layer: " + floats_because;
+        return float_output.empty() ? "" : "a quantized layer whose y is f32: " + float_output;
+    }
     convt_layout layout() const { return channels_last ? CONVT_CHANNELS_LAST : CONVT_CHANNELS_FIRST; }
 };
 
@@ -122,6 +135,9 @@ class Model {
     // The node that computes a value, behind any Identity, and its inputs. Null: no node of that type does.
     const onnx::NodeProto *producer(std::string key, const char *op_type, std::vector<std::string> *inputs) const;
     std::string quantize(Node *node) const;
+    std::string find_quantizer(Node *node) const;
+    const Place *only_reader(const std::string &value) const;
+    std::optional<std::array<float, 2>> clamp_of(const Place &place, const std::string &value) const;
     void lighten(Node *node) const;
     bool is_made_by_dynamic_quantization(const std::vector<std::string> &dequantized, std::string *x) const;
     // Values with several consumers, so that each is computed once however many ways lead to it.

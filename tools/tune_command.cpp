@@ -80,9 +80,9 @@ std::vector<Work> all_work(const TuneOptions &options, int *failed) {
                     try {
                         const Layer layer = layer_of(model, i, options.layout);
                         require_valid(layer.problem);
-                        if (!layer.node.floats_because.empty()) {
-                            std::fprintf(stderr, "note: %s: %s is a float layer: %s\n", job.name.c_str(),
-                                         layer.node.label.c_str(), layer.node.floats_because.c_str());
+                        if (const std::string floats = layer.node.floats(); !floats.empty()) {
+                            std::fprintf(stderr, "note: %s: %s is %s\n", job.name.c_str(), layer.node.label.c_str(),
+                                         floats.c_str());
                         }
                         add(to_line(layer.problem), job.name + ": " + model.label(i), &all);
                     } catch (const UnknownShape &e) {

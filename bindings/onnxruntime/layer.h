@@ -66,8 +66,6 @@ std::optional<Dequantizer> dequantizer_of(const Value &value, const IsFree &is_f
 std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Layer *layer);
 // Reads the scales and zero points of 8-bit weights. Says why the library takes none such.
 std::optional<std::string> read_weight_scales(const Dequantizer &w, std::int64_t group, Quantization *q);
-// Says so if a layer of 8-bit weights is faster in floats.
-std::optional<std::string> prefer_floats(const Attributes &attributes, const Value &w);
 // Reads a QLinearConvTranspose of ONNX Runtime's channels-last domain.
 void read_qlinear(const Node &node, Layer *layer);
 // Takes in the nodes that follow a layer with a float output: batch normalization, the addition of a residual, an activation.

@@ -2,10 +2,10 @@
 // in integers, and ONNX Runtime's own operator.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "failure.h"
 #include "layer.h"
+#include "runtime/problem/prefer_floats.h"
 
 namespace convtranspose::provider {
 
@@ -75,20 +75,6 @@ std::optional<std::string> check_bias(const Dequantizer &b, const Quantization &
         if (zero.at(i) != 0) return "its bias has a zero point other than 0";
     }
     return std::nullopt;
-}
-
-// True if the library can compute the phases of all axes as output channels, which needs constant weights and a tap for each phase.
-bool has_phases_as_channels(const Attributes &attributes, const Value &w) {
-    constexpr std::size_t kMostAxes = 3;
-    const Shape shape = w.shape();
-    if (!w.is_constant() || shape.size() > kMostAxes + 2 || attributes.strides->size() + 2 != shape.size())
-        return false;
-    for (std::size_t d = 0; d + 2 < shape.size(); d++) {
-        const std::int64_t stride = (*attributes.strides)[d];
-        const bool is_dilated = attributes.dilations && d < attributes.dilations->size();
-        if (shape[d + 2] < stride || std::gcd(stride, is_dilated ? (*attributes.dilations)[d] : 1) > 1) return false;
-    }
-    return true;
 }
 
 // The nodes from the convolution to the QuantizeLinear behind it.
@@ -171,25 +157,6 @@ std::optional<std::string> read_weight_scales(const Dequantizer &w, std::int64_t
     return std::nullopt;
 }
 
-// 8-bit kernels for few output channels are made for small strides, and for one of 8 along rows. With other strides they leave most
-// of each vector empty, unless phases become channels; in floats, phases without taps may too.
-std::optional<std::string> prefer_floats(const Attributes &attributes, const Value &w) {
-    constexpr std::int64_t kFewChannels = 8, kSmallStride = 4, kStrideOfRows = 8;
-    const Shape w_shape = w.shape();
-    if (w_shape.size() < 3 || w_shape[1] < 0 || w_shape[1] >= kFewChannels) return std::nullopt;
-    if (!attributes.strides || w_shape[0] == attributes.group) return std::nullopt; // depthwise kernels take any stride
-    std::int64_t largest = 1, across = 1; // of all axes, and of all but the last
-    for (std::size_t d = 0; d < attributes.strides->size(); d++) {
-        const std::int64_t stride = (*attributes.strides)[d];
-        largest = std::max(largest, stride);
-        if (d + 1 < attributes.strides->size()) across = std::max(across, stride);
-    }
-    if (largest <= kSmallStride || (largest == kStrideOfRows && across == 1)) return std::nullopt;
-    if (has_phases_as_channels(attributes, w)) return std::nullopt;
-    return "with " + std::to_string(w_shape[1]) + " output channels in a group and a stride of " +
-           std::to_string(largest) + " floats are faster";
-}
-
 std::optional<Dequantizer> dequantizer_of(const Value &value, const IsFree &is_free) {
     if (!value) return std::nullopt;
     const std::optional<Node> node = value.producer();
@@ -212,7 +179,7 @@ std::optional<std::string> quantize(const Node &node, const IsFree &is_free, Lay
             return std::string(what) + (type == 0 ? "" : " is quantized to " + type_name(type)) + ", not to 8 bits";
         }
     }
-    if (auto why = prefer_floats(layer->problem.attributes, w->x)) return why;
+    if (auto why = prefer_floats(layer->problem.attributes, w->x.shape(), w->x.is_constant())) return why;
     Quantization q;
     const std::optional<Node> dynamic = dynamic_quantizer_of(*x, is_free);
     if (!dynamic) {

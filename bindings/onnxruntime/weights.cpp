@@ -6,6 +6,7 @@
 #include "failure.h"
 #include "layer.h"
 #include "runtime/base/half.h"
+#include "runtime/problem/prefer_floats.h"
 
 namespace convtranspose::provider {
 
@@ -215,7 +216,8 @@ Weights weights_of(const Layer &layer, const Settings &settings, Problem *proble
             notes->push_back(note);
     }
     if (settings.quantizes_x && may_be_light && is_8_bit()) {
-        const std::optional<std::string> why = prefer_floats(problem->attributes, layer.w);
+        const std::optional<std::string> why =
+            prefer_floats(problem->attributes, layer.w.shape(), layer.w.is_constant());
         problem->quantizes_x = why ? 0 : 1;
         notes->push_back(why ? "x is not quantized: " + *why : "x is quantized to u8 by each run");
     }

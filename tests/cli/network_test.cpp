@@ -277,106 +277,6 @@ TEST_F(Network, NodesInFunctionsAreFoundForEachCall) {
     expect_in("function 'Up' calls itself", endless);
 }
 
-// X -> QuantizeLinear -> DequantizeLinear -> ConvTranspose -> QuantizeLinear -> DequantizeLinear -> Y.
-struct Qdq {
-    Values w_scale = {{3}, {0.5, 0.25, 0.125}};
-    int w_axis = 1;
-    std::int64_t group = 1;
-    std::string consumer = "QuantizeLinear";
-    double b_scale = 1; // times what it must be
-    int computed = Proto::FLOAT;
-
-    onnx::ModelProto model() const {
-        onnx::ModelProto m = network({1, 2 * group, 5, 7}, computed == Proto::FLOAT ? 21 : 23);
-        onnx::GraphProto *const graph = m.mutable_graph();
-        graph->clear_initializer();
-        const auto add = [&](const std::string &name, int type, const Values &values) {
-            *graph->add_initializer() = tensor(name, type, values);
-        };
-        add("s", Proto::FLOAT, {{}, {0.5}});
-        add("z", Proto::UINT8, {{}, {128}});
-        add("wq", Proto::INT8, counting({2 * group, 3, 2, 2}, -11));
-        add("ws", Proto::FLOAT, w_scale);
-        add("bq", Proto::INT32, counting({3 * group}));
-        Values bs{{3 * group}, {}};
-        for (std::int64_t i = 0; i < 3 * group; i++) {
-            bs.data.push_back(0.5 * b_scale * w_scale.data[static_cast<std::size_t>(i) % w_scale.data.size()]);
-        }
-        add("bs", Proto::FLOAT, bs);
-        add_node(graph, "QuantizeLinear", "", {"X", "s", "z"}, "xq");
-        add_node(graph, "DequantizeLinear", "", {"xq", "s", "z"}, "x");
-        add_int(add_node(graph, "DequantizeLinear", "", {"wq", "ws"}, "w"), "axis", w_axis);
-        add_int(add_node(graph, "DequantizeLinear", "", {"bq", "bs"}, "b"), "axis", 0);
-        onnx::NodeProto *const up = add_node(graph, "ConvTranspose", "up", {"x", "w", "b"}, "y");
-        add_ints(up, "strides", {2, 2});
-        add_int(up, "group", group);
-        if (consumer == "QuantizeLinear") {
-            add_node(graph, "QuantizeLinear", "", {"y", "s", "z"}, "yq");
-            add_node(graph, "DequantizeLinear", "", {"yq", "s", "z"}, "Y");
-        } else {
-            add_node(graph, consumer, "after", {"y"}, "Y");
-        }
-        for (onnx::NodeProto &node : *graph->mutable_node()) {
-            const bool is_operand = node.op_type() == "DequantizeLinear" && node.output(0) != "Y";
-            if (computed != Proto::FLOAT && is_operand) add_int(&node, "output_dtype", computed);
-        }
-        return m;
-    }
-};
-
-TEST_F(Network, LayersBetweenDequantizeAndQuantizeAreQuantized) {
-    write(file(), Qdq().model());
-    Outcome outcome = convtranspose({"explain", file()});
-    EXPECT_EQ(outcome.status, 0) << outcome;
-    expect_in("ConvTranspose 'up': DequantizeLinear -> ConvTranspose -> QuantizeLinear, u8, opset 21, x 1x2x5x7, "
-              "w 2x3x2x2 (constant), b 3, y 1x3x10x14",
-              outcome);
-    expect_in("QLinearConvTranspose u8 x, s8 w, u8 y, channels first", outcome);
-    expect_in("x_scale 0.5, x_zero_point 128; w_scale 0.125 .. 0.5 (3 output channels), w_zero_point 0; y_scale 0.5, "
-              "y_zero_point 128",
-              outcome);
-    outcome = convtranspose({"bench", "--json", "--min-time", "0", file()});
-    EXPECT_EQ(outcome.status, 0) << outcome;
-    EXPECT_EQ(nlohmann::json::parse(outcome.out)[0].at("dtype"), "u8") << outcome;
-    EXPECT_EQ(outcome.err, "");
-
-    Qdq groups;
-    groups.group = 2;
-    write(file(), groups.model());
-    outcome = convtranspose({"explain", file()});
-    EXPECT_EQ(outcome.status, 0) << outcome;
-    expect_in("w_scale 0.125 .. 0.5 (6 output channels)", outcome);
-}
-
-TEST_F(Network, LayersOfFloatsAreSaidToBeSo) {
-    std::vector<std::pair<Qdq, std::string>> cases(5);
-    cases[0].first.consumer = "Relu";
-    cases[0].second = "its output goes to Relu 'after', and to no QuantizeLinear alone";
-    cases[1].first.w_axis = 0;
-    cases[1].first.w_scale = {{2}, {0.5, 0.25}};
-    cases[1].second = "its weights have scales along axis 0";
-    cases[2].first.b_scale = 3;
-    cases[2].second = "the scale of its bias is not that of X times that of its weights";
-    cases[3].first.consumer = "Identity";
-    cases[3].second = "its output goes to Identity 'after'";
-    cases[4].first.computed = Proto::FLOAT16;
-    cases[4].second = "X is dequantized to FLOAT16";
-    for (const auto &[qdq, why] : cases) {
-        const std::string type = qdq.computed == Proto::FLOAT ? "f32" : "f16";
-        const bool is_light = qdq.w_axis == 1 && type == "f32";
-        write(file(), qdq.model());
-        const Outcome explained = convtranspose({"explain", file()});
-        EXPECT_EQ(explained.status, 0) << explained;
-        expect_in("a float layer: " + why, explained);
-        // Behind DequantizeLinear, weights are constant all the same.
-        expect_in("up': " + type + (is_light ? " with weights of s8" : "") + ", opset 2", explained);
-        expect_in("x 1x2x5x7, w 2x3x2x2 (constant)", explained);
-        const Outcome measured = convtranspose({"bench", "--json", "--min-time", "0", file()});
-        EXPECT_EQ(nlohmann::json::parse(measured.out)[0].at("dtype"), type + (is_light ? " ws8" : "")) << measured;
-        expect_in("note: net: ConvTranspose 'up' is a float layer: " + why, measured);
-    }
-}
-
 TEST_F(Network, ConstantsBehindIdentityAndCastAreConstants) {
     onnx::ModelProto m = network({1, 2, 5, 7});
     onnx::GraphProto *const graph = m.mutable_graph();
@@ -470,17 +370,6 @@ TEST_F(Network, FilesForInitializersAreRefusedWithWhatToDo) {
         "there are 3 input files, the model takes 1: graph inputs that have initializers ('W', 'B') are constants "
         "here, so leave their files out or drop the initializers",
         outcome);
-}
-
-TEST_F(Network, LayersAreCheckedBeforeTheirDataAreDrawn) {
-    onnx::ModelProto m = Qdq().model();
-    m.mutable_graph()->mutable_node(4)->mutable_attribute(1)->set_i(std::int64_t{1} << 31); // group
-    write(file(), m);
-    const Outcome outcome = convtranspose({"bench", file()});
-    EXPECT_EQ(outcome.status, 1) << outcome;
-    expect_in("error: net: ConvTranspose 'up': ", outcome);
-    expect_in("2147483648", outcome);
-    expect_in("out of memory", outcome, 0);
 }
 
 } // namespace

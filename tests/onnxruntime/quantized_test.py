@@ -1,8 +1,12 @@
 """Layers of 8-bit integers: each result must be that of exact sums, and within one unit of what the CPU provider computes."""
+import json
+import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
+import convtranspose
 import ml_dtypes
 import numpy as np
 import onnxruntime as ort
@@ -299,6 +303,48 @@ class Quantized(Chain):
                        "b": b}, domains=["com.ms.internal.nhwc"])
         y = ours(proto).run(None, {"x": last})[0]
         np.testing.assert_array_equal(np.moveaxis(y, -1, 1), self.exact(case, x, w, b))
+
+
+class CommandLine(Chain):
+    def takes_record_of_command_line(self, proto, threads="1"):
+        """Writes a tuning record for the layer as the command line names it; True if the provider goes by it."""
+        with tempfile.TemporaryDirectory() as folder:
+            file, records = Path(folder, "model.onnx"), Path(folder, "tuning.jsonl")
+            file.write_bytes(proto.SerializeToString())
+            command = [sys.executable, "-B", "-m", "convtranspose", "explain", "--json", "--threads", threads, str(file)]
+            layer, = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+            record = json.loads(convtranspose.Plan(None, x_shape=(1, 1, 1), w_shape=(1, 1, 1), x_dtype="float32").record)
+            chosen = layer["candidates"][1]["name"]  # which the estimate does not choose
+            record |= {"problem": layer["problem"], "isa": layer["isa"], "variant": chosen, "threads": 0, "ms": 1.5}
+            records.write_text(json.dumps(record) + "\n")
+            code = ("import sys, convtranspose.onnxruntime as ct\n"
+                    "ct.session(sys.stdin.buffer.read(), explain=1, threads=sys.argv[1], tuning=sys.argv[2])")
+            told = subprocess.run([sys.executable, "-B", "-c", code, threads, str(records)], input=proto.SerializeToString(),
+                                  capture_output=True, timeout=60, check=True).stderr.decode()
+            return "says a tuning record: 1.5 ms" in told
+
+    def test_it_tunes_the_layers_that_are_computed_here(self):
+        for what in ("whole", "Relu", "Clip", "no QuantizeLinear", "float bias", "zero point of the bias", "large stride",
+                     "dynamic", "large stride, dynamic"):
+            with self.subTest(what):
+                case, _, w, b = self.draw_layer("u8", "s8", "u8", True, True)
+                if what.startswith("large stride"):
+                    case["attrs"]["strides"] = [5, 5]
+                between = {"Relu": [node("Relu", "c", "d")], "Clip": [node("Clip", "c low high", "d")]}.get(what, [])
+                quantizes = what in ("whole", "Relu", "Clip", "zero point of the bias", "large stride")
+                nodes, constants = self.chain(case, w, b, between=between, quantizes=quantizes)
+                constants |= {"low": np.float32(0), "high": np.float32(30)} if what == "Clip" else {}
+                inputs, outputs = self.inputs(case), self.outputs(case) if quantizes else {"c": (TensorProto.FLOAT, None)}
+                if what == "float bias":
+                    nodes = [n for n in nodes if n.output[0] != "bf"]
+                    constants |= {"bf": self.draw(CHANNELS)}
+                if what == "zero point of the bias":
+                    nodes[0].input.append("bz")
+                    constants |= {"bz": np.ones(CHANNELS, np.int32)}
+                if what.endswith("dynamic"):
+                    nodes[1:2] = [node("DynamicQuantizeLinear", "x", "xq s z"), node("DequantizeLinear", "xq s z", "xf")]
+                    inputs = {"x": (TensorProto.FLOAT, case["x_shape"])}
+                self.assertTrue(self.takes_record_of_command_line(model(nodes, inputs, outputs, constants)))
 
 
 if __name__ == "__main__":
