@@ -2,9 +2,6 @@
 // page that may not be touched.
 #ifdef __linux__
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -13,36 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "reference/descriptor.h"
+#include "reference/guarded_memory.h"
 #include "reference/reference.h"
 
 namespace convtranspose::test {
 namespace {
-
-class BetweenPages {
-  public:
-    BetweenPages(std::size_t bytes, bool at_end) {
-        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-        const std::size_t inside = (bytes + page - 1) / page * page;
-        size_ = inside + 2 * page;
-        pages_ = mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (pages_ == MAP_FAILED) return;
-        char *const first = static_cast<char *>(pages_) + page;
-        if (inside && mprotect(first, inside, PROT_READ | PROT_WRITE) != 0) return;
-        data_ = at_end ? first + inside - bytes : first;
-    }
-    ~BetweenPages() {
-        if (pages_ != MAP_FAILED) munmap(pages_, size_);
-    }
-    BetweenPages(const BetweenPages &) = delete;
-    BetweenPages &operator=(const BetweenPages &) = delete;
-
-    char *data() const { return data_; } // null: no memory
-
-  private:
-    void *pages_ = MAP_FAILED;
-    std::size_t size_ = 0;
-    char *data_ = nullptr;
-};
 
 class Bounds : public testing::TestWithParam<std::string> {
   protected:

@@ -48,6 +48,41 @@ TEST_P(RandomProblems, Agree) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomProblems, testing::Range(0, kTests));
 
+// Larger ones, also by candidates that are not chosen.
+TEST_P(RandomProblems, LargeAgree) {
+    constexpr int kCandidates = 7;
+    const int problems = !kEmulated ? 3 : GetParam() % 5 == 0 ? 1 : 0;
+    Random random(seed_of_the_run() * 10000 + static_cast<std::uint64_t>(GetParam()));
+    for (int i = 0; i < problems; ++i) {
+        Problem problem = large_problem(&random);
+        if (is_built(CONVT_U8) && random.integer(1, 3) == 1) {
+            problem.dtype = random.pick<convt_dtype>({CONVT_U8, CONVT_S8});
+            quantize(&problem, random_quantized_as(problem.dtype, &random));
+        }
+        if (!is_built(problem.dtype)) continue;
+        Options options = options_of_the_run();
+        options.threads = static_cast<int>(random.integer(1, 3));
+        options.all_threads = 1;
+        const std::uint64_t value_seed = random.bits() % 1000000;
+        SCOPED_TRACE(describe(problem, value_seed, options));
+        const Inputs inputs = draw(problem, value_seed);
+        const Expected expected = reference(problem, inputs);
+        Plan chosen;
+        ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &chosen));
+        for (int k = 0; k < kCandidates; ++k) {
+            if (k > 0) {
+                const auto last = static_cast<std::int64_t>(convt_plan_candidate_count(chosen.get())) - 1;
+                options.variant = convt_plan_candidate(chosen.get(), static_cast<std::size_t>(random.integer(0, last)));
+            }
+            SCOPED_TRACE(options.variant ? options.variant : "what is chosen");
+            Tensor y;
+            const Status status = run(problem, inputs, options, &y);
+            ASSERT_TRUE(status) << status.message();
+            EXPECT_TRUE(agrees(y, expected));
+        }
+    }
+}
+
 // Small tensors whose strides, dilations and pads are anything: what meets y is computed, and nothing else costs memory.
 TEST_P(RandomProblems, FarAgree) {
     constexpr std::size_t kMostMemory = 64 << 20;

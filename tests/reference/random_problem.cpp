@@ -89,6 +89,27 @@ Problem random_problem(Random *random) {
     }
 }
 
+Problem large_problem(Random *random) {
+    constexpr std::int64_t kLeastOfX = 80000, kLeast = 200000, kMost = 900000; // elements, of y unless x
+    for (;;) {
+        Problem problem = propose(random);
+        problem.x_shape[0] = chance(random, 2) ? 1 : random->integer(2, 9);
+        if (problem.attributes.group > 1) { // planes of many groups make strips of groups
+            const std::int64_t times = random->integer(1, 5);
+            problem.attributes.group *= times;
+            problem.w_shape[0] *= times;
+            problem.x_shape[problem.layout == CONVT_CHANNELS_FIRST ? 1 : problem.x_shape.size() - 1] *= times;
+            if (problem.b_shape) problem.b_shape->front() *= times;
+        }
+        Layer layer;
+        std::string reason;
+        if (!derive(problem, &layer, &reason)) continue;
+        const auto elements = static_cast<std::int64_t>(element_count(layer.y_shape));
+        if (elements < kLeast || elements > kMost || element_count(problem.x_shape) < kLeastOfX) continue;
+        if (count_macs(geometry_of(problem)) <= 2 * kMaxMacs) return problem;
+    }
+}
+
 std::int64_t any_integer(Random *random) {
     const std::uint64_t high = std::uint64_t{1} << random->integer(0, 63);
     const std::uint64_t near = high + static_cast<std::uint64_t>(random->integer(-2, 2));

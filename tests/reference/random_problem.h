@@ -13,6 +13,9 @@ namespace convtranspose::test {
 // none is.
 Problem random_problem(Random *random);
 
+// One whose y makes several strips, or pieces that are put together before they are rounded.
+Problem large_problem(Random *random);
+
 // Small x, w and y, whose strides, dilations and pads may be anything below 2^61: valid, and mostly with inputs that meet y.
 Problem far_problem(Random *random);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "reference/descriptor.h"
+#include "reference/guarded_memory.h"
 #include "reference/layer.h"
 #include "reference/quantized.h"
 #include "tools/problem_line.h"
@@ -237,6 +238,9 @@ Status run(const Problem &problem, const Inputs &inputs, const Options &options,
 Options options_of_the_run() {
     Options options{};
     options.isa = std::getenv("CONVTRANSPOSE_TEST_ISA");
+#ifdef __linux__
+    guard_memory(&options);
+#endif
     return options;
 }
 

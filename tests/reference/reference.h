@@ -41,7 +41,8 @@ Expected reference(const Problem &problem, const Inputs &inputs, bool sums_in_f1
 // Plans with constant weights and runs. y: its shape is set.
 Status run(const Problem &problem, const Inputs &inputs, const Options &options, Tensor *y);
 
-// Options of a test that leaves the choice of a kernel to the library: with the ISA of CONVTRANSPOSE_TEST_ISA, if that is set.
+// Options of a test that leaves the choice of a kernel to the library: with the ISA of CONVTRANSPOSE_TEST_ISA, if that is set, and
+// memory of the plan that ends at pages which may not be touched (guarded_memory.h).
 Options options_of_the_run();
 
 // The test of most tests: draws, runs, and compares with the reference.
