@@ -68,7 +68,7 @@ DirectPlan::Amounts DirectPlan::amounts(const CostProfile &profile) const {
     const std::int64_t size = operand_size(v);
     Amounts a = {};
     a.batch = std::max<std::int64_t>(problem_.geometry.batch, 1);
-    const Strip whole = strip(1, 0, axes_[strip_axis_].q_extent());
+    const Strip whole = strip(1, groups_, 0, axes_[strip_axis_].q_extent());
     a.image_bytes = std::max<std::int64_t>(
         capped_product({whole.x_extent[0], whole.x_extent[1], whole.x_extent[2], copied_column(), size}), 1);
     a.weights_bytes = packed_.weights() * size;
@@ -193,7 +193,7 @@ void DirectPlan::plan_copy() {
     }
     std::int64_t most = 0;
     for (std::int64_t i = 0; i < strips_; i++) {
-        const Strip s = strip(images_, strip_begin(i), strip_begin(i + 1));
+        const Strip s = strip(images_, groups_, strip_begin(i), strip_begin(i + 1));
         const StripParts parts = parts_of_rows(s);
         std::int64_t elements = 0;
         for (std::size_t k = 0; k < parts.count; k++) {
@@ -222,10 +222,11 @@ std::int64_t DirectPlan::strip_count() const {
 
 std::int64_t DirectPlan::group_parts() const { return ceil_div(packed_.group, groups_); }
 
-DirectPlan::Strip DirectPlan::strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const {
+DirectPlan::Strip DirectPlan::strip(std::int64_t images, std::int64_t groups, std::int64_t q_begin,
+                                    std::int64_t q_end) const {
     Strip s;
     s.images = images;
-    s.groups = groups_;
+    s.groups = groups;
     s.q_begin = q_begin;
     s.q_end = q_end;
     for (int a = 0; a < 3; a++) {

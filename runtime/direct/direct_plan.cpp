@@ -168,10 +168,10 @@ bool DirectPlan::is_inside(const Strip &s) const {
 void DirectPlan::run_strip(std::size_t i, const Operands &o, const Memory &memory, const Parallel &parallel) const {
     const std::int64_t at = static_cast<std::int64_t>(i) % strips_, of_axis = static_cast<std::int64_t>(i) / strips_,
                        first_image = of_axis / group_parts() * images_, first_group = of_axis % group_parts() * groups_;
-    Strip s = strip(std::min(images_, problem_.geometry.batch - first_image), strip_begin(at), strip_begin(at + 1));
+    Strip s = strip(std::min(images_, problem_.geometry.batch - first_image),
+                    std::min(groups_, packed_.group - first_group), strip_begin(at), strip_begin(at + 1));
     s.first_image = first_image;
     s.first_group = first_group;
-    s.groups = std::min(groups_, packed_.group - first_group);
     StripParts parts = parts_of_rows(s);
     char *copy = memory.copy;
     for (std::size_t k = 0; k < parts.count; k++) {

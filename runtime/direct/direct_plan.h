@@ -129,7 +129,7 @@ class DirectPlan {
     std::int64_t most_strips(std::int64_t least) const;
     std::int64_t strip_begin(std::int64_t i) const;
     std::int64_t group_parts() const;
-    Strip strip(std::int64_t images, std::int64_t q_begin, std::int64_t q_end) const;
+    Strip strip(std::int64_t images, std::int64_t groups, std::int64_t q_begin, std::int64_t q_end) const;
     bool is_inside(const Strip &s) const; // true if no tap leaves x
     bool is_copied(const Strip &s) const;
     bool are_filled_alike() const { return strips_ == 1 && !in_place_.any(); } // the copies of all strips, around x

@@ -178,7 +178,7 @@ void DirectPlan::fill(const Strip &s, const InsideX &inside, const Operands &o, 
 
 // Fills the copies of all workers, of strips that are filled alike.
 void DirectPlan::fill_copies(const Operands &o, char *copies, const Parallel &parallel) const {
-    Strip s = strip(images_, strip_begin(0), strip_begin(1));
+    Strip s = strip(images_, groups_, strip_begin(0), strip_begin(1));
     if (!is_copied(s)) return;
     for (int worker = 0; worker < workers_; worker++) {
         locate_copy(&s, copies + worker * copy_bytes_);

@@ -203,19 +203,16 @@ void DirectPlan::plan_pieces(int threads) {
     rounder_ = find_rounder(variant_->isa, CopyOrder::kPlanar, problem_.y_dtype);
     piece_count_ = workers_ > 1 ? workers_ : threads;
     std::int64_t most = 0;
-    const auto add = [&](const Strip &s) {
-        const Tasks t = tasks_of(s, pieces_of(s), workers_ > 1 ? 1 : threads);
-        for (std::int64_t k = 0; k < t.parts(); k++) most = std::max(most, dense_bytes(part_of_y(s, part(s, t, k))));
-    };
     // The last images and groups may be fewer than the others. Their strips are divided otherwise, and not always into smaller parts.
     const std::int64_t last_images = (problem_.geometry.batch - 1) % images_ + 1,
                        last_groups = (packed_.group - 1) % groups_ + 1;
     for (std::int64_t i = 0; i < strips_; i++) {
         for (const std::int64_t images : {images_, last_images}) {
             for (const std::int64_t groups : {groups_, last_groups}) {
-                Strip s = strip(images, strip_begin(i), strip_begin(i + 1));
-                s.groups = groups;
-                add(s);
+                const Strip s = strip(images, groups, strip_begin(i), strip_begin(i + 1));
+                const Tasks t = tasks_of(s, pieces_of(s), workers_ > 1 ? 1 : threads);
+                for (std::int64_t k = 0; k < t.parts(); k++)
+                    most = std::max(most, dense_bytes(part_of_y(s, part(s, t, k))));
             }
         }
     }
