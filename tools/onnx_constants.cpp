@@ -11,6 +11,7 @@
 #include "onnx_model.h"
 #include "onnx_nodes.h"
 #include "onnx_tensor.h"
+#include "runtime/base/shape.h"
 #include "text.h"
 
 namespace convtranspose::tools {
@@ -97,29 +98,22 @@ Tensor transpose(const onnx::NodeProto &node, const Tensor &x) {
         throw Rejected(label_of(node) + ": its attribute perm must name each of the " + std::to_string(rank) +
                        " axes of its input once");
     }
-    std::vector<std::size_t> strides(rank, 1); // of x
-    for (std::size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * static_cast<std::size_t>(x.shape[d]);
-    struct Axis { // of the result, with more than one position: there are few of these, whatever the rank
-        std::size_t extent, stride, position;
-    };
-    Shape shape;
-    std::vector<Axis> axes;
+    const Strides strides = dense_strides(x.shape);
+    // Few axes are longer than 1, whatever the rank is.
+    Shape shape, extents = {1}, steps = {1};
     for (const std::int64_t axis : perm) {
         const auto from = static_cast<std::size_t>(axis);
         shape.push_back(x.shape[from]);
-        if (x.shape[from] > 1) axes.push_back({static_cast<std::size_t>(x.shape[from]), strides[from], 0});
+        if (x.shape[from] == 1) continue;
+        extents.push_back(x.shape[from]);
+        steps.push_back(strides[from]);
     }
     Tensor result(x.dtype, shape);
-    const std::size_t bytes = convt_dtype_size(x.dtype);
-    for (std::size_t i = 0, from = 0; i < x.count(); i++) {
-        std::memcpy(result.data.data() + i * bytes, x.data.data() + from * bytes, bytes);
-        for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
-            from += axis->stride;
-            if (++axis->position < axis->extent) break;
-            from -= axis->stride * axis->position;
-            axis->position = 0;
-        }
-    }
+    if (x.count() == 0) return result;
+    Strides from_strides(steps.size());
+    std::copy(steps.begin(), steps.end(), from_strides.begin());
+    copy_tensor(extents, convt_dtype_size(x.dtype), x.data.data(), from_strides, result.data.data(),
+                dense_strides(extents));
     return result;
 }
 
@@ -224,16 +218,9 @@ Tensor Model::result_of(const onnx::NodeProto &node, const std::vector<std::stri
 }
 
 // Returns the initializer or Constant of INT64 that a value is, behind any Identity, or null.
-const onnx::TensorProto *Model::tensor_of_integers(std::string key) const {
-    for (int step = 0; step < kMostSteps; step++) {
-        const Value *const value = find(key);
-        if (!value) return nullptr;
-        if (value->tensor) return value->tensor->data_type() == onnx::TensorProto::INT64 ? value->tensor : nullptr;
-        if (!value->producer || !is_op(*value->producer, "Identity") || value->producer->input_size() < 1)
-            return nullptr;
-        key = resolve(value->producer->input(0), value->scope);
-    }
-    return nullptr;
+const onnx::TensorProto *Model::tensor_of_integers(const std::string &key) const {
+    const Value *const value = source_of(key);
+    return value && value->tensor && value->tensor->data_type() == onnx::TensorProto::INT64 ? value->tensor : nullptr;
 }
 
 Tensor Model::constant(const std::string &value) const {

@@ -276,16 +276,23 @@ const Model::Value *Model::find(const std::string &key) const {
     return found == values_.end() ? nullptr : &found->second;
 }
 
-const onnx::NodeProto *Model::producer(std::string key, const char *op_type, std::vector<std::string> *inputs) const {
+const Model::Value *Model::source_of(std::string key) const {
     for (int step = 0; step < kMostSteps; step++) {
         const Value *const value = find(key);
-        if (!value || !value->producer) return nullptr;
-        *inputs = inputs_of(*value->producer, value->scope);
-        if (is_op(*value->producer, op_type)) return value->producer;
-        if (!is_op(*value->producer, "Identity") || inputs->empty()) return nullptr;
-        key = inputs->front();
+        if (!value || !value->producer || !is_op(*value->producer, "Identity")) return value;
+        const std::vector<std::string> inputs = inputs_of(*value->producer, value->scope);
+        if (inputs.empty()) return nullptr;
+        key = inputs.front();
     }
     return nullptr;
+}
+
+const onnx::NodeProto *Model::producer(const std::string &key, const char *op_type,
+                                       std::vector<std::string> *inputs) const {
+    const Value *const value = source_of(key);
+    if (!value || !value->producer || !is_op(*value->producer, op_type)) return nullptr;
+    *inputs = inputs_of(*value->producer, value->scope);
+    return value->producer;
 }
 
 void Model::add_constant_node(const onnx::NodeProto &node, Value *value) {

@@ -132,8 +132,10 @@ class Model {
     std::string resolve(const std::string &name, std::size_t scope) const; // the key of the value
     std::vector<std::string> inputs_of(const onnx::NodeProto &node, std::size_t scope) const;
     const Value *find(const std::string &key) const;
+    const Value *source_of(std::string key) const; // what a value is, behind any Identity, or null
     // The node that computes a value, behind any Identity, and its inputs. Null: no node of that type does.
-    const onnx::NodeProto *producer(std::string key, const char *op_type, std::vector<std::string> *inputs) const;
+    const onnx::NodeProto *producer(const std::string &key, const char *op_type,
+                                    std::vector<std::string> *inputs) const;
     std::string quantize(Node *node) const;
     std::string find_quantizer(Node *node) const;
     const Place *only_reader(const std::string &value) const;
@@ -144,7 +146,7 @@ class Model {
     using Evaluated = std::map<std::string, std::shared_ptr<Tensor>>;
     std::shared_ptr<Tensor> evaluate(const std::string &key, Evaluated *known) const;
     Tensor result_of(const onnx::NodeProto &node, const std::vector<std::string> &inputs, Evaluated *known) const;
-    const onnx::TensorProto *tensor_of_integers(std::string key) const;
+    const onnx::TensorProto *tensor_of_integers(const std::string &key) const;
     void add_constant_node(const onnx::NodeProto &node, Value *value);
     void refuse_other_domains() const;
     int opset(const std::string &domain) const;

@@ -54,7 +54,7 @@ inline Strides dense_strides(const Shape &shape) {
     Strides strides(shape.size());
     std::fill(strides.begin(), strides.end(), 1);
     if (has_no_elements(shape)) return strides;
-    for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+    for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
     return strides;
 }
 
