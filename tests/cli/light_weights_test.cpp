@@ -235,13 +235,6 @@ class Chain : public testing::Test {
   protected:
     std::string file() const { return (folder_.path() / "net.onnx").string(); }
 
-    static void expect_in(const std::string &part, const Outcome &outcome, std::size_t times = 1) {
-        const std::string all = outcome.out + outcome.err;
-        std::size_t found = 0;
-        for (std::size_t at = 0; (at = all.find(part, at)) != std::string::npos; at++) found++;
-        EXPECT_EQ(found, times) << part << "\n" << outcome;
-    }
-
     TemporaryFolder folder_;
 };
 

@@ -39,13 +39,6 @@ class Network : public testing::Test {
   protected:
     std::string file(const std::string &name = "net.onnx") const { return (folder_.path() / name).string(); }
 
-    static void expect_in(const std::string &part, const Outcome &outcome, std::size_t times = 1) {
-        const std::string all = outcome.out + outcome.err;
-        std::size_t found = 0;
-        for (std::size_t at = 0; (at = all.find(part, at)) != std::string::npos; at++) found++;
-        EXPECT_EQ(found, times) << part << "\n" << outcome;
-    }
-
     TemporaryFolder folder_;
 };
 

@@ -6,6 +6,8 @@
 
 #include <sys/wait.h>
 
+#include <gtest/gtest.h>
+
 #include "files.h"
 
 namespace convtranspose::test {
@@ -47,6 +49,13 @@ Outcome convtranspose(const std::vector<std::string> &arguments) {
     outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     outcome.err = read_text(err);
     return outcome;
+}
+
+void expect_in(const std::string &part, const Outcome &outcome, std::size_t times) {
+    const std::string all = outcome.out + outcome.err;
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = all.find(part, at)) != std::string::npos; at++) found++;
+    EXPECT_EQ(found, times) << part << "\n" << outcome;
 }
 
 } // namespace convtranspose::test
