@@ -29,8 +29,8 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
     }
     Var go("go"), gi("gi"), gb("gb"), qo("qo"), qi("qi");
     const bool overlaps = overlaps_groups(tile.masked_stores, tile.q); // else the last tile of groups is stored in part
-    // Bytes of several vectors are packed together, which takes fewer instructions than each vector by itself, except where one narrows
-    // a vector and stores it.
+    // To narrow the sums of several vectors to bytes together takes fewer instructions than each by itself. CPUs with masked stores
+    // narrow and store a vector by one instruction.
     const bool packs = c.y.types()[0].bytes() == 1 && !tile.masked_rows;
     y.split(c.g, go, gi, tile.oc * tile.lanes, overlaps ? TailStrategy::ShiftInwards : TailStrategy::GuardWithIf)
         .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
@@ -56,8 +56,8 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
     unroll_reduction(k, tile.loops, sum.update());
 }
 
-// With vectors of a cache line, floats that are stored far away take up to a quarter longer so, though near ones take less.
-// Measurements: docs/measurements/2026-11-29-depthwise-bytes.md.
+// The pass would make kernels of floats whose vectors are cache lines up to a third slower where y does not fit in the caches, though a
+// little faster where it does. Measurements: docs/measurements/2026-11-29-depthwise-bytes.md.
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
                            const InputNames &inputs) {
     LoweringPasses passes;
