@@ -71,8 +71,8 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
         x_name = ImageParam(x).name();
         fetches_x = fetch_x;
         fetches_copy = fetch_copy;
-        const bool masks_bytes = has_masked_stores(isa_of(get_target()));
-        schedule_copy_input(*this, copy, {order, type, block, is_float(arithmetic) || masks_bytes}, get_target(),
+        const bool floats = is_float(arithmetic), masks_bytes = has_masked_stores(isa_of(get_target()));
+        schedule_copy_input(*this, copy, {order, type, block, floats, floats || masks_bytes}, get_target(),
                             get_pipeline());
     }
 
@@ -96,6 +96,8 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
         copy.dim(0).set_stride(1);
         switch (order) {
         case CopyOrder::kPlanar:
+            if (block == 1 && is_float(arithmetic)) copy.dim(0).set_bounds(0, 1);
+            [[fallthrough]];
         case CopyOrder::kTransposed: copy.dim(1).set_stride(block); break;
         case CopyOrder::kTiles: copy.dim(1).set_stride(1); break;
         case CopyOrder::kChannels:

@@ -201,9 +201,9 @@ void DirectPlan::plan_copy() {
         }
         most = std::max(most, elements);
     }
-    // Kernels read whole tiles, so there must be memory past the last column of the last row.
+    // Kernels read whole tiles, so there must be memory past the last column of the last row; and before the first (locate_copy()).
     const std::int64_t column = copies_channels_inside() ? copied_column() : x_block(),
-                       elements = most + (variant_->tile_q + variant_->lanes) * column;
+                       elements = most + (variant_->tile_q + 2 * variant_->lanes) * column;
     if (elements > kMostElements)
         overflow_ = too_large("its copy of x has # elements; a kernel counts up to #", elements);
     copy_bytes_ = round_up(capped_product({elements, operand_size(*variant_)}));

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kRun = 32, kLongRun = 128; // positions
 constexpr int kShortVector = 8;          // elements
+constexpr int kAtOnce = 4;               // vectors
 
 // The loops that copies are split into.
 struct Parts {
@@ -31,6 +32,14 @@ void vectorize(Stage s, const Var &v, const Expr &extent, int lanes, bool by_par
     if (lanes > kShortVector) {
         s.specialize(extent >= kShortVector).vectorize(v, kShortVector, TailStrategy::ShiftInwards);
     }
+}
+
+// Copies long rows by several vectors at once, the last of which overlap those before them. A loop over single vectors keeps fewer cache
+// lines of a far x on their way. Measurements: docs/measurements/2026-11-30-planar-copies.md.
+void vectorize_long(Stage s, const Var &v, const Expr &extent, int lanes) {
+    const Var wi = Parts().wi;
+    const int length = kAtOnce * lanes;
+    s.specialize(extent >= length).split(v, v, wi, length, TailStrategy::ShiftInwards).vectorize(wi, lanes).unroll(wi);
 }
 
 void by_loads(const CopyInput &c, Stage p, int lanes) {
@@ -124,6 +133,7 @@ void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &
     case CopyOrder::kPlanar:
         p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n});
         if (block == 1) {
+            if (shape.is_float) vectorize_long(p, c.w, positions, lanes);
             vectorize(p, c.w, positions, lanes, shape.by_parts);
         } else {
             Stage whole = whole_block(p, block);

@@ -22,7 +22,8 @@ struct CopyShape {
     CopyOrder order;
     Halide::Type type; // sets how many lanes a vector has
     int block;         // extent of c0 where it is a block
-    bool by_parts;     // the last vector of a row is copied in part
+    bool is_float;
+    bool by_parts; // the last vector of a row is copied in part
 };
 
 void schedule_copy_input(const CopyInput &c, const Halide::Func &copy, const CopyShape &shape,
