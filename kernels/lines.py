@@ -27,7 +27,7 @@ class Variants:
     first two are counted in vectors. Strides are those of w, "W", or of w and h, "WxH", which are built in; 0 is any.
 
     taps: for layers of such taps alone, a list of "KERNELsSTRIDEpPAD_BEGIN" of w and h, or two of them, "WxH", without dilation;
-    extents and channels are any. The taps are constants and unrolled.
+    extents and channels are any. The taps are constants and unrolled. oc: for so many output channels of a group alone; 0: any.
     """
 
     family: Family
@@ -37,6 +37,7 @@ class Variants:
     strides: str
     tiles: str
     taps: str = ""
+    oc: int = 0
 
     def kernels(self, build: Build) -> Iterator[Kernel]:
         if not build.has_family(self.family):
@@ -59,6 +60,7 @@ class Variants:
         words = [self.family.name, dtype_name]
         if not self.family.always_built:  # there is one reference of each type
             words += [output_order] + ([] if strides == "0" else [f"s{strides}"]) + [tile] + ([taps] if taps else [])
+            words += [f"m{self.oc}"] if self.oc else []
         y_type = HALIDE_TYPES[dtype.y]
         row = {"name": "_".join(words), "isa": isa.name, "family": self.family.name, "output_order": output_order,
                "arithmetic": dtype.arithmetic, "dtype": dtype.y, "stride_w": stride_w, "stride_h": stride_h,
@@ -73,7 +75,8 @@ class Variants:
     def _build_in(self, specs: list[str], row: dict, parameters: list[str]) -> dict:
         """The built-in taps as the row has them; adds them to the parameters too. specs: of w and h, or one for both."""
         tap_offset_order = row["output_order"] in self.family.tap_offset_order
-        channels = int(self.family.one_channel)
+        ic = int(self.family.one_channel)
+        oc = self.oc or ic
         axes = []
         for axis, taps in zip(AXES, (parse_taps(specs[0]), parse_taps(specs[-1]))):
             stride = row[f"stride_{axis}"]
@@ -85,10 +88,10 @@ class Variants:
             if taps.count:
                 parameters.append(f"count_{axis}={taps.count}")
             axes.append(_axis(taps, has_table))
-        parameters += [f"ic={channels}", f"oc={channels}", "unrolled_axes=2",
+        parameters += [f"ic={ic}", f"oc={oc}", "unrolled_axes=2",
                        f"tap_offset_order={'true' if tap_offset_order else 'false'}"]
         axes.append({"table": [], "phases": 0, "step": 0, "count": 0, "out": 0})
-        return {"ic": channels, "oc": channels, "axes": axes, "x_in_place": tap_offset_order}
+        return {"ic": ic, "oc": oc, "axes": axes, "x_in_place": tap_offset_order}
 
 
 def _axis(taps: Taps, has_table: bool) -> dict:

@@ -34,6 +34,7 @@ const std::vector<std::string> kProblems = {
     "n2 ic3 oc32 i6x20 k3x3 s1x1 p1x1_1x1 bias",
     "n1 ic3 oc5 i6x30 k3x3 s1x1", // nothing cropped: all borders lack taps
     "n1 ic4 oc8 i5x49 k2x2 s2x2", // no tap leaves x
+    "n1 ic4 oc1 i5x49 k2x2 s2x2",
     "n1 ic3 oc6 i5x40 k3x5 s3x3 p1x2_1x2",
     "n1 ic3 oc10 i4x31 k5x5 s4x4 p1x1_1x1 op3x3",
     "n1 ic5 oc1 i7x35 k9x9 s4x4 p4x4_4x4 op3x3", // few outputs

@@ -104,7 +104,7 @@ class Table(Generated):
         pattern = re.compile(r"(?P<family>[a-z_]+?)_"
                              r"(?P<dtype>b?f16|f32(?:_(?:b?f16|s8)w)?|f64|[hb]16|i8(?:_f32)?|i16(?:_f32|_s32)?)"
                              r"(?:_(?P<output_order>planar|channels)(?:_s(?P<w>\d+)(?:x(?P<h>\d+))?)?"
-                             r"_(?P<tile>\d+x\d+(?:x\d+)?)(?:_(?P<taps>[0-9spx]+))?)?")
+                             r"_(?P<tile>\d+x\d+(?:x\d+)?)(?:_(?P<taps>[0-9spx]+)(?:_m(?P<oc>\d+))?)?)?")
         for system, processor in PLATFORMS:
             for kernel in self.kernels(system=system, processor=processor):
                 if kernel["kind"] != "variant":
@@ -117,6 +117,8 @@ class Table(Generated):
                     self.assertEqual((row["output_order"], row["stride_w"], row["stride_h"]),
                                      (name["output_order"], int(name["w"] or 0), int(name["h"] or 0)))
                 self.assertEqual("built_in" in row, bool(name["taps"]))
+                if name["oc"]:
+                    self.assertEqual(row["built_in"]["oc"], int(name["oc"]))
                 self.assertEqual(kernel["function"], f"convt_{kernel['name']}_{kernel['isa']}")
 
     def test_a_kernel_with_taps(self):

@@ -56,6 +56,7 @@ std::vector<std::string> lines() {
         all.push_back(line("n1 ic5 oc", oc, " i3x", w, " k4x4 s2x2 p1x1_1x1 bias"));
         all.push_back(line("n1 ic5 oc", oc, " i2x", w, " k3x3 s2x2 p1x", i % 2, "_0x1 op1x1"));
         all.push_back(line("n1 ic4 oc", oc, " i2x", w, " k2x2 s2x2"));
+        all.push_back(line("n2 ic5 oc1 i3x", w, " k2x2 s2x2 bias"));
         all.push_back(line("n1 ic4 oc8 i2x", w, " k5x4 s4x4 p1x0_0x0"));
         all.push_back(line("n2 ic4 oc6 i", w, " k16 s8 p4_4 bias")); // one axis
     }
