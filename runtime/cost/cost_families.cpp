@@ -27,6 +27,16 @@ double cycles_from_far(const CostTerms &t) {
     return t.is_far(bytes) ? t.m.far_x : 0;
 }
 
+// Returns the cycles to store the ends of rows that fill no vector, under masks of vectors shorter than a cache line.
+double cycles_to_store_ends(const CostTerms &t) {
+    const Variant &v = t.v;
+    const bool are_masked = v.output_order == OutputOrder::kPlanar && v.lanes * t.size < kCacheLine &&
+                            has_masked_stores(v.isa, static_cast<int>(size_of(v.dtype)));
+    if (!are_masked || t.w.geometry.out % v.lanes == 0) return 0;
+    const double rows = static_cast<double>(t.h.geometry.out * t.d.geometry.out * t.p.oc());
+    return t.of(CostPart::kStores, rows * t.m.per_masked_store);
+}
+
 // This is for kernels that walk the offsets of x once for all phases (TapOrder::kTapOffset).
 double cost_of_tap_offset_order(const CostTerms &t) {
     const Variant &v = t.v;
@@ -64,11 +74,12 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const std::int64_t run = std::int64_t{v.tile_q} * v.stride_w;
     const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
     const bool depthwise = v.family == Family::kDepthwise;
-    const bool masked = v.isa == Isa::kAvx512 || (v.isa == Isa::kAvx2 && convt_dtype_size(p.y_dtype) >= 4);
+    const bool masked = has_masked_stores(v.isa, static_cast<int>(size_of(p.y_dtype)));
     const double slower_there = p.ic() == 1 ? t.m.one_channel : 1;
     const double stores =
         static_cast<double>(d.phases) * phases_w * phases_h * vectors * rows * v.tile_oc * t.interleave;
     return t.of(CostPart::kStores, depthwise && !masked ? t.m.store_row_end * std::max(v.stride_w - 2, 0) * ends : 0) +
+           cycles_to_store_ends(t) +
            slower_there * tiles * planes *
                (static_cast<double>(d.elements.size()) * t.ic * step + t.of(CostPart::kStores, stores));
 }
@@ -100,10 +111,11 @@ double cost_of_small_oc(const CostTerms &t) {
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
     // Kernels for phases of two axes take longer than their steps add up to.
     const double far_rows = v.stride_h > 2 && t.is_far(t.y_bytes) ? t.m.far_rows : 1;
-    return (v.stride_h > 1 ? t.m.two_axes : 1) * far_rows * tiles *
-           (static_cast<double>(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
-            t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
-                        t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
+    return cycles_to_store_ends(t) +
+           (v.stride_h > 1 ? t.m.two_axes : 1) * far_rows * tiles *
+               (static_cast<double>(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
+                t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
+                            t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
 }
 
 double cost_of_rows(const CostTerms &t, const Variant *narrower) {
@@ -126,7 +138,7 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
                t.of(CostPart::kTiles, t.taps * loop) + t.of(CostPart::kTiles, t.skipped * t.m.per_skipped_tap);
     };
     const RowOfTiles row = row_of_tiles(v, narrower, t.w.q_extent(), t.m.row_end, tile);
-    return rows_of_tiles * doubles * (row.tiles + row.end);
+    return cycles_to_store_ends(t) + rows_of_tiles * doubles * (row.tiles + row.end);
 }
 
 double cost_of_depthwise_channels(const CostTerms &t) {
