@@ -33,7 +33,7 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
 }
 
 // Sets where the strip's x is copied to: dense, in the order that the variant reads. Of a planar copy, the first column inside x lies at a
-// multiple of a vector, so that no store of a vector crosses cache lines (docs/measurements/2026-11-30-planar-copies.md).
+// multiple of a vector, so that stores of vectors do not cross cache lines (docs/measurements/2026-11-30-planar-copies.md).
 void DirectPlan::locate_copy(Strip *s, char *copy) const {
     const std::int64_t lanes = variant_->lanes, outside = std::max<std::int64_t>(-s->x_min[0], 0) % lanes;
     if (!copies_channels_inside()) copy += (lanes - outside) % lanes * x_block() * operand_size(*variant_);
