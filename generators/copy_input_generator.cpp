@@ -96,6 +96,7 @@ class CopyInputGenerator : public Generator<CopyInputGenerator>, private CopyInp
         copy.dim(0).set_stride(1);
         switch (order) {
         case CopyOrder::kPlanar:
+            // A copy of floats has one channel in a block. With integers, c0 may be the two taps of a pair.
             if (block == 1 && is_float(arithmetic)) copy.dim(0).set_bounds(0, 1);
             [[fallthrough]];
         case CopyOrder::kTransposed: copy.dim(1).set_stride(block); break;

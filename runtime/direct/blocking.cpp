@@ -201,7 +201,7 @@ void DirectPlan::plan_copy() {
         }
         most = std::max(most, elements);
     }
-    // Kernels read whole tiles, so there must be memory past the last column of the last row; and before the first (locate_copy()).
+    // Kernels read whole tiles, so there must be memory past the last column of the last row. locate_copy() leaves some before the first.
     const std::int64_t column = copies_channels_inside() ? copied_column() : x_block(),
                        elements = most + (variant_->tile_q + 2 * variant_->lanes) * column;
     if (elements > kMostElements)

@@ -35,9 +35,6 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
 // Sets where the strip's x is copied to: dense, in the order that the variant reads. Of a planar copy, the first column inside x lies at a
 // multiple of a vector, so that stores of vectors do not cross cache lines (docs/measurements/2026-11-30-planar-copies.md).
 void DirectPlan::locate_copy(Strip *s, char *copy) const {
-    const std::int64_t lanes = variant_->lanes, outside = std::max<std::int64_t>(-s->x_min[0], 0) % lanes;
-    if (!copies_channels_inside()) copy += (lanes - outside) % lanes * x_block() * operand_size(*variant_);
-    s->x = s->copy = copy;
     TensorStrides &to = s->strides;
     if (copies_channels_inside()) {
         to.c = x_block();
@@ -46,8 +43,11 @@ void DirectPlan::locate_copy(Strip *s, char *copy) const {
     } else {
         to.axes[0] = x_block();
         to.c = to.axes[0] * copied_row(*s);
+        const std::int64_t lanes = variant_->lanes, outside = std::max<std::int64_t>(-s->x_min[0], 0) % lanes;
+        copy += (lanes - outside) % lanes * to.axes[0] * operand_size(*variant_);
         to.axes[1] = copied_channels() * copied_row(*s);
     }
+    s->x = s->copy = copy;
     s->group_stride = x_blocks() * to.c;
     to.axes[2] = to.axes[1] * s->x_extent[1];
     to.n = to.axes[2] * s->x_extent[2];

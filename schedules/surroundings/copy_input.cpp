@@ -34,8 +34,8 @@ void vectorize(Stage s, const Var &v, const Expr &extent, int lanes, bool by_par
     }
 }
 
-// Copies long rows by several vectors at once, the last of which overlap those before them. A loop over single vectors keeps fewer cache
-// lines of a far x on their way. Measurements: docs/measurements/2026-11-30-planar-copies.md.
+// Copies long rows by several vectors at once; the last of them may overlap those before. A loop over single vectors asks memory for fewer
+// cache lines at the same time. Measurements: docs/measurements/2026-11-30-planar-copies.md.
 void vectorize_long(Stage s, const Var &v, const Expr &extent, int lanes) {
     const Var wi = Parts().wi;
     const int length = kAtOnce * lanes;
