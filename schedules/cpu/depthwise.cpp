@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cpu/far_rows.h"
 #include "cpu/passes/hoist_tap_loads.h"
 #include "kernel_contract/fetching.h"
 #include "kernel_contract/kernel_traits.h"
@@ -14,7 +15,8 @@ namespace {
 
 // The loops over few taps bound the speed, not the arithmetic, so tiles are as large as registers allow. All channels and phases
 // of some positions are computed before the next: stores then lie side by side, though each tile of channels reads its weights
-// anew. Images narrower than the larger tiles take 128 channels at a time, which fit into the first-level cache.
+// anew. Rows are computed in the order of y. Images narrower than the larger tiles take 128 channels at a time, which fit into the
+// first-level cache.
 // Measurements: docs/measurements/2026-11-26-schedules.md.
 void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
@@ -34,12 +36,12 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
     const bool packs = c.y.types()[0].bytes() == 1 && !tile.masked_rows;
     y.split(c.g, go, gi, tile.oc * tile.lanes, overlaps ? TailStrategy::ShiftInwards : TailStrategy::GuardWithIf)
         .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
-        .reorder({gi, qi, c.oc, go, w.r, qo, h.q, h.r, d.q, d.r, c.n})
+        .reorder({gi, qi, c.oc, go, w.r, qo, h.r, h.q, d.r, d.q, c.n})
         .vectorize(gi, packs ? tile.oc * tile.lanes : tile.lanes)
         .unroll(qi);
     if (tile.q < 8) {
         y.split(go, gb, go, std::max(128 / (tile.oc * tile.lanes), 1), TailStrategy::GuardWithIf)
-            .reorder({w.r, qo, h.q, h.r, d.q, d.r, gb});
+            .reorder({w.r, qo, h.r, h.q, d.r, d.q, gb});
     }
     sum.compute_at(y, go)
         .bound_extent(c.oi, 1)
@@ -65,6 +67,7 @@ LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder
     if (tile.x86_64 && output_order == OutputOrder::kChannels && gains) {
         passes.push_back(std::make_unique<HoistTapLoads>(inputs.taps));
     }
+    if (tile.loops.tap_offset_order) fetch_far_rows(c, tile, &passes);
     return passes;
 }
 

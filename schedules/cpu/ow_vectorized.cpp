@@ -31,7 +31,8 @@ void schedule_by_element(const ConvTranspose &c, const Tile &tile) {
 }
 
 // The inner loop holds no store and no spill; with 16 registers (AVX2) 4x3 is the largest tile of which that is true.
-// Measurements: docs/measurements/2026-11-26-schedules.md.
+// The phases of a row and of a plane follow each other, so that y is written in its order.
+// Measurements: docs/measurements/2026-11-26-schedules.md, of the order 2026-11-30-rows-of-a-far-y.md.
 void schedule_ow_vectorized(const ConvTranspose &c, const Tile &tile, OutputOrder output_order) {
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     const int stride = c.stride[0];
@@ -42,10 +43,10 @@ void schedule_ow_vectorized(const ConvTranspose &c, const Tile &tile, OutputOrde
         .split(w.o, qo, qi, tile.q * stride, last_tile(tile.loops.whole_w))
         .split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards);
     if (stride > 1 && tile.masked_rows && output_order == OutputOrder::kPlanar && !tile.loops.whole_w) {
-        store_rows(c, tile, y.reorder({qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n}), qi, qhi);
+        store_rows(c, tile, y.reorder({qi, qhi, oi, qo, h.r, qho, d.r, d.q, oo, c.g, c.n}), qi, qhi);
     } else {
         y.split(qi, qi, r, stride)
-            .reorder({r, qi, qhi, oi, qo, qho, h.r, d.q, d.r, oo, c.g, c.n})
+            .reorder({r, qi, qhi, oi, qo, h.r, qho, d.r, d.q, oo, c.g, c.n})
             .vectorize(qi, tile.lanes)
             .unroll(r);
         // Unrolled, y is stored from registers; a loop would read the sums from the stack. Interleaved rows hardly gain by it.

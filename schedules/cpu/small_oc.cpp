@@ -1,3 +1,4 @@
+#include "cpu/far_rows.h"
 #include "schedule.h"
 
 namespace convtranspose {
@@ -56,10 +57,10 @@ void schedule_small_oc(const ConvTranspose &c, const Tile &tile, OutputOrder) {
         .split(w.o, qo, qi, tile.q * stride_w, TailStrategy::GuardWithIf)
         .split(h.o, qh, rh, stride_h, TailStrategy::GuardWithIf);
     if (stride_w > 1 && tile.masked_rows) {
-        store_rows(c, tile, y.reorder({qi, oi, rh, qo, qh, d.q, d.r, oo, c.g, c.n}), qi, oi);
+        store_rows(c, tile, y.reorder({qi, oi, rh, qo, qh, d.r, d.q, oo, c.g, c.n}), qi, oi);
     } else {
         y.split(qi, qi, rw, stride_w)
-            .reorder({rw, qi, oi, rh, qo, qh, d.q, d.r, oo, c.g, c.n})
+            .reorder({rw, qi, oi, rh, qo, qh, d.r, d.q, oo, c.g, c.n})
             .vectorize(qi, tile.lanes)
             .unroll(rw);
     }
@@ -93,8 +94,15 @@ void schedule_small_oc(const ConvTranspose &c, const Tile &tile, OutputOrder) {
     }
 }
 
+LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder, const InputNames &) {
+    LoweringPasses passes;
+    fetch_far_rows(c, tile, &passes);
+    return passes;
+}
+
 } // namespace
 
-const ScheduleFamily kSmallOc = {Family::kSmallOc, Outside::kNeverReads, TapOrder::kShared, schedule_small_oc};
+const ScheduleFamily kSmallOc = {Family::kSmallOc, Outside::kNeverReads, TapOrder::kShared, schedule_small_oc, false,
+                                 make_passes};
 
 } // namespace convtranspose

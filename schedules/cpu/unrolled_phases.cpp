@@ -23,11 +23,11 @@ void schedule_unrolled_phases(const ConvTranspose &c, const Tile &tile) {
     // Either way phases of h are unrolled: taps are constants only if the phase is one.
     if (stride_h > 0) {
         y.split(h.o, qho, qhi, stride_h, last_tile(loops.whole_h))
-            .reorder({qi, qhi, oi, qo, qho, d.q, d.r, oo, c.g, c.n})
+            .reorder({qi, qhi, oi, qo, qho, d.r, d.q, oo, c.g, c.n})
             .unroll(qhi);
     } else {
         y.split(h.q, qho, qhi, tile.qh, TailStrategy::ShiftInwards)
-            .reorder({qi, qhi, oi, qo, h.r, qho, d.q, d.r, oo, c.g, c.n})
+            .reorder({qi, qhi, oi, qo, h.r, qho, d.r, d.q, oo, c.g, c.n})
             .unroll(qhi)
             .unroll(h.r);
     }

@@ -1,12 +1,11 @@
 #include "cpu/passes/prefetch.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <vector>
 
 #include "cpu/passes/address.h"
+#include "cpu/passes/cache_lines.h"
 #include "cpu/passes/lowered_names.h"
 #include "cpu/passes/shared_base_pointer.h"
 #include "kernel_contract/fetching.h"
@@ -19,26 +18,6 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int kParts = 3; // of a loop that fetches lines of y meanwhile
-
-// The first and the last element of each load or store of a buffer, in bytes from where the buffer begins.
-struct Accesses {
-    std::string buffer;
-    std::vector<Expr> at;
-    int bytes = 0; // of an element
-
-    void add(Expr index, int element_bytes) {
-        bytes = element_bytes;
-        int elements = 1;
-        if (const Ramp *r = index.as<Ramp>()) {
-            elements = is_const_one(r->stride) ? r->lanes : 1;
-            index = r->base;
-        } else if (const Broadcast *b = index.as<Broadcast>()) {
-            index = b->value;
-        }
-        at.push_back(simplify(index * bytes));
-        at.push_back(simplify(index * bytes + (elements - 1) * bytes));
-    }
-};
 
 // The loops around a Func's values, outermost first.
 class LoopsAround : public IRVisitor {
@@ -85,35 +64,6 @@ class Stores : public LetScopeVisitor {
     }
     bool masked_ = false;
 };
-
-// One address for each cache line that is accessed. Among accesses at constant distances these are the first, those from there on
-// that are a line further, and the last, as lines may begin anywhere; not the last if the next step goes on there (dense).
-std::vector<Expr> lines(const Accesses &accesses, bool dense) {
-    struct Run {
-        Expr first;
-        std::set<std::int64_t> offsets;
-    };
-    std::vector<Run> runs;
-    for (const Expr &at : accesses.at) {
-        const auto near = std::find_if(runs.begin(), runs.end(), [&](Run &run) {
-            const Expr distance = simplify(at - run.first);
-            const auto *const bytes = distance.as<IntImm>();
-            if (bytes) run.offsets.insert(bytes->value);
-            return bytes != nullptr;
-        });
-        if (near == runs.end()) runs.push_back({at, {0}});
-    }
-    std::vector<Expr> found;
-    for (const Run &run : runs) {
-        std::int64_t next = *run.offsets.begin();
-        for (const std::int64_t offset : run.offsets) {
-            if (offset < next && (dense || offset != *run.offsets.rbegin())) continue;
-            found.push_back(run.first + static_cast<int>(offset));
-            next = offset + kCacheLine;
-        }
-    }
-    return found;
-}
 
 Stmt set(const std::string &variable, const Expr &pointer) {
     return Store::make(variable, reinterpret<std::uint64_t>(pointer), 0, Parameter(), const_true(), ModulusRemainder());
