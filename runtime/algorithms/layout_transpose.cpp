@@ -210,9 +210,9 @@ class LayoutTranspose : public AlgorithmPlan {
         const std::int64_t bytes = (volume(geometry_.x_shape) + volume(geometry_.y_shape)) / geometry_.batch * size,
                            all = ceil_div(axis.out, axis.stride);
         std::int64_t positions = 1; // positions of x for each one of the axis
-        for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : a.in;
+        for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : std::max<std::int64_t>(a.in, 1);
         if (bytes <= kStripBytes) {
-            const std::int64_t of_image = std::max<std::int64_t>(positions * axis.in, 1); // x may be empty
+            const std::int64_t of_image = positions * std::max<std::int64_t>(axis.in, 1); // x may be empty
             const std::int64_t wanted = std::max(kStripBytes / bytes, ceil_div(kLeastPositions, of_image));
             images_ = divisor_from(geometry_.batch, std::min(wanted, images_));
             return;
@@ -239,6 +239,7 @@ class LayoutTranspose : public AlgorithmPlan {
                            end = std::min(begin + strip_q_ * axis.stride, axis.out),
                            first = ceil_div(begin + axis.pad_begin - (axis.kernel - 1) * axis.dilation, axis.stride),
                            last = floor_div(end - 1 + axis.pad_begin, axis.stride);
+        if (axis.in == 0) return {0, 0, begin, end}; // a plan was reshaped to an empty x
         // A strip has at least one element of x, even if none reaches it.
         const std::int64_t x_begin = std::clamp<std::int64_t>(first, 0, axis.in - 1);
         return {x_begin, std::clamp<std::int64_t>(last + 1, x_begin + 1, axis.in), begin, end};

@@ -127,6 +127,7 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         g.in_channels = geometry_.in_channels_per_group();
     }
     g.out_channels = layer.channels * layer.phases();
+    g.light = light_of(layer);
     for (std::size_t a = 0; a < g.axes.size(); a++) {
         if (!is_axis_split(a)) continue;
         const Phases &r = layer.axes[a];
@@ -291,11 +292,25 @@ void PhasesAsChannels::gather(const Layer &layer, const Geometry &g, const Layer
     }
 }
 
+// Returns the channel of y that output channel i of a layer is a phase of.
+std::int64_t PhasesAsChannels::channel_of(const Layer &layer, std::int64_t i) const {
+    const std::int64_t phases = layer.phases(), channels = layer.channels / (of_all_axes_ ? geometry_.group : 1),
+                       of_group = channels * phases, first = layer.channel + i / of_group * channels;
+    return first + (has_phases_outside() ? i % channels : i % of_group / phases);
+}
+
 QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q, const Layer &layer) const {
-    const std::int64_t phases = layer.phases();
-    return for_channels(q, layer.channels * phases, [&](std::int64_t i) {
-        return layer.channel + (has_phases_outside() ? i % layer.channels : i / phases);
-    });
+    return for_channels(q, layer.channels * layer.phases(), [&](std::int64_t i) { return channel_of(layer, i); });
+}
+
+LightWeights PhasesAsChannels::light_of(const Layer &layer) const {
+    LightWeights light = geometry_.light;
+    if (!light.scales || light.scales->size() == 1) return light;
+    std::vector<float> scales;
+    for (std::int64_t i = 0; i < layer.channels * layer.phases(); i++)
+        scales.push_back(light.scale_of(channel_of(layer, i)));
+    light.scales = std::make_shared<const std::vector<float>>(std::move(scales));
+    return light;
 }
 
 Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer) const {

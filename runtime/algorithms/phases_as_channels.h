@@ -110,7 +110,9 @@ class PhasesAsChannels : public AlgorithmPlan {
     double elements_moved() const;
 
     void gather(const Layer &layer, const Geometry &g, const LayerWeights &of, char *w_out, char *b_out) const;
+    std::int64_t channel_of(const Layer &layer, std::int64_t i) const;
     QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;
+    LightWeights light_of(const Layer &layer) const;
     Status plan_gathered(const LayerWeights &weights, Layer *layer) const;
     const SubPlan *plan_with_weights_of(const Layer &layer, bool or_first) const;
     // Plans all layers, for each channel: by the plan of another one of the same weights, of this or of `from`, or else by plan().

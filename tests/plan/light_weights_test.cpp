@@ -33,6 +33,8 @@ const std::vector<std::string> kLayers = {
     "f32 nhwc n2 ic4 oc3 i0x3 k3x2 s2x1 bias",
 };
 
+const std::set<std::string> kWithoutLightKernels = {"x86_64", "neon32", "wasm_simd128"}; // ISAs
+
 struct Light {
     convt_dtype dtype;
     std::int32_t zero_point;
@@ -147,9 +149,8 @@ TEST(LightWeights, TakeTheirOwnBytes) {
     for (const Light &light : kTypes) {
         make_light(&problem, light.dtype, light.zero_point);
         const Plan plan = plan_of(problem, draw(problem, 1));
-        const std::set<std::string> without = {"x86_64", "neon32", "wasm_simd128"};
-        if (without.count(plan.isa()) || light.zero_point == 3) {
-            // These ISAs have no such kernels, and none has one for values beyond s8.
+        if (kWithoutLightKernels.count(plan.isa()) || light.zero_point == 3) {
+            // None has kernels for values beyond s8.
             EXPECT_EQ(plan.packed_bytes(), of_f32) << plan.variant();
             continue;
         }
@@ -193,6 +194,42 @@ TEST(LightWeights, AgreeByEveryAlgorithm) {
     }
     EXPECT_TRUE(done.count("winograd"));
     EXPECT_GE(done.size(), 5u);
+}
+
+// Each phase has the scale of its channel, also where there are as many phases as channels.
+TEST(LightWeights, OfPhasesHaveTheScalesOfTheirChannels) {
+    std::uint64_t seed = 900;
+    int light_plans = 0;
+    for (const char *const line :
+         {"f32 nchw n1 ic2048 oc8 i1x2 k1x8 s1x8", "f32 nchw n1 ic2048 oc8 i1x2 k8x8 s8x8",
+          "f32 nchw n1 ic2048 oc16 i4x4 k2x16 s2x16 bias", "f32 nhwc n1 g2 ic512 oc8 i2x3 k2x2 s3x3 bias"}) {
+        Problem problem = parse_problem(line);
+        make_light(&problem, CONVT_S8);
+        // By another's scale no s8 would hold them.
+        for (std::size_t m = 0; m < problem.quantization->w_scale.size(); m += 2)
+            problem.quantization->w_scale[m] *= 16;
+        const Inputs inputs = draw(problem, ++seed);
+        const Expected expected = reference(problem, inputs);
+        for (std::size_t i = 0; i < convt_isa_count(); i++) {
+            if (!convt_isa_supported(i)) continue;
+            for (const char *const algorithm : {"phases_as_channels", "depth_to_space"}) {
+                Options options;
+                options.isa = convt_isa_name(i);
+                options.variant = algorithm;
+                options.threads = 1;
+                SCOPED_TRACE(describe(problem, seed, options));
+                Plan plan;
+                const Status status =
+                    Plan::create(problem, options, inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, &plan);
+                if (status.code() == CONVT_UNSUPPORTED) continue;
+                ASSERT_TRUE(status) << status.message();
+                light_plans += plan.explain().find("_s8w_") != std::string::npos;
+                EXPECT_TRUE(agrees(result_of(plan, inputs), expected));
+            }
+        }
+    }
+    const Problem any = parse_problem("f32 nchw n1 ic4 oc4 i2x2 k2x2");
+    EXPECT_TRUE(light_plans > 0 || kWithoutLightKernels.count(plan_of(any, draw(any, 1)).isa()));
 }
 
 TEST(LightWeights, AreExplained) {

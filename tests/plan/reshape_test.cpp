@@ -31,6 +31,10 @@ const std::vector<Case> kCases = {
     {"FromEmptyBatch", "f32 nchw n0 ic7 oc9 i5x5 k3x3 s2x2", "f32 nchw n2 ic7 oc9 i5x5 k3x3 s2x2"},
     {"FromEmptyInput", "f32 nchw n1 ic7 oc9 i0x5 k3x3 s2x2", "f32 nchw n1 ic7 oc9 i6x5 k3x3 s2x2"},
     {"ToEmptyInput", "f32 nhwc n1 ic7 oc9 i6x5 k3x3 s2x2 bias", "f32 nhwc n1 ic7 oc9 i6x0 k3x3 s2x2 bias"},
+    // Transposed in strips of rows.
+    {"StripsToNoColumns", "f32 nchw n1 ic16 oc128 i64x8 k3x3 s2x2", "f32 nchw n1 ic16 oc128 i1100x0 k3x3 s2x2"},
+    {"StripsToNoRows", "f32 nchw n1 ic16 oc128 i64x8 k3x3 s2x2 os1000x15 bias",
+     "f32 nchw n1 ic16 oc128 i0x8 k3x3 s2x2 os1000x15 bias"},
     {"NarrowToWide", "f32 nchw n1 ic8 oc8 i3x3 k3x3 s1x1 p1x1_1x1", "f32 nchw n1 ic8 oc8 i3x200 k3x3 s1x1 p1x1_1x1"},
     {"WideToNarrow", "f32 nchw n1 ic8 oc8 i3x200 k3x3 s2x2 p1x1_1x1", "f32 nchw n1 ic8 oc8 i3x1 k3x3 s2x2 p1x1_1x1"},
     {"Depthwise", "f32 nchw n1 g17 ic17 oc17 i5x5 k4x4 s2x2 p1x1_1x1",
@@ -195,6 +199,22 @@ TEST(ReshapeErrors, NameTheRule) {
     EXPECT_EQ(convt_plan_reshape(nullptr, detail::view(problem.x_shape), &reshaped), CONVT_INVALID_ARGUMENT);
     EXPECT_EQ(convt_plan_reshape(plan.get(), detail::view(problem.x_shape), nullptr), CONVT_INVALID_ARGUMENT);
     EXPECT_EQ(reshaped, nullptr);
+}
+
+// The intermediate results of an algorithm, which the problem has no tensor of, are counted as well.
+TEST(ReshapeErrors, RowsMayBeTooLongForAnAlgorithm) {
+    const Problem problem = parse_problem("f32 nchw n1 ic8 oc3 i4x8 k9x9 s2x2");
+    const Inputs inputs = draw(problem, 13);
+    Options options;
+    options.variant = "col2im";
+    Plan plan, reshaped;
+    ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &plan));
+    ASSERT_TRUE(plan.reshape({1, 8, 4, 800}, &reshaped));
+    const Status status = plan.reshape({1, 8, 4, 9000000}, &reshaped);
+    EXPECT_EQ(status.code(), CONVT_OVERFLOW);
+    EXPECT_NE(status.message().find("a plan by col2im cannot be reshaped to x_shape (1, 8, 4, 9000000)"),
+              std::string::npos)
+        << status.message();
 }
 
 } // namespace
