@@ -41,10 +41,13 @@ std::shared_ptr<const Plan> Plans::make(const Shape &x_shape, const Shape &w_sha
     options.winograd = settings_->winograd ? 1 : 0;
     options.isa = settings_->isa.empty() ? nullptr : settings_->isa.c_str();
     options.tuning = settings_->tuning.get();
-    const void *const w = layer_.packs ? layer_.weights.w.data() : nullptr;
-    const void *const b = layer_.packs && problem.b_shape ? layer_.weights.b.data() : nullptr;
-    static const char nothing = 0; // weights without elements have no memory
-    check(Plan::create(problem, options, layer_.packs && !w ? &nothing : w, b, plan.get()), layer_.description);
+    const auto data_of = [&](const std::vector<std::byte> &values) -> const void * {
+        static const char nothing = 0; // tensors without elements have no memory
+        if (!layer_.packs) return nullptr;
+        return values.empty() ? &nothing : static_cast<const void *>(values.data());
+    };
+    const void *const w = data_of(layer_.weights.w), *const b = problem.b_shape ? data_of(layer_.weights.b) : nullptr;
+    check(Plan::create(problem, options, w, b, plan.get()), layer_.description);
     if (layer_.packs) {
         first_ = plan;
         layer_.weights = {};

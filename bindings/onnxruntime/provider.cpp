@@ -93,7 +93,8 @@ void Provider::take(const Node &node, const IsFree &is_free, OrtEpGraphSupportIn
     nodes.reserve(layer.nodes.size());
     for (const Node &one : layer.nodes) nodes.push_back(one.get());
     NodeFusionOptions options;
-    options.drop_constant_initializers = true; // they are copied or packed
+    // They are copied or packed, but for a constant X.
+    options.drop_constant_initializers = !layer.x.is_constant();
     check(api_, api_.EpGraphSupportInfo_AddNodesToFuse(support, nodes.data(), nodes.size(), &options));
     for (const Node &one : layer.nodes) taken->insert(one.id());
     if (!settings_->explain) return;

@@ -133,6 +133,7 @@ std::optional<std::string> read_weight_scales(const Dequantizer &w, std::int64_t
     if (w.zero_point && !w.zero_point.is_constant()) return "the zero point of its weights is no constant";
     const TensorRef scale = w.scale.constant();
     const Shape weights = w.x.shape();
+    if (scale.count() == 0) return "its weights have no scale";
     if (!scale.is_single()) {
         std::int64_t axis = w.node.int_attribute("axis").value_or(1);
         if (axis < 0) axis += static_cast<std::int64_t>(weights.size());
@@ -143,6 +144,9 @@ std::optional<std::string> read_weight_scales(const Dequantizer &w, std::int64_t
         if (weights.size() < 2 || weights[1] != scale.shape[0]) {
             return "its weights have " + std::to_string(scale.shape[0]) +
                    " scales, and not one for each output channel of a group";
+        }
+        if (group < 1 || group > weights[0]) {
+            return "its group is " + std::to_string(group) + ", of " + std::to_string(weights[0]) + " input channels";
         }
     }
     q->w_scale = per_channel<float>(scale, group);

@@ -5,6 +5,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+import onnxruntime as ort
 from onnx import TensorProto, helper
 from support import TYPES, TestCase, left_to_others, model, node, nodes_run, ours, plain, run, setUpModule  # noqa: F401
 
@@ -86,6 +87,18 @@ class Floats(TestCase):
         y, ran = nodes_run(proto, {"x": x, "b": b})
         self.assert_close(y[0], reference(x, w, b).astype(np.float32), 1e-5)
         self.assertEqual(left_to_others(ran), [])
+
+    def test_a_constant_x(self):
+        """Nothing computes it once if there is no kernel of the type, or no optimization."""
+        for dtype, level in [("f16", None), ("f32", ort.GraphOptimizationLevel.ORT_DISABLE_ALL)]:
+            with self.subTest(dtype=dtype):
+                element, numpy_type = TYPES[dtype]
+                x, w = self.draw((1, 3, 5, 5)).astype(numpy_type), self.draw((3, 4, 3, 3)).astype(numpy_type)
+                bias = self.draw(4).astype(numpy_type)
+                proto = model([node("ConvTranspose", "x w b", "y")], {"b": (element, [4])}, {"y": (element, None)},
+                              {"x": x, "w": w})
+                y = ours(proto, level).run(None, {"b": bias})[0]
+                self.assert_close(y.astype(np.float32), reference(x, w, bias).astype(np.float32), TOLERANCE[dtype])
 
     def test_same_bits_for_any_number_of_threads(self):
         proto, feeds, _ = self.layer("f32", 17, True, (1, 16, 24, 24), (16, 16, 4, 4), strides=[2, 2])

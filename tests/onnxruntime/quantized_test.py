@@ -222,6 +222,33 @@ class Quantized(Chain):
                 off = y[0].astype(int) - plain(proto).run(None, feeds)[0]
                 self.assertLessEqual(np.abs(off).max(), 1)
 
+    def test_groups_that_no_layer_has(self):
+        """Scales are repeated for each group only if there are such groups."""
+        for group in (0, -1, 7, 10**12):
+            with self.subTest(group=group):
+                case, _, w, b = self.draw_layer("u8", "s8", "u8", True, True)
+                nodes, inputs, outputs, constants = self.graph(case, w, b)
+                next(a for a in nodes[3].attribute if a.name == "group").i = group
+                with self.assertRaisesRegex(Exception, "group"):
+                    ours(model(nodes, inputs, outputs, constants))
+
+    def test_no_output_channels(self):
+        case, x, _, _ = self.draw_layer("u8", "s8", "u8", False, False)
+        case["w_shape"] = [6, 0, 3, 3]
+        nodes, inputs, outputs, constants = self.graph(case, np.zeros(case["w_shape"], np.int8), np.zeros(0, np.int32))
+        constants |= {"ws": np.zeros(0, np.float32), "wz": np.zeros(0, np.int8)}
+        y = ours(model(nodes, inputs, outputs, constants)).run(None, {"x": x})[0]
+        self.assertEqual(y.shape, (2, 0, 9, 13))
+
+    def test_a_constant_x(self):
+        case, x, w, b = self.draw_layer("u8", "s8", "u8", True, True)
+        nodes, _, outputs, constants = self.graph(case, w, b)
+        nodes.append(node("Identity", "unused", "used"))
+        proto = model(nodes, {"unused": (TensorProto.FLOAT, [1])}, {**outputs, "used": (TensorProto.FLOAT, None)},
+                      {**constants, "x": x})
+        np.testing.assert_array_equal(ours(proto).run(None, {"unused": np.zeros(1, np.float32)})[0],
+                                      self.exact(case, x, w, b))
+
     def test_few_channels_and_a_large_stride(self):
         """Floats are faster where some phases have no tap. No ConvTranspose is left to other providers."""
         floats = ["DequantizeLinear", "QuantizeLinear"]
