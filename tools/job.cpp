@@ -56,7 +56,9 @@ std::string name_of(const fs::path &path) {
     if (plain.filename() == "model.onnx" && is_folder(plain.parent_path() / (std::string(kDataSetPrefix) + "0"))) {
         return plain.parent_path().filename().string();
     }
-    return plain.stem().string();
+    // The stem of "...onnx" would name another folder.
+    const std::string stem = plain.stem().string();
+    return stem == "." || stem == ".." ? plain.filename().string() : stem;
 }
 
 } // namespace

@@ -141,7 +141,7 @@ class Scales {
         }
         block_ = int_attribute(node, "block_size", 0);
         Shape blocks = x;
-        if (block_ > 0) blocks[along] = (extent_ + block_ - 1) / block_;
+        if (block_ > 0) blocks[along] = extent_ / block_ + (extent_ % block_ != 0);
         if (block_ <= 0 || blocks != scale)
             reject("; there must be one for each block, of attribute block_size, of an axis");
         inside_ = inner_;

@@ -310,6 +310,16 @@ void Model::add_constant_node(const onnx::NodeProto &node, Value *value) {
             scalar.set_data_type(onnx::TensorProto::FLOAT);
             scalar.add_float_data(attribute.f());
             value->tensor = &scalar;
+        } else if (attribute.name() == "value_ints" || attribute.name() == "value_int") {
+            onnx::TensorProto &integers = list_constants_[&node];
+            integers.set_data_type(onnx::TensorProto::INT64);
+            if (attribute.name() == "value_int") {
+                integers.add_int64_data(attribute.i());
+            } else {
+                integers.add_dims(attribute.ints_size());
+                *integers.mutable_int64_data() = attribute.ints();
+            }
+            value->tensor = &integers;
         } else if (attribute.name() == "sparse_value") {
             value->sparse = true;
         }

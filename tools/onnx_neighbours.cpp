@@ -30,7 +30,7 @@ struct Quantized {
 };
 
 bool is_single(const ValueType &type) {
-    return type.shape && std::all_of(type.shape->begin(), type.shape->end(), [](std::int64_t n) { return n == 1; });
+    return type.shape && (type.shape->empty() || (type.shape->size() == 1 && type.shape->front() == 1));
 }
 
 bool is_positive(const Tensor &scales) {
@@ -77,6 +77,7 @@ std::string fault_of_weights(const Model &model, const Quantized &w) {
             return "its weights have " + scales.text() + " scales, and not one for each output channel of a group";
     }
     const Tensor scale = model.constant(w.scale);
+    if (scale.count() == 0) return "its weights have no scale";
     if (!is_positive(scale)) return "a scale of its weights is not positive and finite";
     if (!w.zero_point.empty() && model.constant(w.zero_point).count() != scale.count())
         return "its weights have another number of zero points than of scales";

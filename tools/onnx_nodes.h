@@ -7,6 +7,8 @@
 
 #include <onnx-ml.pb.h>
 
+#include "error.h"
+
 namespace convtranspose::tools {
 
 inline bool is_default_domain(const std::string &domain) { return domain.empty() || domain == "ai.onnx"; }
@@ -30,7 +32,10 @@ inline std::string label_of(const onnx::NodeProto &node) {
 
 inline std::int64_t int_attribute(const onnx::NodeProto &node, const char *name, std::int64_t by_default) {
     for (const onnx::AttributeProto &attribute : node.attribute()) {
-        if (attribute.name() == name) return attribute.i();
+        if (attribute.name() != name) continue;
+        if (attribute.type() != onnx::AttributeProto::INT)
+            throw Rejected(label_of(node) + ": its attribute " + name + " is no integer");
+        return attribute.i();
     }
     return by_default;
 }

@@ -205,7 +205,7 @@ void Session::check_types(const Tensor &x, const Tensor &w, const Tensor *b) {
             quantization_of(node_, [this](const std::string &name) -> const Tensor & { return value(name); });
     }
     if (node_.quantized) {
-        y_dtype_ = value(node_.y_zero_point).dtype;
+        y_dtype_ = node_.y_zero_point.empty() ? CONVT_F32 : value(node_.y_zero_point).dtype;
         return;
     }
     for (const Tensor *other : {&w, b}) {

@@ -176,7 +176,7 @@ int tune_command(const TuneOptions &options) {
             const auto is_done = [&](const json &r) {
                 return r.at("problem") == layer.at("problem") && r.at("cpu") == layer.at("cpu") &&
                        r.at("isa") == layer.at("isa") && r.at("threads") == options.plan.threads &&
-                       r.at("search") == options.search;
+                       r.at("search") == options.search && r.value("winograd", false) == options.plan.winograd;
             };
             const auto done = std::find_if(records.lines().begin(), records.lines().end(), is_done);
             if (done == records.lines().end()) {

@@ -160,12 +160,15 @@ TEST_F(Run, FoldsWhatNodesMakeOfConstants) {
     dims->mutable_t()->clear_int64_data();
     for (const int64_t dim : {0, -1, 2, 2}) dims->mutable_t()->add_int64_data(dim);
     const onnx::NodeProto reshape = node("Reshape", {"w", "dims"}, "W");
+    onnx::NodeProto as_ints = node("Constant", {}, "dims");
+    add_ints(&as_ints, "value_ints", {0, -1, 2, 2});
     const std::vector<onnx::ModelProto> models = {
         folded(integers, {cast}),
         folded(bytes, {cast}),
         folded(tensor("w", Proto::FLOAT, w_moved), {moved}),
         folded(tensor("w", Proto::FLOAT, w_reversed), {node("Transpose", {"w"}, "W")}),
         folded(tensor("w", Proto::FLOAT, {{2, 12}, kW.data}), {same_and_rest, reshape}),
+        folded(tensor("w", Proto::FLOAT, {{2, 12}, kW.data}), {as_ints, reshape}),
     };
     for (const onnx::ModelProto &m : models) {
         write_test(in("layer"), m, {tensor("X", Proto::FLOAT, kX)});
@@ -184,6 +187,52 @@ TEST_F(Run, FoldsWhatNodesMakeOfConstants) {
     write_test(in("layer"), folded(tensor("w", Proto::FLOAT, w_moved), {moved}), {tensor("X", Proto::FLOAT, kX)});
     const Outcome outcome = run({in("layer").string()});
     EXPECT_NE(outcome.err.find("perm must name each of the 4 axes"), std::string::npos) << outcome;
+}
+
+TEST_F(Run, AnAttributeOfAnotherTypeIsRefused) {
+    onnx::NodeProto scaled = node("DequantizeLinear", {"w", "B"}, "W"); // the bias has as many values
+    add_int(&scaled, "axis", 1);
+    scaled.mutable_attribute(0)->set_type(onnx::AttributeProto::FLOAT);
+    write_test(in("layer"), folded(tensor("w", onnx::TensorProto::FLOAT, kW), {scaled}),
+               {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    const Outcome outcome = run({in("layer").string()});
+    EXPECT_EQ(outcome.status, 1) << outcome;
+    EXPECT_NE(outcome.err.find("DequantizeLinear: its attribute axis is no integer"), std::string::npos) << outcome;
+}
+
+// X and W are constant, so that nothing quantizes y.
+TEST_F(Run, QuantizedConstantsGiveFloats) {
+    onnx::ModelProto m = model();
+    onnx::GraphProto *const graph = m.mutable_graph();
+    const onnx::NodeProto layer = graph->node(0);
+    graph->clear_node();
+    graph->clear_input();
+    const Values quarter{{}, {0.25}};
+    *graph->mutable_initializer(0) = tensor("w", onnx::TensorProto::INT8, kW);
+    *graph->add_initializer() = tensor("x", onnx::TensorProto::INT8, kX);
+    *graph->add_initializer() = tensor("scale", onnx::TensorProto::FLOAT, quarter);
+    *graph->add_node() = node("DequantizeLinear", {"x", "scale"}, "X");
+    *graph->add_node() = node("DequantizeLinear", {"w", "scale"}, "W");
+    *graph->add_node() = layer;
+    write_test(in("layer"), m, {});
+    Values x = kX, w = kW;
+    for (double &value : x.data) value /= 4;
+    for (double &value : w.data) value /= 4;
+    expect_output(run({in("layer").string()}), "layer", expected(x, w, &kB));
+}
+
+TEST_F(Run, NoNameOfAModelLeavesTheOutputDirectory) {
+    onnx::ModelProto m = model();
+    *m.mutable_graph()->add_initializer() = tensor("X", onnx::TensorProto::FLOAT, kX);
+    m.mutable_graph()->clear_input();
+    for (const char *const name : {"...onnx", "..onnx"}) {
+        write(in(name), m);
+        const Outcome outcome = run({in(name).string()});
+        EXPECT_EQ(outcome.status, 0) << outcome;
+        EXPECT_TRUE(fs::exists(folder_.path() / "out" / name / "output_0.pb")) << outcome;
+        EXPECT_FALSE(fs::exists(folder_.path() / "output_0.pb"));
+        EXPECT_FALSE(fs::exists(folder_.path() / "out" / "output_0.pb"));
+    }
 }
 
 TEST_F(Run, EachConstantIsComputedOnce) {

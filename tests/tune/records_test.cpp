@@ -108,6 +108,12 @@ TEST_F(Tune, ResumeMeasuresNothingAgain) {
     ASSERT_EQ(rest.status, 0) << rest;
     EXPECT_EQ(lines_of(file("out/tuning.jsonl")).size(), 1u);
     EXPECT_EQ(read_text(file("out/search.jsonl")).substr(0, third), log.substr(0, third));
+    // What else a plan may choose was not tried.
+    ASSERT_EQ(tune({"--resume", "--winograd", kLayer}).status, 0);
+    const std::vector<json> both = lines_of(file("out/tuning.jsonl"));
+    ASSERT_EQ(both.size(), 2u);
+    EXPECT_EQ(both[0].at("winograd"), false);
+    EXPECT_EQ(both[1].at("winograd"), true);
     // Without --resume all begins anew.
     ASSERT_EQ(tune({"f32 nchw n1 g1 ic4 oc4 i5x5 k2x2 s2x2"}).status, 0);
     EXPECT_EQ(lines_of(file("out/tuning.jsonl")).size(), 1u);

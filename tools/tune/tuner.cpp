@@ -44,9 +44,10 @@ Tuner::Tuner(const TuneOptions &options, const KernelBuilder &builder, Measureme
       default_(session->layer().at("variant").get<std::string>()) {
     const json &layer = session->layer();
     for (const json &line : log->lines()) {
-        const bool same = line.value("problem", "") == layer.at("problem") &&
-                          line.value("cpu", "") == layer.at("cpu") && line.value("isa", "") == layer.at("isa") &&
-                          line.value("threads", 0) == options.plan.threads;
+        const bool same =
+            line.value("problem", "") == layer.at("problem") && line.value("cpu", "") == layer.at("cpu") &&
+            line.value("isa", "") == layer.at("isa") && line.value("threads", 0) == options.plan.threads &&
+            line.value("search", "") == options.search && line.value("winograd", false) == options.plan.winograd;
         if (!same) continue;
         const auto name = line.at("name").get<std::string>();
         results_[name] = {line.value("ratio", 0.0), line.value("ms", 0.0)};
@@ -67,8 +68,8 @@ void Tuner::note(const Candidate &candidate, const Result &result, double defaul
     }
     const json &layer = session_->layer();
     json line = {{"problem", layer.at("problem")},   {"cpu", layer.at("cpu")},    {"isa", layer.at("isa")},
-                 {"threads", options_.plan.threads}, {"search", options_.search}, {"name", candidate.name},
-                 {"seconds", now() - begin_}};
+                 {"threads", options_.plan.threads}, {"search", options_.search}, {"winograd", options_.plan.winograd},
+                 {"name", candidate.name},           {"seconds", now() - begin_}};
     if (error.empty()) {
         line["ms"] = result.ms;
         line["ratio"] = result.ratio;
@@ -293,6 +294,7 @@ json Tuner::tune(const Watch &watch) {
                    {"default_ms", default_ms_},
                    {"tried", results_.size()},
                    {"search", options_.search},
+                   {"winograd", options_.plan.winograd},
                    {"macs", layer.at("macs")},
                    {"peak_gflops", layer.at("peak_gflops")},
                    {"runs", kernels}};
