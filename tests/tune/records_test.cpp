@@ -108,7 +108,7 @@ TEST_F(Tune, ResumeMeasuresNothingAgain) {
     ASSERT_EQ(rest.status, 0) << rest;
     EXPECT_EQ(lines_of(file("out/tuning.jsonl")).size(), 1u);
     EXPECT_EQ(read_text(file("out/search.jsonl")).substr(0, third), log.substr(0, third));
-    // What else a plan may choose was not tried.
+    // A search that may take Winograd's algorithm has other results.
     ASSERT_EQ(tune({"--resume", "--winograd", kLayer}).status, 0);
     const std::vector<json> both = lines_of(file("out/tuning.jsonl"));
     ASSERT_EQ(both.size(), 2u);
