@@ -80,6 +80,10 @@ class Views(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "aligned"):
             self.plan(self.x, out=unaligned)
         self.assertFalse(base.any())
+        packed = np.zeros(base.shape, [("y", "f4"), ("other", "i1")])
+        with self.assertRaisesRegex(ValueError, "no multiples of its elements"):
+            self.plan(self.x, out=packed["y"])
+        self.assertFalse(packed["other"].any())
 
     def test_out_that_shares_memory(self):
         w = small((4, 4, 3, 3))

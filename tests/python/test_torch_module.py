@@ -478,6 +478,10 @@ class Modules(TorchTest):
             self.assert_close(ours(draw(c=16)).detach(), stock(draw(c=16)).detach())
             with torch.no_grad():
                 self.assert_close(ours(draw(c=16)), stock(draw(c=16)))
+            for dtype in (torch.int32, torch.complex64):
+                for context in (torch.no_grad(), torch.enable_grad()):
+                    with self.subTest(dtype=dtype), context, self.assertRaises(RuntimeError):
+                        ours(draw(c=16).to(dtype))
         self.assertEqual(ours(draw(c=16)).dtype, torch.float32)
 
 
@@ -844,6 +848,26 @@ class Fusion(TorchTest):
 
         report = self.check(Branches(), ["block.0"], ["up"])
         self.assertIn("cannot trace", report.left["up"])
+
+    def test_a_container_in_several_places_of_what_cannot_be_traced(self):
+        shared, last = nn.Sequential(layer()), nn.Sequential(nn.ReLU())
+
+        class Branches(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Sequential(shared, nn.BatchNorm2d(6))
+                self.b = nn.Sequential(shared, nn.BatchNorm2d(6))
+                self.c, self.d = nn.Sequential(layer(), last), nn.Sequential(nn.Conv2d(6, 6, 1), last)
+
+            def forward(self, x):
+                return self.d(self.c(x)) + (self.a(x) if x.sum() > 0 else self.b(x))
+
+        model = Branches()
+        with torch.no_grad():
+            for norm in (model.a[1], model.b[1]):
+                norm.running_mean.uniform_(-3, 3)
+        report = self.check(model, [], ["a.0.0", "b.0.0", "c.0"])
+        self.assertIn("several places", report.left["a.0.0"])
 
     def test_functions(self):
         class Functions(nn.Module):

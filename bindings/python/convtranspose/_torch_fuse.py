@@ -156,9 +156,14 @@ class _Fusion:
 
     def __init__(self, model: Any) -> None:
         self.model, self.report = model, Report()
-        # How many places each module has; one that has several is called from where a trace does not show it.
-        self.places = collections.Counter(
-            id(child) for parent in model.modules() for child in parent._modules.values() if child is not None)
+        parents: dict[int, list[int]] = collections.defaultdict(list)
+        for parent in model.modules():
+            for child in parent._modules.values():
+                parents[id(child)].append(id(parent))
+        # Modules that have several places, or are a part of one that has: they are called from where a trace does not show it.
+        self.shared = {child for child, places in parents.items() if len(places) > 1}
+        while parts := {child for child in parents.keys() - self.shared if parents[child][0] in self.shared}:
+            self.shared |= parts
 
     def run(self, model: Any, prefix: str) -> None:
         """Fuses what one trace of a model shows or, if it cannot be traced, what traces of its children show."""
@@ -199,7 +204,7 @@ class _Fusion:
         reader = found[0]
         if any((other.op, other.target) != (reader.op, reader.target) for other in found):
             return "what reads its output depends on the arguments"
-        if self.places[id(layer)] > 1:
+        if id(layer) in self.shared:
             return "it has several places in the model"
         if _has_hooks(layer, ("_forward_hooks", "_backward_hooks", "_backward_pre_hooks")):
             return "it has hooks, which see its output"
@@ -214,7 +219,7 @@ class _Fusion:
                 return f"{container} has hooks, which see its output"
         if type(module) is torch.nn.Identity:
             return self.remove(model, graphs, found)
-        if self.places[id(module)] > 1:
+        if id(module) in self.shared:
             return f"{reader.target} has several places in the model"
         if _has_hooks(module):
             return f"{reader.target} has hooks"

@@ -157,7 +157,7 @@ def _directly(state: _State, x: Any, w: Any, b: Any, geometry: tuple[Any, ...], 
     dtype, autocast = w.dtype, torch.is_autocast_enabled("cpu")
     gradients = torch.is_grad_enabled() and (x.requires_grad or w.requires_grad or (b is not None and b.requires_grad))
     if autocast:
-        if gradients or x.dtype == torch.float64 or dtype == torch.float64:
+        if gradients or x.dtype not in TYPES or x.dtype == torch.float64 or dtype == torch.float64:
             return None
         dtype = torch.get_autocast_dtype("cpu")
         x = x.to(dtype)

@@ -152,7 +152,8 @@ def _lightened(w: Any, groups: int, options: tuple[Any, ...]) -> tuple[Any, dict
     if not bool(scales.isfinite().all()):
         return w, {}
     scales[scales == 0] = 1
-    light = (by_group / scales).round().to(torch.int8).flatten(0, 1)
+    # Scales that are subnormal are rounded so much that 127 of them may be less than the weight.
+    light = (by_group / scales).round().clamp(-127, 127).to(torch.int8).flatten(0, 1)
     return light, {"x_dtype": "float32", "w_scale": scales.flatten(), "quantizes_x": quantizes_x}
 
 
@@ -321,7 +322,8 @@ def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: 
     if device is None or 0 in shape or 0 in batched.shape or 0 in w.shape:
         return _convolve_by_aten(batched, w, b, geometry, activation, parameters, shape, last, has_batch)
     plan = _open_plan(batched.shape, w.shape, x.dtype, b is not None, last, threads, geometry, options)
-    return run(plan, shape, batched, last, has_batch, w=_array(w.contiguous()), b=None if b is None else _array(b.contiguous()))
+    w, b = (None if t is None else _array(t.to("cpu").contiguous()) for t in (w, b))  # where plans of devices want them, too
+    return run(plan, shape, batched, last, has_batch, w=w, b=b)
 
 
 def _fake(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any,
