@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cpu/passes/lowered_names.h"
 #include "cpu/passes/prefetch_copied.h"
 #include "kernel_contract/fetching.h"
 
@@ -113,11 +114,12 @@ void tile_to_channels(const CopyInput &c, Stage s, const Squares &squares, bool 
 
 // Copies that fetch have loops of their own, since a test in the loops makes copies that fetch nothing up to a tenth slower. Loops that
 // fetch wait for memory, so they are made short: they are not partitioned.
-Stage fetching(const CopyInput &c, Func p, Pipeline pipeline) {
+// x_ahead: how far ahead x is fetched, in bytes.
+Stage fetching(const CopyInput &c, Func p, Pipeline pipeline, const Expr &x_ahead) {
     const Parts parts;
     const Expr fetches = c.fetches_x || c.fetches_copy;
-    pipeline.add_custom_lowering_pass(new PrefetchCopied({c.x_name, c.fetches_x}, {p.name(), c.fetches_copy}, fetches,
-                                                         {parts.near.name(), parts.beside.name()}));
+    pipeline.add_custom_lowering_pass(new PrefetchCopied({c.x_name, c.fetches_x, x_ahead}, {p.name(), c.fetches_copy},
+                                                         fetches, {parts.near.name(), parts.beside.name()}));
     return p.specialize(fetches);
 }
 
@@ -162,14 +164,15 @@ void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &
         break;
     case CopyOrder::kTiles: {
         const Squares squares(c.c1, c.w, shape.type, target);
-        if (fetches) tile(c, p, fetching(c, p, pipeline), squares, shape.type, true);
+        const Expr run_of_x = stride_of(c.x_name, 1) * (kRun * shape.type.bytes());
+        if (fetches) tile(c, p, fetching(c, p, pipeline, run_of_x), squares, shape.type, true);
         tile(c, p, p, squares, shape.type, false);
         squares.load(c.element, p);
         break;
     }
     case CopyOrder::kTilesToChannels: {
         const Squares squares(c.w, c.c0, shape.type, target);
-        if (fetches) tile_to_channels(c, fetching(c, p, pipeline), squares, true);
+        if (fetches) tile_to_channels(c, fetching(c, p, pipeline, PrefetchCopied::kBytesAhead), squares, true);
         tile_to_channels(c, p, squares, false);
         squares.load(c.element, p);
         break;

@@ -34,7 +34,7 @@ struct Copied {
 
     // Copies that fetch have loops of their own.
     Pipeline pipeline(int vectors, const std::vector<std::string> &variables, const Expr &fetches_x,
-                      const Expr &fetches_copy) {
+                      const Expr &fetches_copy, const Expr &x_ahead = PrefetchCopied::kBytesAhead) {
         const Expr fetches = fetches_x || fetches_copy;
         Stage fetching = copy.specialize(fetches);
         schedule(fetching, vectors);
@@ -42,7 +42,7 @@ struct Copied {
         schedule(copy, vectors);
         Pipeline p(copy);
         p.add_custom_lowering_pass(
-            new PrefetchCopied({x.name(), fetches_x}, {copy.name(), fetches_copy}, fetches, variables));
+            new PrefetchCopied({x.name(), fetches_x, x_ahead}, {copy.name(), fetches_copy}, fetches, variables));
         return p;
     }
 };
@@ -51,7 +51,7 @@ struct Copied {
 class Fetches : public Internal::IRVisitor {
   public:
     struct Branch {
-        int most = 0, loops = 0;
+        int most = 0, loops = 0, further = 0; // further: those by the variable "further", of all
     };
     std::map<std::string, Branch> branches;
     int outside = 0; // fetches where both flags may be false
@@ -60,7 +60,8 @@ class Fetches : public Internal::IRVisitor {
   private:
     using IRVisitor::visit;
     void visit(const Internal::IfThenElse *op) override {
-        const int before = count_, loops = std::exchange(loops_, 0), deepest = std::exchange(deepest_, 0);
+        const int before = count_, further = further_, loops = std::exchange(loops_, 0),
+                  deepest = std::exchange(deepest_, 0);
         const bool any_holds = any_holds_;
         any_holds_ = any_holds_ || op->condition.as<Internal::Or>();
         op->then_case.accept(this);
@@ -70,6 +71,7 @@ class Fetches : public Internal::IRVisitor {
             Branch &branch = branches[flag->name];
             branch.most = std::max(branch.most, count_ - before);
             branch.loops = std::max(branch.loops, deepest_);
+            branch.further += further_ - further;
         }
         loops_ = loops;
         deepest_ = deepest;
@@ -83,11 +85,12 @@ class Fetches : public Internal::IRVisitor {
         if (op->name.rfind("llvm.prefetch", 0) == 0) {
             count_++;
             outside += !any_holds_;
+            further_ += Internal::expr_uses_var(op->args[0], "further");
             deepest_ = std::max(deepest_, loops_);
         }
         IRVisitor::visit(op);
     }
-    int count_ = 0, loops_ = 0, deepest_ = 0;
+    int count_ = 0, further_ = 0, loops_ = 0, deepest_ = 0;
     bool any_holds_ = false;
 };
 
@@ -121,6 +124,17 @@ TEST(PrefetchCopied, StandsBeforeTheLoopsOverItsVariables) {
     EXPECT_EQ(loops({"near"}), 2); // the innermost loop counts whatever it runs over
     EXPECT_EQ(loops({"beside"}), 1);
     EXPECT_EQ(loops({}), 1);
+}
+
+TEST(PrefetchCopied, XIsFetchedAsFarAheadAsIsAsked) {
+    Copied copied;
+    const Param<bool> fetches_x("fetches_x"), fetches_copy("fetches_copy");
+    const Param<int> further("further");
+    const std::vector<Argument> arguments = {copied.x, fetches_x, fetches_copy, further};
+    Pipeline pipeline = copied.pipeline(2, {"near"}, fetches_x, fetches_copy, further);
+    const Fetches found(pipeline.compile_to_module(arguments, "f"));
+    EXPECT_GE(found.branches.at("fetches_x").further, 2);
+    EXPECT_EQ(found.branches.at("fetches_copy").further, 0);
 }
 
 TEST(PrefetchCopied, CopiesTheSame) {

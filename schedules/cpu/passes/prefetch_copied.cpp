@@ -63,7 +63,7 @@ Stmt fetches(const PrefetchCopied::Buffer &buffer, const std::vector<Expr> &vect
     std::vector<Stmt> all;
     all.reserve(vectors.size());
     for (const Expr &at : vectors) {
-        all.push_back(prefetch(address_of(buffer.name, at + PrefetchCopied::kBytesAhead), CacheLevel::kFirst));
+        all.push_back(prefetch(address_of(buffer.name, at + buffer.ahead), CacheLevel::kFirst));
     }
     return IfThenElse::make(buffer.is_fetched, nest.around(Block::make(all)));
 }

@@ -12,16 +12,17 @@
 namespace convtranspose {
 
 // Adds fetches where the code has branched on a condition that holds. They stand before each innermost loop, and before the loops directly
-// around it that run over one of some variables. For each step of those loops they fetch what lies kBytesAhead behind each vector that
+// around it that run over one of some variables. For each step of those loops they fetch what lies so many bytes behind each vector that
 // the step loads from input x, or stores to output `copy`, if its flag says so. A prefetch outside of a buffer has no effect.
 class PrefetchCopied : public Halide::Internal::IRMutator {
   public:
     static constexpr int kBytesAhead = 256;
 
-    // An input or output, and the flag that says whether it is fetched.
+    // An input or output, the flag that says whether it is fetched, and how far ahead, in bytes.
     struct Buffer {
         std::string name;
         Halide::Expr is_fetched;
+        Halide::Expr ahead = kBytesAhead;
     };
 
     PrefetchCopied(Buffer x, Buffer copy, Halide::Expr condition, std::vector<std::string> variables)
