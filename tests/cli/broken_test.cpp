@@ -57,6 +57,16 @@ std::vector<BrokenModel> broken_models() {
     return {
         // The graph.
         {"no_node", "it has no nodes", [](M m) { m->mutable_graph()->clear_node(); }},
+        {"axis_of_a_constant", "DequantizeLinear: its attribute axis is no integer",
+         [](M m) {
+             onnx::GraphProto *const graph = m->mutable_graph();
+             const onnx::NodeProto layer = graph->node(0);
+             graph->clear_node();
+             weights(m)->set_name("w");
+             add_int(add_node(graph, "DequantizeLinear", "", {"w", "B"}, "W"), "axis", 1);
+             graph->mutable_node(0)->mutable_attribute(0)->set_type(onnx::AttributeProto::FLOAT);
+             *graph->add_node() = layer;
+         }},
         {"other_node", "it has Relu", [](M m) { node(m)->set_op_type("Relu"); }},
         {"two_nodes", "it has 2 ConvTranspose",
          [](M m) {
