@@ -357,7 +357,7 @@ TEST_F(QuantizedInput, MayHaveGaps) {
     const Tensor expected = result_of(plan, inputs);
     // The last axis is dense, and all others have gaps.
     const Strides strides = dense_strides({2, 9, 7, 13});
-    Tensor wide(CONVT_F32, {2 * 9 * 7 * 13});
+    Tensor wide(CONVT_F32, {std::int64_t{2} * 9 * 7 * 13});
     for (std::int64_t i = 0; i < inputs.x.size(); i++) {
         const std::int64_t c = i % 9, w = i / 9 % 5, h = i / 45 % 6, n = i / 270;
         wide.set(n * strides[0] + h * strides[1] + w * strides[2] + c, inputs.x.get(i));
