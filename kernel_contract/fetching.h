@@ -31,6 +31,10 @@ constexpr int least_far_weights(int second_level_cache) { return second_level_ca
 // and those of a tile at most this large: otherwise they and what is fetched push each other out.
 constexpr int most_weights_of_tile(int second_level_cache) { return second_level_cache / 2; }
 
+// A tensor of so many bytes does not stay in the last cache beside others. Kernels whose tiles store several rows of y fetch later ones
+// if y is as large, and copies by squares fetch an x with channels last.
+inline constexpr int kLeavesLastCache = 8 << 20;
+
 // True if copies fetch ahead of what they read or write of a tensor with channels first, of so many bytes and channels. The last cache
 // does not hold such a tensor, and a core does not follow one stream for each of so many channels by itself.
 constexpr bool fetches_copied(std::uint64_t bytes, std::int64_t channels) { return bytes >= 24 << 20 && channels > 20; }

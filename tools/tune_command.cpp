@@ -173,11 +173,7 @@ int tune_command(const TuneOptions &options) {
                             layer.at("kernels").get<std::string>() + ", this program of " + stamp.package + " and " +
                             stamp.kernels);
             }
-            const auto is_done = [&](const json &r) {
-                return r.at("problem") == layer.at("problem") && r.at("cpu") == layer.at("cpu") &&
-                       r.at("isa") == layer.at("isa") && r.at("threads") == options.plan.threads &&
-                       r.at("search") == options.search && r.value("winograd", false) == options.plan.winograd;
-            };
+            const auto is_done = [&](const json &record) { return is_of_search(record, layer, options); };
             const auto done = std::find_if(records.lines().begin(), records.lines().end(), is_done);
             if (done == records.lines().end()) {
                 Tuner tuner(options, builder, &session, &log);

@@ -43,9 +43,8 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, c
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
-    // With channels last, squares are fetched a run of positions ahead where the last cache does not hold x beside other tensors.
-    constexpr std::uint64_t kFar = 8 << 20; // bytes
-    fetches_x_ = g.layout == CONVT_CHANNELS_FIRST ? fetches_copied(g.x_bytes(), g.in_channels) : g.x_bytes() >= kFar;
+    fetches_x_ =
+        g.layout == CONVT_CHANNELS_FIRST ? fetches_copied(g.x_bytes(), g.in_channels) : g.x_bytes() >= kLeavesLastCache;
     packed_ = packed ? *packed : packing_of(v);
     for (std::size_t a = 0; a < 3; a++) {
         axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];

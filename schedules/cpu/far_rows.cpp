@@ -5,14 +5,14 @@
 
 #include "cpu/passes/lowered_names.h"
 #include "cpu/passes/prefetch_rows.h"
+#include "kernel_contract/fetching.h"
 
 namespace convtranspose {
 
 using namespace Halide;
 
 void fetch_far_rows(const ConvTranspose &c, const Tile &tile, LoweringPasses *passes) {
-    constexpr int kRows = 2;      // dimension of y
-    constexpr int kFar = 8 << 20; // bytes: the last cache no longer holds y beside other tensors
+    constexpr int kRows = 2; // dimension of y
     // A tile holds all phases of h, or else several rows of one phase.
     const int rows = c.stride[1] > 0 ? c.stride[1] : tile.qh;
     if (!tile.x86_64 || rows == 1) return;
@@ -21,7 +21,7 @@ void fetch_far_rows(const ConvTranspose &c, const Tile &tile, LoweringPasses *pa
     const Expr y_bytes = cast<std::int64_t>(stride_of(y, images)) * extent_of(y, images) * bytes;
     passes->push_back(std::make_unique<PrefetchRows>(PrefetchRows::Names{c.sum.name(), y},
                                                      stride_of(y, kRows) * (rows * bytes),
-                                                     y_bytes >= kFar && extent_of(y, kRows) > 1));
+                                                     y_bytes >= kLeavesLastCache && extent_of(y, kRows) > 1));
 }
 
 } // namespace convtranspose

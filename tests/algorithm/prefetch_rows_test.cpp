@@ -1,4 +1,5 @@
 // The lines of later rows that a tile fetches, and that what it stores stays the same.
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>

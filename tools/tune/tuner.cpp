@@ -36,6 +36,13 @@ double now() {
 
 } // namespace
 
+bool is_of_search(const json &line, const json &layer, const TuneOptions &options) {
+    for (const char *const field : {"problem", "cpu", "isa"})
+        if (line.at(field) != layer.at(field)) return false;
+    return line.at("threads") == options.plan.threads && line.value("search", "") == options.search &&
+           line.value("winograd", false) == options.plan.winograd;
+}
+
 Tuner::Tuner(const TuneOptions &options, const KernelBuilder &builder, MeasurementSession *session, SearchLog *log)
     : options_(options), builder_(builder), session_(session), log_(log), begin_(now()),
       budget_(options.budget > 0           ? options.budget
@@ -44,11 +51,7 @@ Tuner::Tuner(const TuneOptions &options, const KernelBuilder &builder, Measureme
       default_(session->layer().at("variant").get<std::string>()) {
     const json &layer = session->layer();
     for (const json &line : log->lines()) {
-        const bool same =
-            line.value("problem", "") == layer.at("problem") && line.value("cpu", "") == layer.at("cpu") &&
-            line.value("isa", "") == layer.at("isa") && line.value("threads", 0) == options.plan.threads &&
-            line.value("search", "") == options.search && line.value("winograd", false) == options.plan.winograd;
-        if (!same) continue;
+        if (!is_of_search(line, layer, options)) continue;
         const auto name = line.at("name").get<std::string>();
         results_[name] = {line.value("ratio", 0.0), line.value("ms", 0.0)};
         if (!line.contains("generator")) continue;

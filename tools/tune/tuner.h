@@ -30,6 +30,9 @@ struct Candidate {
 // Watches the search. `best` is the time of the fastest so far over that of the default choice.
 using Watch = std::function<void(std::size_t tried, double best, double seconds_left)>;
 
+// True if a line of a log or a record is of the layer that a worker describes, and of a search with these options.
+bool is_of_search(const nlohmann::json &line, const nlohmann::json &layer, const TuneOptions &options);
+
 class Tuner {
   public:
     // `log` gets each candidate's result, and is asked for those that were tried before.

@@ -156,14 +156,10 @@ class _Fusion:
 
     def __init__(self, model: Any) -> None:
         self.model, self.report = model, Report()
-        parents: dict[int, list[int]] = collections.defaultdict(list)
-        for parent in model.modules():
-            for child in parent._modules.values():
-                parents[id(child)].append(id(parent))
+        places = collections.Counter(
+            id(child) for parent in model.modules() for child in parent._modules.values() if child is not None)
         # Modules that have several places, or are a part of one that has: they are called from where a trace does not show it.
-        self.shared = {child for child, places in parents.items() if len(places) > 1}
-        while parts := {child for child in parents.keys() - self.shared if parents[child][0] in self.shared}:
-            self.shared |= parts
+        self.shared = {id(part) for module in model.modules() if places[id(module)] > 1 for part in module.modules()}
 
     def run(self, model: Any, prefix: str) -> None:
         """Fuses what one trace of a model shows or, if it cannot be traced, what traces of its children show."""

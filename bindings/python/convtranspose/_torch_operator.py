@@ -322,7 +322,8 @@ def _compute(x: Any, w: Any, b: Any, stride: Any, padding: Any, output_padding: 
     if device is None or 0 in shape or 0 in batched.shape or 0 in w.shape:
         return _convolve_by_aten(batched, w, b, geometry, activation, parameters, shape, last, has_batch)
     plan = _open_plan(batched.shape, w.shape, x.dtype, b is not None, last, threads, geometry, options)
-    w, b = (None if t is None else _array(t.to("cpu").contiguous()) for t in (w, b))  # where plans of devices want them, too
+    # Plans for devices, too, take weights and bias from the memory of the CPU.
+    w, b = (None if t is None else _array(t.to("cpu").contiguous()) for t in (w, b))
     return run(plan, shape, batched, last, has_batch, w=w, b=b)
 
 

@@ -174,23 +174,23 @@ void Array::set_strides(const std::int64_t *strides_in_bytes, std::size_t elemen
     const std::size_t rank = tensor_.rank;
     const auto size = static_cast<std::int64_t>(element);
     const bool aligned = reinterpret_cast<std::uintptr_t>(tensor_.data) % element == 0;
-    bool is_dense = aligned, taken = aligned, whole = true; // whole: the library can count the strides in elements
+    bool is_dense = aligned, taken = aligned, in_elements = true; // the last: all strides are multiples of elements
     std::vector<std::int64_t> strides(rank);
     std::int64_t dense = 1;
     for (std::size_t i = rank; i-- > 0;) {
         const std::int64_t extent = extents_[i];
         strides[i] = extent > 1 ? strides_in_bytes[i] / size : dense;
-        is_dense = is_dense && strides[i] == dense && (extent <= 1 || strides_in_bytes[i] % size == 0);
-        taken = taken && (extent <= 1 || (strides_in_bytes[i] > 0 && strides_in_bytes[i] % size == 0));
-        whole = whole && (extent <= 1 || strides_in_bytes[i] % size == 0);
+        in_elements = in_elements && (extent <= 1 || strides_in_bytes[i] % size == 0);
+        is_dense = is_dense && strides[i] == dense;
+        taken = taken && (extent <= 1 || strides_in_bytes[i] > 0);
         if (__builtin_mul_overflow(dense, extent > 0 ? extent : 1, &dense)) dense = INT64_MAX;
     }
     for (std::size_t i = 0; i < rank; ++i)
         if (extents_[i] == 0) return; // nothing is read or written
-    if (is_dense) return;
-    taken = taken && rank > 0 && strides[rank - 1] == 1;
+    if (is_dense && in_elements) return;
+    taken = taken && in_elements && rank > 0 && strides[rank - 1] == 1;
     if (use == Use::output && !aligned) value_error("out is not aligned to its elements");
-    if (use == Use::output && !whole) value_error("out has strides that are no multiples of its elements");
+    if (use == Use::output && !in_elements) value_error("out has strides that are no multiples of its elements");
     const bool may_copy = (use == Use::input || use == Use::dense) && !on_device();
     if (may_copy && (!taken || use == Use::dense)) {
         is_to_be_copied_ = true;

@@ -206,8 +206,13 @@ Status Col2im::build(const LayerWeights &weights) {
     return status;
 }
 
+// Returns the elements of the columns that are held at a time, or what capped_product() does of too many.
+std::int64_t Col2im::columns_of_strip() const {
+    return capped_product({strip_rows_ + kept_rows_, row_, elements(), images_});
+}
+
 bool Col2im::may_hold(bool weights_at_run_time) const {
-    const std::int64_t strip_bytes = capped_product({strip_rows_ + kept_rows_, row_, elements(), images_, size_});
+    const std::int64_t strip_bytes = capped_product({columns_of_strip(), size_});
     return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions && strip_bytes <= kMostBytes &&
            (planar_ || capped_product({run(), size_}) <= kMostRunBytes) &&
            // Weights of a run are packed once, for a single strip.
@@ -219,9 +224,7 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     std::unique_ptr<Col2im> own(new Col2im(geometry, problem.settings, planar_));
     Status status = copy_block(asked_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
-    const std::int64_t columns =
-        capped_product({own->strip_rows_ + own->kept_rows_, own->row_, own->elements(), own->images_});
-    if (columns > kMostElements) {
+    if (const std::int64_t columns = own->columns_of_strip(); columns > kMostElements) {
         return overflow("a plan by col2im cannot be reshaped to x_shape ", to_string(geometry.x_shape),
                         ": the columns of a strip are ", columns, " elements, may be ", kMostElements,
                         " at most; a new plan of that shape has another algorithm");

@@ -48,7 +48,8 @@ class Col2im : public AlgorithmPlan {
     // that vectors read past the columns of a position.
     std::int64_t run() const { return capped_product({axes_[0].geometry.stride, geometry_.out_channels}); }
     std::int64_t read_past() const;
-    std::int64_t position_stride() const { return planar_ ? 1 : elements(); }   // between columns
+    std::int64_t position_stride() const { return planar_ ? 1 : elements(); } // between columns
+    std::int64_t columns_of_strip() const;
     std::int64_t capacity() const { return (strip_rows_ + kept_rows_) * row_; } // positions that are held
     void plan_strips();
     void plan_parts();

@@ -25,6 +25,12 @@ class LetScopeVisitor : public Halide::Internal::IRVisitor {
     Halide::Expr outside_terms(const Halide::Expr &e) const { return without_lets(e, scope_); }
     void visit(const Halide::Internal::LetStmt *op) override { visit_let(op); }
     void visit(const Halide::Internal::Let *op) override { visit_let(op); }
+    // Visits what a name with this value surrounds.
+    void visit_within(const std::string &name, const Halide::Expr &value, const Halide::Internal::Stmt &body) {
+        scope_.emplace_back(name, value);
+        body.accept(this);
+        scope_.pop_back();
+    }
 
   private:
     template<typename T>

@@ -16,33 +16,25 @@ namespace {
 
 // The stores of a tile to a buffer, in terms of what is defined outside. Loops of a constant extent are run through. Of stores of whole
 // vectors or else of parts, those of whole vectors count.
-class Stored : public IRVisitor {
+class Stored : public LetScopeVisitor {
   public:
     explicit Stored(std::string buffer) : accesses{std::move(buffer), {}, 0} {}
     Accesses accesses;
 
   private:
-    using IRVisitor::visit;
+    using LetScopeVisitor::visit;
 
-    void visit(const LetStmt *op) override { with(op->name, op->value, op->body); }
     void visit(const For *op) override {
         const auto *const extent = op->extent.as<IntImm>();
         for (std::int64_t i = 0; extent && i < extent->value; i++) {
-            with(op->name, op->min + static_cast<int>(i), op->body);
+            visit_within(op->name, op->min + static_cast<int>(i), op->body);
         }
     }
     void visit(const IfThenElse *op) override { op->then_case.accept(this); }
     void visit(const Store *op) override {
         if (op->name != accesses.buffer) return;
-        accesses.add(without_lets(op->index, scope_), op->value.type().element_of().bytes());
+        accesses.add(outside_terms(op->index), op->value.type().element_of().bytes());
     }
-    void with(const std::string &name, const Expr &value, const Stmt &body) {
-        scope_.emplace_back(name, value);
-        body.accept(this);
-        scope_.pop_back();
-    }
-
-    LetScope scope_;
 };
 
 } // namespace
