@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "base/allocator.h"
+#include "base/division.h"
+#include "base/error.h"
 #include "base/parallel.h"
 #include "base/shape.h"
 #include "cpu/cost_profile.h"
@@ -207,6 +209,14 @@ constexpr const char *kNeedsThreeAxes = "more than three spatial axes";
 constexpr const char *kNeedsElements = "x or y has no elements";
 inline bool has_elements(const Geometry &geometry) {
     return volume(geometry.x_shape) > 0 && volume(geometry.y_shape) > 0;
+}
+
+// Returns the status of a reshaped plan whose own tensor, `what`, has more elements than kernels count.
+inline Status too_large_to_reshape(const char *algorithm, const Geometry &geometry, const char *what,
+                                   std::int64_t elements) {
+    return overflow("a plan by ", algorithm, " cannot be reshaped to x_shape ", to_string(geometry.x_shape), ": ", what,
+                    " has ", elements, " elements, may have ", kMostElements,
+                    " at most; a new plan of that shape has another algorithm");
 }
 
 // Returns settings for the layers that an algorithm computes a layer through. A variant that the caller named is not for them,

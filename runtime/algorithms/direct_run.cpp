@@ -112,14 +112,14 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
     DirectPlan::Operands operands;
     operands.x = t.x;
     operands.x_strides = tensor_strides(problem_.geometry, t.x_strides);
-    if (const UnsupportedReason unsupported = direct->overflow_of_strides(operands.x_strides); unsupported.text) {
-        return Status(CONVT_OVERFLOW, to_string(unsupported));
-    }
     operands.y = t.y;
     operands.y_strides = tensor_strides(problem_.geometry, t.y_strides);
     operands.workspace = direct_workspace;
     operands.packed = packed_ ? packed_->block.data() : run_packed;
     if (!packed_ && !pack(*direct, {t.w, t.b}, q, run_packed) && !fallbacks_.empty()) direct = &fallbacks_.back();
+    if (const UnsupportedReason unsupported = direct->overflow_of_strides(operands.x_strides); unsupported.text) {
+        return Status(CONVT_OVERFLOW, to_string(unsupported));
+    }
     if (q) {
         operands.epilogue = epilogue_.data();
         if (!packed_ || t.quantization) {

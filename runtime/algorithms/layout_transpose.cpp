@@ -219,7 +219,7 @@ class LayoutTranspose : public AlgorithmPlan {
         }
         const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
         const std::int64_t least =
-            std::max({ceil_div(kLeastPositions, positions), halo * kHalosPerStrip, std::int64_t{1}});
+            std::max({ceil_div(kLeastPositions, positions), capped_product({halo, kHalosPerStrip}), std::int64_t{1}});
         const std::int64_t pairs = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2);
         if (pairs == 0) return;
         // Tiles of Winograd's algorithm have two positions.

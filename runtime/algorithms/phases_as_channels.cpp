@@ -203,12 +203,21 @@ std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &pr
                  bytes = elements * static_cast<double>(convt_dtype_size(geometry.y_dtype));
     const bool leaves_cache = !gaps && bytes > kNearBytes && bytes * times > kMostBytes;
     if (!supports({{!leaves_cache, "what is rearranged does not fit in the cache"},
-                   {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"}},
+                   {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"},
+                   {own->most_elements() <= kMostElements, "what is rearranged has more elements than kernels count"}},
                   why)) {
         return nullptr;
     }
     own->estimate(own->estimated_moved(problem.facts));
     return own;
+}
+
+std::int64_t PhasesAsChannels::most_elements() const {
+    std::int64_t most = 0;
+    for (const Layer &layer : layers_) {
+        if (!layer.in_place) most = std::max(most, volume(geometry_of(layer).y_shape));
+    }
+    return most;
 }
 
 // Returns the number of elements that are moved at a time, without those that are cropped.
@@ -370,6 +379,10 @@ Status PhasesAsChannels::build(const LayerWeights &weights) {
 
 Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(problem.geometry, problem.settings, of_all_axes_));
+    if (const std::int64_t elements = own->most_elements(); elements > kMostElements) {
+        const char *const name = of_all_axes_ ? "depth_to_space" : "phases_as_channels";
+        return too_large_to_reshape(name, problem.geometry, "what is rearranged", elements);
+    }
     Status status = has_gaps_ ? own->make_bias(bias_.data()) : Status();
     // Every layer finds one of its weights here.
     if (status) status = own->plan_layers(this, nullptr);

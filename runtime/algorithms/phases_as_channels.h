@@ -108,6 +108,7 @@ class PhasesAsChannels : public AlgorithmPlan {
     EstimatedCycles estimated_moved(const WeightFacts &facts) const;
     double times() const { return static_cast<double>(geometry_.batch) / static_cast<double>(images_); }
     double elements_moved() const;
+    std::int64_t most_elements() const; // of a layer's own tensor
 
     void gather(const Layer &layer, const Geometry &g, const LayerWeights &of, char *w_out, char *b_out) const;
     std::int64_t channel_of(const Layer &layer, std::int64_t i) const;

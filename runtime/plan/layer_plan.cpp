@@ -9,6 +9,7 @@
 #include "base/shape.h"
 #include "cost/cost.h"
 #include "cpu/cpu.h"
+#include "kernels/kernel_tables.h"
 
 namespace convtranspose {
 
@@ -55,9 +56,12 @@ LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
 
 std::string LayerPlan::measuring_key(bool constant_weights) const {
     const PlanSettings &s = asked_;
+    std::size_t tables = 0; // kernels that are added later are to be measured too
+    for_each_kernel_table([&](const KernelTable &) { tables++; });
+    const char *const sums = !facts_ ? "" : !facts_->fits_int32 ? " 64 bits" : !facts_->fits_int8 ? " 16 bits" : "";
     return concat(tuning_key(geometry_), " ", isa_name(s.isa), " ", s.parallel.threads,
                   constant_weights ? " constant" : "", s.may_change_rounding ? " winograd" : "",
-                  s.sums_in_f16 ? " sums in f16" : "", s.all_threads ? " all threads" : "");
+                  s.sums_in_f16 ? " sums in f16" : "", s.all_threads ? " all threads" : "", sums, " of ", tables);
 }
 
 const char *LayerPlan::recorded_isa() const {
@@ -266,7 +270,6 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
                          const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan,
                          std::shared_ptr<const TuningRecord> trial) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
-    p->find_record(weights.w != nullptr, std::move(trial));
     if (quantization) p->quantization_ = *quantization;
     Status status;
     if (weights.w && geometry.quantized()) {
@@ -274,8 +277,10 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
         status = get_block(settings.allocator, examination_bytes(geometry), "sums of weights", &counts);
         if (status) p->facts_ = examine_weights(geometry, *quantization, weights.w, weights.b, counts.data());
     }
-    if (status) p->choose_threads(weights.w != nullptr);
-    if (status) status = p->choose(weights);
+    if (!status) return status;
+    p->find_record(weights.w != nullptr, std::move(trial));
+    p->choose_threads(weights.w != nullptr);
+    status = p->choose(weights);
     if (status) status = p->finish();
     if (status) *plan = std::move(p);
     return status;
@@ -286,9 +291,9 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &paralle
     PlanSettings settings = asked_;
     settings.parallel = parallel;
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
-    p->find_record(!weights_at_run_time(), nullptr);
     p->quantization_ = quantization_;
     p->facts_ = facts_;
+    p->find_record(!weights_at_run_time(), nullptr);
     p->choose_threads(!weights_at_run_time());
     p->algorithm_ = algorithm_;
     Status status = chosen_->reshape(p->problem(!weights_at_run_time()), &p->chosen_);

@@ -263,7 +263,9 @@ class Measurement {
             record.reason +=
                 concat("; ", by_estimate_.record->variant, ", by estimate, took ", by_estimate_.seconds * 1e3, " ms");
         }
-        remember(winner->plan->measuring_key(weights_.w != nullptr), winner->record);
+        // Weights of infinities and NaNs may have left only the reference kernel, which is not to serve others.
+        if (winner->plan->geometry().quantized() || winner->plan->direct().variant().family != Family::kReference)
+            remember(winner->plan->measuring_key(weights_.w != nullptr), winner->record);
         winner->plan->follow(winner->record);
     }
 

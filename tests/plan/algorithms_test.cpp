@@ -226,6 +226,8 @@ TEST(AlgorithmLimits, AreSaid) {
         {"depth_to_space", "f32 nchw n1 ic4 oc64 i4x4 k1x1 s2x2", nullptr},
         {"depth_to_space", "u8 nchw n1 ic4 oc4 i4x4 k1x1 s2x2 ws8 yu8", "phases without taps, and sums of integers"},
         {"depth_to_space", "f32 nchw n1 ic4 oc4 i4x4 k3x3 s1x1", "all strides are 1"},
+        {"depth_to_space", "f32 nchw n1 ic1 oc1 i2x1025 k1048576x1 s1048576x1 p1048575x0_1048575x0",
+         "what is rearranged has more elements than kernels count"},
         {"depth_to_space", "f32 nchw n1 ic4 oc4 i2x2x2x8 k2x2x2x2 s2x2x2x2", "more than three spatial axes"},
         {"batch_as_width", "f32 nhwc n1 ic4 oc4 i8x4 k2x2 s2x2", nullptr},
         {"batch_as_width", "f32 nhwc n1 ic4 oc4 i8x5 k2x2 s2x2", "a single image of many columns"},

@@ -192,6 +192,21 @@ TEST(MeasuredPlans, MayUseFewerThreads) {
     EXPECT_EQ(larger.explain().find("that are allowed"), std::string::npos) << larger.explain();
 }
 
+// Sums of one layer's weights do not fit in 32 bits, which leaves the reference kernel; the other layer is not to follow it.
+TEST(MeasuredPlans, FollowNoneOfOtherWeights) {
+    if (!is_built(CONVT_U8)) GTEST_SKIP() << "this type is not built in";
+    const Layer layer("u8 nchw n1 ic4 oc4 i5x5 k3x3 s2x2 bias");
+    Layer large = layer;
+    for (std::int64_t m = 0; m < large.inputs.b->size(); ++m) large.inputs.b->set(m, 2147483647);
+    Runs runs;
+    Plan of_large, plan;
+    ASSERT_TRUE(large.plan(runs.options(), &of_large));
+    EXPECT_TRUE(is_measured(of_large));
+    EXPECT_EQ(of_large.variant().find("reference"), 0U) << of_large.variant();
+    ASSERT_TRUE(layer.plan(runs.options(), &plan));
+    EXPECT_EQ(plan.variant().find("reference"), std::string::npos) << plan.variant();
+}
+
 // A first run that takes the whole budget leaves no time for another candidate, nor for other threads.
 TEST(MeasuredPlans, KeepTheEstimateWhereNothingElseIsTried) {
     const Layer layer("f32 nhwc n1 ic64 oc64 i8x8 k4x4 s2x2");

@@ -202,19 +202,34 @@ TEST(ReshapeErrors, NameTheRule) {
 }
 
 // The intermediate results of an algorithm, which the problem has no tensor of, are counted as well.
-TEST(ReshapeErrors, RowsMayBeTooLongForAnAlgorithm) {
-    const Problem problem = parse_problem("f32 nchw n1 ic8 oc3 i4x8 k9x9 s2x2");
-    const Inputs inputs = draw(problem, 13);
-    Options options;
-    options.variant = "col2im";
-    Plan plan, reshaped;
-    ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &plan));
-    ASSERT_TRUE(plan.reshape({1, 8, 4, 800}, &reshaped));
-    const Status status = plan.reshape({1, 8, 4, 9000000}, &reshaped);
-    EXPECT_EQ(status.code(), CONVT_OVERFLOW);
-    EXPECT_NE(status.message().find("a plan by col2im cannot be reshaped to x_shape (1, 8, 4, 9000000)"),
-              std::string::npos)
-        << status.message();
+TEST(ReshapeErrors, AlgorithmsMayHaveNoRoomForTheirOwnTensors) {
+    struct TooLarge {
+        const char *algorithm, *line;
+        std::vector<std::int64_t> fits, is_too_large;
+    };
+    const TooLarge cases[] = {
+        {"col2im", "f32 nchw n1 ic8 oc3 i4x8 k9x9 s2x2", {1, 8, 4, 800}, {1, 8, 4, 9000000}},
+        {"depth_to_space",
+         "f32 nchw n1 ic1 oc1 i2x8 k1048576x1 s1048576x1 p1048575x0_1048575x0",
+         {1, 1, 2, 9},
+         {1, 1, 2, 1025}},
+        {"winograd", "f32 nhwc n1 ic16 oc16 i1x64 k3x3 s1x1 p1x1_1x1", {1, 1, 65, 16}, {1, 1, 1 << 24, 16}},
+    };
+    for (const TooLarge &c : cases) {
+        SCOPED_TRACE(c.line);
+        const Problem problem = parse_problem(c.line);
+        const Inputs inputs = draw(problem, 13);
+        Options options;
+        options.variant = c.algorithm;
+        options.winograd = 1;
+        Plan plan, reshaped;
+        ASSERT_TRUE(Plan::create(problem, options, inputs.w.data(), nullptr, &plan));
+        ASSERT_TRUE(plan.reshape(c.fits, &reshaped));
+        const Status status = plan.reshape(c.is_too_large, &reshaped);
+        EXPECT_EQ(status.code(), CONVT_OVERFLOW);
+        EXPECT_NE(status.message().find("cannot be reshaped to x_shape (1, "), std::string::npos) << status.message();
+        EXPECT_EQ(status.message().find(std::string("a plan by ") + c.algorithm), 0U) << status.message();
+    }
 }
 
 } // namespace

@@ -224,11 +224,8 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     std::unique_ptr<Col2im> own(new Col2im(geometry, problem.settings, planar_));
     Status status = copy_block(asked_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
-    if (const std::int64_t columns = own->columns_of_strip(); columns > kMostElements) {
-        return overflow("a plan by col2im cannot be reshaped to x_shape ", to_string(geometry.x_shape),
-                        ": the columns of a strip are ", columns, " elements, may be ", kMostElements,
-                        " at most; a new plan of that shape has another algorithm");
-    }
+    if (const std::int64_t columns = own->columns_of_strip(); columns > kMostElements)
+        return too_large_to_reshape("col2im", geometry, "a strip of columns", columns);
     if (!weights_at_run_time()) own->plan_parts();
     if (status)
         status = whole_->reshape(own->product(own->strip_rows_ * own->row_), own->settings_.parallel, &own->whole_);

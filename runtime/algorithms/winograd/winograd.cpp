@@ -201,6 +201,18 @@ std::int64_t Winograd::product_stride() const {
     return positions(tiles_of_strip_) * geometry_.out_channels + kCacheLine / size_;
 }
 
+std::size_t Winograd::most_products() const {
+    std::size_t most = 0;
+    for (const Layer &layer : layers_) most = std::max(most, layer.h.entries.size() * layer.w.entries.size());
+    return most;
+}
+
+std::int64_t Winograd::strip_elements() const {
+    const std::int64_t entries = h_.entry_count() * w_.entry_count();
+    return std::max(capped_product({entries, positions(tiles_of_strip_), pitch()}),
+                    capped_product({static_cast<std::int64_t>(most_products()), product_stride()}));
+}
+
 Geometry Winograd::product_geometry(std::int64_t positions) const {
     Geometry g = geometry_;
     g.post_ops = {};
@@ -257,7 +269,8 @@ std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem,
     if (!supported) return nullptr;
     std::unique_ptr<Winograd> own(new Winograd(g, problem.settings));
     if (!supports({{own->input_ != nullptr, "no kernel that transforms x is built in"},
-                   {own->fits(), "a phase has no taps or more than three, or all have one, or there are too many"}},
+                   {own->fits(), "a phase has no taps or more than three, or all have one, or there are too many"},
+                   {own->strip_elements() <= kMostElements, "a strip has more elements than kernels count"}},
                   why)) {
         return nullptr;
     }
@@ -332,6 +345,8 @@ bool Winograd::transform_weights(const Layer &layer, const T *w, void *transform
 Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
     std::unique_ptr<Winograd> own(new Winograd(geometry, problem.settings));
+    if (const std::int64_t elements = own->strip_elements(); elements > kMostElements)
+        return too_large_to_reshape("winograd", geometry, "a strip", elements);
     for (Layer &layer : own->layers_) {
         const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
             return layer.h.kernel_begin == other.h.kernel_begin && layer.w.kernel_begin == other.w.kernel_begin;
@@ -372,13 +387,11 @@ std::vector<const SubPlan *> Winograd::layers() const {
 }
 
 void Winograd::plan_workspace() {
-    std::size_t most = 0; // products of a layer
-    for (const Layer &layer : layers_) most = std::max(most, layer.h.entries.size() * layer.w.entries.size());
     for (const SubPlan *const plan : layers()) {
         layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
     }
     transformed_bytes_ = round_up(h_.entry_count() * w_.entry_count() * positions(tiles_of_strip_) * pitch() * size_);
-    product_bytes_ = round_up(most * static_cast<std::uint64_t>(product_stride() * size_));
+    product_bytes_ = round_up(most_products() * static_cast<std::uint64_t>(product_stride() * size_));
 }
 
 } // namespace convtranspose

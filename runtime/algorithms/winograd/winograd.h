@@ -81,6 +81,8 @@ class Winograd : public AlgorithmPlan {
     Geometry product_geometry(std::int64_t positions) const;
     std::int64_t positions(std::int64_t tiles) const { return images_ * tiles * w_.tiles; }
     std::int64_t rest_tiles() const { return h_.tiles % tiles_of_strip_; }
+    std::size_t most_products() const;   // of a layer
+    std::int64_t strip_elements() const; // of the transformed x of a strip, or of its products, whichever has more
     EstimatedCycles estimated() const;
     Status plan_products(const LayerWeights &weights, const SubPlan *like, Layer *layer) const;
     template<typename T>
