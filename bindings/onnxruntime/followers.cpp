@@ -100,6 +100,7 @@ bool can_fold(const Node &node, const Layer &layer) {
     const convt_dtype dtype = layer.problem.dtype;
     if ((dtype != CONVT_F32 && dtype != CONVT_F64) || layer.problem.quantizes_x) return false;
     if (!layer.packs() || layer.channels() < 0) return false;
+    if (layer.b && layer.problem.b_shape != Shape{layer.channels()}) return false; // the plan says what is wrong
     if (node.since_version() < kBatchNormOfInference || node.outputs().size() != 1) return false;
     if (node.int_attribute("training_mode").value_or(0) != 0 || node.int_attribute("spatial").value_or(1) != 1)
         return false;

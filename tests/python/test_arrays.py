@@ -1,6 +1,8 @@
 """Arrays that come in and go out: views, copies, types, and arrays of other libraries."""
 
 import array
+import ctypes
+import sys
 import unittest
 
 import cases
@@ -219,6 +221,36 @@ class WrongArrays(unittest.TestCase):
 
         with self.assertRaisesRegex(TypeError, "__dlpack__.* gives no array"):
             ct.conv_transpose(Broken(), self.w)
+
+    def test_memory_of_a_device(self):
+        """A plan for the CPU refuses it, and any plan refuses an x that shares it with out."""
+        class OnDevice(OnlyDlpack):
+            def __dlpack__(self, **arguments):
+                capsule = self.values.__dlpack__()
+                pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+                pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+                place = pointer_of(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)  # behind the pointer to the elements
+                (ctypes.c_int32 * 2).from_address(place)[:] = [2, 1]  # the second device of CUDA
+                return capsule
+
+        plan = ct.Plan(self.w, x_shape=self.x.shape)
+        out = np.zeros(plan.y_shape, np.float32)
+        for arguments, words in (((OnDevice(self.x),), "^x is in the memory of cuda:1, but the plan is for cpu$"),
+                                 ((self.x,), "^out is in the memory of cuda:1, but the plan is for cpu$")):
+            with self.subTest(words), self.assertRaisesRegex(ValueError, words):
+                plan(*arguments, out=out if "^x" in words else OnDevice(out))
+
+    def test_a_buffer_that_fails_is_no_wrong_type(self):
+        class Deleted:
+            dtype = np.dtype(np.float32)
+
+            def __buffer__(self, flags):
+                raise BufferError("it was deleted")
+
+        if sys.version_info < (3, 12):
+            self.skipTest("classes of Python have no buffers before 3.12")
+        with self.assertRaisesRegex(BufferError, "it was deleted"):
+            ct.conv_transpose(Deleted(), self.w)
 
     def test_types(self):
         for dtype in (np.int32, np.int64, np.complex64, np.bool_, ">f4", np.longdouble):

@@ -93,7 +93,8 @@ class Plans(unittest.TestCase):
             np.testing.assert_array_equal(plan(x), cases.definition(x, self.w))
             again = ct.Plan(self.w, x_shape=x.shape, threads=1, tuning=ct.Tuning(plan.record))
             self.assertEqual((again.variant, again.record), (plan.variant, plan.record))
-        self.assertNotIn("measured", ct.Plan(self.w, x_shape=x.shape, threads=1).explain())
+        for options in ({}, {"measure": False}, {"measure": np.False_}):
+            self.assertNotIn("measured", ct.Plan(self.w, x_shape=x.shape, threads=1, **options).explain())
         np.testing.assert_array_equal(ct.conv_transpose(x, self.w, measure=True), cases.definition(x, self.w))
 
     def test_wrong_arguments(self):

@@ -43,6 +43,15 @@ class Samples(unittest.TestCase):
                         ran += 1
         self.assertGreater(ran, 50)
 
+    def test_a_class_made_from_tensors_gives_tensors(self):
+        import torch
+
+        class Image(torch.Tensor):
+            pass
+
+        y = ct.conv_transpose(torch.ones(1, 2, 3, 3).as_subclass(Image), torch.ones(2, 1, 2, 2))
+        self.assertIsInstance(y, torch.Tensor)
+
 
 if __name__ == "__main__":
     unittest.main()

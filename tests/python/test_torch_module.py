@@ -342,6 +342,21 @@ class Weights(TorchTest):
                 stock.weight.mul_(factor), ours.weight.mul_(factor)
                 self.assert_close(ours(draw()), stock(draw()))
 
+    def test_weights_that_are_a_part_of_a_vector(self):
+        """PyTorch counts no writes to the vector as changes of them."""
+        stock, ours = both(layer())
+        vectors = [nn.utils.parameters_to_vector(module.parameters()).detach() for module in (stock, ours)]
+        x, operator = draw(), torch.ops.convtranspose.conv_transpose
+        with torch.no_grad():
+            for _ in range(3):
+                for module, vector in zip((stock, ours), vectors):
+                    nn.utils.vector_to_parameters(vector, module.parameters())
+                    vector.add_(1)
+                for _ in range(3):
+                    self.assert_close(ours(x), stock(x))
+                    y = operator(x, ours.weight, ours.bias, [1, 1], [0, 0], [0, 0], 1, [1, 1], constant=True)
+                    self.assert_close(y, stock(x))
+
     def test_weight_norm(self):
         for norm in (nn.utils.weight_norm, nn.utils.parametrizations.weight_norm, nn.utils.parametrizations.spectral_norm):
             with self.subTest(norm=norm):
@@ -831,8 +846,25 @@ class Fusion(TorchTest):
         contained = nn.Sequential(nn.Sequential(layer()), nn.ReLU())
         contained[0].register_forward_hook(lambda module, args, y: None)
         self.check(contained, [], ["0.0"])
+        tapped = nn.Sequential(layer(), nn.Identity(), nn.ReLU())
+        tapped[1].register_forward_hook(lambda module, args, y: y + 1)
+        self.check(tapped, [], ["0"])
         relu = nn.ReLU()
         self.check(nn.Sequential(layer(), relu, nn.Sequential(nn.Conv2d(6, 6, 1), relu)), [], ["0"])
+
+    def test_weights_that_are_read_besides(self):
+        class Reads(nn.Module):
+            def __init__(self, read):
+                super().__init__()
+                self.up, self.bn, self.read = layer(), Fusion.norm(2), read
+
+            def forward(self, x):
+                return self.bn(self.up(x)) + self.read(self).sum()
+
+        for name, read in (("up.weight", lambda m: m.up.weight), ("up.bias", lambda m: m.up.bias),
+                           ("bn.weight", lambda m: m.bn.weight)):
+            report = self.check(Reads(read), [], ["up"])
+            self.assertIn(f"{name} is read besides", report.left["up"])
 
     def test_untraceable(self):
         class Branches(nn.Module):

@@ -17,8 +17,13 @@ def usable_cpus() -> int:
     return os.cpu_count() or 1
 
 
+_LIBRARIES = ("numpy", "torch", "cupy", "jax", "jaxlib")
+
+
 def _library_of(array: object) -> str:
-    return (type(array).__module__ or "").partition(".")[0]  # classes of ctypes' arrays are in no module
+    """The library of an array, whose class may be made from that library's own, or ""."""
+    modules = ((kind.__module__ or "").partition(".")[0] for kind in type(array).__mro__)  # ctypes' arrays are in no module
+    return next((module for module in modules if module in _LIBRARIES), "")
 
 
 def stream_of(array: Any) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import inspect
 from typing import Any
 
@@ -147,6 +148,17 @@ def _follower(model: Any, graph: Any, name: str) -> Any:
     return user if user.args[:1] == (calls[0],) and list(user.all_input_nodes) == [calls[0]] else "its reader takes more inputs"
 
 
+def _read_elsewhere(model: Any, graphs: list[Any], layer: Any, norm: str) -> str | None:
+    """Why a norm cannot be folded into a layer: the code reads, besides calling the two, tensors that folding would replace."""
+    for node in (node for graph in graphs for node in graph.nodes if node.op == "get_attr"):
+        value = functools.reduce(getattr, node.target.split("."), model)  # torch.fx has one name of a shared parameter
+        if value is layer.weight or (layer.bias is not None and value is layer.bias):
+            return f"{node.target} is read besides"
+        if node.target.startswith(f"{norm}."):
+            return f"{node.target} is read besides"
+    return None
+
+
 def _has_hooks(module: Any, kinds: tuple[str, ...] = _HOOKS) -> bool:
     return any(getattr(module, kind) for kind in kinds)
 
@@ -213,14 +225,14 @@ class _Fusion:
             container = ".".join(parts[:depth])
             if not reader.target.startswith(f"{container}.") and _has_hooks(model.get_submodule(container)):
                 return f"{container} has hooks, which see its output"
+        if _has_hooks(module):
+            return f"{reader.target} has hooks"
         if type(module) is torch.nn.Identity:
             return self.remove(model, graphs, found)
         if id(module) in self.shared:
             return f"{reader.target} has several places in the model"
-        if _has_hooks(module):
-            return f"{reader.target} has hooks"
         if type(module) in (_NORMS[layer.weight.dim() - 2], torch.nn.SyncBatchNorm):
-            if problem := _norm_problem(layer, module):
+            if problem := _norm_problem(layer, module) or _read_elsewhere(model, graphs, layer, reader.target):
                 return problem
             _fold(layer, module)
             taken.append(type(module).__name__)

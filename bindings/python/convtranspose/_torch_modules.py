@@ -8,7 +8,7 @@ from typing import Any
 import torch  # type: ignore[import-not-found, unused-ignore]
 
 from ._native import Plan
-from ._torch_operator import TYPES, Differentiable, Packed, activate, operator, per_axis
+from ._torch_operator import TYPES, Differentiable, Packed, activate, operator, owns_memory, per_axis
 
 _OPTIONS = ("threads", "winograd", "sums_in_f16", "isa", "measure", "weights", "quantizes_x")
 _LIGHT = ("float16", "bfloat16", "int8")
@@ -46,15 +46,16 @@ def _tuple(value: Any, weight: Any) -> tuple[Any, ...]:
 class _Constant:
     """A tensor that was packed, and how a change of it is noticed.
 
-    Parameters count their changes. The alias keeps their memory, so that no other tensor gets its address. A tensor that is
-    computed at each call, such as by weight_norm, is compared by its elements.
+    Parameters count their changes. The alias keeps their memory, so that no other tensor gets its address. Compared by its
+    elements is a tensor that is computed at each call, such as by weight_norm, and one whose memory others write too: a part of a
+    longer tensor, as vector_to_parameters() makes it, or what processes share.
     """
 
     __slots__ = ("_address", "_alias", "_copy", "_tensor", "_version")
 
     def __init__(self, tensor: Any) -> None:
         self._copy = None
-        if type(tensor) is torch.nn.Parameter and not tensor.is_inference():
+        if type(tensor) is torch.nn.Parameter and not tensor.is_inference() and owns_memory(tensor):
             self._tensor, self._alias = tensor, tensor.detach()
             self._version, self._address = tensor._version, tensor.data_ptr()
         else:
@@ -85,17 +86,18 @@ class _State:
 
     def forget(self) -> None:
         """Drops all plans, so that the next call packs the weights."""
-        self._weights: tuple[_Constant, _Constant | None] | None = None
-        self._packed: Packed | None = None
+        # Replaced as a whole, because threads read it while others replace it.
+        self._kept: tuple[_Constant, _Constant | None, Packed] | None = None
 
     def packed(self, w: Any, b: Any) -> Packed:
         """The plans of these weights, which are dropped if the weights have changed."""
-        weights, packed = self._weights, self._packed
-        if packed is None or weights is None or not weights[0].equals(w) or not (
-                b is None if weights[1] is None else b is not None and weights[1].equals(b)):
-            activation, parameters, winograd, sums_in_f16, isa, measure, _, light, quantizes_x = self.arguments
-            packed = Packed((activation, tuple(parameters), winograd, sums_in_f16, isa, measure, light, quantizes_x, "cpu"))
-            self._weights, self._packed = (_Constant(w), None if b is None else _Constant(b)), packed
+        kept = self._kept
+        if kept is not None and kept[0].equals(w) and (
+                b is None if kept[1] is None else b is not None and kept[1].equals(b)):
+            return kept[2]
+        activation, parameters, winograd, sums_in_f16, isa, measure, _, light, quantizes_x = self.arguments
+        packed = Packed((activation, tuple(parameters), winograd, sums_in_f16, isa, measure, light, quantizes_x, "cpu"))
+        self._kept = _Constant(w), None if b is None else _Constant(b), packed
         return packed
 
 

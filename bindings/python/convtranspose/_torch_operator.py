@@ -205,15 +205,24 @@ class Packed:
         return plan, shape
 
 
-class _Seen:
-    """Weights that the operator has met, by weak references, and their plans once it has met them twice."""
+def owns_memory(tensor: Any) -> bool:
+    """Whether writes to a tensor's memory are counted: it is all of its storage, which no other process writes."""
+    return bool(tensor.untyped_storage().nbytes() == tensor.nbytes and not (tensor.is_cpu and tensor.is_shared()))
 
-    __slots__ = ("bias", "packed", "state", "weight")
+
+class _Seen:
+    """Weights that the operator has met, by weak references, and their plans once it has met them twice.
+
+    The aliases keep the memory, so that no other tensor gets its address.
+    """
+
+    __slots__ = ("aliases", "bias", "packed", "state", "weight")
 
     def __init__(self, w: Any, b: Any, state: Any) -> None:
         key = id(w)
         self.weight = weakref.ref(w, lambda _: _seen.pop(key, None))
         self.bias = None if b is None else weakref.ref(b)
+        self.aliases = w.detach(), None if b is None else b.detach()
         self.state = state
         self.packed: Packed | None = None
 
@@ -228,14 +237,17 @@ def _packed_of(w: Any, b: Any, options: tuple[Any, ...]) -> Packed | None:
     """The plans of weights that were met before and have not changed since; None for all others.
 
     Weights that are computed anew for each call, or that a step of an optimizer changes between two calls, are not worth
-    packing. Tensors that were made in inference mode do not count their changes.
+    packing. Tensors that were made in inference mode do not count their changes, nor do those whose memory others write.
     """
     if w.is_inference() or (b is not None and b.is_inference()):
         return None
     state = (w._version, w.data_ptr(), w.dtype, None if b is None else (b._version, b.data_ptr()), options)
     seen = _seen.get(id(w))
     if seen is None or not seen.holds(w, b, state):
-        _seen[id(w)] = _Seen(w, b, state)
+        if owns_memory(w) and (b is None or owns_memory(b)):
+            _seen[id(w)] = _Seen(w, b, state)
+        else:
+            _seen.pop(id(w), None)
         return None
     if seen.packed is None:
         seen.packed = Packed(options)

@@ -12,6 +12,7 @@ docs/onnxruntime.md says which nodes it takes, and lists its options.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from pathlib import Path
@@ -57,7 +58,7 @@ def register() -> None:
     Raises RuntimeError if ONNX Runtime is older than 1.23.1, FileNotFoundError if the library is missing, and ONNX Runtime's own
     errors if it cannot be loaded.
     """
-    version = tuple(int(part) for part in _ort.__version__.split("+")[0].split(".")[:3] if part.isdigit())
+    version = tuple(map(int, re.findall(r"\d+", _ort.__version__)[:3]))
     if version < _OLDEST:
         raise RuntimeError(f"the execution provider needs onnxruntime 1.23.1 or later; {_ort.__version__} is installed")
     with _lock:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -57,6 +58,10 @@ bool is_masked(nb::handle object) {
            nb::hasattr(object, "filled");
 }
 
+bool is_name_of_type(const std::string &name) {
+    return std::any_of(std::begin(kTypes), std::end(kTypes), [&](const Type &type) { return name == type.numpy; });
+}
+
 bool is_bfloat16(nb::handle object) {
     const nb::object dtype = nb::getattr(object, "dtype", nb::none());
     const nb::object name = nb::getattr(dtype, "name", nb::none());
@@ -101,9 +106,13 @@ bool Array::take_buffer(nb::handle object, const char *name, Use use) {
         // numpy's buffers have no format for ml_dtypes.bfloat16: such an array is looked at as integers.
         nb::python_error failed;
         const nb::object dtype = nb::getattr(object, "dtype", nb::none());
-        if (!is_bfloat16(object) && use != Use::output && !dtype.is_none())
-            wrong_type(name, nb::cast<std::string>(nb::str(dtype)));
-        if (!is_bfloat16(object)) throw failed;
+        if (!is_bfloat16(object)) {
+            if (use == Use::output || dtype.is_none()) throw failed;
+            const auto type = nb::cast<std::string>(nb::str(dtype));
+            if (!is_name_of_type(type)) wrong_type(name, type);
+            if (!nb::hasattr(object, "__dlpack__")) throw failed;
+            return false; // jax's arrays on a device have no buffer, but DLPack
+        }
         const nb::object integers = object.attr("view")("uint16");
         if (PyObject_GetBuffer(integers.ptr(), &view, flags) != 0) throw nb::python_error();
         tensor_.dtype = CONVT_BF16;
@@ -146,6 +155,7 @@ bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
     const int device = array.device_type();
     if (device == nb::device::cuda::value || device == nb::device::cuda_managed::value) {
         tensor_.memory = CONVT_DEVICE_MEMORY;
+        device_index_ = array.device_id();
         if (!stream.is_none()) stream_ = reinterpret_cast<void *>(nb::cast<std::uintptr_t>(stream));
         if (use == Use::dense)
             value_error(std::string(name) + " is in the memory of a device; weights and bias must be in the host's");
@@ -203,7 +213,7 @@ void Array::set_strides(const std::int64_t *strides_in_bytes, std::size_t elemen
 
 namespace {
 
-// The bytes of host memory from a tensor's first element to its last one. There are none if the library refuses the tensor,
+// The bytes from a tensor's first element to its last one. There are none if the library refuses the tensor,
 // because its last element comes before its first one or too far behind it.
 std::pair<const std::byte *, const std::byte *> span_of(const convt_tensor &tensor) {
     std::int64_t last = 0, dense = 1;
@@ -223,10 +233,19 @@ std::pair<const std::byte *, const std::byte *> span_of(const convt_tensor &tens
 } // namespace
 
 bool Array::overlaps(const Array &written) const {
-    if (on_device() || written.on_device()) return false;
+    if (on_device() != written.on_device()) return false;
     const auto [begin, end] = span_of(tensor_);
     const auto [written_begin, written_end] = span_of(written.tensor_);
     return begin < written_end && written_begin < end;
+}
+
+void Array::check_place(const char *name, const std::string &device, const Array &written) const {
+    if (!on_device()) return;
+    const std::string place = "cuda:" + std::to_string(device_index_);
+    if (place != device)
+        value_error(std::string(name) + " is in the memory of " + place + ", but the plan is for " + device);
+    if (this != &written && overlaps(written))
+        value_error(std::string(name) + " and out may share memory of a device, where nothing is copied");
 }
 
 void Array::prepare(const Shape &wanted, const Array *written) {
@@ -234,7 +253,7 @@ void Array::prepare(const Shape &wanted, const Array *written) {
                     extents_.begin() + static_cast<std::ptrdiff_t>(tensor_.rank)))
         return;
     if (!is_to_be_copied_) {
-        if (written == nullptr || !overlaps(*written)) return;
+        if (written == nullptr || on_device() || !overlaps(*written)) return;
         const auto element = static_cast<std::int64_t>(convt_dtype_size(tensor_.dtype));
         strides_to_copy_.resize(tensor_.rank);
         std::int64_t dense = 1;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace convtranspose::python {
@@ -40,6 +41,9 @@ class Array {
     Shape shape() const { return Shape(extents_.data(), extents_.data() + tensor_.rank); }
     /// True if it is memory of a device.
     bool on_device() const { return tensor_.memory == CONVT_DEVICE_MEMORY; }
+    /// Raises ValueError if it is memory of a device that is not the given one, or that another array on a device, which is
+    /// written, may share.
+    void check_place(const char *name, const std::string &device, const Array &written) const;
     /// The stream that the array was handed over in, for memory of CUDA.
     void *stream() const { return stream_; }
     /// Copies an input whose strides the library does not take, or that may share host memory with the output. One that has not the
@@ -58,6 +62,7 @@ class Array {
     bool is_to_be_copied_ = false;
     std::vector<std::int64_t> strides_to_copy_; // in bytes
     void *stream_ = nullptr;
+    int device_index_ = 0; // of a device of CUDA
     struct Buffer {
         Buffer() = default;
         Buffer(const Buffer &) = delete;

@@ -97,8 +97,8 @@ void check_dtypes(const Problem &p, const Array *w, const Array *b) {
 
 // measure: True, False, or a number of milliseconds.
 void read_measure(nb::handle measure, Options *options) {
-    if (nb::isinstance<bool>(measure)) {
-        options->planning = nb::cast<bool>(measure) ? CONVT_MEASURE : CONVT_ESTIMATE;
+    if (is_flag(measure)) {
+        options->planning = flag(measure, "measure") ? CONVT_MEASURE : CONVT_ESTIMATE;
         return;
     }
     options->planning_ms = integer(measure, "measure");
@@ -148,6 +148,8 @@ PythonPlan::PythonPlan(nb::handle w, nb::handle b, const PlanArguments &argument
     b_shape_ = problem.b_shape.value_or(Shape());
     x_dtype_ = problem.dtype;
     y_dtype_ = problem.y_dtype.value_or(problem.dtype);
+    device_ = plan_.device();
+    if (device_ != "cpu") device_ += ":" + std::to_string(device.index);
 }
 
 nb::object PythonPlan::run(const RunArguments &arguments) const {
@@ -167,6 +169,9 @@ nb::object PythonPlan::run(const RunArguments &arguments) const {
         finish = made[1];
     }
     const Array y(out, "out", Use::output);
+    x.check_place("x", device_, y);
+    if (residual) residual->check_place("residual", device_, y);
+    y.check_place("out", device_, y);
     x.prepare(plan_.x_shape(), &y);
     if (w) w->prepare(w_shape_, &y);
     if (b) b->prepare(b_shape_, &y);
@@ -204,6 +209,7 @@ PythonPlan PythonPlan::reshape(nb::handle x_shape) const {
     made.b_shape_ = b_shape_;
     made.x_dtype_ = x_dtype_;
     made.y_dtype_ = y_dtype_;
+    made.device_ = device_;
     return made;
 }
 

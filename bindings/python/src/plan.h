@@ -74,6 +74,7 @@ class PythonPlan {
     Plan plan_;
     Shape w_shape_, b_shape_; // of the arrays that come with each run
     convt_dtype x_dtype_ = CONVT_F32, y_dtype_ = CONVT_F32;
+    std::string device_; // "cpu", or with a number, such as "cuda:0"
 };
 
 } // namespace convtranspose::python

@@ -122,11 +122,15 @@ std::int64_t large_integer(nb::handle object, const char *name) {
     return index(single(object, name, kOneInteger), name, kOneInteger);
 }
 
+bool is_flag(nb::handle object) {
+    if (PyBool_Check(object.ptr())) return true;
+    const std::string type =
+        name_of_type(object); // numpy's bool_ is no bool of Python's, but true or false all the same
+    return type == "bool" || type == "bool_";
+}
+
 bool flag(nb::handle object, const char *name) {
-    // numpy's bool_ is no bool of Python's, but true or false all the same.
-    const bool is_bool = PyBool_Check(object.ptr());
-    const std::string type = is_bool ? "" : name_of_type(object);
-    if (!is_bool && type != "bool" && type != "bool_") wrong(object, name, "True or False");
+    if (!is_flag(object)) wrong(object, name, "True or False");
     return PyObject_IsTrue(object.ptr()) == 1;
 }
 

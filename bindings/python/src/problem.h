@@ -32,6 +32,9 @@ std::int32_t integer(nanobind::handle object, const char *name);
 /// One integer of 64 bits, likewise.
 std::int64_t large_integer(nanobind::handle object, const char *name);
 
+/// Returns whether the object is a bool, of Python or of numpy.
+bool is_flag(nanobind::handle object);
+
 /// True or False, Python's or numpy's. Raises TypeError for anything else.
 bool flag(nanobind::handle object, const char *name);
 
