@@ -184,7 +184,8 @@ std::shared_ptr<Tensor> Model::evaluate(const std::string &key, Evaluated *known
     std::shared_ptr<Tensor> result;
     if (value.tensor) {
         result = std::make_shared<Tensor>(tensor_from_proto(*value.tensor, file_));
-    } else if (is_op(*value.producer, "Identity") && value.producer->input_size() > 0) {
+    } else if (is_op(*value.producer, "Identity") && value.producer->input_size() > 0 &&
+               !value.producer->input(0).empty()) {
         result = evaluate(resolve(value.producer->input(0), value.scope), known);
     } else {
         result = std::make_shared<Tensor>(result_of(*value.producer, inputs_of(*value.producer, value.scope), known));
@@ -198,23 +199,32 @@ Tensor Model::result_of(const onnx::NodeProto &node, const std::vector<std::stri
     const bool dequantizes = is_op(node, "DequantizeLinear");
     if (inputs.empty() || inputs[0].empty() || (dequantizes && (inputs.size() < 2 || inputs[1].empty())))
         throw Rejected(label_of(node) + " lacks an input");
+    const auto operand = [&](std::size_t i) {
+        const Value *const source = source_of(inputs[i]);
+        if (source && source->tensor && !find_dtype(source->tensor->data_type())) {
+            throw Error(label_of(node) + ": its input of type " + onnx_type_name(source->tensor->data_type()) +
+                        " is not supported");
+        }
+        return evaluate(inputs[i], known);
+    };
     if (is_op(node, "Cast")) {
         const auto to =
             dtype_from_onnx(static_cast<int>(int_attribute(node, "to", 0)), label_of(node) + ": its result");
         if (const onnx::TensorProto *const integers = tensor_of_integers(inputs[0]))
             return cast(integers_from_proto(*integers, file_), shape_of(*integers), to);
-        return cast(*evaluate(inputs[0], known), to);
+        return cast(*operand(0), to);
     }
-    if (is_op(node, "Transpose")) return transpose(node, *evaluate(inputs[0], known));
+    if (is_op(node, "Transpose")) return transpose(node, *operand(0));
     if (is_op(node, "Reshape")) {
         const onnx::TensorProto *const told = inputs.size() > 1 ? tensor_of_integers(inputs[1]) : nullptr;
         const auto attribute = ints_attribute(node, "shape"); // before opset 5
-        if (!told && !attribute) throw Rejected(label_of(node) + " has no constant shape of type INT64");
-        return reshape(node, *evaluate(inputs[0], known), told ? integers_from_proto(*told, file_) : *attribute);
+        if (!told && inputs.size() > 1 && !inputs[1].empty())
+            throw Error(label_of(node) + ": a shape that is no initializer or Constant of INT64 is not supported");
+        if (!told && !attribute) throw Rejected(label_of(node) + " has no shape");
+        return reshape(node, *operand(0), told ? integers_from_proto(*told, file_) : *attribute);
     }
-    const std::shared_ptr<Tensor> zero_point =
-        inputs.size() > 2 && !inputs[2].empty() ? evaluate(inputs[2], known) : nullptr;
-    return dequantize(node, *evaluate(inputs[0], known), *evaluate(inputs[1], known), zero_point.get());
+    const std::shared_ptr<Tensor> zero_point = inputs.size() > 2 && !inputs[2].empty() ? operand(2) : nullptr;
+    return dequantize(node, *operand(0), *operand(1), zero_point.get());
 }
 
 // Returns the initializer or Constant of INT64 that a value is, behind any Identity, or null.

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
-#include <optional>
 
 #include "error.h"
 #include "files.h"
@@ -97,7 +96,7 @@ std::string onnx_type_name(int data_type) {
     return onnx::TensorProto::DataType_Name(static_cast<onnx::TensorProto::DataType>(data_type));
 }
 
-convt_dtype dtype_from_onnx(int data_type, const std::string &what) {
+std::optional<convt_dtype> find_dtype(int data_type) {
     switch (data_type) {
     case onnx::TensorProto::FLOAT16: return CONVT_F16;
     case onnx::TensorProto::BFLOAT16: return CONVT_BF16;
@@ -106,12 +105,15 @@ convt_dtype dtype_from_onnx(int data_type, const std::string &what) {
     case onnx::TensorProto::UINT8: return CONVT_U8;
     case onnx::TensorProto::INT8: return CONVT_S8;
     case onnx::TensorProto::INT32: return CONVT_S32;
-    default:
-        throw Rejected(
-            what + " has type " + onnx_type_name(data_type) +
-            "; ConvTranspose takes FLOAT16, BFLOAT16, FLOAT and DOUBLE, QLinearConvTranspose UINT8 and INT8, "
-            "with an INT32 bias");
+    default: return std::nullopt;
     }
+}
+
+convt_dtype dtype_from_onnx(int data_type, const std::string &what) {
+    if (const std::optional<convt_dtype> dtype = find_dtype(data_type)) return *dtype;
+    throw Rejected(what + " has type " + onnx_type_name(data_type) +
+                   "; ConvTranspose takes FLOAT16, BFLOAT16, FLOAT and DOUBLE, QLinearConvTranspose UINT8 and INT8, "
+                   "with an INT32 bias");
 }
 
 Shape shape_of(const onnx::TensorProto &proto) { return Shape(proto.dims().begin(), proto.dims().end()); }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,10 @@ namespace convtranspose::tools {
 // The ONNX name of an element type ("FLOAT16"), or its number if it has none.
 std::string onnx_type_name(int data_type);
 
-// The library's type for an ONNX type. Throws Rejected, naming `what`, for a type that neither operator takes.
+// The library's type for an ONNX type, or none.
+std::optional<convt_dtype> find_dtype(int data_type);
+
+// The same. Throws Rejected, naming `what`, for a type that neither operator takes.
 convt_dtype dtype_from_onnx(int data_type, const std::string &what);
 
 Shape shape_of(const onnx::TensorProto &proto);

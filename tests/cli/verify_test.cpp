@@ -156,6 +156,24 @@ TEST_F(Verify, WhatIsNotSupportedIsNoBrokenRule) {
     add_value(m.mutable_graph()->mutable_output(), "X", onnx::TensorProto::FLOAT, &kX.dims);
     write(layer() / "model.onnx", m);
     expect(false, "which is not supported");
+    // Weights that are computed from types which the program does not read; the second node lacks its input.
+    for (const bool lacks_input : {false, true}) {
+        m = model();
+        onnx::GraphProto *const graph = m.mutable_graph();
+        const onnx::NodeProto node = graph->node(0);
+        graph->clear_node();
+        onnx::TensorProto *const w = graph->mutable_initializer(0);
+        *w = tensor("w", onnx::TensorProto::INT32, kW, Storage::typed);
+        w->set_data_type(onnx::TensorProto::UINT16);
+        if (lacks_input) {
+            add_node(graph, "Identity", "", {"", "w"}, "W");
+        } else {
+            add_int(add_node(graph, "Cast", "", {"w"}, "W"), "to", onnx::TensorProto::FLOAT);
+        }
+        *graph->add_node() = node;
+        write(layer() / "model.onnx", m);
+        expect(lacks_input, lacks_input ? "lacks an input" : "its input of type UINT16 is not supported");
+    }
 }
 
 TEST_F(Verify, AModelThatMustBeRejectedFailsIfItIsComputed) {
