@@ -283,7 +283,9 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
 }
 
 Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
-    std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_, quantization(), facts_));
+    Geometry of_f32 = geometry;
+    of_f32.light = {}; // as c_api.cpp has it
+    std::unique_ptr<DevicePlan> p(new DevicePlan(of_f32, request_, allocator_, device_, quantization(), facts_));
     p->constant_ = p->epilogue_ = constant_;
     p->problem_.may_be_infinite = constant_ && !constant_->finite;
     Status status = p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_);

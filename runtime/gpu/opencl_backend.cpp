@@ -73,6 +73,7 @@ struct Devices {
 bool list(const Driver &d, Devices *all, DeviceError *error) {
     Handle platforms[kMostPlatforms];
     std::uint32_t platform_count = 0;
+    bool is_broken = false;
     all->count = 0;
     const Result result = d.platforms(kMostPlatforms, platforms, &platform_count);
     if (result == -1001) return true; // CL_PLATFORM_NOT_FOUND_KHR
@@ -84,12 +85,15 @@ bool list(const Driver &d, Devices *all, DeviceError *error) {
         if (room == 0) break;
         const Result found = d.devices(platforms[p], kAnyDevice, room, all->device + all->count, &n);
         if (found == kNoDevice) continue;
-        if (failed(found, "clGetDeviceIDs", error)) return false;
+        if (failed(found, "clGetDeviceIDs", error)) { // which must not hide the devices of other platforms
+            is_broken = true;
+            continue;
+        }
         if (n > room) n = room;
         for (std::uint32_t i = 0; i < n; i++) all->platform[all->count + i] = platforms[p];
         all->count += n;
     }
-    return true;
+    return all->count > 0 || !is_broken;
 }
 
 int count(DeviceError *error) {
