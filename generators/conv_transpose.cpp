@@ -22,9 +22,10 @@ struct Operand {
 
 // The places that one tap of an axis reads.
 struct Read {
-    Expr x;         // input position,
-    Expr q, offset; // which is their sum
-    Expr w;         // index on the kernel axis of the packed weights
+    Expr x;              // input position,
+    Expr q, offset;      // which is their sum
+    Expr w;              // index on the kernel axis of the packed weights
+    Expr rises = Expr(); // kSideBySide: whether the next input position is read instead
 };
 
 // The places of one term.
@@ -34,7 +35,16 @@ struct Term {
     Expr is_channel;          // whether there is such a channel; undefined: always
 };
 
+// No index of x depends on the phase, so that vectors of phases broadcast what they read. Taps are a position apart, as there is no
+// dilation.
+Read read_tap_side_by_side(const Axis &axis, const Expr &q, const Expr &r, const Expr &tap) {
+    const Expr offset = axis.taps(0, kTapOffset) + tap, phases = axis.kernel / axis.max_count;
+    const Expr w = axis.taps(0, kTapFirst) + tap * phases + r;
+    return {q + offset, q, offset, unsafe_promise_clamped(w, 0, axis.kernel - 1), r >= axis.turn};
+}
+
 Read read_tap(const Axis &axis, const Expr &q, const Expr &r, const Expr &tap, bool shared) {
+    if (axis.order == TapOrder::kSideBySide) return read_tap_side_by_side(axis, q, r, tap);
     const Expr offset = axis.taps(r, kTapOffset);
     const bool tap_offset_order = axis.order == TapOrder::kTapOffset;
     const Expr position = tap_offset_order ? q + axis.first_offset + tap
@@ -57,7 +67,7 @@ void restrict_to_taps(const Axis &axis, const Expr &q, const Expr &r, const RVar
         k->where(beyond >= 0);
         k->where(beyond < axis.taps(r, kTapCount) * axis.step);
         k->where(beyond % axis.step == 0);
-    } else if (!shared && !axis.equal_counts) {
+    } else if (!shared && !axis.equal_counts && axis.order != TapOrder::kSideBySide) {
         k->where(tap < axis.taps(r, kTapCount));
     }
     if (!shared && axis.order == TapOrder::kShared) {
@@ -118,14 +128,20 @@ Expr x_of_term(const ConvTransposeInputs &in, const Place &place, const Term &te
         if (in.block > 1) {
             at.emplace_back(u.op_ib);
         }
-        for (int a = 0; a < 3; a++) {
-            const Axis &axis = in.axes[a];
+        const auto within = [](const Axis &axis, const Expr &position) {
             const Expr x_max = axis.x_min + axis.x_extent - 1;
-            at.push_back(axis.outside == Outside::kZero ? clamp(term.axes[a].x, axis.x_min, x_max)
-                                                        : unsafe_promise_clamped(term.axes[a].x, axis.x_min, x_max));
+            return axis.outside == Outside::kZero ? clamp(position, axis.x_min, x_max)
+                                                  : unsafe_promise_clamped(position, axis.x_min, x_max);
+        };
+        for (int a = 0; a < 3; a++) {
+            at.push_back(within(in.axes[a], term.axes[a].x));
         }
         at.insert(at.end(), {term.ic, place.g, place.n});
         value = in.x(at);
+        if (const Read &w = term.axes[0]; w.rises.defined()) {
+            at[at.size() - 6] = within(in.axes[0], w.x + 1);
+            value = select(w.rises, in.x(at), value);
+        }
     }
     if (!inside.defined()) {
         return value;

@@ -24,9 +24,10 @@ enum class Outside { kSkipped, kNeverReads, kZero };
 // The order in which the sum runs over the taps of an axis. kPerPhase: tap 0, 1, ... of each phase. kShared (needs step = 1): first
 // over the input offsets that every phase has a tap for, so that one load of x serves all phases, then over the taps that
 // are left; of two axes, one load serves all phases of those that it is shared on. kTapOffset: over all input offsets, each
-// with the phases that have a tap for it, which is for phases and offsets that are constants. Either way a term enters a
-// sum only if the definition has it.
-enum class TapOrder { kPerPhase, kShared, kTapOffset };
+// with the phases that have a tap for it, which is for phases and offsets that are constants. kSideBySide: as kPerPhase, for vectors of
+// phases, all of which have max_count taps: packed weights of neighbouring phases lie side by side, and the offsets of taps are those
+// of phase 0 up to phase `turn`, and one more from there on. Either way a term enters a sum only if the definition has it.
+enum class TapOrder { kPerPhase, kShared, kTapOffset, kSideBySide };
 
 // One spatial axis. stride 0: known at run time only; y then has two dimensions for this axis, (q, r). Otherwise one, o.
 struct Axis {
@@ -40,6 +41,7 @@ struct Axis {
     TapOrder order = TapOrder::kPerPhase;
     Halide::Expr shared_first, shared_count; // kShared: the offsets that every phase has a tap for
     Halide::Expr first_offset, offsets;      // kTapOffset: the least, and how many from there to the greatest
+    Halide::Expr turn;                       // kSideBySide
     bool equal_counts = false;               // every phase has max_count taps
 };
 

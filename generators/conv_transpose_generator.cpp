@@ -45,7 +45,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
     Input<Buffer<int32_t, 2>> taps_w{"taps_w"}, taps_h{"taps_h"}, taps_d{"taps_d"};
     Input<int32_t> step_w{"step_w"}, step_h{"step_h"}, step_d{"step_d"};
     Input<int32_t> max_count_w{"max_count_w"}, max_count_h{"max_count_h"}, max_count_d{"max_count_d"};
-    // TapOrder::kShared only: the offsets that every phase has a tap for.
+    // TapOrder::kShared: the offsets that every phase has a tap for. TapOrder::kSideBySide: shared_first_w is the phase from which
+    // offsets are one more.
     Input<int32_t> shared_first_w{"shared_first_w"}, shared_count_w{"shared_count_w"};
     Input<int32_t> shared_first_h{"shared_first_h"}, shared_count_h{"shared_count_h"};
     Input<int32_t> y_zero_point{"y_zero_point"}; // integers only, as are the bounds
@@ -115,6 +116,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
                         Expr(),
                         Expr(),
                         Expr(),
+                        Expr(),
                         false};
         };
         in.axes = {axis(taps_w, step_w, max_count_w, 0), axis(taps_h, step_h, max_count_h, 1),
@@ -124,6 +126,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         in.axes[2].order = TapOrder::kPerPhase;
         in.axes[0].shared_first = shared_first_w;
         in.axes[0].shared_count = shared_count_w;
+        if (has_vectors_of_phases(traits())) {
+            in.axes[0].order = TapOrder::kSideBySide;
+            in.axes[0].turn = shared_first_w;
+        }
         in.axes[1].shared_first = shared_first_h;
         in.axes[1].shared_count = shared_count_h;
         for (int a = 0; a < 3 && !is_float(arithmetic); a++) {
@@ -247,6 +253,10 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
             }
             y.dim(output_order == OutputOrder::kChannels ? 0 : 1)
                 .set_stride(output_order == OutputOrder::kPlanar && stride_w == 0 ? Expr() : Expr(1));
+            if (has_vectors_of_phases(traits())) {
+                w.dim(f + 2).set_stride(1);
+                y.dim(2).set_stride(1);
+            }
         }
     }
 
@@ -353,6 +363,8 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         rule(tile_oc == 1 || !is_depthwise() || output_order == OutputOrder::kChannels,
              "planar depthwise has tiles of one output channel per group");
         rule(ic <= 1 || !is_depthwise(), "depthwise has one input channel per group");
+        rule(!has_vectors_of_phases(traits()) || (is_float(arithmetic) && tile_qh == 1 && axes[0].table.empty()),
+             "planar depthwise for any stride is of floats and single rows, and has no table of w built in");
         rule(!pairs_taps(traits()) || !anything, "taps in pairs cannot be built in");
         rule(unrolled_axes >= 0 && unrolled_axes <= 3, "unrolled_axes is 0 to 3");
         for (int a = 0; a < unrolled_axes; a++) {

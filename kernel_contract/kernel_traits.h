@@ -83,9 +83,16 @@ constexpr bool pairs_taps(const KernelTraits &k) {
     return k.family == Family::kDepthwise && k.arithmetic == Arithmetic::kInt16 && int16_block(k.isa) == 2;
 }
 
+// True if vectors are of neighbouring phases of w, at one position, for strides that are at least as long. The weights of neighbouring
+// phases for a tap are packed side by side then (runtime/problem/axis_plan.h: put_phases_inside()).
+constexpr bool has_vectors_of_phases(const KernelTraits &k) {
+    return k.family == Family::kDepthwise && k.output_order == OutputOrder::kPlanar && k.stride_w == 0;
+}
+
 // True if the kernel may go by offset: its accumulators are phases beside each other.
 constexpr bool holds_phases(const KernelTraits &k) {
-    return k.family == Family::kSmallOc || (k.family == Family::kDepthwise && k.output_order == OutputOrder::kPlanar);
+    return k.family == Family::kSmallOc ||
+           (k.family == Family::kDepthwise && k.output_order == OutputOrder::kPlanar && !has_vectors_of_phases(k));
 }
 
 // True if the sum runs over input offsets, each with the phases that have a tap for it.
@@ -110,7 +117,7 @@ constexpr bool overlaps_groups(const KernelTraits &k) {
 // True if the kernel loads x by vectors of neighbours in a row.
 constexpr bool has_vectors_along_w(const KernelTraits &k) {
     return k.family == Family::kOwVectorized || k.family == Family::kSmallOc ||
-           (k.family == Family::kDepthwise && k.output_order == OutputOrder::kPlanar);
+           (k.family == Family::kDepthwise && k.output_order == OutputOrder::kPlanar && !has_vectors_of_phases(k));
 }
 
 // True if the kernel reads x in blocks of channels, all blocks of a position side by side.

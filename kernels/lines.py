@@ -27,7 +27,8 @@ class Variants:
     first two are counted in vectors. Strides are those of w, "W", or of w and h, "WxH", which are built in; 0 is any.
 
     taps: for layers of such taps alone, a list of "KERNELsSTRIDEpPAD_BEGIN" of w and h, or two of them, "WxH", without dilation;
-    extents and channels are any. The taps are constants and unrolled. oc: for so many output channels of a group alone; 0: any.
+    extents and channels are any. The taps are constants and unrolled. "tWxH" is for layers of two axes at most, whose phases of w and
+    of h have so many taps. oc: for so many output channels of a group alone; 0: any.
     """
 
     family: Family
@@ -55,7 +56,7 @@ class Variants:
         tile_oc, tile_q, tile_qh = _numbers(tile, 3, 1)
         if self.family.in_vectors.get(output_order) == "oc":
             tile_oc *= lanes
-        elif self.family.in_vectors.get(output_order) == "q":
+        elif self.family.in_vectors.get(output_order) == "q" and stride_w > 0:  # else vectors are of phases
             tile_q *= lanes
         words = [self.family.name, dtype_name]
         if not self.family.always_built:  # there is one reference of each type
@@ -68,9 +69,18 @@ class Variants:
         parameters = [f"output_order={output_order}", f"arithmetic={dtype.arithmetic}",
                       f"x_type={y_type if self.family.always_built else dtype.x}", f"y_type={y_type}"]
         parameters += [f"{key}={row[key]}" for key in ("stride_w", "stride_h", "tile_oc", "tile_q", "tile_qh")]
-        if taps:
+        if taps.startswith("t"):
+            row["built_in"] = self._build_in_counts([*map(int, taps[1:].split("x")), 1], parameters)
+        elif taps:
             row["built_in"] = self._build_in(taps.split("x"), row, parameters)
         return Kernel(row["name"], isa.name, "variant", dtype.component, self.family.name, parameters, row, dtype.strict)
+
+    def _build_in_counts(self, counts: list[int], parameters: list[str]) -> dict:
+        """The numbers of taps of w, h and d as the row has them; adds them to the parameters too."""
+        ic = int(self.family.one_channel)
+        parameters += [*(f"count_{axis}={count}" for axis, count in zip(AXES, counts)), f"ic={ic}", "unrolled_axes=3"]
+        axes = [{"table": [], "phases": 0, "step": 0, "count": count, "out": 0} for count in counts]
+        return {"ic": ic, "oc": 0, "axes": axes, "x_in_place": False}
 
     def _build_in(self, specs: list[str], row: dict, parameters: list[str]) -> dict:
         """The built-in taps as the row has them; adds them to the parameters too. specs: of w and h, or one for both."""

@@ -184,7 +184,6 @@ X86 = [
     Variants(DEPTHWISE, "avx512", "f32", "planar", strides="4", taps="8s4p2", tiles="1x2"),
     Variants(DEPTHWISE, "avx2", "f32", "planar", strides="4", taps="8s4p2", tiles="1x1"),
     Variants(DEPTHWISE, "avx512", "f16 bf16 f32 f64", "planar", strides="8", taps="16s8p4", tiles="1x1"),
-    Variants(DEPTHWISE, "avx2", "f32", "planar", strides="8", taps="16s8p4", tiles="1x1"),
 
     # Rows of columns of more than two vectors are added up by four at once (AVX2 gains nothing by that).
     Col2im("avx512", "f32", strides="0 2 3", vectors=4),
@@ -258,6 +257,8 @@ X86 = [
     Variants(SMALL_OC, "x86_64", "i16", "planar", strides="8x1", tiles="1x1"),
 
     # One input channel per group.
+    Variants(DEPTHWISE, "avx2", "f32", "planar", strides="0", tiles="1x4"),
+    Variants(DEPTHWISE, "avx2", "f32", "planar", strides="0", taps="t2x2", tiles="1x4"),
     Variants(DEPTHWISE, "avx512 avx2", "f32 f64", "planar", strides="2 4", tiles="1x4"),
     Variants(DEPTHWISE, "avx512 avx2", "f32", "planar", strides="2 4", tiles="1x1"),
     Variants(DEPTHWISE, "avx512", "f32 f64", "planar", strides="8", tiles="1x2"),

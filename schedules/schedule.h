@@ -196,7 +196,7 @@ extern const ScheduleFamily kOwVectorized;
 extern const ScheduleFamily kSmallOc;
 
 // One input channel per group; for integers two taps along w are in a block. kChannels: vectors along g, tile.oc of them, by tile.q
-// positions. kPlanar: as kOwVectorized.
+// positions. kPlanar: as kOwVectorized or, with no stride of w built in, tile.q positions of a vector of phases.
 extern const ScheduleFamily kDepthwise;
 
 // For kernels with the taps of w and h built in, in TapOrder::kTapOffset, all of them unrolled: accumulators [all phases of w]

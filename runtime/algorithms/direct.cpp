@@ -21,9 +21,9 @@ convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
 
 constexpr const char *kOtherPacking = "weights are packed in another order";
 
-// Returns true if the reference kernel reads weights in this layout. If not, another kernel needs them packed again.
+// Returns true if a reference kernel reads weights in this layout, which has one of its arithmetic. If not, another kernel needs them packed again.
 bool reference_reads(const PackedLayout &layout) {
-    return layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf;
+    return !layout.phases_inside && (layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf);
 }
 
 const char *family_rule(Family family) {
@@ -79,9 +79,8 @@ void Direct::choose(const Packed *packed) {
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
-        // The reference kernel of floats reads any layout of weights of its own arithmetic.
         const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
-                               v.arithmetic == packed->layout.arithmetic;
+                               v.arithmetic == packed->layout.arithmetic && !packed->layout.phases_inside;
         if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kOtherPacking};
     }
     const bool is_named = names_a_kernel();
@@ -149,7 +148,8 @@ void Direct::plan_fallbacks() {
         };
         const auto reference = std::find_if(candidates_.begin(), candidates_.end(), reads_it);
         if (reference != candidates_.end())
-            fallbacks_.emplace_back(problem_, *reference, *settings_.profile, threads, &direct_.packed_layout());
+            fallbacks_.emplace_back(problem_, *reference, *settings_.profile, threads,
+                                    direct_.packed_layout().phases_inside ? nullptr : &direct_.packed_layout());
         return;
     }
     SpatialProblem problem = problem_;

@@ -116,7 +116,11 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
     operands.y_strides = tensor_strides(problem_.geometry, t.y_strides);
     operands.workspace = direct_workspace;
     operands.packed = packed_ ? packed_->block.data() : run_packed;
-    if (!packed_ && !pack(*direct, {t.w, t.b}, q, run_packed) && !fallbacks_.empty()) direct = &fallbacks_.back();
+    if (!packed_ && !pack(*direct, {t.w, t.b}, q, run_packed) && !fallbacks_.empty()) {
+        const bool packs_again = direct->packed_layout().phases_inside; // which the reference does not read
+        direct = &fallbacks_.back();
+        if (packs_again) pack(*direct, {t.w, t.b}, q, run_packed);
+    }
     if (const UnsupportedReason unsupported = direct->overflow_of_strides(operands.x_strides); unsupported.text) {
         return Status(CONVT_OVERFLOW, to_string(unsupported));
     }

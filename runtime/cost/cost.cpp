@@ -41,7 +41,7 @@ double cost_of_group(const CostTerms &t, const Variant *narrower) {
     case Family::kDepthwise:
         if (t.v.output_order == OutputOrder::kChannels && !has_tap_offset_order(t.v))
             return cost_of_depthwise_channels(t);
-        return cost_of_rows(t, narrower);
+        return has_vectors_of_phases(t.v) ? cost_of_vectors_of_phases(t) : cost_of_rows(t, narrower);
     case Family::kOwVectorized: return cost_of_rows(t, narrower);
     case Family::kSmallOc: return cost_of_small_oc(t);
     }

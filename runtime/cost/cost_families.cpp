@@ -158,6 +158,21 @@ double cost_of_depthwise_channels(const CostTerms &t) {
            t.groups;
 }
 
+double cost_of_vectors_of_phases(const CostTerms &t) {
+    const Variant &v = t.v;
+    double vectors = 0; // of a position and all output channels
+    for (const PhaseRun &run : t.w.runs) vectors += parts_of(run.count, v.lanes) * static_cast<double>(t.p.oc());
+    const double positions = v.tile_q, tiles = parts_of(t.w.q_extent(), v.tile_q);
+    const double rows_of_y = t.rows * static_cast<double>(t.h.phases * t.d.phases), taps = t.rows * t.h.taps * t.d.taps;
+    // A step loads a vector of weights, and an x for each position.
+    const double multiply = positions / t.m.multiply_adds,
+                 step = t.of_steps(multiply, std::max({multiply, (positions + 1) / t.m.loads, t.m.latency})),
+                 loop = unrolls_taps(v) ? 0 : t.of(CostPart::kTiles, t.m.per_depthwise_tap);
+    return vectors * (tiles * (taps * t.w.max_count * (step + loop) +
+                               rows_of_y * t.of(CostPart::kStores, positions * t.m.store_depthwise)) +
+                      rows_of_y * t.of(CostPart::kTiles, t.m.per_few_phase));
+}
+
 double cost_of_amx(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;

@@ -80,6 +80,7 @@ double cost_of_oc_vectorized(const CostTerms &terms, const Variant *narrower);
 double cost_of_amx(const CostTerms &terms);
 double cost_of_rows(const CostTerms &terms, const Variant *narrower); // vectors along w
 double cost_of_depthwise_channels(const CostTerms &terms);
+double cost_of_vectors_of_phases(const CostTerms &terms);
 double cost_of_small_oc(const CostTerms &terms);
 
 } // namespace convtranspose

@@ -49,6 +49,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, c
     for (std::size_t a = 0; a < 3; a++) {
         axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];
         if (a == 0 && pairs_taps(v)) pair_taps(&axes_[a]);
+        if (a == 0 && has_vectors_of_phases(v)) put_phases_inside(&axes_[a]);
         packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size()) / (axes_[a].paired ? 2 : 1);
     }
     packed_.group = g.group;

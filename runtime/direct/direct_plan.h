@@ -167,6 +167,7 @@ class DirectPlan {
     void call(const StripParts &rows, const Call &call, const Operands &o) const;
     void call(const Strip &s, const Call &call, const Operands &o) const;
     void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
+    std::int32_t turn_of(const Box &box) const;
     struct CallChannels;
     void describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels, Buffer<7> *x) const;
     void describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o, Buffer<9> *y) const;

@@ -76,6 +76,14 @@ void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &c
     y->locate(static_cast<const char *>(o.y) + (offset - o.y_begin) * (y->raw.type.bits / 8));
 }
 
+// Returns the phase of a box from which the offsets of taps along w are one more than the first phase's; the number of phases if none is.
+std::int32_t DirectPlan::turn_of(const Box &box) const {
+    const AxisGeometry &w = axes_[0].geometry;
+    const std::int64_t from_pad = w.pad_begin + box.first;
+    return static_cast<std::int32_t>(
+        std::min(w.stride - (from_pad - floor_div(from_pad, w.stride) * w.stride), box.count));
+}
+
 void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
     const CallChannels channels(v, packed_, c);
     const bool in_place = v.family == Family::kReference && !copies_x_;
@@ -126,9 +134,10 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
         return table_buffer(axes_[a].table.data() + row * kTapColumns, axes_[a].rows() - row, kTapColumns);
     };
     Buffer<2> taps_w = taps_of(0), taps_h = taps_of(1), taps_d = taps_of(2);
+    const std::int32_t first_w = has_vectors_of_phases(v) ? turn_of(c.box[0]) : axes_[0].shared_first;
     const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
     v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
-          axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, axes_[0].shared_first, axes_[0].shared_count,
+          axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, first_w, axes_[0].shared_count,
           axes_[1].shared_first, axes_[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &y.raw);
 }
 

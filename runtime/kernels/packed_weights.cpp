@@ -224,6 +224,7 @@ PackedLayout packing_of(const Variant &v) {
     packing.blocks_at_once = has_rows_of_channels(v) ? 1 : blocks_at_once(v);
     packing.pairs_taps = pairs_taps(v);
     packing.taps_inside = has_taps_inside(v);
+    packing.phases_inside = has_vectors_of_phases(v);
     packing.oc_tile = dense_groups ? 0 : v.tile_oc;
     packing.group_tile = dense_groups ? static_cast<std::int64_t>(v.tile_oc) * v.lanes : 1;
     return packing;
@@ -231,8 +232,8 @@ PackedLayout packing_of(const Variant &v) {
 
 bool same_packing(const PackedLayout &a, const PackedLayout &b) {
     return a.arithmetic == b.arithmetic && a.block == b.block && a.blocks_at_once == b.blocks_at_once &&
-           a.pairs_taps == b.pairs_taps && a.taps_inside == b.taps_inside && a.oc_tile == b.oc_tile &&
-           a.group_tile == b.group_tile;
+           a.pairs_taps == b.pairs_taps && a.taps_inside == b.taps_inside && a.phases_inside == b.phases_inside &&
+           a.oc_tile == b.oc_tile && a.group_tile == b.group_tile;
 }
 
 bool pack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const WeightsView &w,

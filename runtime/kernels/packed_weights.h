@@ -38,7 +38,8 @@ struct PackedLayout {
     std::int64_t block = 1;
     std::int64_t blocks_at_once = 1; // blocks are padded to a multiple of it
     bool pairs_taps = false;
-    bool taps_inside = false; // oc_tile > 0 only
+    bool taps_inside = false;   // oc_tile > 0 only
+    bool phases_inside = false; // the elements of w are those of put_phases_inside()
     std::int64_t oc_tile = 1;
     std::int64_t group_tile = 1; // oc_tile = 0 only: groups are padded to a multiple of it
     std::int64_t group = 1, ic = 0, oc = 0;

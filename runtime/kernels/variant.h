@@ -31,6 +31,7 @@ inline bool has_tap_offset_order(const Variant &v) { return has_tap_offset_order
 inline bool has_taps_inside(const Variant &v) { return has_taps_inside(traits_of(v)); }
 inline bool overlaps_groups(const Variant &v) { return overlaps_groups(traits_of(v)); }
 inline bool has_vectors_along_w(const Variant &v) { return has_vectors_along_w(traits_of(v)); }
+inline bool has_vectors_of_phases(const Variant &v) { return has_vectors_of_phases(traits_of(v)); }
 inline bool reads_blocks_of_channels(const Variant &v) { return reads_blocks_of_channels(traits_of(v)); }
 inline bool reads_any_strides(const Variant &v) { return reads_any_strides(traits_of(v)); }
 inline bool skips_positions(const Variant &v) { return skips_positions(traits_of(v)); }

@@ -187,4 +187,27 @@ void pair_taps(AxisPlan *plan) {
     plan->paired = true;
 }
 
+bool has_equal_taps(const AxisPlan &plan) {
+    const AxisGeometry &g = plan.geometry;
+    bool are_equal = g.dilation == 1 && g.kernel % g.stride == 0 && plan.rows() == std::min(g.stride, g.out);
+    for (std::int64_t r = 0; are_equal && r < plan.rows(); r++)
+        are_equal = plan.table[static_cast<std::size_t>(kTapColumns * r + kTapCount)] == g.kernel / g.stride;
+    return are_equal;
+}
+
+void put_phases_inside(AxisPlan *plan) {
+    const std::int64_t stride = plan->geometry.stride, taps = plan->geometry.kernel / stride;
+    // The first tap of a phase is its last element, of which this is the first one that a stride has.
+    const std::int64_t begin = plan->elements[static_cast<std::size_t>(plan->table[kTapFirst])] % stride;
+    plan->elements.clear();
+    for (std::int64_t t = 0; t < taps; t++) {
+        for (std::int64_t k = 0; k < 2 * stride; k++)
+            plan->elements.push_back(static_cast<std::int32_t>((taps - 1 - t) * stride + k % stride));
+    }
+    for (std::int64_t r = 0; r < plan->rows(); r++)
+        plan->table[static_cast<std::size_t>(kTapColumns * r + kTapFirst)] = static_cast<std::int32_t>(begin + r);
+    plan->high++; // kernels read a position more than they use
+    plan->phases_inside = true;
+}
+
 } // namespace convtranspose

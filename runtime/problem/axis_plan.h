@@ -35,6 +35,7 @@ struct AxisPlan {
     std::int32_t max_count = 0;
     std::int64_t step = 1;                           // distance between the input positions of consecutive taps
     bool paired = false;                             // true after pair_taps()
+    bool phases_inside = false;                      // true after put_phases_inside()
     std::int32_t shared_first = 0, shared_count = 0; // offsets at which every phase has a tap; offset_step == 1 only
     double taps = 0;                                 // total over all phases
     double taps_inside = 0; // the same, counting a tap by the share of positions where it reads inside x
@@ -86,5 +87,11 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
 // holds two entries for each tap, the second -1 where no tap is left to join. The weights must be ordered by the axis's own
 // stride.
 void pair_taps(AxisPlan *plan);
+
+// Reorders the packed elements for vectors of phases: for each tap, those of all phases stand side by side, twice, so that
+// neighbouring phases have neighbours whatever the pads are. Each phase then reads a position more. has_equal_taps() must be true.
+void put_phases_inside(AxisPlan *plan);
+// Returns true if there is no dilation, and each phase has a row in the table, and as many taps as any other.
+bool has_equal_taps(const AxisPlan &plan);
 
 } // namespace convtranspose

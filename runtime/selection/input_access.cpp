@@ -59,7 +59,7 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
         return as_it_is && reads_blocks_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST &&
                p.ic() % loaded == 0 && has_whole_tiles(v, p);
     }
-    if (!is_float(v.arithmetic)) return false;
+    if (!is_float(v.arithmetic) || has_vectors_of_phases(v)) return false; // the latter read past the end of a row
     if (v.family == Family::kReference) return p.x_dtype == v.dtype;
     if (p.x_dtype != sum_dtype(v)) return false;
     const AxisPlan &w = p.plan[0], &h = p.plan[1];

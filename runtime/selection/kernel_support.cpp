@@ -73,6 +73,21 @@ std::int64_t farthest_pair(const AxisPlan &axis) {
     return std::min(axis.geometry.in + axis.q_extent(), kMostElements / 2);
 }
 
+// Checks what kernels need whose vectors are of phases of w.
+UnsupportedReason unsupported_phases(const Variant &v, const SpatialProblem &p) {
+    const AxisPlan &w = p.plan[0];
+    if (w.geometry.stride != p.weight_stride[0]) return {"x has one column, so each tap is a phase of its own"};
+    if (!has_equal_taps(w)) return {"phases of w have unequal numbers of taps"};
+    for (const PhaseRun &run : w.runs) {
+        if (run.count < v.lanes) return {"# neighbouring phases of w, fewer than a vector's #", run.count, v.lanes};
+    }
+    const Geometry &g = p.geometry;
+    const std::int64_t weights = capped_product({2, g.in_channels, p.oc(), g.kernel_volume()}); // each is packed twice
+    if (weights > kMostElements)
+        return too_large("its packed weights have # elements; a kernel counts up to #", weights);
+    return {};
+}
+
 // Checks what the families but the reference need of the layer.
 UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
     if (const UnsupportedReason reason = unsupported_values(v.arithmetic, p); reason.text) return reason;
@@ -122,6 +137,10 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
             }
         } else if (dense != OutputOrder::kPlanar) {
             return {"y is channels last"};
+        } else if (has_vectors_of_phases(v)) {
+            if (w.least_q_extent() < v.tile_q)
+                return {"a phase has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
+            if (const UnsupportedReason reason = unsupported_phases(v, p); reason.text) return reason;
         }
         break;
     }

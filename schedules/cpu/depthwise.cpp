@@ -13,6 +13,33 @@ using namespace Halide;
 
 namespace {
 
+// Strides are at least as long as a vector, so a vector is of neighbouring phases, which lie side by side in y and need not be
+// interleaved. A vector of phases is computed for all of a row before the next, so that the weights of built-in taps stay in registers.
+// Measurements: docs/measurements/2026-11-30-vectors-of-phases.md.
+void schedule_vectors_of_phases(const ConvTranspose &c, const Tile &tile) {
+    const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
+    Func y = c.y, sum = c.sum;
+    Var ro("ro"), ri("ri"), qo("qo"), qi("qi");
+    const std::vector<Var> registers = {w.r, w.q};
+    y.split(w.r, ro, ri, tile.lanes, TailStrategy::ShiftInwards)
+        .split(w.q, qo, qi, tile.q, TailStrategy::ShiftInwards)
+        .reorder({ri, qi, qo, ro, h.r, h.q, d.r, d.q, c.oc, c.g, c.n})
+        .vectorize(ri)
+        .unroll(qi);
+    sum.compute_at(y, qo)
+        .bound_extent(c.oi, 1)
+        .bound_extent(c.oo, 1)
+        .bound_extent(w.q, tile.q)
+        .bound_extent(w.r, tile.lanes)
+        .reorder_storage(registers)
+        .reorder({w.r, w.q});
+    keep_in_registers(sum, registers, tile.lanes);
+    const Update &k = c.updates[0];
+    sum.update().reorder(inner_to_outer(k, registers, {}, tile.loops));
+    keep_in_registers(sum.update(), registers, tile.lanes);
+    unroll_reduction(k, tile.loops, sum.update());
+}
+
 // The loops over few taps bound the speed, not the arithmetic, so tiles are as large as registers allow. All channels and phases
 // of some positions are computed before the next: stores then lie side by side, though each tile of channels reads its weights
 // anew. Rows are computed in the order of y. Images narrower than the larger tiles take 128 channels at a time, which fit into the
@@ -22,7 +49,9 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
     const AxisVars &w = c.axes[0], &h = c.axes[1], &d = c.axes[2];
     Func y = c.y, sum = c.sum;
     if (output_order == OutputOrder::kPlanar) {
-        if (tile.loops.tap_offset_order) {
+        if (c.stride[0] == 0) {
+            schedule_vectors_of_phases(c, tile);
+        } else if (tile.loops.tap_offset_order) {
             schedule_unrolled_phases(c, tile);
         } else {
             kOwVectorized.schedule(c, tile, output_order);

@@ -74,6 +74,8 @@ const std::vector<std::string> kProblems = {
     "n1 g5 ic5 oc5 i4x40 k6x6 s3x3 p1x1_1x1",
     "n1 g5 ic5 oc5 i4x40 k8x8 s4x4 p2x2_2x2",
     "n1 g5 ic5 oc5 i4x40 k16x16 s8x8 p4x4_4x4",
+    "n1 g3 ic3 oc3 i4x20 k4x32 s2x16 p1x8_1x8 bias",
+    "n1 g2 ic2 oc4 i3x9 k2x64 s2x32 p0x5_0x3",
     "n2 ic4 oc9 i41 k5 s2 p2_2",
     "n1 ic3 oc5 i3x4x9 k3x3x3 s2x2x2 p1x1x1_1x1x1",
     "n1 ic2 oc3 i3x2x3x9 k2x2x3x3 s1x2x2x2 p0x0x1x1_0x0x1x1 bias",

@@ -104,7 +104,7 @@ class Table(Generated):
         pattern = re.compile(r"(?P<family>[a-z_]+?)_"
                              r"(?P<dtype>b?f16|f32(?:_(?:b?f16|s8)w)?|f64|[hb]16|i8(?:_f32)?|i16(?:_f32|_s32)?)"
                              r"(?:_(?P<output_order>planar|channels)(?:_s(?P<w>\d+)(?:x(?P<h>\d+))?)?"
-                             r"_(?P<tile>\d+x\d+(?:x\d+)?)(?:_(?P<taps>[0-9spx]+)(?:_m(?P<oc>\d+))?)?)?")
+                             r"_(?P<tile>\d+x\d+(?:x\d+)?)(?:_(?P<taps>[0-9spx]+|t\d+x\d+)(?:_m(?P<oc>\d+))?)?)?")
         for system, processor in PLATFORMS:
             for kernel in self.kernels(system=system, processor=processor):
                 if kernel["kind"] != "variant":

@@ -190,7 +190,7 @@ class PackedWeights : public testing::TestWithParam<Packing> {
                         });
         ASSERT_EQ(wrong, -1) << "the first element that is not what it should be";
         ASSERT_EQ(at, layout.weights());
-        ASSERT_EQ(filled, w.size());
+        ASSERT_EQ(filled, w.size() * (layout.phases_inside ? 2 : 1));
         for (std::size_t i = static_cast<std::size_t>(at) * static_cast<std::size_t>(operand_size(plan.variant()));
              i < packed.size(); i++) {
             ASSERT_EQ(packed[i], kBeyond) << "written behind the last";

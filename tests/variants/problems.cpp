@@ -91,6 +91,16 @@ std::vector<std::string> lines() {
     all.emplace_back("n1 ic3 oc5 i21 k64 s16 p24_24");
     all.emplace_back("n1 ic2 oc1 i9 k256 s64");
 
+    // Strides as long as vectors, one channel per group: phases that offsets rise within and between vectors, or nowhere; one and
+    // several taps; phases with a position less, which are a call of their own.
+    for (const char *const each :
+         {"n1 g3 ic3 oc3 i5x12 k16x16 s8x8 p4x4_4x4 bias", "n2 g3 ic3 oc6 i4x9 k4x32 s2x16 p1x8_1x8 bias",
+          "n1 g2 ic2 oc2 i3x8 k3x16 s1x16 p1x3_0x13", "n1 g2 ic2 oc4 i21 k60 s20 p33_7",
+          "n2 g2 ic2 oc2 i9 k80 s40 p7_6 bias", "n1 g2 ic2 oc2 i8 k64 s64 p5_20",
+          "n2 g3 ic3 oc3 i3x11 k2x128 s2x64 p0x20_0x9", "n1 g2 ic2 oc2 i2x3x9 k3x4x32 s2x2x16 p1x1x8_0x1x8 bias"}) {
+        all.emplace_back(each);
+    }
+
     // Dilations: with common factors of the stride and without, and with more of them than the kernel covers.
     for (const int d : {2, 3, 4, 5}) {
         for (const int s : {1, 2, 3, 4}) {
