@@ -21,7 +21,7 @@ convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
 
 constexpr const char *kOtherPacking = "weights are packed in another order";
 
-// Returns true if a reference kernel reads weights in this layout, which has one of its arithmetic. If not, another kernel needs them packed again.
+// Returns true if a reference kernel of the layout's arithmetic reads weights in it. If not, another kernel needs them packed again.
 bool reference_reads(const PackedLayout &layout) {
     return !layout.phases_inside && (layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf);
 }

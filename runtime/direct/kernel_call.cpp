@@ -76,7 +76,7 @@ void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &c
     y->locate(static_cast<const char *>(o.y) + (offset - o.y_begin) * (y->raw.type.bits / 8));
 }
 
-// Returns the phase of a box from which the offsets of taps along w are one more than the first phase's; the number of phases if none is.
+// Returns the phase of a box from which the offsets of taps along w are one more than those of the first; the number of phases if none are.
 std::int32_t DirectPlan::turn_of(const Box &box) const {
     const AxisGeometry &w = axes_[0].geometry;
     const std::int64_t from_pad = w.pad_begin + box.first;

@@ -207,7 +207,6 @@ void put_phases_inside(AxisPlan *plan) {
     for (std::int64_t r = 0; r < plan->rows(); r++)
         plan->table[static_cast<std::size_t>(kTapColumns * r + kTapFirst)] = static_cast<std::int32_t>(begin + r);
     plan->high++; // kernels read a position more than they use
-    plan->phases_inside = true;
 }
 
 } // namespace convtranspose

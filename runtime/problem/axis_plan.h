@@ -35,7 +35,6 @@ struct AxisPlan {
     std::int32_t max_count = 0;
     std::int64_t step = 1;                           // distance between the input positions of consecutive taps
     bool paired = false;                             // true after pair_taps()
-    bool phases_inside = false;                      // true after put_phases_inside()
     std::int32_t shared_first = 0, shared_count = 0; // offsets at which every phase has a tap; offset_step == 1 only
     double taps = 0;                                 // total over all phases
     double taps_inside = 0; // the same, counting a tap by the share of positions where it reads inside x

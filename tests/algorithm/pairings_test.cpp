@@ -105,6 +105,8 @@ std::vector<Pairing> pairings() {
                                                 "nchw n2 g3 ic3 oc9 i4x35 k3x3 s2x2 p1x1_1x1"};
     // Without masked stores, that is in shorter vectors, a last tile overlaps the one before it: there is one.
     constexpr int kLanesOfLine = 16;
+    const std::vector<std::string> depthwise_long = {"nchw n1 g3 ic3 oc3 i3x37 k4x32 s2x16 p1x8_1x8 bias",
+                                                     "nchw n2 g2 ic2 oc4 i40 k64 s64 p5_20"};
     const std::vector<std::string> depthwise_last = {"nhwc n1 g21 ic21 oc21 i5x9 k4x4 s2x2 p1x1_1x1 bias",
                                                      lanes_of(CONVT_F32) >= kLanesOfLine
                                                          ? "nhwc n2 g5 ic5 oc5 i4x8 k3x3 s3x1 p1x1_1x1"
@@ -127,6 +129,7 @@ std::vector<Pairing> pairings() {
         {"Wide", {"ow_vectorized", Family::kOwVectorized, OutputOrder::kPlanar, 2, 0, 3, 1, 2}, two_by_two},
         {"Few", {"small_oc", Family::kSmallOc, OutputOrder::kPlanar, 2, 2, 1, 2, 1}, two_by_two},
         {"DepthwisePlanar", {"depthwise", Family::kDepthwise, OutputOrder::kPlanar, 2, 0, 1, 1, 1}, depthwise},
+        {"DepthwisePhases", {"depthwise", Family::kDepthwise, OutputOrder::kPlanar, 0, 0, 1, 1, 1}, depthwise_long},
         {"DepthwiseChannels", {"depthwise", Family::kDepthwise, OutputOrder::kChannels, 0, 0, 1, 2, 1}, depthwise_last},
     };
     return all;
@@ -158,10 +161,12 @@ TEST_P(Pairings, AgreeWithTheDefinitionOfQuantized) {
     for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kInt16}) {
         for (const convt_dtype y : {CONVT_U8, CONVT_F32}) {
             JitKernel kernel = GetParam().kernel;
-            // Kernels that sum in 64 bits and depthwise ones have no 8-bit kind, nor has shared taps without a schedule.
+            // Kernels that sum in 64 bits and depthwise ones have no 8-bit kind, nor has shared taps without a schedule. Vectors of phases
+            // are of floats alone.
             const bool unblocked = kernel.family == Family::kReference || kernel.family == Family::kDepthwise;
             if ((unblocked && arithmetic == Arithmetic::kInt8) ||
-                GetParam().name == std::string("UnscheduledSharedTaps")) {
+                GetParam().name == std::string("UnscheduledSharedTaps") ||
+                GetParam().name == std::string("DepthwisePhases")) {
                 continue;
             }
             if (arithmetic == Arithmetic::kInt8 && !isa_supported(Isa::kAvx512Vnni)) {
