@@ -27,8 +27,8 @@ class Variants:
     first two are counted in vectors. Strides are those of w, "W", or of w and h, "WxH", which are built in; 0 is any.
 
     taps: for layers of such taps alone, a list of "KERNELsSTRIDEpPAD_BEGIN" of w and h, or two of them, "WxH", without dilation;
-    extents and channels are any. The taps are constants and unrolled. "tWxH" is for layers of two axes at most, whose phases of w and
-    of h have so many taps. oc: for so many output channels of a group alone; 0: any.
+    extents and channels are any. The taps are constants and unrolled. "tWxH" is for layers of two axes at most, whose phases of w
+    and of h have so many taps. oc: for so many output channels of a group alone; 0: any.
     """
 
     family: Family
