@@ -79,8 +79,7 @@ class Variants:
         """The numbers of taps of w, h and d as the row has them; adds them to the parameters too."""
         ic = int(self.family.one_channel)
         parameters += [*(f"count_{axis}={count}" for axis, count in zip(AXES, counts)), f"ic={ic}", "unrolled_axes=3"]
-        axes = [{"table": [], "phases": 0, "step": 0, "count": count, "out": 0} for count in counts]
-        return {"ic": ic, "oc": 0, "axes": axes, "x_in_place": False}
+        return {"ic": ic, "oc": 0, "axes": [_axis_of_count(count) for count in counts], "x_in_place": False}
 
     def _build_in(self, specs: list[str], row: dict, parameters: list[str]) -> dict:
         """The built-in taps as the row has them; adds them to the parameters too. specs: of w and h, or one for both."""
@@ -100,8 +99,12 @@ class Variants:
             axes.append(_axis(taps, has_table))
         parameters += [f"ic={ic}", f"oc={oc}", "unrolled_axes=2",
                        f"tap_offset_order={'true' if tap_offset_order else 'false'}"]
-        axes.append({"table": [], "phases": 0, "step": 0, "count": 0, "out": 0})
+        axes.append(_axis_of_count(0))
         return {"ic": ic, "oc": oc, "axes": axes, "x_in_place": tap_offset_order}
+
+
+def _axis_of_count(count: int) -> dict:
+    return {"table": [], "phases": 0, "step": 0, "count": count, "out": 0}
 
 
 def _axis(taps: Taps, has_table: bool) -> dict:

@@ -80,7 +80,7 @@ void Direct::choose(const Packed *packed) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
         const bool reads_any = v.family == Family::kReference && !geometry_.quantized() && packed &&
-                               v.arithmetic == packed->layout.arithmetic && !packed->layout.phases_inside;
+                               v.arithmetic == packed->layout.arithmetic && reference_reads(packed->layout);
         if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kOtherPacking};
     }
     const bool is_named = names_a_kernel();
@@ -149,7 +149,7 @@ void Direct::plan_fallbacks() {
         const auto reference = std::find_if(candidates_.begin(), candidates_.end(), reads_it);
         if (reference != candidates_.end())
             fallbacks_.emplace_back(problem_, *reference, *settings_.profile, threads,
-                                    direct_.packed_layout().phases_inside ? nullptr : &direct_.packed_layout());
+                                    reference_reads(direct_.packed_layout()) ? &direct_.packed_layout() : nullptr);
         return;
     }
     SpatialProblem problem = problem_;

@@ -117,9 +117,9 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
     operands.workspace = direct_workspace;
     operands.packed = packed_ ? packed_->block.data() : run_packed;
     if (!packed_ && !pack(*direct, {t.w, t.b}, q, run_packed) && !fallbacks_.empty()) {
-        const bool packs_again = direct->packed_layout().phases_inside; // which the reference does not read
+        const bool is_packed = same_packing(direct->packed_layout(), fallbacks_.back().packed_layout());
         direct = &fallbacks_.back();
-        if (packs_again) pack(*direct, {t.w, t.b}, q, run_packed);
+        if (!is_packed) pack(*direct, {t.w, t.b}, q, run_packed);
     }
     if (const UnsupportedReason unsupported = direct->overflow_of_strides(operands.x_strides); unsupported.text) {
         return Status(CONVT_OVERFLOW, to_string(unsupported));

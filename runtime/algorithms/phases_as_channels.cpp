@@ -27,6 +27,8 @@ constexpr std::int64_t kMostBytes = 4 << 20; // limit for the tensor, to stay in
 constexpr std::int64_t kNearBytes = 512 << 10;
 constexpr std::int64_t kManyGroups = 16;
 
+constexpr const char *kTooManyElements = "what is rearranged has more elements than kernels count";
+
 } // namespace
 
 PhasesAsChannels::PhasesAsChannels(const Geometry &geometry, const PlanSettings &settings, bool of_all_axes)
@@ -162,6 +164,7 @@ std::unique_ptr<AlgorithmPlan> propose_phases_as_channels(const AlgorithmProblem
                  why);
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, false));
+    if (!supports({{own->most_elements() <= kMostElements, kTooManyElements}}, why)) return nullptr;
     own->quantization_ = problem.quantization;
     own->estimate(own->estimated_in_place(problem.facts));
     return own;
@@ -204,7 +207,7 @@ std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &pr
     const bool leaves_cache = !gaps && bytes > kNearBytes && bytes * times > kMostBytes;
     if (!supports({{!leaves_cache, "what is rearranged does not fit in the cache"},
                    {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"},
-                   {own->most_elements() <= kMostElements, "what is rearranged has more elements than kernels count"}},
+                   {own->most_elements() <= kMostElements, kTooManyElements}},
                   why)) {
         return nullptr;
     }

@@ -216,9 +216,7 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         const auto make = [&](const Geometry &geometry, const QuantizationValues *q, const LayerWeights &own,
                               std::unique_ptr<ProblemPlan> *to) {
             if (device) {
-                Geometry of_f32 = geometry;
-                of_f32.light = {}; // which no kernel for devices reads
-                Status on_device = plan_on_device(of_f32, *device, settings.allocator, q, own, to);
+                Status on_device = plan_on_device(geometry, *device, settings.allocator, q, own, to);
                 if (on_device || !falls_back) return on_device;
             }
             return plan_on_cpu(geometry, settings, q, own, to);

@@ -8,6 +8,8 @@
 namespace convtranspose {
 
 inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+// Returns what floor_div() leaves, 0 to b - 1.
+inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return a - floor_div(a, b) * b; }
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 // Returns ceil_div() as a double, for estimates.
 inline double parts_of(std::int64_t a, std::int64_t b) { return static_cast<double>(ceil_div(a, b)); }

@@ -79,9 +79,7 @@ void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &c
 // Returns the phase of a box from which the offsets of taps along w are one more than those of the first; the number of phases if none are.
 std::int32_t DirectPlan::turn_of(const Box &box) const {
     const AxisGeometry &w = axes_[0].geometry;
-    const std::int64_t from_pad = w.pad_begin + box.first;
-    return static_cast<std::int32_t>(
-        std::min(w.stride - (from_pad - floor_div(from_pad, w.stride) * w.stride), box.count));
+    return static_cast<std::int32_t>(std::min(w.stride - floor_mod(w.pad_begin + box.first, w.stride), box.count));
 }
 
 void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {

@@ -16,6 +16,7 @@ DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, c
       device_(std::move(device)), facts_(facts) {
     if (quantization) quantization_ = *quantization;
     problem_.fits_int8 = facts.fits_int8;
+    problem_.geometry.light = {}; // which no kernel for devices reads
 }
 
 std::size_t DevicePlan::packed_bytes() const {
@@ -283,9 +284,7 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
 }
 
 Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
-    Geometry of_f32 = geometry;
-    of_f32.light = {}; // as c_api.cpp has it
-    std::unique_ptr<DevicePlan> p(new DevicePlan(of_f32, request_, allocator_, device_, quantization(), facts_));
+    std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_, quantization(), facts_));
     p->constant_ = p->epilogue_ = constant_;
     p->problem_.may_be_infinite = constant_ && !constant_->finite;
     Status status = p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_);

@@ -52,8 +52,7 @@ std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
     std::vector<TapRun> taps;
     for (std::size_t i = 0; i < p.elements.size(); i++) {
         // Position 0 of x times kernel element k contributes to output position `lands`.
-        const std::int64_t lands = p.elements[i] * g.dilation - g.pad_begin,
-                           phase = lands - floor_div(lands, g.stride) * g.stride;
+        const std::int64_t lands = p.elements[i] * g.dilation - g.pad_begin, phase = floor_mod(lands, g.stride);
         if (phase >= g.out) continue;
         const std::int64_t offset = (phase - lands) / g.stride, positions = ceil_div(g.out - phase, g.stride);
         if (offset >= g.in || -offset >= positions) continue;

@@ -401,7 +401,7 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
     // Divided by the gcd, the congruence k * dilation = phase + pad_begin (mod stride) has one solution modulo `period`.
     const std::int64_t target = phase + axis.pad_begin, period = -axis.kernel_step, common = axis.stride / period;
     if (target % common != 0) return Taps();
-    const std::int64_t start = target / common - floor_div(target / common, period) * period; // pads may be negative
+    const std::int64_t start = floor_mod(target / common, period); // pads may be negative
     const std::int64_t first = multiply_mod(start, inverse_mod(axis.offset_step, period), period);
     if (first >= axis.kernel) return Taps();
 

@@ -103,9 +103,6 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
         if (v.output_order == OutputOrder::kChannels && dense != OutputOrder::kChannels) return {"y is channels first"};
         if (v.output_order == OutputOrder::kPlanar && dense != OutputOrder::kPlanar) return {"y is channels last"};
         if (has_rows_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return {"x is channels last"};
-        if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
-            return {"a phase has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
-        }
         break;
     case Family::kOwVectorized:
         if (v.output_order != dense)
@@ -132,17 +129,15 @@ UnsupportedReason unsupported_layer(const Variant &v, const SpatialProblem &p) {
             if (overlaps_groups(v) && p.geometry.group < packing_of(v).group_tile) {
                 return {"# groups, fewer than the tile's #", p.geometry.group, packing_of(v).group_tile};
             }
-            if (w.least_q_extent() < v.tile_q) {
-                return {"a phase has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
-            }
         } else if (dense != OutputOrder::kPlanar) {
             return {"y is channels last"};
         } else if (has_vectors_of_phases(v)) {
-            if (w.least_q_extent() < v.tile_q)
-                return {"a phase has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
             if (const UnsupportedReason reason = unsupported_phases(v, p); reason.text) return reason;
         }
         break;
+    }
+    if (v.stride_w == 0 && w.least_q_extent() < v.tile_q) {
+        return {"a phase has # columns, fewer than the tile's #", w.least_q_extent(), v.tile_q};
     }
     if (h.least_q_extent() < v.tile_qh) {
         return {"a phase has # rows, fewer than the tile's #", h.least_q_extent(), v.tile_qh};

@@ -152,9 +152,8 @@ def _read_elsewhere(model: Any, graphs: list[Any], layer: Any, norm: str) -> str
     """Why a norm cannot be folded into a layer: the code reads, besides calling the two, tensors that folding would replace."""
     for node in (node for graph in graphs for node in graph.nodes if node.op == "get_attr"):
         value = functools.reduce(getattr, node.target.split("."), model)  # torch.fx has one name of a shared parameter
-        if value is layer.weight or (layer.bias is not None and value is layer.bias):
-            return f"{node.target} is read besides"
-        if node.target.startswith(f"{norm}."):
+        is_of_layer = value is layer.weight or (layer.bias is not None and value is layer.bias)
+        if is_of_layer or node.target.startswith(f"{norm}."):
             return f"{node.target} is read besides"
     return None
 

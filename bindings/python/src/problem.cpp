@@ -124,8 +124,8 @@ std::int64_t large_integer(nb::handle object, const char *name) {
 
 bool is_flag(nb::handle object) {
     if (PyBool_Check(object.ptr())) return true;
-    const std::string type =
-        name_of_type(object); // numpy's bool_ is no bool of Python's, but true or false all the same
+    // numpy's bool_ is no bool of Python's, but true or false all the same.
+    const std::string type = name_of_type(object);
     return type == "bool" || type == "bool_";
 }
 
