@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -11,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "clock.h"
 #include "commands.h"
 #include "device_session.h"
 #include "error.h"
@@ -29,11 +29,6 @@ namespace {
 
 constexpr std::size_t kFewestRuns = 5;
 constexpr double kBatch = 1e-3; // seconds of work that a device is given at a time: it is slow to start and to stop
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 struct Measurement {
     std::string name, file, node, variant, isa, device;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -11,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "clock.h"
 #include "commands.h"
 #include "error.h"
 #include "files.h"
@@ -35,11 +35,6 @@ constexpr double kNear = 3;            // times the least estimate, up to which 
 constexpr std::size_t kMostEach = 9;   // candidates of a layer
 constexpr double kSecondsEach = 0.012; // to time each for
 constexpr std::size_t kLeastLayers = 3;
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 // Returns the candidates to time: the choice, and others of low estimates.
 std::vector<std::string> candidates_of(const json &layer) {

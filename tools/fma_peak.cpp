@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <thread>
 #include <vector>
+
+#include "clock.h"
 
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 #define CONVTRANSPOSE_PEAK_X86 1
@@ -192,11 +193,6 @@ Kernel kernel_of(const std::string &, bool f64) { return {f64 ? portable<double>
 Kernel integer_kernel_of(const std::string &) { return {portable<std::int32_t>, 2.0 * 16}; }
 
 #endif
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 } // namespace
 

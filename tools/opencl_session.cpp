@@ -1,8 +1,8 @@
 // A session of OpenCL. Times are those of this computer's clock, from an empty queue to an empty queue.
-#include <chrono>
 #include <cstdint>
 #include <limits>
 
+#include "clock.h"
 #include "device_session.h"
 #include "driver_library.h"
 
@@ -42,11 +42,6 @@ struct Driver : DriverLibrary {
     Result (*read)(void *, void *, std::uint32_t, std::size_t, std::size_t, void *, std::uint32_t, void *, void *);
     Result (*finish)(void *);
 };
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 void require(Result result, const char *what) {
     if (result) throw Error(std::string("OpenCL: ") + what + ": error " + std::to_string(result));

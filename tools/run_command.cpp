@@ -256,15 +256,10 @@ class Report {
     int width_ = 0, passed_ = 0, failed_ = 0;
 };
 
-// Pads a text so that most rows line up; rows are printed as they come, before their widths are known.
-std::string padded(std::string text, std::size_t width) {
-    text.resize(std::max(text.size(), width), ' ');
-    return text;
-}
-
 std::string describe(const Session &session) {
     const Plan &plan = session.plan();
     const std::string shapes = to_string(plan.x_shape()) + " -> " + to_string(plan.y_shape());
+    // Rows are printed as they come, before their widths are known; most line up so.
     return padded(std::string(convt_dtype_name(session.y_dtype())) + " " + shapes, 36) + "  " + plan.variant() + " " +
            plan.isa();
 }

@@ -12,6 +12,7 @@
 #include "kernel_contract/kernel_types.h"
 #include "kernel_name.h"
 #include "kernel_sizes.h"
+#include "text.h"
 
 namespace convtranspose::tools {
 
@@ -75,11 +76,6 @@ std::vector<Kernel> kernels() {
 std::string kilobytes(std::size_t bytes) {
     char text[32];
     std::snprintf(text, sizeof text, "%9.1f", static_cast<double>(bytes) / 1000);
-    return text;
-}
-
-std::string padded(std::string text, std::size_t width) {
-    text.resize(std::max(text.size(), width), ' ');
     return text;
 }
 

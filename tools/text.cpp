@@ -43,6 +43,11 @@ std::string bytes_to_string(std::size_t bytes) {
     return kib < 1024 ? format("%.1f KiB", kib) : format("%.1f MiB", kib / 1024);
 }
 
+std::string padded(std::string text, std::size_t width) {
+    text.resize(std::max(text.size(), width), ' ');
+    return text;
+}
+
 void print_table(std::ostream &out, const std::vector<std::vector<std::string>> &rows,
                  const std::vector<std::size_t> &right_aligned) {
     if (rows.empty()) return;

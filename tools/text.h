@@ -14,6 +14,7 @@ namespace convtranspose::tools {
 std::string to_string(const Shape &shape);                   // "1x64x32x32"; "scalar" for rank 0
 std::string bytes_to_string(std::size_t bytes);              // "1.5 MiB"
 std::string format(const char *number_format, double value); // printf of one double
+std::string padded(std::string text, std::size_t width);     // with blanks behind it
 
 // Prints rows of equal length, the first of which is the heading. The columns named in right_aligned are aligned so.
 void print_table(std::ostream &out, const std::vector<std::vector<std::string>> &rows,

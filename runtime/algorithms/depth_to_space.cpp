@@ -69,7 +69,7 @@ CopyRuns copy_of(std::int64_t size, std::int64_t count, bool dense) {
     }
 }
 
-constexpr std::int64_t kAtOnce = 8192; // bytes of y that are filled before values are spread over them
+constexpr std::int64_t kBytesAtOnce = 8192; // bytes of y that are filled before values are spread over them
 
 template<typename T>
 void fill(char *to, std::int64_t bytes, const char *value) {
@@ -211,8 +211,9 @@ void PhasesAsChannels::spread(const Layer &layer, const char *depth, std::int64_
                                has_planes_ ? size : (phases == 1 ? all : of_group) * size, w.y_stride * size,
                                has_planes_};
     const std::int64_t of_row = w.out * position.size, c_stride = t.y_strides[geometry_.dimensions().channel];
-    const std::int64_t rows_at_once = std::clamp<std::int64_t>(kAtOnce / std::max<std::int64_t>(of_row, 1), 1, h.out),
-                       w_at_once = std::max<std::int64_t>(kAtOnce / position.size, 1),
+    const std::int64_t rows_at_once =
+                           std::clamp<std::int64_t>(kBytesAtOnce / std::max<std::int64_t>(of_row, 1), 1, h.out),
+                       w_at_once = std::max<std::int64_t>(kBytesAtOnce / position.size, 1),
                        parts = ceil_div(h.out, rows_at_once);
     const bool fills = &layer == layers_.data(),
                rows_are_dense = h.y_stride * size == of_row && position.pitch == position.size;

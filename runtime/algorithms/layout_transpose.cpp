@@ -24,14 +24,14 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40; // x and y: sizes of blocks are computed in 64 bits
+constexpr std::uint64_t kMostBytesOfBoth = std::uint64_t{1} << 40; // x and y: sizes of blocks are computed in 64 bits
 constexpr std::uint64_t kMostWorkspace = 128 << 20; // x and y of the blocks that are transposed at the same time
 constexpr std::int64_t kFewSets = 4096; // planes of a multiple of so many bytes use few sets of the first-level cache
 constexpr std::int64_t kOtherPages = 1024;      // bytes of a position, from which on the next is on another page
 constexpr std::int64_t kBlockBytes = 256 << 10; // x and y of a block of groups, unless a vector takes more
 // A strip, which reads all weights, has at most so many bytes of x and y, at least so many positions of x, and at least so many
 // strides of y for each one that two strips both read.
-constexpr std::int64_t kStripBytes = 1 << 20, kLeastPositions = 192, kHalosPerStrip = 8;
+constexpr std::int64_t kBytesOfStrip = 1 << 20, kPositionsOfStrip = 192, kHalosPerStrip = 8;
 
 convt_layout other(convt_layout layout) {
     return layout == CONVT_CHANNELS_LAST ? CONVT_CHANNELS_FIRST : CONVT_CHANNELS_LAST;
@@ -211,16 +211,16 @@ class LayoutTranspose : public AlgorithmPlan {
                            all = ceil_div(axis.out, axis.stride);
         std::int64_t positions = 1; // positions of x for each one of the axis
         for (const AxisGeometry &a : geometry_.axes) positions *= &a == &axis ? 1 : std::max<std::int64_t>(a.in, 1);
-        if (bytes <= kStripBytes) {
+        if (bytes <= kBytesOfStrip) {
             const std::int64_t of_image = positions * std::max<std::int64_t>(axis.in, 1); // x may be empty
-            const std::int64_t wanted = std::max(kStripBytes / bytes, ceil_div(kLeastPositions, of_image));
+            const std::int64_t wanted = std::max(kBytesOfStrip / bytes, ceil_div(kPositionsOfStrip, of_image));
             images_ = divisor_from(geometry_.batch, std::min(wanted, images_));
             return;
         }
         const std::int64_t halo = (axis.kernel - 1) * axis.dilation / axis.stride;
         const std::int64_t least =
-            std::max({ceil_div(kLeastPositions, positions), capped_product({halo, kHalosPerStrip}), std::int64_t{1}});
-        const std::int64_t pairs = std::min(ceil_div(bytes, 2 * kStripBytes), all / least / 2);
+            std::max({ceil_div(kPositionsOfStrip, positions), capped_product({halo, kHalosPerStrip}), std::int64_t{1}});
+        const std::int64_t pairs = std::min(ceil_div(bytes, 2 * kBytesOfStrip), all / least / 2);
         if (pairs == 0) return;
         // Tiles of Winograd's algorithm have two positions.
         const EqualParts strips = even_strips(all, pairs, settings_.may_change_rounding ? 2 : 1);
@@ -453,14 +453,15 @@ class LayoutTranspose : public AlgorithmPlan {
 
 std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &problem, UnsupportedReason *why) {
     const Geometry &geometry = problem.geometry;
-    const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
-                                     {!geometry.quantized(), kNeedsFloats},
-                                     {!sums_in_f16(problem), "sums in f16 are asked for"},
-                                     {geometry.y_order == YOrder::kLayout, "y is of an order of its own"},
-                                     {geometry.axes.size() <= 3, kNeedsThreeAxes},
-                                     {has_elements(geometry), kNeedsElements},
-                                     {geometry.x_bytes() + geometry.y_bytes() <= kMostBytes, "x and y are too large"}},
-                                    why);
+    const bool supported =
+        supports({{problem.constant_weights, kNeedsConstantWeights},
+                  {!geometry.quantized(), kNeedsFloats},
+                  {!sums_in_f16(problem), "sums in f16 are asked for"},
+                  {geometry.y_order == YOrder::kLayout, "y is of an order of its own"},
+                  {geometry.axes.size() <= 3, kNeedsThreeAxes},
+                  {has_elements(geometry), kNeedsElements},
+                  {geometry.x_bytes() + geometry.y_bytes() <= kMostBytesOfBoth, "x and y are too large"}},
+                 why);
     if (!supported) return nullptr;
     std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, 0));
     if (!supports({{own->from_x_.any && own->to_y_.any, "no kernel that transposes is built in"},

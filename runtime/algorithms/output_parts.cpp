@@ -19,11 +19,11 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::size_t kMostCuts = 32;     // cuts of an axis that are considered
-constexpr std::size_t kMostParts = 64;    // parts of a layer
-constexpr double kMostTaps = 1 << 16;     // taps of an axis, each of which is examined
-constexpr double kLeft = 0.85;            // greatest share of the multiply-adds that may be left
-constexpr std::int64_t kPositionsOfW = 4; // a row is charged for a multiple of so many positions: a small tile
+constexpr std::size_t kMostCuts = 32;       // cuts of an axis that are considered
+constexpr std::size_t kMostParts = 64;      // parts of a layer
+constexpr double kMostTapsOfAxis = 1 << 16; // taps of an axis, each of which is examined
+constexpr double kLeft = 0.85;              // greatest share of the multiply-adds that may be left
+constexpr std::int64_t kPositionsOfW = 4;   // a row is charged for a multiple of so many positions: a small tile
 // A part must save one of these shares of an axis's multiply-adds to be worth it. Each share is tried.
 constexpr double kShares[] = {0.03, 0.1};
 
@@ -169,7 +169,7 @@ class OutputParts : public AlgorithmPlan {
         const std::size_t axes = geometry.axes.size();
         double most = 1;
         for (const AxisPlan &axis : problem.plan) {
-            if (axis.taps > kMostTaps) return list;
+            if (axis.taps > kMostTapsOfAxis) return list;
             most *= axis.taps > 0 ? axis.taps_inside / axis.taps : 1;
         }
         if (most > kLeft) return list;

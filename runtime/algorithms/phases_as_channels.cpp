@@ -20,9 +20,9 @@ constexpr std::int64_t kMostChannels = 16, kMostOfLongStride = 256, kLongStride 
 // In place, at most so many output channels are in one layer, each times the phases.
 constexpr std::int64_t kMostFolded = 64;
 // These are for tensors that are moved.
-constexpr std::int64_t kMostOfGroup = 16;    // output channels of a group, unless y is sparse
-constexpr double kSparse = 2;                // y is sparse if it has so many times the elements that taps reach
-constexpr std::int64_t kMostBytes = 4 << 20; // limit for the tensor, to stay in the cache
+constexpr std::int64_t kMostOfGroup = 16;          // output channels of a group, unless y is sparse
+constexpr double kSparse = 2;                      // y is sparse if it has so many times the elements that taps reach
+constexpr std::int64_t kMostTensorBytes = 4 << 20; // limit for the tensor, to stay in the cache
 // So many images are computed at a time that the tensor stays in a near cache (docs/measurements/2026-11-26-algorithms.md).
 constexpr std::int64_t kNearBytes = 512 << 10;
 constexpr std::int64_t kManyGroups = 16;
@@ -185,10 +185,10 @@ std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &pr
     std::int64_t phases = 1;
     for (const AxisGeometry &axis : geometry.axes) {
         // The phases of a position span about the length of y at most, so that few positions reach beyond y.
-        near = near && axis.stride <= kMostBytes &&
+        near = near && axis.stride <= kMostTensorBytes &&
                (PhasesAsChannels::phases_of(axis) - 1) * axis.dilation <= axis.stride + axis.out;
         phases *= near ? axis.stride : 1;
-        near = near && phases <= kMostBytes;
+        near = near && phases <= kMostTensorBytes;
     }
     const bool supported = supports({{problem.constant_weights, kNeedsConstantWeights},
                                      {!gaps || !geometry.quantized(), "phases without taps, and sums of integers"},
@@ -204,7 +204,7 @@ std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &pr
     const double elements = own->elements_moved(), times = own->times(),
                  y_elements = static_cast<double>(volume(geometry.y_shape)) / times,
                  bytes = elements * static_cast<double>(convt_dtype_size(geometry.y_dtype));
-    const bool leaves_cache = !gaps && bytes > kNearBytes && bytes * times > kMostBytes;
+    const bool leaves_cache = !gaps && bytes > kNearBytes && bytes * times > kMostTensorBytes;
     if (!supports({{!leaves_cache, "what is rearranged does not fit in the cache"},
                    {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"},
                    {own->most_elements() <= kMostElements, kTooManyElements}},

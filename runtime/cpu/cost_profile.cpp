@@ -13,7 +13,7 @@ namespace convtranspose {
 
 namespace {
 
-constexpr const char *kInfinite = "infinite";
+constexpr const char *kInfiniteText = "infinite";
 
 // Returns the shipped profiles with the second-level cache of this CPU, in order.
 std::vector<CostProfile> with_cache_of_cpu() {
@@ -58,7 +58,7 @@ Status set_field(const std::string &name, const std::string &value, CostProfile 
         std::find_if(kCostFields.begin(), kCostFields.end(), [&](const CostField &f) { return name == f.name; });
     if (field == kCostFields.end()) return invalid("a cost profile has no field \"", name, "\"");
     double number = std::numeric_limits<double>::infinity();
-    const bool is_number = value == kInfinite || read_number(value, &number);
+    const bool is_number = value == kInfiniteText || read_number(value, &number);
     if (!is_number || number < field->least || number > field->most) {
         return invalid(name, " = ", value, " must be a number from ", field->least, " to ", field->most, ", in ",
                        field->unit);

@@ -11,9 +11,9 @@ namespace convtranspose {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 65535;         // limit of the second and third axis of a grid
-constexpr int kMostParts = 32;                      // that sums are split into
-constexpr std::int64_t kMostPositions = 2147480000; // so that adding a tile does not overflow
+constexpr std::int64_t kMostBlocks = 65535;               // limit of the second and third axis of a grid
+constexpr int kMostPartsOfSum = 32;                       // that sums are split into
+constexpr std::int64_t kMostPositionsOfGrid = 2147480000; // so that adding a tile does not overflow
 
 // The work of a kernel is cut into tiles of output channels, phases and tiles of positions; `each` counts positions of all phases.
 struct Grid {
@@ -62,7 +62,7 @@ UnsupportedReason unsupported_reason(const DeviceVariant &v, const DeviceFacts &
     const Grid grid = grid_of(v, p);
     if (grid.tiles > kMostBlocks) return {"# tiles of output channels, a grid has #", grid.tiles, kMostBlocks};
     if (grid.phases > kMostBlocks) return {"# phases, a grid has #", grid.phases, kMostBlocks};
-    if (grid.positions > kMostPositions) return {"# positions", grid.positions};
+    if (grid.positions > kMostPositionsOfGrid) return {"# positions", grid.positions};
     return {};
 }
 
@@ -128,7 +128,8 @@ void append_choices(const DeviceTable &table, const DeviceVariant &v, const Devi
     if (!each && is_float(v.arithmetic) && v.y_dtype == sum && adds_up) {
         const std::int64_t chunks = ceil_div(g.in_channels_per_group(), v.chunk);
         const std::int64_t y_elements = volume(g.y_shape);
-        for (int parts = 2; parts <= kMostParts && chunks / 2 >= parts && y_elements <= INT32_MAX / parts; parts *= 2) {
+        for (int parts = 2; parts <= kMostPartsOfSum && chunks / 2 >= parts && y_elements <= INT32_MAX / parts;
+             parts *= 2) {
             DeviceChoice choice = {concat(v.name, ":", parts), &v, adds_up, parts, {}, {}, 0};
             estimate(&choice);
             list->push_back(choice);

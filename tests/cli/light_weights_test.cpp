@@ -13,8 +13,6 @@
 namespace convtranspose::test {
 namespace {
 
-using Proto = onnx::TensorProto;
-
 // X -> ConvTranspose -> Y with the weights kW, whose f32 another node makes of `type`.
 struct Light {
     int type = Proto::INT8;

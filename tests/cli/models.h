@@ -12,6 +12,7 @@
 namespace convtranspose::test {
 
 using Dims = std::vector<std::int64_t>;
+using Proto = onnx::TensorProto;
 
 struct Values {
     Dims dims;

@@ -13,8 +13,6 @@
 namespace convtranspose::test {
 namespace {
 
-using Proto = onnx::TensorProto;
-
 onnx::GraphProto *add_subgraph(onnx::NodeProto *node, const std::string &name) {
     onnx::AttributeProto *const attribute = node->add_attribute();
     attribute->set_name(name);

@@ -18,8 +18,6 @@ namespace fs = std::filesystem;
 namespace convtranspose::test {
 namespace {
 
-using Proto = onnx::TensorProto;
-
 // The nine inputs of a node, by the operator's names and in its order.
 struct Layer {
     int x_type = Proto::UINT8, w_type = Proto::INT8, y_type = Proto::UINT8;

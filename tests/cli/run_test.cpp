@@ -133,7 +133,6 @@ onnx::NodeProto node(const std::string &op, const std::vector<std::string> &inpu
 }
 
 TEST_F(Run, FoldsWhatNodesMakeOfConstants) {
-    using Proto = onnx::TensorProto;
     Proto integers = tensor("w", Proto::INT32, kW, Storage::typed);
     integers.set_data_type(Proto::INT64);
     integers.clear_int32_data();

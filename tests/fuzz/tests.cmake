@@ -1,4 +1,4 @@
-# Fuzzing as tests: the project beside this file, built by clang, then each of its targets for 20 seconds. scripts/fuzz.sh runs
+# Fuzzing as tests: the project beside this file, built by clang, then each of its targets for five seconds. scripts/fuzz.sh runs
 # them for longer. Where there is no clang with libFuzzer, one test says so and counts as skipped.
 find_program(CONVTRANSPOSE_FUZZ_CXX NAMES clang++ clang++-14 DOC "clang, for libFuzzer; optional")
 set(fuzz_dir ${PROJECT_BINARY_DIR}/fuzz)
@@ -38,7 +38,7 @@ set_tests_properties(fuzz.build fuzz.corpus PROPERTIES LABELS fuzz TIMEOUT 1200 
 foreach(name input_shape interface line onnx tensor tuning)
     # Findings are kept in artifacts/; running the target with such a file repeats one.
     add_test(NAME fuzz.${name}
-             COMMAND ${fuzz_dir}/build/fuzz_${name} -seed=1 -max_total_time=20 -timeout=20 -rss_limit_mb=2048 -max_len=1000
+             COMMAND ${fuzz_dir}/build/fuzz_${name} -seed=1 -max_total_time=5 -timeout=20 -rss_limit_mb=2048 -max_len=1000
                      -print_final_stats=1 -artifact_prefix=${fuzz_dir}/artifacts/${name}- ${fuzz_dir}/corpus/${name})
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120 FIXTURES_REQUIRED fuzz_targets
                          ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1)

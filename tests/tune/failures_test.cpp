@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 // Only one family has kernels for it, so all candidates come from one generator.
-const std::string kLayer = "f32 nchw n1 g16 ic16 oc16 i9x40 k4x4 s2x2 p1x1_1x1 bias";
+const std::string kDepthwise = "f32 nchw n1 g16 ic16 oc16 i9x40 k4x4 s2x2 p1x1_1x1 bias";
 
 class Failures : public testing::Test {
   protected:
@@ -49,7 +49,7 @@ class Failures : public testing::Test {
 
     std::vector<json> search(const std::string &budget) const {
         const std::string out = (folder_.path() / "out").string();
-        outcome_ = convtranspose({"tune", kLayer, "--output", out, "--search", "schedule", "--budget", budget,
+        outcome_ = convtranspose({"tune", kDepthwise, "--output", out, "--search", "schedule", "--budget", budget,
                                   "--timeout", "2", "--generators", (folder_.path() / "generators").string(),
                                   "--compiler", CONVTRANSPOSE_COMPILER});
         return lines_of(out + "/search.jsonl");
@@ -128,8 +128,8 @@ TEST_F(Failures, OfAllOfThem) {
 }
 
 TEST_F(Failures, OfTheCompiler) {
-    const Outcome outcome = convtranspose({"tune", kLayer, "--output", (folder_.path() / "out").string(), "--search",
-                                           "schedule", "--budget", "3", "--compiler", "/nonexistent/c++"});
+    const Outcome outcome = convtranspose({"tune", kDepthwise, "--output", (folder_.path() / "out").string(),
+                                           "--search", "schedule", "--budget", "3", "--compiler", "/nonexistent/c++"});
     EXPECT_EQ(outcome.status, 1) << outcome;
     EXPECT_NE(outcome.err.find("the first: cannot run /nonexistent/c++"), std::string::npos) << outcome;
 }
@@ -140,7 +140,7 @@ TEST_F(Failures, OfTheWorker) {
                                                           {"/bin/cat", "the worker: its answer makes no sense"},
                                                           {"/nonexistent/worker", "cannot run /nonexistent/worker"}}) {
         const Outcome outcome =
-            convtranspose({"tune", kLayer, "--output", (folder_.path() / "out").string(), "--worker", worker});
+            convtranspose({"tune", kDepthwise, "--output", (folder_.path() / "out").string(), "--worker", worker});
         EXPECT_EQ(outcome.status, 1) << outcome;
         EXPECT_NE(outcome.err.find(message), std::string::npos) << outcome;
     }

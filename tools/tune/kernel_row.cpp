@@ -22,8 +22,8 @@ const char *name_of(convt_dtype dtype) {
 }
 
 template<typename Row, std::size_t count>
-const Row &named(const Row (&all)[count], const nlohmann::json &json, const char *what) {
-    const auto name = json.at(what).get<std::string>();
+const Row &named(const Row (&all)[count], const nlohmann::json &from, const char *what) {
+    const auto name = from.at(what).get<std::string>();
     for (const Row &one : all) {
         if (name == one.name) return one;
     }
@@ -41,19 +41,19 @@ constexpr std::pair<const char *, std::int32_t BuiltInAxis::*> kAxisNumbers[] = 
 
 } // namespace
 
-void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
+void read_kernel_row(const nlohmann::json &from, KernelRow *row) {
     Variant &v = row->variant;
-    row->name = json.at("name").get<std::string>();
-    row->function = json.at("function").get<std::string>();
+    row->name = from.at("name").get<std::string>();
+    row->function = from.at("function").get<std::string>();
     v.name = row->name.c_str();
-    v.isa = named(kIsas, json, "isa").value;
-    v.family = named(kFamilies, json, "family").value;
-    v.output_order = named(kOutputOrders, json, "output_order").value;
-    v.arithmetic = named(kArithmetics, json, "arithmetic").value;
-    v.dtype = named(kDtypes, json, "dtype").value;
-    for (const auto &[name, number] : kNumbers) v.*number = json.at(name).get<int>();
-    if (!json.contains("built_in")) return;
-    const nlohmann::json &built_in = json.at("built_in");
+    v.isa = named(kIsas, from, "isa").value;
+    v.family = named(kFamilies, from, "family").value;
+    v.output_order = named(kOutputOrders, from, "output_order").value;
+    v.arithmetic = named(kArithmetics, from, "arithmetic").value;
+    v.dtype = named(kDtypes, from, "dtype").value;
+    for (const auto &[name, number] : kNumbers) v.*number = from.at(name).get<int>();
+    if (!from.contains("built_in")) return;
+    const nlohmann::json &built_in = from.at("built_in");
     row->built_in.ic = built_in.at("ic").get<std::int32_t>();
     row->built_in.oc = built_in.at("oc").get<std::int32_t>();
     row->built_in.x_in_place = built_in.at("x_in_place").get<bool>();
@@ -71,15 +71,15 @@ void read_kernel_row(const nlohmann::json &json, KernelRow *row) {
 }
 
 nlohmann::json json_of(const Variant &v, const std::string &function) {
-    nlohmann::json json = {{"name", v.name},
-                           {"function", function},
-                           {"isa", isa_name(v.isa)},
-                           {"family", family_name(v.family)},
-                           {"output_order", row_of(kOutputOrders, v.output_order).name},
-                           {"arithmetic", row_of(kArithmetics, v.arithmetic).name},
-                           {"dtype", name_of(v.dtype)}};
-    for (const auto &[name, number] : kNumbers) json[name] = v.*number;
-    if (!v.built_in) return json;
+    nlohmann::json row = {{"name", v.name},
+                          {"function", function},
+                          {"isa", isa_name(v.isa)},
+                          {"family", family_name(v.family)},
+                          {"output_order", row_of(kOutputOrders, v.output_order).name},
+                          {"arithmetic", row_of(kArithmetics, v.arithmetic).name},
+                          {"dtype", name_of(v.dtype)}};
+    for (const auto &[name, number] : kNumbers) row[name] = v.*number;
+    if (!v.built_in) return row;
     nlohmann::json axes = nlohmann::json::array();
     for (const BuiltInAxis &axis : v.built_in->axes) {
         nlohmann::json to = {{"table", nlohmann::json::array()}};
@@ -87,9 +87,9 @@ nlohmann::json json_of(const Variant &v, const std::string &function) {
         for (const auto &[name, number] : kAxisNumbers) to[name] = axis.*number;
         axes.push_back(to);
     }
-    json["built_in"] = {
+    row["built_in"] = {
         {"ic", v.built_in->ic}, {"oc", v.built_in->oc}, {"x_in_place", v.built_in->x_in_place}, {"axes", axes}};
-    return json;
+    return row;
 }
 
 Isa isa_of(const std::string &name) { return named(kIsas, {{"isa", name}}, "isa").value; }

@@ -51,17 +51,17 @@ void SearchLog::read() {
         begin = cut_off ? text.size() : end + 1;
         number++;
         const std::string where = file_.string() + ", line " + std::to_string(number) + ": ";
-        nlohmann::json json;
+        nlohmann::json entry;
         try {
-            json = nlohmann::json::parse(line);
+            entry = nlohmann::json::parse(line);
         } catch (const nlohmann::json::exception &) {
             // A line that was written when the program was ended begins as others do; no other file must lose its end.
             if (!cut_off || line.front() != '{') throw Error(where + "it is not JSON");
             std::filesystem::resize_file(file_, line_begin);
             return;
         }
-        require_sound(json, where);
-        lines_.push_back(std::move(json));
+        require_sound(entry, where);
+        lines_.push_back(std::move(entry));
         if (cut_off) std::ofstream(file_, std::ios::app) << '\n';
     }
 }

@@ -16,6 +16,7 @@
 #include <map>
 #include <thread>
 
+#include "tools/clock.h"
 #include "tools/error.h"
 
 extern char **environ;
@@ -23,11 +24,6 @@ extern char **environ;
 namespace convtranspose::tools {
 
 namespace {
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 std::string how_it_ended(int status) {
     if (WIFSIGNALED(status)) return std::string("was ended by signal ") + strsignal(WTERMSIG(status));

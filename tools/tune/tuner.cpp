@@ -1,11 +1,11 @@
 #include "tuner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "tools/clock.h"
 #include "tools/error.h"
 
 namespace convtranspose::tools {
@@ -27,11 +27,6 @@ bool said(const std::string &log, const std::string &words) {
     std::ifstream file(log);
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     return text.find(words) != std::string::npos;
-}
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
 } // namespace

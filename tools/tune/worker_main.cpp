@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -43,6 +42,7 @@
 #include "runtime/problem/geometry.h"
 #include "runtime/selection/candidates.h"
 #include "schedule_candidates.h"
+#include "tools/clock.h"
 #include "tools/compare.h"
 #include "tools/device_session.h"
 #include "tools/error.h"
@@ -59,11 +59,6 @@ using nlohmann::json;
 constexpr double kMostReferenceMacs = 2e8; // that the reference, which is slow, is waited for
 constexpr double kFar = 3;                 // times as slow as the best: a few samples are enough of such a variant
 constexpr int kLeastRounds = 3;            // of samples, as something else may have slowed the first ones
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
 
 // Keeps plans from using tuning records, so that nothing but the candidate is measured.
 class NoRecords {

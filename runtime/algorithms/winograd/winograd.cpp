@@ -14,10 +14,10 @@ namespace convtranspose {
 
 namespace {
 
-constexpr int kMostTaps = 3;
+constexpr int kMostTapsOfPhase = 3;
 // A strip has so many positions at least, to fill the tiles of kernels, and otherwise so many bytes of the transformed x and of
 // the products, which then stay near.
-constexpr std::int64_t kLeastPositions = 96, kStripBytes = 1 << 20;
+constexpr std::int64_t kLeastTiles = 96, kTransformBytes = 1 << 20;
 constexpr std::int64_t kLeastChannels = 16; // a vector of any ISA
 // Phases of long strides have more products than this, each of which needs a plan of its own.
 constexpr int kMostProducts = 512;
@@ -28,11 +28,11 @@ constexpr std::int64_t kFewPositions = 32;
 // with, and the product that the bias is added to, which must be one that both outputs contain once.
 struct Products {
     int count, weights;
-    double of_weights[4][kMostTaps];
+    double of_weights[4][kMostTapsOfPhase];
     std::int32_t entries[4][3]; // start, distance, second
     int with_bias;
 };
-constexpr Products kProducts[kMostTaps + 1] = {
+constexpr Products kProducts[kMostTapsOfPhase + 1] = {
     {1, 1, {{1}}, {{0, 0, 0}}, 0},
     {2, 1, {{1}}, {{0, 0, 0}, {1, 0, 0}}, 0},
     {3, 3, {{1, 0}, {1, 1}, {0, -1}}, {{0, 1, -1}, {1, 0, 0}, {1, 1, -1}}, 1},
@@ -76,11 +76,11 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
         Phase phase;
         phase.number = r;
         phase.kernel_begin = taps.kernel_begin;
-        phase.count = static_cast<int>(std::min<std::int64_t>(taps.count, kMostTaps + 1));
+        phase.count = static_cast<int>(std::min<std::int64_t>(taps.count, kMostTapsOfPhase + 1));
         phase.positions = ceil_div(geometry.out - r, geometry.stride); // 0 or less: none
         axis.phases.push_back(phase);
         of_phases.emplace_back();
-        for (int k = 0; phase.count <= kMostTaps && k < kProducts[phase.count].count; k++) {
+        for (int k = 0; phase.count <= kMostTapsOfPhase && k < kProducts[phase.count].count; k++) {
             const std::int32_t *const entry = kProducts[phase.count].entries[k];
             of_phases.back().push_back(
                 {static_cast<std::int32_t>(taps.offset) + entry[kStart], entry[kDistance], entry[kSecond]});
@@ -136,7 +136,7 @@ bool Winograd::fits() const {
     for (const Axis *const axis : {&h_, &w_}) {
         const bool is_none = axis == &w_ && geometry_.axes.size() == 1;
         for (const Phase &r : axis->phases) {
-            if (r.count > kMostTaps || (r.count == 0 && !is_none)) return false;
+            if (r.count > kMostTapsOfPhase || (r.count == 0 && !is_none)) return false;
             most = std::max(most, r.count);
         }
     }
@@ -160,12 +160,12 @@ void Winograd::plan_strips() {
     }
     const std::int64_t bytes =
         (h_.entry_count() * w_.entry_count() * geometry_.in_channels + products * geometry_.out_channels) * size_;
-    const std::int64_t wanted = std::max(kLeastPositions, kStripBytes / bytes), of_image = h_.tiles * w_.tiles;
+    const std::int64_t wanted = std::max(kLeastTiles, kTransformBytes / bytes), of_image = h_.tiles * w_.tiles;
     if (of_image <= wanted && geometry_.batch > 1) {
         tiles_of_strip_ = h_.tiles;
         images_ = divisor_from(geometry_.batch, ceil_div(wanted, of_image));
     } else {
-        const std::int64_t least = of_image >= 2 * kLeastPositions ? 1 : 0,
+        const std::int64_t least = of_image >= 2 * kLeastTiles ? 1 : 0,
                            pairs = of_image > wanted ? ceil_div(of_image, 2 * wanted) : least;
         const EqualParts strips = even_strips(h_.tiles, pairs);
         tiles_of_strip_ = strips.length;
