@@ -14,9 +14,8 @@ namespace {
 
 // Returns the type that kernels write. With leading axes that is the type of sums.
 convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
-    if (!geometry.quantized()) return leading ? sum_dtype(geometry.dtype) : geometry.y_dtype;
-    if (leading) return CONVT_S32;
-    return geometry.y_dtype == CONVT_F32 ? CONVT_F32 : CONVT_U8;
+    if (!leading) return geometry.y_dtype;
+    return geometry.quantized() ? CONVT_S32 : sum_dtype(geometry.dtype);
 }
 
 constexpr const char *kOtherPacking = "weights are packed in another order";

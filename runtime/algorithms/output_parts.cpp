@@ -91,9 +91,6 @@ std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, doubl
     return cuts;
 }
 
-// Returns the type that the layer's kernels write, for estimates.
-convt_dtype estimated_y(const Geometry &g) { return g.y_dtype == CONVT_S8 ? CONVT_U8 : g.y_dtype; }
-
 } // namespace
 
 class OutputParts : public AlgorithmPlan {
@@ -115,7 +112,7 @@ class OutputParts : public AlgorithmPlan {
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         const Geometry &geometry = problem.geometry;
-        std::unique_ptr<OutputParts> own(new OutputParts(geometry, problem.settings));
+        std::unique_ptr<OutputParts> own(new OutputParts(problem));
         std::vector<Cuts> list = proposals(geometry);
         if (list.empty()) { // all of y is one part
             list.emplace_back();
@@ -154,8 +151,9 @@ class OutputParts : public AlgorithmPlan {
         double cost; // estimated, in cycles
     };
 
-    OutputParts(const Geometry &geometry, const PlanSettings &settings)
-        : geometry_(geometry), asked_(settings), settings_(for_layers(settings)) {
+    explicit OutputParts(const AlgorithmProblem &problem)
+        : geometry_(problem.geometry), facts_(problem.facts), asked_(problem.settings),
+          settings_(for_layers(problem.settings)) {
         geometry_.post_ops = {};
         settings_.only_direct = true;
     }
@@ -165,7 +163,7 @@ class OutputParts : public AlgorithmPlan {
     static std::vector<Cuts> proposals(const Geometry &geometry) {
         std::vector<Cuts> list;
         if (geometry.axes.size() > 3 || volume(geometry.x_shape) == 0 || volume(geometry.y_shape) == 0) return list;
-        const SpatialProblem problem = spatial_problem(geometry, estimated_y(geometry), true);
+        const SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
         const std::size_t axes = geometry.axes.size();
         double most = 1;
         for (const AxisPlan &axis : problem.plan) {
@@ -221,10 +219,8 @@ class OutputParts : public AlgorithmPlan {
             parts = std::move(longer);
         }
         for (Part &part : parts) {
-            Geometry g = part.geometry;
-            g.y_dtype = estimated_y(g);
-            part.cost =
-                least_cost(g, settings_.isa, *settings_.profile) + (parts.size() > 1 ? settings_.profile->per_part : 0);
+            part.cost = least_cost(part.geometry, settings_.isa, *settings_.profile, facts_) +
+                        (parts.size() > 1 ? settings_.profile->per_part : 0);
         }
         std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) { return a.cost > b.cost; });
         return parts;
@@ -261,6 +257,7 @@ class OutputParts : public AlgorithmPlan {
     }
 
     Geometry geometry_;
+    WeightFacts facts_;
     const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
     PlanSettings asked_;                               // for the whole algorithm
     PlanSettings settings_;                            // for the parts
@@ -273,7 +270,7 @@ std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &prob
     if (!supports({{problem.constant_weights, kNeedsConstantWeights}}, why)) return nullptr;
     const auto list = OutputParts::proposals(problem.geometry);
     if (!supports({{!list.empty(), "no cuts of y spare enough multiply-adds"}}, why)) return nullptr;
-    std::unique_ptr<OutputParts> own(new OutputParts(problem.geometry, problem.settings));
+    std::unique_ptr<OutputParts> own(new OutputParts(problem));
     own->quantization_ = problem.quantization;
     own->estimate({own->choose(list) * problem.settings.profile->output_parts});
     return own;

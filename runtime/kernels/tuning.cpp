@@ -71,8 +71,8 @@ class LineReader {
         skip_space();
         if (!rest_.empty() && rest_[0] == '"') return string(text);
         if (!rest_.empty() && (rest_[0] == '{' || rest_[0] == '[')) return brackets(text);
-        while (!rest_.empty() && rest_[0] != ',' && rest_[0] != '}' && rest_[0] != ' ') {
-            if (rest_[0] == '{' || rest_[0] == '[' || rest_[0] == ']' || rest_[0] == '"') return false;
+        while (!rest_.empty() && std::string_view(",} \t\r").find(rest_[0]) == std::string_view::npos) {
+            if (std::string_view("{[]\"").find(rest_[0]) != std::string_view::npos) return false;
             text->push_back(rest_[0]);
             rest_.remove_prefix(1);
         }

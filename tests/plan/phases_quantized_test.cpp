@@ -131,6 +131,24 @@ TEST(PhasesQuantized, AreChosenForOneChannelAndALargeStride) {
 }
 
 // Phases that no tap reaches hold a bias, which is a float there.
+// Kernels write both types of 8 bits, so the type of y changes no estimate.
+TEST(PhasesQuantized, AreChosenForSignedOutputsToo) {
+    for (const char *const line :
+         {"u8 nchw n1 g1 ic32 oc1 i64x64 k6x6 s6x6 wu8", "u8 nchw n1 g1 ic64 oc3 i16x16 k8x8 s8x8 ws8",
+          "u8 nhwc n1 g1 ic128 oc3 i32x32 k4x4 s2x2 p1x1_1x1 ws8"}) {
+        SCOPED_TRACE(line);
+        std::string names[2];
+        for (const bool is_signed : {false, true}) {
+            const Problem problem = parse_problem(std::string(line) + (is_signed ? " ys8" : " yu8"));
+            const Inputs inputs = draw(problem, 5);
+            Plan plan;
+            ASSERT_TRUE(Plan::create(problem, {}, inputs.w.data(), nullptr, &plan));
+            names[is_signed] = plan.algorithm() + " " + plan.variant();
+        }
+        EXPECT_EQ(names[0], names[1]);
+    }
+}
+
 TEST(PhasesQuantized, AreNotForPhasesWithoutTaps) {
     const Problem problem = parse_problem("u8 nchw n1 g1 ic64 oc4 i8x8 k3x3 s6x6 bias");
     const Inputs inputs = draw(problem, 3);

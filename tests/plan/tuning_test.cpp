@@ -52,7 +52,7 @@ std::string record_with_ms(const std::string &ms) {
 }
 
 TEST(TuningText, TimesAreNumbers) {
-    for (const char *const ms : {"0", "0.25", "1e-3", "12"}) EXPECT_TRUE(read(record_with_ms(ms))) << ms;
+    for (const char *const ms : {"0", "0.25", "1e-3", "12", "7\t", "7\r"}) EXPECT_TRUE(read(record_with_ms(ms))) << ms;
     for (const char *const ms : {"-1", "nan", "inf", "1e400", "\"fast\"", "0.25s", "null", "[1]"}) {
         const Status status = read(record_with_ms(ms));
         EXPECT_EQ(status.code(), CONVT_INVALID_ARGUMENT) << ms;
