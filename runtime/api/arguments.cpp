@@ -79,21 +79,22 @@ Status check_run_weights(const convt_tensor *w, const convt_tensor *b, const Geo
 Status check_run_quantization(const convt_quantization *quantization, const ProblemPlan &plan, const Geometry &g,
                               RunTensors *tensors, QuantizationValues *values) {
     if (!quantization) {
-        if (g.has_scales() && !plan.quantization()) {
+        if (g.has_scales() && !plan.facts().quantization) {
             return invalid("quantization is missing: the plan was made without it");
         }
         // Weights that arrive with the run are examined and packed with the planned quantization.
-        if (plan.quantization() && plan.weights_at_run_time()) tensors->quantization = plan.quantization();
+        if (plan.facts().quantization && plan.facts().weights_at_run_time)
+            tensors->quantization = plan.facts().quantization;
         return Status();
     }
     if (!g.has_scales()) return invalid("quantization is given, but w is ", convt_dtype_name(g.w_dtype));
     if (!g.quantized() && quantization->y_range)
         return invalid("y_range is given, but x is f32: a clip is among the post_ops");
     if (Status status = read_quantization(*quantization, g, values); !status) return status;
-    if (!g.quantized() && !g.quantizes_x && !plan.weights_at_run_time())
+    if (!g.quantized() && !g.quantizes_x && !plan.facts().weights_at_run_time)
         return invalid("quantization is given, but the weights were converted to f32 with the planned one");
-    for (std::int64_t m = 0; !plan.weights_at_run_time() && m < g.out_channels; m++) {
-        const std::int32_t planned = plan.quantization()->w_zero_point_of(m), now = values->w_zero_point_of(m);
+    for (std::int64_t m = 0; !plan.facts().weights_at_run_time && m < g.out_channels; m++) {
+        const std::int32_t planned = plan.facts().quantization->w_zero_point_of(m), now = values->w_zero_point_of(m);
         if (now == planned) continue;
         return invalid("w_zero_point of output channel ", m, " is ", now, ", the weights were packed with ", planned);
     }
@@ -109,10 +110,10 @@ Status check_memory(const ProblemPlan &plan, const convt_arguments &arguments) {
         if (raw(t->memory) != CONVT_DEVICE_MEMORY) {
             return invalid(name, " has memory = ", raw(t->memory), ", which is not a convt_memory");
         }
-        if (!plan.is_on_device()) return invalid(name, " is in device memory, the plan is for the CPU");
+        if (!plan.facts().is_on_device) return invalid(name, " is in device memory, the plan is for the CPU");
         if (t == a.w || t == a.b) return invalid("weights that come with a run must be in host memory");
     }
-    if (a.stream && !plan.is_on_device()) return invalid("stream is given, but the plan is for the CPU");
+    if (a.stream && !plan.facts().is_on_device) return invalid("stream is given, but the plan is for the CPU");
     return Status();
 }
 
@@ -302,7 +303,7 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
         return invalid("residual is given, but the problem's post_ops add none");
     }
     if (!status) return status;
-    if (plan.weights_at_run_time()) {
+    if (plan.facts().weights_at_run_time) {
         status = check_run_weights(w, b, g);
     } else if (w || b) {
         return invalid(w ? "w" : "b", " is given, but the plan has constant weights");

@@ -32,9 +32,9 @@ struct convt_plan {
     convtranspose::Problem problem; // reshaping resolves it again
     double macs = 0;
     std::unique_ptr<convtranspose::ProblemPlan> plan;
-    mutable std::once_flag recorded;
-    mutable convtranspose::TuningRecord record; // this and the text are made when one is first asked for
-    mutable std::string record_text;
+    mutable std::once_flag recorded, explained;
+    mutable convtranspose::TuningRecord record; // this and the texts are made when they are first asked for
+    mutable std::string record_text, explanation;
 };
 
 namespace {
@@ -273,19 +273,19 @@ convt_status convt_plan_run_with(const convt_plan *plan, const convt_arguments *
     });
 }
 
-size_t convt_plan_workspace_bytes(const convt_plan *plan) { return plan ? plan->plan->workspace_bytes() : 0; }
-size_t convt_plan_packed_bytes(const convt_plan *plan) { return plan ? plan->plan->packed_bytes() : 0; }
+size_t convt_plan_workspace_bytes(const convt_plan *plan) { return plan ? plan->plan->facts().workspace_bytes : 0; }
+size_t convt_plan_packed_bytes(const convt_plan *plan) { return plan ? plan->plan->facts().packed_bytes : 0; }
 size_t convt_plan_rank(const convt_plan *plan) { return plan ? plan->geometry.x_shape.size() : 0; }
 const int64_t *convt_plan_x_shape(const convt_plan *plan) { return plan ? plan->geometry.x_shape.data() : nullptr; }
 const int64_t *convt_plan_y_shape(const convt_plan *plan) { return plan ? plan->geometry.y_shape.data() : nullptr; }
 double convt_plan_macs(const convt_plan *plan) { return plan ? plan->macs : 0; }
-int convt_plan_threads(const convt_plan *plan) { return plan ? plan->plan->threads() : 0; }
-const char *convt_plan_variant(const convt_plan *plan) { return plan ? plan->plan->variant() : ""; }
-const char *convt_plan_algorithm(const convt_plan *plan) { return plan ? plan->plan->algorithm() : ""; }
-const char *convt_plan_isa(const convt_plan *plan) { return plan ? plan->plan->isa() : ""; }
+int convt_plan_threads(const convt_plan *plan) { return plan ? plan->plan->facts().threads : 0; }
+const char *convt_plan_variant(const convt_plan *plan) { return plan ? plan->plan->facts().variant : ""; }
+const char *convt_plan_algorithm(const convt_plan *plan) { return plan ? plan->plan->facts().algorithm : ""; }
+const char *convt_plan_isa(const convt_plan *plan) { return plan ? plan->plan->facts().isa : ""; }
 const char *convt_plan_device(const convt_plan *plan) {
     if (!plan) return "";
-    return plan->plan->is_on_device() ? plan->plan->isa() : "cpu";
+    return plan->plan->facts().is_on_device ? plan->plan->facts().isa : "cpu";
 }
 const char *convt_plan_problem(const convt_plan *plan) {
     return plan ? guarded_or("", [&] { return with_record(plan)->record.problem.c_str(); }) : "";
@@ -303,7 +303,7 @@ double convt_plan_candidate_cycles(const convt_plan *plan, size_t i) {
     return i < convt_plan_candidate_count(plan) ? plan->plan->able()[i].cycles : 0;
 }
 const char *convt_plan_cost_field(const convt_plan *plan, size_t i, double *value) {
-    const CostProfile *const profile = plan ? plan->plan->profile() : nullptr;
+    const CostProfile *const profile = plan ? plan->plan->facts().profile : nullptr;
     if (!profile || i >= kCostFieldCount) return nullptr;
     if (value) *value = profile->*kCostFields[i].value;
     return kCostFields[i].name;
@@ -315,7 +315,11 @@ const char *convt_plan_kernel(const convt_plan *plan, size_t i) {
     return i < convt_plan_kernel_count(plan) ? plan->plan->kernels()[i] : nullptr;
 }
 const char *convt_plan_explain(const convt_plan *plan) {
-    return plan ? guarded_or("", [&] { return plan->plan->explanation().c_str(); }) : "";
+    if (!plan) return "";
+    return guarded_or("", [&] {
+        std::call_once(plan->explained, [&] { plan->explanation = plan->plan->explain(); });
+        return plan->explanation.c_str();
+    });
 }
 
 size_t convt_device_kind_count(void) {

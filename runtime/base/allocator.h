@@ -75,6 +75,12 @@ inline Status copy_block(const Allocator &allocator, const void *from, std::uint
     return status;
 }
 
+// Returns a status that says so if no workspace can have so many bytes.
+inline Status check_workspace(std::uint64_t bytes) {
+    if (bytes <= static_cast<std::uint64_t>(PTRDIFF_MAX)) return Status();
+    return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", bytes, " bytes does not fit in memory"));
+}
+
 // Keeps blocks of one size and allocator for their next use, by any thread. It has no lock: if a process forks while another
 // thread holds a lock, nothing ever releases it in the child.
 class SpareBlocks {
@@ -104,6 +110,20 @@ class SpareBlocks {
             block.release();
             return;
         }
+    }
+
+    // Calls f with the workspace of so many bytes, or with a spare block if that is null.
+    template<typename F>
+    Status lend(void *workspace, std::uint64_t bytes, const F &f) {
+        Block block;
+        if (!workspace && bytes) {
+            block = take(bytes);
+            if (!block) return out_of_memory(bytes, "workspace");
+            workspace = block.data();
+        }
+        Status status = f(static_cast<char *>(workspace));
+        put(std::move(block));
+        return status;
     }
 
   private:

@@ -13,15 +13,22 @@ DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, c
                        std::shared_ptr<OpenDevice> device, const QuantizationValues *quantization,
                        const WeightFacts &facts)
     : problem_(spatial_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
-      device_(std::move(device)), facts_(facts) {
-    if (quantization) quantization_ = *quantization;
+      device_(std::move(device)), weight_facts_(facts) {
+    if (quantization) facts_.quantization = &quantization_.emplace(*quantization);
+    facts_.is_on_device = true;
+    facts_.isa = device_->table().kind;
+    facts_.algorithm = "direct";
     problem_.fits_int8 = facts.fits_int8;
     problem_.geometry.light = {}; // which no kernel for devices reads
 }
 
-std::size_t DevicePlan::packed_bytes() const {
-    if (!constant_) return 0;
-    return static_cast<std::size_t>(constant_->w.bytes() + epilogue_->bias.bytes() + epilogue_->factors.bytes());
+// Sets the facts that are known when everything else is.
+void DevicePlan::know() {
+    facts_.weights_at_run_time = !constant_;
+    facts_.variant = kernel_.choice.name();
+    if (constant_)
+        facts_.packed_bytes =
+            static_cast<std::size_t>(constant_->w.bytes() + epilogue_->bias.bytes() + epilogue_->factors.bytes());
 }
 
 // Chooses a kernel for the problem. packed: the layout of weights that are packed already; null: none are.
@@ -32,8 +39,8 @@ Status DevicePlan::choose(const PackedLayout *packed, Kernel *kernel) {
     std::vector<DeviceChoice> choices = device_choices(device_->table(), device, problem_, packed);
     std::string note;
     const TuningRecord *const record =
-        name.empty() ? tuning_record(request_.tuning, g, device.name, isa(), 1, &note) : nullptr;
-    const DeviceChoice *const recorded = recorded_choice(choices, record, isa(), &note);
+        name.empty() ? tuning_record(request_.tuning, g, device.name, facts_.isa, 1, &note) : nullptr;
+    const DeviceChoice *const recorded = recorded_choice(choices, record, facts_.isa, &note);
     // A name is that of one choice. That of a kernel that has none of its own stands for all numbers of parts.
     const bool is_choice =
         std::any_of(choices.begin(), choices.end(), [&](const DeviceChoice &c) { return c.name() == name; });
@@ -78,7 +85,7 @@ Status DevicePlan::refused(const std::vector<DeviceChoice> &choices) const {
                   : "in so many parts, sums have too few input channels or y has too many elements";
         code = c.unsupported.is_overflow ? CONVT_OVERFLOW : CONVT_UNSUPPORTED;
     }
-    const std::string what = name.empty() ? concat("no kernel for ", isa(), " can compute this problem")
+    const std::string what = name.empty() ? concat("no kernel for ", facts_.isa, " can compute this problem")
                                           : concat("variant ", name, " cannot run this problem");
     return Status(code, why.empty() ? what : concat(what, ": ", why));
 }
@@ -97,9 +104,9 @@ Status DevicePlan::choose_for_any_weights() {
 TuningRecord DevicePlan::record() const {
     TuningRecord record;
     record.cpu = device_->facts().name;
-    record.isa = isa();
+    record.isa = facts_.isa;
     record.problem = tuning_key(problem_.geometry);
-    record.variant = variant();
+    record.variant = facts_.variant;
     return record;
 }
 
@@ -279,12 +286,14 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
         if (!status) return status;
         p->free_.push_back(std::move(workspace));
     }
+    p->know();
     *plan = std::move(p);
     return Status();
 }
 
 Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
-    std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request_, allocator_, device_, quantization(), facts_));
+    std::unique_ptr<DevicePlan> p(
+        new DevicePlan(geometry, request_, allocator_, device_, facts_.quantization, weight_facts_));
     p->constant_ = p->epilogue_ = constant_;
     p->problem_.may_be_infinite = constant_ && !constant_->finite;
     Status status = p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_);
@@ -295,6 +304,7 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan
         status = p->upload_factors(p->kernel_, *p->quantization_, constant_->sums, constant_->bias_in_host(), &made);
         p->epilogue_ = std::make_shared<Weights>(std::move(made.weights));
     }
+    p->know();
     if (status) *plan = std::move(p);
     return status;
 }
@@ -303,9 +313,10 @@ std::string DevicePlan::explain() const {
     const DeviceChoice &chosen = kernel_.choice;
     const char *const combine = chosen.combine ? chosen.combine->name : "";
     const DeviceFacts &device = device_->facts();
-    std::string text = concat(describe_layer(problem_.geometry, quantization(), &facts_, concat("by ", combine)),
-                              "device ", isa(), ": ", device.name, ", ", device.multiprocessors,
-                              " multiprocessors\nvariant ", chosen.name(), ": ", why_);
+    std::string text =
+        concat(describe_layer(problem_.geometry, facts_.quantization, &weight_facts_, concat("by ", combine)),
+               "device ", facts_.isa, ": ", device.name, ", ", device.multiprocessors, " multiprocessors\nvariant ",
+               chosen.name(), ": ", why_);
     if (chosen.splits > 1) text += concat("; sums over input channels in ", chosen.splits, " parts");
     if (chosen.combine) text += concat("; then ", combine);
     std::vector<ListedCandidate> list;
@@ -319,11 +330,6 @@ std::string DevicePlan::explain() const {
                         c.own_name == chosen.own_name});
     }
     return concat(text, "\n", list_of(std::move(list)));
-}
-
-const std::string &DevicePlan::explanation() const {
-    std::call_once(explained_, [this] { explanation_ = explain(); });
-    return explanation_;
 }
 
 } // namespace convtranspose

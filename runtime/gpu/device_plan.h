@@ -37,20 +37,10 @@ class DevicePlan : public ProblemPlan {
     Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override;
     Status run(const RunTensors &tensors, void *workspace) const override;
 
-    bool weights_at_run_time() const override { return constant_ == nullptr; }
-    const QuantizationValues *quantization() const override { return quantization_ ? &*quantization_ : nullptr; }
-    std::size_t workspace_bytes() const override { return 0; }
-    std::size_t packed_bytes() const override;
-    int threads() const override { return 1; }
-    bool is_on_device() const override { return true; }
-    const char *isa() const override { return device_->table().kind; }
-    const char *variant() const override { return kernel_.choice.name(); }
-    const char *algorithm() const override { return "direct"; }
     const std::vector<AbleCandidate> &able() const override { return able_; } // sorted by estimate
-    const CostProfile *profile() const override { return nullptr; }
     const std::vector<const char *> &kernels() const override { return kernels_; }
     TuningRecord record() const override;
-    const std::string &explanation() const override;
+    std::string explain() const override;
 
   private:
     friend Status plan_on_device(const Geometry &, const DeviceRequest &, const Allocator &, const QuantizationValues *,
@@ -130,14 +120,14 @@ class DevicePlan : public ProblemPlan {
     void add_taps(const Kernel &kernel, KernelArguments *arguments) const;
     halide_type_t type_on_device(convt_dtype dtype) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;
-    std::string explain() const;
+    void know();
 
     SpatialProblem problem_;
     DeviceRequest request_;
     Allocator allocator_;
     std::shared_ptr<OpenDevice> device_;
     std::optional<QuantizationValues> quantization_;
-    WeightFacts facts_; // of quantized weights
+    WeightFacts weight_facts_; // of quantized weights
     Kernel kernel_;
     // This kernel is for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
     Kernel any_weights_;
@@ -148,8 +138,6 @@ class DevicePlan : public ProblemPlan {
     std::vector<AbleCandidate> able_;         // those among them that can compute the problem
     std::vector<const char *> kernels_;       // one
 
-    mutable std::once_flag explained_;
-    mutable std::string explanation_;
     mutable Mutex mutex_;
     mutable std::vector<Workspace> free_;
 };

@@ -267,7 +267,7 @@ Status DevicePlan::place(const Given &given, Workspace *workspace, DeviceMemory 
 Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
     const Geometry &g = problem_.geometry;
     void *const stream = t.stream;
-    const QuantizationValues *const q = t.quantization ? t.quantization : quantization();
+    const QuantizationValues *const q = t.quantization ? t.quantization : facts_.quantization;
 
     const Kernel *kernel = &kernel_;
     const Weights *weights = constant_.get(), *epilogue = epilogue_.get();

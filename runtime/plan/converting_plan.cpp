@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,144 +18,6 @@
 namespace convtranspose {
 
 namespace {
-
-// This is the plan of a problem through another plan, which has converted operands.
-class ConvertingPlan : public ProblemPlan {
-  public:
-    ConvertingPlan(const Geometry &geometry, const PlanSettings &settings)
-        : geometry_(geometry), settings_(settings), workspaces_(settings.allocator) {}
-
-    bool weights_at_run_time() const override { return inner_->weights_at_run_time(); }
-    const QuantizationValues *quantization() const override { return quantization_ ? &*quantization_ : nullptr; }
-    std::size_t workspace_bytes() const override {
-        const std::uint64_t bytes = own_bytes_ + inner_->workspace_bytes();
-        return static_cast<std::size_t>(std::min<std::uint64_t>(bytes, PTRDIFF_MAX));
-    }
-    std::size_t packed_bytes() const override { return inner_->packed_bytes(); }
-    int threads() const override { return inner_->threads(); }
-    bool is_on_device() const override { return inner_->is_on_device(); }
-    const char *isa() const override { return inner_->isa(); }
-    const char *variant() const override { return inner_->variant(); }
-    const char *algorithm() const override { return inner_->algorithm(); }
-    const std::vector<AbleCandidate> &able() const override { return inner_->able(); }
-    const CostProfile *profile() const override { return inner_->profile(); }
-    const std::vector<const char *> &kernels() const override { return inner_->kernels(); }
-    TuningRecord record() const override { return inner_->record(); }
-    const std::string &explanation() const override {
-        std::call_once(explained_, [this] { explanation_ = preface() + inner_->explanation(); });
-        return explanation_;
-    }
-
-    Status run(const RunTensors &tensors, void *workspace) const override {
-        if (volume(geometry_.y_shape) == 0) return Status();
-        Block block;
-        if (!workspace && own_bytes_) {
-            block = workspaces_.take(own_bytes_ + inner_->workspace_bytes());
-            if (!block) return out_of_memory(own_bytes_ + inner_->workspace_bytes(), "workspace");
-            workspace = block.data();
-        }
-        Status status = run_in(tensors, static_cast<char *>(workspace));
-        workspaces_.put(std::move(block));
-        return status;
-    }
-
-    Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override {
-        std::unique_ptr<ConvertingPlan> own = other(geometry);
-        own->quantization_ = quantization_;
-        Status status = inner_->reshape(own->converted(), &own->inner_);
-        if (status) status = own->finish();
-        if (status) *plan = std::move(own);
-        return status;
-    }
-
-    Status create(const QuantizationValues *quantization, const LayerWeights &weights, const MakePlan &make) {
-        if (quantization) quantization_ = *quantization;
-        Status status = make_inner(weights, make);
-        return status ? finish() : status;
-    }
-
-  protected:
-    virtual Geometry converted() const = 0;                                            // what inner_ computes
-    virtual std::unique_ptr<ConvertingPlan> other(const Geometry &geometry) const = 0; // without an inner plan
-    virtual Status make_inner(const LayerWeights &weights, const MakePlan &make) = 0;
-    virtual std::uint64_t bytes_of_run() const = 0; // of converted operands
-    virtual std::string preface() const = 0;        // of the explanation
-    // workspace: workspace_bytes(), of which the first own_bytes_ are those of converted operands; null if there are none of these.
-    virtual Status run_in(const RunTensors &tensors, char *workspace) const = 0;
-
-    // Returns the quantization of a run.
-    const QuantizationValues *quantization_of(const RunTensors &t) const {
-        return t.quantization ? t.quantization : quantization();
-    }
-    // The workspace of inner_ in a run's; null if it has a workspace of its own.
-    char *behind_own(char *workspace) const { return inner_->workspace_bytes() ? workspace + own_bytes_ : nullptr; }
-
-    const Geometry geometry_;
-    const PlanSettings settings_;
-    std::optional<QuantizationValues> quantization_;
-    std::unique_ptr<ProblemPlan> inner_;
-    std::uint64_t own_bytes_ = 0;
-
-  private:
-    Status finish() {
-        own_bytes_ = round_up(bytes_of_run());
-        const std::uint64_t bytes = own_bytes_ + inner_->workspace_bytes();
-        if (bytes <= static_cast<std::uint64_t>(PTRDIFF_MAX)) return Status();
-        return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", bytes, " bytes does not fit in memory"));
-    }
-
-    mutable SpareBlocks workspaces_;
-    mutable std::once_flag explained_;
-    mutable std::string explanation_;
-};
-
-class LightWeightsPlan : public ConvertingPlan {
-  public:
-    using ConvertingPlan::ConvertingPlan;
-
-  private:
-    Geometry converted() const override {
-        Geometry g = geometry_;
-        g.w_dtype = CONVT_F32;
-        g.light = light_;
-        return g;
-    }
-
-    std::unique_ptr<ConvertingPlan> other(const Geometry &geometry) const override {
-        auto plan = std::make_unique<LightWeightsPlan>(geometry, settings_);
-        plan->light_ = light_;
-        return plan;
-    }
-
-    Status make_inner(const LayerWeights &weights, const MakePlan &make) override {
-        if (!weights.w) return make(converted(), nullptr, weights, &inner_);
-        Block expanded;
-        Status status = get_block(settings_.allocator, bytes_of_weights(), "weights of f32", &expanded);
-        if (!status) return status;
-        expand_weights(geometry_, quantization(), weights.w, static_cast<float *>(expanded.data()), &light_);
-        return make(converted(), nullptr, {expanded.data(), weights.b}, &inner_);
-    }
-
-    std::uint64_t bytes_of_weights() const { return volume(geometry_.w_shape) * sizeof(float); }
-    std::uint64_t bytes_of_run() const override { return weights_at_run_time() ? bytes_of_weights() : 0; }
-    std::string preface() const override {
-        const char *const dtype = convt_dtype_name(geometry_.w_dtype);
-        if (weights_at_run_time()) return concat("weights of ", dtype, " become f32 with each run\n");
-        if (!light_.exist()) return concat("weights of ", dtype, " are f32: less their zero points, they are no s8\n");
-        return "";
-    }
-
-    Status run_in(const RunTensors &t, char *workspace) const override {
-        RunTensors own = t;
-        own.quantization = nullptr;
-        if (!weights_at_run_time()) return inner_->run(own, workspace);
-        expand_weights(geometry_, quantization_of(t), t.w, reinterpret_cast<float *>(workspace), nullptr);
-        own.w = workspace;
-        return inner_->run(own, behind_own(workspace));
-    }
-
-    LightWeights light_;
-};
 
 // The least and the greatest of some numbers and 0.
 struct Range {
@@ -204,30 +65,112 @@ void quantize(const float *numbers, std::int64_t count, float scale, std::int32_
     }
 }
 
-class QuantizedInputPlan : public ConvertingPlan {
+// This is the plan of a problem through another plan, whose weights (light ones) or whose x (of plans that quantize it) are converted.
+class ConvertingPlan : public ProblemPlan {
   public:
-    using ConvertingPlan::ConvertingPlan;
+    ConvertingPlan(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization)
+        : geometry_(geometry), settings_(settings), workspaces_(settings.allocator) {
+        if (quantization) quantization_ = *quantization;
+    }
+
+    const std::vector<AbleCandidate> &able() const override { return inner_->able(); }
+    const std::vector<const char *> &kernels() const override { return inner_->kernels(); }
+    TuningRecord record() const override { return inner_->record(); }
+
+    std::string explain() const override {
+        const char *const dtype = convt_dtype_name(geometry_.w_dtype);
+        std::string said;
+        if (geometry_.quantizes_x) {
+            said = "x of f32 becomes u8 with each run\n";
+        } else if (facts_.weights_at_run_time) {
+            said = concat("weights of ", dtype, " become f32 with each run\n");
+        } else if (!light_.exist()) {
+            said = concat("weights of ", dtype, " are f32: less their zero points, they are no s8\n");
+        }
+        return said + inner_->explain();
+    }
+
+    Status run(const RunTensors &tensors, void *workspace) const override {
+        if (volume(geometry_.y_shape) == 0) return Status();
+        const std::uint64_t bytes = own_bytes_ ? own_bytes_ + inner_->facts().workspace_bytes : 0;
+        return workspaces_.lend(workspace, bytes, [&](char *given) {
+            return geometry_.quantizes_x ? run_quantized(tensors, given) : run_light(tensors, given);
+        });
+    }
+
+    Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override {
+        auto own = std::make_unique<ConvertingPlan>(geometry, settings_, facts_.quantization);
+        own->light_ = light_;
+        Status status = inner_->reshape(own->converted(), &own->inner_);
+        if (status) status = own->finish();
+        if (status) *plan = std::move(own);
+        return status;
+    }
+
+    // Makes inner_.
+    Status create(const LayerWeights &weights, const MakePlan &make) {
+        Block expanded;
+        LayerWeights own = weights;
+        Status status;
+        if (!geometry_.quantizes_x && weights.w) {
+            status = get_block(settings_.allocator, bytes_of_weights(), "weights of f32", &expanded);
+            if (!status) return status;
+            const QuantizationValues *const q = quantization_ ? &*quantization_ : nullptr;
+            expand_weights(geometry_, q, weights.w, static_cast<float *>(expanded.data()), &light_);
+            own.w = expanded.data();
+        }
+        status = make(converted(), geometry_.quantizes_x && quantization_ ? &*quantization_ : nullptr, own, &inner_);
+        return status ? finish() : status;
+    }
 
   private:
-    Geometry converted() const override {
+    // Returns what inner_ computes.
+    Geometry converted() const {
         Geometry g = geometry_;
-        g.dtype = CONVT_U8;
-        g.quantizes_x = false;
+        if (g.quantizes_x) {
+            g.dtype = CONVT_U8;
+            g.quantizes_x = false;
+        } else {
+            g.w_dtype = CONVT_F32;
+            g.light = light_;
+        }
         return g;
     }
 
-    std::unique_ptr<ConvertingPlan> other(const Geometry &geometry) const override {
-        return std::make_unique<QuantizedInputPlan>(geometry, settings_);
+    Status finish() {
+        facts_ = inner_->facts();
+        facts_.quantization = quantization_ ? &*quantization_ : nullptr;
+        own_bytes_ = round_up(geometry_.quantizes_x        ? volume(geometry_.x_shape)
+                              : facts_.weights_at_run_time ? bytes_of_weights()
+                                                           : 0);
+        const std::uint64_t bytes = own_bytes_ + facts_.workspace_bytes;
+        facts_.workspace_bytes = static_cast<std::size_t>(bytes);
+        return check_workspace(bytes);
     }
 
-    Status make_inner(const LayerWeights &weights, const MakePlan &make) override {
-        return make(converted(), quantization(), weights, &inner_);
+    std::uint64_t bytes_of_weights() const { return volume(geometry_.w_shape) * sizeof(float); }
+
+    // Returns the quantization of a run.
+    const QuantizationValues *quantization_of(const RunTensors &t) const {
+        return t.quantization ? t.quantization : facts_.quantization;
+    }
+    // The workspace of inner_ in a run's; null if it has a workspace of its own.
+    char *behind_own(char *workspace) const {
+        return inner_->facts().workspace_bytes ? workspace + own_bytes_ : nullptr;
     }
 
-    std::uint64_t bytes_of_run() const override { return volume(geometry_.x_shape); }
-    std::string preface() const override { return "x of f32 becomes u8 with each run\n"; }
+    // workspace: facts_.workspace_bytes, of which the first own_bytes_ are those of converted operands; null if there are none of
+    // these.
+    Status run_light(const RunTensors &t, char *workspace) const {
+        RunTensors own = t;
+        own.quantization = nullptr;
+        if (!facts_.weights_at_run_time) return inner_->run(own, workspace);
+        expand_weights(geometry_, quantization_of(t), t.w, reinterpret_cast<float *>(workspace), nullptr);
+        own.w = workspace;
+        return inner_->run(own, behind_own(workspace));
+    }
 
-    Status run_in(const RunTensors &t, char *workspace) const override {
+    Status run_quantized(const RunTensors &t, char *workspace) const {
         if (t.x_memory != CONVT_HOST_MEMORY) {
             return Status(CONVT_UNSUPPORTED, "x is in device memory: quantizes_x is for x in host memory");
         }
@@ -296,6 +239,14 @@ class QuantizedInputPlan : public ConvertingPlan {
             }
         });
     }
+
+    const Geometry geometry_;
+    const PlanSettings settings_;
+    std::optional<QuantizationValues> quantization_;
+    LightWeights light_; // those of inner_
+    std::unique_ptr<ProblemPlan> inner_;
+    std::uint64_t own_bytes_ = 0;
+    mutable SpareBlocks workspaces_;
 };
 
 } // namespace
@@ -303,13 +254,8 @@ class QuantizedInputPlan : public ConvertingPlan {
 Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings,
                           const QuantizationValues *quantization, const LayerWeights &weights, const MakePlan &make,
                           std::unique_ptr<ProblemPlan> *plan) {
-    std::unique_ptr<ConvertingPlan> own;
-    if (geometry.quantizes_x) {
-        own = std::make_unique<QuantizedInputPlan>(geometry, settings);
-    } else {
-        own = std::make_unique<LightWeightsPlan>(geometry, settings);
-    }
-    Status status = own->create(quantization, weights, make);
+    auto own = std::make_unique<ConvertingPlan>(geometry, settings, quantization);
+    Status status = own->create(weights, make);
     if (status) *plan = std::move(own);
     return status;
 }

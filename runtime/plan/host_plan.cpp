@@ -18,13 +18,14 @@ class HostPlan : public ProblemPlan {
 
     Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override {
         if (!others_are_units(geometry)) {
-            return plan_on_cpu(geometry, layer_->settings(), quantization(), kept_weights(), plan);
+            return plan_on_cpu(geometry, layer_->settings(), layer_->quantization(), kept_weights(), plan);
         }
         std::unique_ptr<HostPlan> own(new HostPlan(geometry));
         own->dimensions_ = dimensions_;
         own->kept_ = kept_;
         Status status =
             layer_->reshape_plan(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &own->layer_);
+        if (status) own->know();
         if (status) *plan = std::move(own);
         return status;
     }
@@ -43,26 +44,10 @@ class HostPlan : public ProblemPlan {
         return layer_->run(own, workspace);
     }
 
-    bool weights_at_run_time() const override { return layer_->weights_at_run_time(); }
-    const QuantizationValues *quantization() const override { return layer_->quantization(); }
-    std::size_t workspace_bytes() const override { return layer_->workspace_bytes(); }
-
-    std::size_t packed_bytes() const override {
-        return layer_->packed_bytes() + (kept_ ? kept_->w.size() + kept_->b.size() : 0);
-    }
-
-    int threads() const override { return layer_->settings().parallel.threads; }
-    bool is_on_device() const override { return false; }
-
-    const char *isa() const override { return isa_name(layer_->direct().variant().isa); }
-
-    const char *variant() const override { return layer_->direct().variant().name; }
-    const char *algorithm() const override { return layer_->algorithm(); }
     const std::vector<AbleCandidate> &able() const override { return layer_->able(); }
-    const CostProfile *profile() const override { return layer_->settings().profile; }
     const std::vector<const char *> &kernels() const override { return layer_->kernels(); }
     TuningRecord record() const override { return layer_->record(); }
-    const std::string &explanation() const override { return layer_->explanation(); }
+    std::string explain() const override { return convtranspose::explain(*layer_); }
 
   private:
     friend Status plan_on_cpu(const Geometry &, const PlanSettings &, const QuantizationValues *, const LayerWeights &,
@@ -73,6 +58,20 @@ class HostPlan : public ProblemPlan {
     };
 
     explicit HostPlan(const Geometry &geometry) : geometry_(geometry) {}
+
+    // Sets facts_, when everything else is.
+    void know() {
+        const Variant &variant = layer_->direct().variant();
+        facts_.weights_at_run_time = layer_->weights_at_run_time();
+        facts_.quantization = layer_->quantization();
+        facts_.workspace_bytes = layer_->workspace_bytes();
+        facts_.packed_bytes = layer_->packed_bytes() + (kept_ ? kept_->w.size() + kept_->b.size() : 0);
+        facts_.threads = layer_->settings().parallel.threads;
+        facts_.isa = isa_name(variant.isa);
+        facts_.variant = variant.name;
+        facts_.algorithm = layer_->algorithm();
+        facts_.profile = layer_->settings().profile;
+    }
 
     LayerWeights kept_weights() const {
         if (!kept_) return {};
@@ -106,12 +105,10 @@ class HostPlan : public ProblemPlan {
         if (!known) {
             std::vector<std::size_t> all(geometry_.x_shape.size());
             std::iota(all.begin(), all.end(), std::size_t{0});
-            PlanSettings settings = layer_->settings();
-            settings.variant.clear();  // a kernel that was named may not support the layer
-            settings.measuring_ms = 0; // a run does not measure
+            // A kernel that was named may not support the layer, and a run does not measure.
             std::unique_ptr<LayerPlan> own;
-            Status status =
-                LayerPlan::create(with_dimensions(geometry_, all), settings, quantization(), kept_weights(), &own);
+            Status status = LayerPlan::create(with_dimensions(geometry_, all), for_layers(layer_->settings()),
+                                              layer_->quantization(), kept_weights(), &own);
             if (!status) return status;
             if (with_gaps_.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
         }
@@ -142,6 +139,7 @@ Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const
         if (status) status = copy_block(settings.allocator, weights.b, geometry.b_bytes(), "biases", &kept->b);
         own->kept_ = std::move(kept);
     }
+    if (status) own->know();
     if (status) *plan = std::move(own);
     return status;
 }

@@ -262,8 +262,7 @@ Status LayerPlan::finish() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
     packed_bytes_ = chosen_->packed_bytes();
     workspace_bytes_ = chosen_->workspace_bytes();
-    if (workspace_bytes_ <= static_cast<std::uint64_t>(PTRDIFF_MAX)) return Status();
-    return Status(CONVT_OUT_OF_MEMORY, concat("a workspace of ", workspace_bytes_, " bytes does not fit in memory"));
+    return check_workspace(workspace_bytes_);
 }
 
 Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
@@ -387,23 +386,13 @@ const std::vector<const char *> &LayerPlan::kernels() const {
     return kernels_;
 }
 
-const std::string &LayerPlan::explanation() const {
-    std::call_once(explained_, [this] { explanation_ = explain(*this); });
-    return explanation_;
-}
-
 Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (volume(geometry_.y_shape) == 0) return Status();
-    Block block;
-    if (!workspace && workspace_bytes_) {
-        block = workspaces_.take(workspace_bytes_);
-        if (!block) return out_of_memory(workspace_bytes_, "workspace");
-        workspace = block.data();
-    }
-    Status status = chosen_->run(t, static_cast<char *>(workspace));
-    if (status && post_ops_.run && !chosen_->applies_post_ops()) finish_whole(t);
-    workspaces_.put(std::move(block));
-    return status;
+    return workspaces_.lend(workspace, workspace_bytes_, [&](char *given) {
+        Status status = chosen_->run(t, given);
+        if (status && post_ops_.run && !chosen_->applies_post_ops()) finish_whole(t);
+        return status;
+    });
 }
 
 // Applies the post-ops to all of y, for an algorithm that does not apply them itself.

@@ -65,7 +65,6 @@ class LayerPlan : public SubPlan {
     const std::vector<Candidate> &candidates() const;        // the kernels that were compared
     const std::vector<AlgorithmEstimate> &estimates() const; // estimates of all algorithms that are not excluded
     const std::vector<AbleCandidate> &able() const;          // all that can, the chosen one first
-    const std::string &explanation() const;                  // all four are computed on first use
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
@@ -105,12 +104,11 @@ class LayerPlan : public SubPlan {
     std::size_t packed_bytes_ = 0;
     std::uint64_t workspace_bytes_ = 0;
 
-    mutable std::once_flag considered_, listed_, explained_;
+    mutable std::once_flag considered_, listed_;
     mutable std::vector<Candidate> candidates_;
     mutable std::vector<AlgorithmEstimate> estimates_;
     mutable std::vector<AbleCandidate> able_;
     mutable std::vector<const char *> kernels_;
-    mutable std::string explanation_;
     mutable SpareBlocks workspaces_;
 };
 

@@ -13,30 +13,35 @@
 
 namespace convtranspose {
 
+// These are facts of a plan, known since it was made.
+struct PlanFacts {
+    bool weights_at_run_time = false, is_on_device = false;
+    const QuantizationValues *quantization = nullptr; // null: floats, or it arrives with each run
+    std::size_t workspace_bytes = 0, packed_bytes = 0;
+    int threads = 1;
+    const char *isa = "", *variant = "", *algorithm = ""; // isa: or the kind of the device
+    const CostProfile *profile = nullptr;                 // null: estimates go by none
+};
+
 class ProblemPlan {
   public:
     virtual ~ProblemPlan() = default;
 
+    const PlanFacts &facts() const { return facts_; }
+
     // Plans the problem for other extents of x, with the same weights.
     virtual Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const = 0;
-    // Runs the plan. The tensors are checked, and have all dimensions of the problem. workspace: workspace_bytes() bytes of
-    // host memory, aligned to 64; null: the plan's own.
+    // Runs the plan. The tensors are checked, and have all dimensions of the problem. workspace: facts().workspace_bytes bytes
+    // of host memory, aligned to 64; null: the plan's own.
     virtual Status run(const RunTensors &tensors, void *workspace) const = 0;
 
-    virtual bool weights_at_run_time() const = 0;
-    virtual const QuantizationValues *quantization() const = 0; // null: floats, or it arrives with each run
-    virtual std::size_t workspace_bytes() const = 0;
-    virtual std::size_t packed_bytes() const = 0;
-    virtual int threads() const = 0;
-    virtual bool is_on_device() const = 0;
-    virtual const char *isa() const = 0; // or the kind of the device
-    virtual const char *variant() const = 0;
-    virtual const char *algorithm() const = 0;
     virtual const std::vector<AbleCandidate> &able() const = 0;
-    virtual const CostProfile *profile() const = 0;               // null: estimates go by none
     virtual const std::vector<const char *> &kernels() const = 0; // names of all kernels that a run may call
     virtual TuningRecord record() const = 0;                      // of what the plan does
-    virtual const std::string &explanation() const = 0;
+    virtual std::string explain() const = 0;                      // a description with reasons, for people
+
+  protected:
+    PlanFacts facts_; // made with the plan
 };
 
 // Makes a plan whose weights and x are of one kind. The arguments are those of LayerPlan::create().

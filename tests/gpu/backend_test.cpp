@@ -191,8 +191,8 @@ TEST_P(DeviceBackends, AgreeWithTheChoicesOfALargeDevice) {
         std::unique_ptr<ProblemPlan> plan;
         Status status = device.plan(problem, inputs, Allocator(), &plan);
         ASSERT_TRUE(status) << status.message();
-        SCOPED_TRACE(plan->explanation());
-        in_parts = in_parts || plan->explanation().find("parts") != std::string::npos;
+        SCOPED_TRACE(plan->explain());
+        in_parts = in_parts || plan->explain().find("parts") != std::string::npos;
         Tensor y(problem.dtype, geometry_of(problem).y_shape), again = y;
         ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &y), nullptr));
         ASSERT_TRUE(plan->run(tensors_of(problem, inputs, &again), nullptr));
