@@ -146,7 +146,7 @@ class AlgorithmPlan {
     virtual std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem & /*problem*/) const { return nullptr; }
     virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // workspace: aligned to 64 bytes
 
-    virtual std::string summary() const = 0; // what it does with this layer, for people
+    virtual std::string summary() const { return {}; } // what it does with this layer, for people; reason() has it
     virtual std::string reason(const ChoiceReason &why) const;
     // The kernel that computes the layer as it is; null: other layers are computed.
     virtual const char *own_kernel() const { return nullptr; }
@@ -226,6 +226,14 @@ inline PlanSettings for_layers(const PlanSettings &settings) {
     own.variant.clear();
     own.measuring_ms = 0;
     return own;
+}
+
+// Returns a layer of one row of positions, each with one tap: a product of matrices. Its shapes are to be set.
+inline Geometry row_of(const Geometry &geometry, std::int64_t positions) {
+    Geometry g = geometry;
+    g.post_ops = {};
+    g.axes = {pointwise_axis(positions)};
+    return g;
 }
 
 // Returns the plans of pieces that have one each.

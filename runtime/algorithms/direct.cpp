@@ -247,8 +247,6 @@ void Direct::for_each_kernel(const std::function<void(const char *)> &f) const {
     for (const DirectPlan &direct : fallbacks_) add(direct);
 }
 
-std::string Direct::summary() const { return family_rule(direct_.variant().family); }
-
 std::string Direct::reason(const ChoiceReason &why) const {
     const std::string own = why.kind == ChoiceReason::kByEstimate ? why_ : why.text;
     return why.note.empty() ? own : concat(own, " (", why.note, ")");

@@ -20,7 +20,6 @@ class Direct : public AlgorithmPlan {
     std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem &problem) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
-    std::string summary() const override;
     std::string reason(const ChoiceReason &why) const override;
     const char *own_kernel() const override { return direct_.variant().name; }
     bool follows_record() const override { return recorded_; }

@@ -311,17 +311,26 @@ std::int64_t PhasesAsChannels::channel_of(const Layer &layer, std::int64_t i) co
     return first + (has_phases_outside() ? i % channels : i % of_group / phases);
 }
 
+// Returns values of the output channels of a layer. values: one, or one for each channel of y.
+template<typename T>
+std::vector<T> PhasesAsChannels::values_of(const Layer &layer, const std::vector<T> &values) const {
+    if (values.size() == 1) return values;
+    std::vector<T> own(static_cast<std::size_t>(layer.channels * layer.phases()));
+    for (std::size_t i = 0; i < own.size(); i++)
+        own[i] = of_channel(values, channel_of(layer, static_cast<std::int64_t>(i)));
+    return own;
+}
+
 QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q, const Layer &layer) const {
-    return for_channels(q, layer.channels * layer.phases(), [&](std::int64_t i) { return channel_of(layer, i); });
+    QuantizationValues own = q;
+    own.w_scale = values_of(layer, q.w_scale);
+    own.w_zero_point = values_of(layer, q.w_zero_point);
+    return own;
 }
 
 LightWeights PhasesAsChannels::light_of(const Layer &layer) const {
     LightWeights light = geometry_.light;
-    if (!light.scales || light.scales->size() == 1) return light;
-    std::vector<float> scales;
-    for (std::int64_t i = 0; i < layer.channels * layer.phases(); i++)
-        scales.push_back(light.scale_of(channel_of(layer, i)));
-    light.scales = std::make_shared<const std::vector<float>>(std::move(scales));
+    if (light.scales) light.scales = std::make_shared<const std::vector<float>>(values_of(layer, *light.scales));
     return light;
 }
 

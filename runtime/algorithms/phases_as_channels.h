@@ -113,6 +113,8 @@ class PhasesAsChannels : public AlgorithmPlan {
     void gather(const Layer &layer, const Geometry &g, const LayerWeights &of, char *w_out, char *b_out) const;
     std::int64_t channel_of(const Layer &layer, std::int64_t i) const;
     QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;
+    template<typename T>
+    std::vector<T> values_of(const Layer &layer, const std::vector<T> &values) const;
     LightWeights light_of(const Layer &layer) const;
     Status plan_gathered(const LayerWeights &weights, Layer *layer) const;
     const SubPlan *plan_with_weights_of(const Layer &layer, bool or_first) const;

@@ -65,13 +65,12 @@ Status check_no_overlap(const char *name, const Shape &shape, const Strides &str
     return Status();
 }
 
-// Checks weights that arrive with a run.
-Status check_run_weights(const convt_tensor *w, const convt_tensor *b, const Geometry &g) {
+// Checks weights, of a plan or of a run. why: what a missing bias is said to be missing for.
+Status check_weights(const convt_tensor &w, const convt_tensor *b, const Geometry &g, const char *why) {
     Strides strides;
-    if (!w) return invalid("w is missing: the plan was made without weights");
-    if (Status status = check_tensor("w", *w, g.w_dtype, g.w_shape, true, &strides); !status) return status;
+    if (Status status = check_tensor("w", w, g.w_dtype, g.w_shape, true, &strides); !status) return status;
     if (!g.has_bias) return b ? invalid("b is given, but the problem has no bias") : Status();
-    if (!b) return invalid("b is missing: the problem has a bias");
+    if (!b) return invalid("b is missing: ", why);
     return check_tensor("b", *b, g.b_dtype, {g.out_channels}, true, &strides);
 }
 
@@ -267,15 +266,12 @@ Problem copy_of(const convt_problem &p) {
 
 Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, bool quantized,
                         LayerWeights *weights) {
-    Strides strides;
-    Status status;
-    if (w) status = check_tensor("w", *w, geometry.w_dtype, geometry.w_shape, true, &strides);
-    if (!status) return status;
-    if (b && !geometry.has_bias) return invalid("b is given, but the problem has no bias");
-    if (b && !w) return invalid("b is given without w");
-    if (w && !b && geometry.has_bias) return invalid("b is missing: the problem has a bias and w is given");
-    if (b) status = check_tensor("b", *b, geometry.b_dtype, {geometry.out_channels}, true, &strides);
-    if (!status) return status;
+    if (w) {
+        Status status = check_weights(*w, b, geometry, "the problem has a bias and w is given");
+        if (!status) return status;
+    } else if (b) {
+        return invalid(geometry.has_bias ? "b is given without w" : "b is given, but the problem has no bias");
+    }
     if (w && geometry.has_scales() && !quantized) {
         return invalid("w is given without the problem's quantization, which it is packed with");
     }
@@ -304,7 +300,8 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
     }
     if (!status) return status;
     if (plan.facts().weights_at_run_time) {
-        status = check_run_weights(w, b, g);
+        if (!w) return invalid("w is missing: the plan was made without weights");
+        status = check_weights(*w, b, g, "the problem has a bias");
     } else if (w || b) {
         return invalid(w ? "w" : "b", " is given, but the plan has constant weights");
     }

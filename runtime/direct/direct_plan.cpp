@@ -58,7 +58,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, c
     if (choice.narrower_ends) narrower_ = narrower_tiles(v);
     copy_order_ = copy_order(v, g.layout);
     const CopyOrder order = pairs_taps(v) ? CopyOrder::kPlanar : copy_order_; // copy_parts() says why
-    const convt_dtype x_bits = is_float(v.arithmetic) ? problem.x_dtype : CONVT_U8;
+    const convt_dtype x_bits = is_float(v.arithmetic) ? problem.geometry.dtype : CONVT_U8;
     copy_ = transposes() ? find_copy(v.isa, CopyOrder::kTransposed, v.arithmetic, x_bits, 1)
                          : find_copy(v.isa, order, has_light_weights(v.arithmetic) ? Arithmetic::kFloat : v.arithmetic,
                                      x_bits, static_cast<int>(x_block()));
@@ -91,7 +91,7 @@ std::uint64_t DirectPlan::epilogue_bytes() const {
 }
 
 bool DirectPlan::pack(const WeightsView &w, const void *bias, void *packed) const {
-    return pack_weights({packed_, axes_}, problem_.x_dtype, problem_.geometry.light, w, bias, packed,
+    return pack_weights({packed_, axes_}, problem_.geometry.dtype, problem_.geometry.light, w, bias, packed,
                         static_cast<char *>(packed) + weight_bytes());
 }
 
@@ -101,7 +101,7 @@ void DirectPlan::pack(const WeightsView &w, const QuantizationValues &q, void *p
 }
 
 void DirectPlan::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
-    unpack_weights({packed_, axes_}, problem_.x_dtype, problem_.geometry.light, q, packed, w, w_out);
+    unpack_weights({packed_, axes_}, problem_.geometry.dtype, problem_.geometry.light, q, packed, w, w_out);
 }
 
 void DirectPlan::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {
@@ -198,7 +198,7 @@ void DirectPlan::locate_in_place(Strip *s, const Operands &o) const {
     s->strides = o.x_strides;
     s->group_stride = packed_.ic * s->strides.c;
     s->strides.c *= x_block();
-    const std::int64_t x_size = size_of(problem_.x_dtype);
+    const std::int64_t x_size = size_of(problem_.geometry.dtype);
     s->x =
         static_cast<const char *>(o.x) + (s->first_image * o.x_strides.n + s->first_group * s->group_stride) * x_size;
     if (variant_->family == Family::kReference) return;

@@ -194,7 +194,7 @@ void DirectPlan::fill_copies(const Operands &o, char *copies, const Parallel &pa
 // no sum of theirs is stored.
 void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const {
     const TensorStrides &strides = o.x_strides;
-    const std::int64_t size = operand_size(*variant_), x_size = size_of(problem_.x_dtype);
+    const std::int64_t size = operand_size(*variant_), x_size = size_of(problem_.geometry.dtype);
 
     const InsideX inside = inside_x(s);
     if (!are_filled_alike()) fill(s, inside, o, parallel); // else run() has
@@ -202,7 +202,7 @@ void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &p
 
     const bool quantized = !is_float(packed_.arithmetic);
     if (!quantized && x_blocks() * x_block() != packed_.ic) fill_up_blocks(s, parallel);
-    const halide_type_t x_type = type_of(quantized ? CONVT_U8 : problem_.x_dtype);
+    const halide_type_t x_type = type_of(quantized ? CONVT_U8 : problem_.geometry.dtype);
     const CopyParts parts = copy_parts(s, o, inside);
     for (std::size_t k = 0; k < parts.count; k++) {
         const CopyPart &p = parts.part[k];

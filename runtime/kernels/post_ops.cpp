@@ -44,15 +44,15 @@ Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops) {
     return Status();
 }
 
-void run_post_ops(const PostOpsCall &post_ops, JointBox box, void *y, const void *residual) {
-    for (std::size_t i = 0; i < box.count; i++) {
-        if (box.axes[i].extent == 0) return;
+void run_post_ops(const PostOpsCall &post_ops, const JointBox &joint, void *y, const void *residual) {
+    for (std::size_t i = 0; i < joint.count; i++) {
+        if (joint.axes[i].extent == 0) return;
     }
-    box = box.joined();
+    JointBox box = joint.joined();
     if (box.count == 1) box.axes[box.count++] = {1, 0, 0};
     const std::int64_t size = size_of(post_ops.dtype);
     const halide_type_t type = type_of(post_ops.dtype);
-    std::array<std::int64_t, 8> at = {};
+    std::array<std::int64_t, 64> at = {};
     for (;;) {
         std::int64_t y_offset = 0, residual_offset = 0;
         for (std::size_t i = 2; i < box.count; i++) {

@@ -10,13 +10,13 @@
 
 namespace convtranspose {
 
-// A joint box is a box of elements in two tensors that have other strides, as one is copied to the other or added to it. It has up
-// to eight axes, innermost first. Strides are in elements.
+// A joint box is a box of elements in two tensors that have other strides, as one is copied to the other or added to it. Its axes are
+// innermost first; a tensor in memory has fewer than 64 of more than one element. Strides are in elements.
 struct JointBox {
     struct Axis {
         std::int64_t extent, first, second; // first, second: its strides in both tensors
     };
-    std::array<Axis, 8> axes;
+    std::array<Axis, 64> axes;
     std::size_t count = 0;
 
     // Adds an axis, in the order of strides of the first tensor.
@@ -57,6 +57,6 @@ inline bool has_post_ops(const PostOps &p) { return p.adds_residual || p.activat
 Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops);
 
 // Applies the post-ops to a box of y and the residual. residual: null if none is added.
-void run_post_ops(const PostOpsCall &post_ops, JointBox box, void *y, const void *residual);
+void run_post_ops(const PostOpsCall &post_ops, const JointBox &joint, void *y, const void *residual);
 
 } // namespace convtranspose

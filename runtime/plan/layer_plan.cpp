@@ -398,24 +398,10 @@ Status LayerPlan::run(const RunTensors &t, void *workspace) const {
 // Applies the post-ops to all of y, for an algorithm that does not apply them itself.
 void LayerPlan::finish_whole(const RunTensors &t) const {
     const Shape &shape = geometry_.y_shape;
-    const std::int64_t size = size_of(geometry_.y_dtype);
-    // A box takes the innermost axes, as many as it can hold; loops run over the outer ones. Nothing is allocated, as y is written.
-    const std::size_t others =
-        shape.size() > JointBox().axes.size() - 1 ? shape.size() - (JointBox().axes.size() - 1) : 0;
-    const auto residual_stride = [&](std::size_t i) { return t.residual ? t.residual_strides[i] : t.y_strides[i]; };
     JointBox box;
-    for (std::size_t i = others; i < shape.size(); i++) box.add(shape[i], t.y_strides[i], residual_stride(i));
-    std::int64_t boxes = 1;
-    for (std::size_t i = 0; i < others; i++) boxes *= shape[i];
-    for (std::int64_t index = 0; index < boxes; index++) {
-        std::int64_t y_offset = 0, residual_offset = 0, rest = index;
-        for (std::size_t i = others; i-- > 0; rest /= shape[i]) {
-            y_offset += rest % shape[i] * t.y_strides[i];
-            residual_offset += rest % shape[i] * residual_stride(i);
-        }
-        run_post_ops(post_ops_, box, static_cast<char *>(t.y) + y_offset * size,
-                     t.residual ? static_cast<const char *>(t.residual) + residual_offset * size : nullptr);
-    }
+    for (std::size_t i = 0; i < shape.size(); i++)
+        box.add(shape[i], t.y_strides[i], t.residual ? t.residual_strides[i] : t.y_strides[i]);
+    run_post_ops(post_ops_, box, t.y, t.residual);
 }
 
 } // namespace convtranspose

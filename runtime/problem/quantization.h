@@ -23,20 +23,6 @@ struct QuantizationValues {
     std::int32_t w_zero_point_of(std::int64_t m) const { return of_channel(w_zero_point, m); }
 };
 
-// Returns the values for a layer of `count` output channels, each of which has those of channel of(i) of this layer.
-template<typename Of>
-QuantizationValues for_channels(const QuantizationValues &q, std::int64_t count, const Of &of) {
-    QuantizationValues own = q;
-    if (q.w_scale.size() == 1 && q.w_zero_point.size() == 1) return own;
-    own.w_scale.clear();
-    own.w_zero_point.clear();
-    for (std::int64_t i = 0; i < count; i++) {
-        own.w_scale.push_back(q.w_scale_of(of(i)));
-        own.w_zero_point.push_back(q.w_zero_point_of(of(i)));
-    }
-    return own;
-}
-
 // Reads and checks the quantization; if a check fails, *values is unchanged.
 Status read_quantization(const convt_quantization &quantization, const Geometry &geometry, QuantizationValues *values);
 

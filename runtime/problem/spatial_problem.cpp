@@ -34,7 +34,6 @@ AxisGeometry single_position(AxisGeometry a) {
 SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions) {
     SpatialProblem p;
     p.geometry = geometry;
-    p.x_dtype = geometry.dtype;
     p.y_dtype = y_dtype == CONVT_S8 ? CONVT_U8 : y_dtype;
     p.axes.fill(pointwise_axis(1));
     for (std::size_t i = 0; i < geometry.axes.size(); i++) p.axes[i] = geometry.axes[geometry.axes.size() - 1 - i];

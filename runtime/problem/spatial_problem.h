@@ -13,7 +13,7 @@ namespace convtranspose {
 // The problem has up to three spatial axes, in the order w, h, d. Missing axes have extent 1.
 struct SpatialProblem {
     Geometry geometry;
-    convt_dtype x_dtype, y_dtype;              // y_dtype: of y or of the sums; u8 stands for any 8-bit y
+    convt_dtype y_dtype;                       // of y or of the sums; u8 stands for any 8-bit y
     std::array<AxisGeometry, 3> axes;          // w, h, d
     std::array<std::int64_t, 3> weight_stride; // the layer's strides, which order packed weights; axes may have others
     std::array<AxisPlan, 3> plan;              // all phases that have outputs

@@ -55,13 +55,13 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
         const int loaded =
             block_of(v) * (multiplies_by_element(v.isa) ? 2 : blocks_at_once(v)); // input channels a load
         const bool as_it_is =
-            v.arithmetic == Arithmetic::kBf16 || (v.arithmetic == Arithmetic::kInt8 && p.x_dtype == kByteX);
+            v.arithmetic == Arithmetic::kBf16 || (v.arithmetic == Arithmetic::kInt8 && p.geometry.dtype == kByteX);
         return as_it_is && reads_blocks_of_channels(v) && p.geometry.layout == CONVT_CHANNELS_LAST &&
                p.ic() % loaded == 0 && has_whole_tiles(v, p);
     }
     if (!is_float(v.arithmetic) || has_vectors_of_phases(v)) return false; // the latter read past the end of a row
-    if (v.family == Family::kReference) return p.x_dtype == v.dtype;
-    if (p.x_dtype != sum_dtype(v)) return false;
+    if (v.family == Family::kReference) return p.geometry.dtype == v.dtype;
+    if (p.geometry.dtype != sum_dtype(v)) return false;
     const AxisPlan &w = p.plan[0], &h = p.plan[1];
     const bool channels_last = p.geometry.layout == CONVT_CHANNELS_LAST;
     if (v.family == Family::kDepthwise && v.output_order == OutputOrder::kChannels) {
@@ -74,7 +74,7 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
     }
     // Large planes lie pages apart, so walking the channels of one position misses the TLB at every step. The copy holds all
     // channels of a row together.
-    const std::int64_t size = size_of(p.x_dtype);
+    const std::int64_t size = size_of(p.geometry.dtype);
     const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
     if (!forces_in_place(v, p, profile) && p.ic() >= 16 && plane > 2048) return false;
     // Kernels with a built-in stride of h read x for all phases, also for those past the last row of y. Those with a built-in stride of

@@ -126,14 +126,12 @@ std::int64_t Col2im::strips() const {
 }
 
 Geometry Col2im::product(std::int64_t positions) const {
-    Geometry g = geometry_;
-    g.post_ops = {};
+    Geometry g = row_of(geometry_, positions);
     g.y_order = planar_ ? YOrder::kPlanar : YOrder::kChannels;
     g.has_bias = false;
     g.batch = images_;
     g.y_dtype = sum_dtype_;
     g.out_channels = elements();
-    g.axes = {pointwise_axis(positions)};
     g.set_shapes();
     g.x_part_of_bytes = static_cast<std::int64_t>(geometry_.x_bytes());
     return g;

@@ -214,10 +214,8 @@ std::int64_t Winograd::strip_elements() const {
 }
 
 Geometry Winograd::product_geometry(std::int64_t positions) const {
-    Geometry g = geometry_;
-    g.post_ops = {};
+    Geometry g = row_of(geometry_, positions);
     g.batch = 1;
-    g.axes = {pointwise_axis(positions)};
     g.set_shapes();
     g.light = {}; // transformed weights are other numbers
     g.x_column_bytes = pitch() == g.in_channels ? 0 : pitch() * size_;
