@@ -168,6 +168,42 @@ class AlgorithmPlan {
     EstimatedCycles cycles_;
 };
 
+// Returns settings for the layers that an algorithm computes a layer through. A variant that the caller named is not for them,
+// and only the whole layer is timed.
+inline PlanSettings for_layers(const PlanSettings &settings) {
+    PlanSettings own = settings;
+    own.variant.clear();
+    own.measuring_ms = 0;
+    return own;
+}
+
+// A ComposedPlan computes its layer, but for the post-ops, through other layers.
+class ComposedPlan : public AlgorithmPlan {
+  protected:
+    ComposedPlan(const Geometry &geometry, const PlanSettings &settings)
+        : geometry_(geometry), threads_(settings.parallel), settings_(for_layers(settings)) {
+        geometry_.post_ops = {};
+    }
+
+    // Has each thread take whole layers, which then run on one thread each.
+    void take_whole_layers() {
+        workers_ = threads_.threads;
+        settings_.parallel = Parallel();
+    }
+
+    // Sets layer_bytes_, when the layers are planned.
+    void size_layers() {
+        for (const SubPlan *const layer : layers())
+            layer_bytes_ = std::max(layer_bytes_, round_up(layer->workspace_bytes()));
+    }
+
+    Geometry geometry_;     // without post-ops
+    Parallel threads_;      // of the whole algorithm
+    PlanSettings settings_; // for the layers
+    int workers_ = 1;       // threads that take whole layers, each with a workspace of its own; 1: all share each layer
+    std::uint64_t layer_bytes_ = 0; // the workspace that any layer needs
+};
+
 // Returns null and sets *why if the algorithm does not support the layer.
 using Proposer = std::unique_ptr<AlgorithmPlan>(const AlgorithmProblem &problem, UnsupportedReason *why);
 Proposer propose_batch_as_width, propose_col2im, propose_depth_to_space, propose_direct, propose_layout_transpose,
@@ -217,15 +253,6 @@ inline Status too_large_to_reshape(const char *algorithm, const Geometry &geomet
     return overflow("a plan by ", algorithm, " cannot be reshaped to x_shape ", to_string(geometry.x_shape), ": ", what,
                     " has ", elements, " elements, may have ", kMostElements,
                     " at most; a new plan of that shape has another algorithm");
-}
-
-// Returns settings for the layers that an algorithm computes a layer through. A variant that the caller named is not for them,
-// and only the whole layer is timed.
-inline PlanSettings for_layers(const PlanSettings &settings) {
-    PlanSettings own = settings;
-    own.variant.clear();
-    own.measuring_ms = 0;
-    return own;
 }
 
 // Returns a layer of one row of positions, each with one tap: a product of matrices. Its shapes are to be set.

@@ -85,7 +85,7 @@ Status widen_weights(const void **data, convt_dtype from, std::uint64_t bytes, c
 
 } // namespace
 
-class LayoutTranspose : public AlgorithmPlan {
+class LayoutTranspose : public ComposedPlan {
   public:
     std::string summary() const override {
         const char *const layout = geometry_.layout == CONVT_CHANNELS_LAST ? "first" : "last";
@@ -137,7 +137,7 @@ class LayoutTranspose : public AlgorithmPlan {
     Status run(const RunTensors &t, char *workspace) const override {
         const std::size_t blocks = blocks_.size();
         const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
-        return run_by(asked_.parallel, workers_, count, [&](std::size_t task, std::size_t worker) {
+        return run_by(threads_, workers_, count, [&](std::size_t task, std::size_t worker) {
             return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
                              workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
         });
@@ -157,27 +157,25 @@ class LayoutTranspose : public AlgorithmPlan {
 
     // block_groups: 0 for as many as groups_at_once() says.
     LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
-        : geometry_(geometry), asked_(settings), settings_(for_layers(settings)) {
+        : ComposedPlan(geometry, settings) {
         settings_.may_transpose = false;
         find_copies();
         block_groups_ = block_groups ? block_groups : groups_at_once();
         images_ = block_groups_ < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1);
         if (block_groups_ == geometry.group) plan_strips();
         const std::int64_t tasks = block_count() * (geometry.batch / images_);
-        if (are_enough_for_each(tasks, asked_.parallel.threads)) {
-            workers_ = asked_.parallel.threads;
-            settings_.parallel = Parallel();
-        }
+        if (are_enough_for_each(tasks, threads_.threads)) take_whole_layers();
     }
 
     void find_copies() {
         const convt_dtype dtype = geometry_.dtype, y_dtype = geometry_.y_dtype;
-        const Isa floats = isa_of_floats(asked_.isa);
+        const Isa floats = isa_of_floats(settings_.isa);
         const auto copy_of_floats = [&](convt_dtype d) {
             return find_copy(floats, CopyOrder::kTransposed, Arithmetic::kFloat, d, 1);
         };
         dtype_ = dtype;
-        if (dtype == CONVT_BF16) from_x_ = find_copy(asked_.isa, CopyOrder::kTransposed, Arithmetic::kBf16, dtype, 1);
+        if (dtype == CONVT_BF16)
+            from_x_ = find_copy(settings_.isa, CopyOrder::kTransposed, Arithmetic::kBf16, dtype, 1);
         if (!from_x_.any) {
             dtype_ = sum_dtype(dtype);
             from_x_ = copy_of_floats(dtype);
@@ -248,7 +246,6 @@ class LayoutTranspose : public AlgorithmPlan {
     // Returns the layer of a block, in the other layout.
     Geometry inner(std::int64_t block) const {
         Geometry g = geometry_;
-        g.post_ops = {};
         g.layout = other(geometry_.layout);
         g.dtype = g.w_dtype = g.b_dtype = dtype_;
         g.y_dtype = y_dtype_;
@@ -357,8 +354,8 @@ class LayoutTranspose : public AlgorithmPlan {
     }
 
     void plan_workspace() {
+        size_layers();
         for (const Block &block : blocks_) {
-            layer_bytes_ = std::max(layer_bytes_, round_up(block.plan->workspace_bytes()));
             x_bytes_ = std::max(x_bytes_, round_up(block.plan->geometry().x_bytes()));
             y_bytes_ = std::max(y_bytes_, round_up(block.plan->geometry().y_bytes()));
         }
@@ -439,16 +436,12 @@ class LayoutTranspose : public AlgorithmPlan {
         run_copy(copy, box, from, to, {}, settings_.parallel);
     }
 
-    Geometry geometry_;
-    PlanSettings asked_;    // for the whole algorithm
-    PlanSettings settings_; // for the layers
-    int workers_ = 1;       // threads that take whole blocks, each with a workspace of its own; 1: all share each block
     std::int64_t block_groups_ = 0, images_ = 1; // groups and images of a block
     std::int64_t strips_ = 1, strip_q_ = 0; // strips of an image; strides of y in a strip, along the outermost axis
     convt_dtype dtype_ = CONVT_F32, y_dtype_ = CONVT_F32; // of the layers
     Copier from_x_, to_y_;
     std::vector<Block> blocks_;
-    std::uint64_t layer_bytes_ = 0, x_bytes_ = 0, y_bytes_ = 0; // for each worker
+    std::uint64_t x_bytes_ = 0, y_bytes_ = 0; // for each worker
 };
 
 std::unique_ptr<AlgorithmPlan> propose_layout_transpose(const AlgorithmProblem &problem, UnsupportedReason *why) {

@@ -93,7 +93,7 @@ std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, doubl
 
 } // namespace
 
-class OutputParts : public AlgorithmPlan {
+class OutputParts : public ComposedPlan {
   public:
     std::string summary() const override {
         return concat("y in ", parts_.size(), parts_.size() > 1 ? " parts, each of" : " part, of",
@@ -101,7 +101,7 @@ class OutputParts : public AlgorithmPlan {
     }
 
     std::vector<const SubPlan *> layers() const override { return plans_of(parts_); }
-    std::uint64_t workspace_bytes() const override { return workers_ * part_bytes_; }
+    std::uint64_t workspace_bytes() const override { return workers_ * layer_bytes_; }
 
     Status build(const LayerWeights &weights) override {
         Part &first = parts_.front();
@@ -127,14 +127,14 @@ class OutputParts : public AlgorithmPlan {
     Status run(const RunTensors &t, char *workspace) const override {
         const std::size_t first_axis = geometry_.dimensions().first_axis;
         const std::int64_t size = size_of(geometry_.y_dtype);
-        return run_by(asked_.parallel, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
+        return run_by(threads_, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
             const Part &part = parts_[i];
             RunTensors own = t;
             own.residual = nullptr;
             std::int64_t offset = 0;
             for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y_strides[first_axis + a];
             own.y = static_cast<char *>(t.y) + offset * size;
-            return part.plan->run(own, workspace + worker * part_bytes_);
+            return part.plan->run(own, workspace + worker * layer_bytes_);
         });
     }
 
@@ -152,9 +152,7 @@ class OutputParts : public AlgorithmPlan {
     };
 
     explicit OutputParts(const AlgorithmProblem &problem)
-        : geometry_(problem.geometry), facts_(problem.facts), asked_(problem.settings),
-          settings_(for_layers(problem.settings)) {
-        geometry_.post_ops = {};
+        : ComposedPlan(problem.geometry, problem.settings), facts_(problem.facts) {
         settings_.only_direct = true;
     }
 
@@ -237,12 +235,9 @@ class OutputParts : public AlgorithmPlan {
             least = cycles;
             parts_ = std::move(parts);
         }
-        const int threads = asked_.parallel.threads;
+        const int threads = threads_.threads;
         const bool are_alike = 2 * threads * parts_.front().cost <= least;
-        if (are_alike && are_enough_for_each(static_cast<std::int64_t>(parts_.size()), threads)) {
-            workers_ = threads;
-            settings_.parallel = Parallel();
-        }
+        if (are_alike && are_enough_for_each(static_cast<std::int64_t>(parts_.size()), threads)) take_whole_layers();
         return least;
     }
 
@@ -252,18 +247,13 @@ class OutputParts : public AlgorithmPlan {
             if (Status status = from.reshape(parts_[i].geometry, settings_.parallel, &parts_[i].plan); !status)
                 return status;
         }
-        for (const Part &part : parts_) part_bytes_ = std::max(part_bytes_, round_up(part.plan->workspace_bytes()));
+        size_layers();
         return Status();
     }
 
-    Geometry geometry_;
     WeightFacts facts_;
     const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
-    PlanSettings asked_;                               // for the whole algorithm
-    PlanSettings settings_;                            // for the parts
     std::vector<Part> parts_;                          // the slowest first
-    int workers_ = 1; // threads that take whole parts, each with its own workspace; 1: all share each part
-    std::uint64_t part_bytes_ = 0;
 };
 
 std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &problem, UnsupportedReason *why) {

@@ -32,8 +32,7 @@ constexpr const char *kTooManyElements = "what is rearranged has more elements t
 } // namespace
 
 PhasesAsChannels::PhasesAsChannels(const Geometry &geometry, const PlanSettings &settings, bool of_all_axes)
-    : geometry_(geometry), settings_(for_layers(settings)), of_all_axes_(of_all_axes),
-      has_gaps_(of_all_axes && has_gaps(geometry)),
+    : ComposedPlan(geometry, settings), of_all_axes_(of_all_axes), has_gaps_(of_all_axes && has_gaps(geometry)),
       has_planes_(has_gaps_ && (!geometry.y_channels_last() || geometry.out_channels == 1)) {
     list_layers();
 }
@@ -44,12 +43,6 @@ bool PhasesAsChannels::has_gaps(const Geometry &geometry) {
 }
 
 std::int64_t PhasesAsChannels::repetitions() const { return of_all_axes_ || folds() ? 1 : geometry_.out_channels; }
-
-Geometry PhasesAsChannels::without_post_ops() const {
-    Geometry g = geometry_;
-    g.post_ops = {};
-    return g;
-}
 
 // Returns the phases of an axis, those with a tap more first. The positions are those at which at least one of the phases is inside
 // y. Phase r of position q is output q * stride + r * dilation - pad_begin.
@@ -121,7 +114,7 @@ void PhasesAsChannels::divide_at_crops() {
 }
 
 Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
-    Geometry g = without_post_ops();
+    Geometry g = geometry_;
     g.y_order = has_planes_ ? YOrder::kPlanar : YOrder::kChannels;
     g.batch = images_;
     if (!of_all_axes_) {
@@ -381,7 +374,7 @@ Status PhasesAsChannels::build(const LayerWeights &weights) {
     if (status && folds()) {
         PlanSettings settings = settings_;
         settings.only_direct = true;
-        status = plan_layer(without_post_ops(), settings, quantization_, weights, &for_gaps_);
+        status = plan_layer(geometry_, settings, quantization_, weights, &for_gaps_);
     }
     quantization_ = nullptr;
     if (!status) return status;
@@ -398,8 +391,7 @@ Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_pt
     Status status = has_gaps_ ? own->make_bias(bias_.data()) : Status();
     // Every layer finds one of its weights here.
     if (status) status = own->plan_layers(this, nullptr);
-    if (status && for_gaps_)
-        status = for_gaps_->reshape(own->without_post_ops(), own->settings_.parallel, &own->for_gaps_);
+    if (status && for_gaps_) status = for_gaps_->reshape(own->geometry_, own->settings_.parallel, &own->for_gaps_);
     if (!status) return status;
     own->plan_workspace();
     *made = std::move(own);
@@ -425,11 +417,10 @@ std::vector<const SubPlan *> PhasesAsChannels::layers() const {
 }
 
 void PhasesAsChannels::plan_workspace() {
+    size_layers();
     for (const Layer &layer : layers_) {
-        layer_bytes_ = std::max(layer_bytes_, round_up(layer.plan->workspace_bytes()));
         if (!layer.in_place) depth_bytes_ = std::max(depth_bytes_, round_up(layer.plan->geometry().y_bytes()));
     }
-    if (for_gaps_) layer_bytes_ = std::max(layer_bytes_, round_up(for_gaps_->workspace_bytes()));
 }
 
 Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {

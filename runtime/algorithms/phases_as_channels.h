@@ -26,7 +26,7 @@
 
 namespace convtranspose {
 
-class PhasesAsChannels : public AlgorithmPlan {
+class PhasesAsChannels : public ComposedPlan {
   public:
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
@@ -100,9 +100,8 @@ class PhasesAsChannels : public AlgorithmPlan {
     bool has_phases_outside() const { return folds() || (has_gaps_ && !has_planes_); }
     bool is_axis_split(std::size_t axis) const { return of_all_axes_ || axis + 1 == geometry_.axes.size(); }
     std::int64_t repetitions() const; // of the layers, once for each channel
-    Geometry without_post_ops() const;
-    void list_layers();     // those of the first channel, without plans
-    void divide_at_crops(); // along w, so that whole positions may be written in place
+    void list_layers();               // those of the first channel, without plans
+    void divide_at_crops();           // along w, so that whole positions may be written in place
     Geometry geometry_of(const Layer &layer) const;
     EstimatedCycles estimated_in_place(const WeightFacts &facts) const;
     EstimatedCycles estimated_moved(const WeightFacts &facts) const;
@@ -131,18 +130,16 @@ class PhasesAsChannels : public AlgorithmPlan {
     void rearrange(const Layer &layer, const char *depth, std::int64_t first_image, const RunTensors &tensors) const;
     void spread(const Layer &layer, const char *depth, std::int64_t first_image, const RunTensors &tensors) const;
 
-    Geometry geometry_;
-    PlanSettings settings_; // for the layers
-    bool of_all_axes_;      // depth_to_space; false: phases_as_channels
-    bool has_gaps_;         // phases that no tap reaches
-    bool has_planes_;       // with gaps: layers write planes, not all channels of a position together
+    bool of_all_axes_; // depth_to_space; false: phases_as_channels
+    bool has_gaps_;    // phases that no tap reaches
+    bool has_planes_;  // with gaps: layers write planes, not all channels of a position together
     const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
     std::vector<Layer> layers_;
     std::int64_t images_ = 1; // the number that is computed at a time
     // If folds(), this plans the layer as it is, for a y that is a part of more channels, where phases are not dense.
     std::unique_ptr<SubPlan> for_gaps_;
-    Block bias_;                                      // with gaps: as given, or zeros
-    std::uint64_t layer_bytes_ = 0, depth_bytes_ = 0; // the workspace of a layer; the tensor that is moved
+    Block bias_;                    // with gaps: as given, or zeros
+    std::uint64_t depth_bytes_ = 0; // of the tensor that is moved
 };
 
 } // namespace convtranspose

@@ -25,8 +25,8 @@ constexpr std::int64_t kHalosPerPart = 4, kLeastPositions = 128;
 } // namespace
 
 Col2im::Col2im(const Geometry &geometry, const PlanSettings &settings, bool planar)
-    : geometry_(geometry), asked_(settings), settings_(for_layers(settings)), sum_dtype_(sum_dtype(geometry.y_dtype)),
-      size_(size_of(sum_dtype_)), planar_(planar) {
+    : ComposedPlan(geometry, settings), sum_dtype_(sum_dtype(geometry.y_dtype)), size_(size_of(sum_dtype_)),
+      planar_(planar) {
     axes_ = spatial_problem(geometry, geometry.y_dtype, false).plan;
     const std::int64_t stride = planar ? geometry.axes.back().stride : 0;
     const OutputOrder output_order = planar ? OutputOrder::kPlanar : OutputOrder::kChannels;
@@ -97,7 +97,7 @@ Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
 
 // Divides y into parts for threads. Weights must be constant, as those of a run are packed once, for one strip.
 void Col2im::plan_parts() {
-    const std::int64_t threads = asked_.parallel.threads, groups = geometry_.batch / images_;
+    const std::int64_t threads = threads_.threads, groups = geometry_.batch / images_;
     if (threads <= 1) return;
     if (!are_enough_for_each(groups, threads)) {
         // Rows that two parts both read are computed twice.
@@ -114,8 +114,7 @@ void Col2im::plan_parts() {
         }
         strip_rows_ = std::min(strip_rows_, most);
     }
-    workers_ = static_cast<int>(threads);
-    settings_.parallel = Parallel();
+    take_whole_layers();
 }
 
 std::int64_t Col2im::strips() const {
@@ -220,7 +219,7 @@ bool Col2im::may_hold(bool weights_at_run_time) const {
 Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
     std::unique_ptr<Col2im> own(new Col2im(geometry, problem.settings, planar_));
-    Status status = copy_block(asked_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
+    Status status = copy_block(settings_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
     own->plan_strips();
     if (const std::int64_t columns = own->columns_of_strip(); columns > kMostElements)
         return too_large_to_reshape("col2im", geometry, "a strip of columns", columns);
@@ -255,9 +254,7 @@ Status Col2im::plan_parts_of_whole() {
         status = whole_->reshape(product(axes_[0].geometry.in), settings_.parallel, &single_);
     if (!status) return status;
     make_tables();
-    for (const SubPlan *plan : layers()) {
-        layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
-    }
+    size_layers();
     columns_bytes_ = round_up(capacity() * elements() * images_ * size_) + 2 * round_up(kernel_->lanes * size_) +
                      round_up(read_past() * size_);
     if (weights_at_run_time()) bias_bytes_ = round_up(bias_elements() * size_);
@@ -333,7 +330,7 @@ Status Col2im::run(const RunTensors &t, char *workspace) const {
     const char *const bias = weights_at_run_time() ? run_bias : static_cast<const char *>(bias_.data());
     const std::size_t parts = parts_.size();
     const auto count = parts * static_cast<std::size_t>(geometry_.batch / images_);
-    return run_by(asked_.parallel, workers_, count, [&](std::size_t task, std::size_t worker) {
+    return run_by(threads_, workers_, count, [&](std::size_t task, std::size_t worker) {
         return run_part(parts_[task % parts], t, static_cast<std::int64_t>(task / parts) * images_, bias,
                         workspace + worker * (layer_bytes_ + columns_bytes_));
     });

@@ -16,7 +16,7 @@
 
 namespace convtranspose {
 
-class Col2im : public AlgorithmPlan {
+class Col2im : public ComposedPlan {
   public:
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
@@ -86,10 +86,6 @@ class Col2im : public AlgorithmPlan {
     void add_planes(const Columns &columns, const RunTensors &tensors, Range q, Range oc, const char *bias) const;
     void add_runs(const Columns &columns, const RunTensors &tensors, Range q, const char *bias) const;
 
-    Geometry geometry_;
-    PlanSettings asked_;    // for the whole algorithm
-    PlanSettings settings_; // for the 1x1 layer
-    int workers_ = 1;       // threads that take whole parts; 1: all share each strip
     convt_dtype sum_dtype_;
     std::int64_t size_; // bytes of a sum
     bool planar_;       // the dense dimension of columns is positions, not kernel elements and channels
@@ -105,7 +101,7 @@ class Col2im : public AlgorithmPlan {
     std::unique_ptr<SubPlan> whole_, single_; // for a whole strip; for a row along w alone
     std::array<Table, 3> tables_;             // w: by phase; h and d: by output position, with taps inside x only
     Block bias_;                              // the bias of constant weights
-    std::uint64_t layer_bytes_ = 0, columns_bytes_ = 0, bias_bytes_ = 0; // the first two for each worker
+    std::uint64_t columns_bytes_ = 0, bias_bytes_ = 0; // the first for each worker
 };
 
 } // namespace convtranspose

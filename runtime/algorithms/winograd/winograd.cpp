@@ -108,7 +108,7 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
 }
 
 Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
-    : geometry_(geometry), asked_(settings), settings_(for_layers(settings)), size_(size_of(geometry.dtype)) {
+    : ComposedPlan(geometry, settings), size_(size_of(geometry.dtype)) {
     settings_.only_direct = true;
     h_ = axis_of(geometry.axes.front());
     if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
@@ -171,13 +171,13 @@ void Winograd::plan_strips() {
         tiles_of_strip_ = strips.length;
         strips_ = strips.count;
     }
-    if (are_enough_for_each(strips_ * (geometry_.batch / images_), asked_.parallel.threads)) {
-        workers_ = asked_.parallel.threads;
-    } else {
-        const std::size_t phases = h_.phases.size() * w_.phases.size();
-        phases_at_once_ = static_cast<int>(std::min(phases, static_cast<std::size_t>(asked_.parallel.threads)));
+    if (are_enough_for_each(strips_ * (geometry_.batch / images_), threads_.threads)) {
+        take_whole_layers();
+        return;
     }
-    if (workers_ > 1 || phases_at_once_ > 1) settings_.parallel = Parallel();
+    const std::size_t phases = h_.phases.size() * w_.phases.size();
+    phases_at_once_ = static_cast<int>(std::min(phases, static_cast<std::size_t>(threads_.threads)));
+    if (phases_at_once_ > 1) settings_.parallel = Parallel();
 }
 
 void Winograd::list_layers() {
@@ -385,9 +385,7 @@ std::vector<const SubPlan *> Winograd::layers() const {
 }
 
 void Winograd::plan_workspace() {
-    for (const SubPlan *const plan : layers()) {
-        layer_bytes_ = std::max(layer_bytes_, round_up(plan->workspace_bytes()));
-    }
+    size_layers();
     transformed_bytes_ = round_up(h_.entry_count() * w_.entry_count() * positions(tiles_of_strip_) * pitch() * size_);
     product_bytes_ = round_up(most_products() * static_cast<std::uint64_t>(product_stride() * size_));
 }

@@ -25,7 +25,7 @@
 
 namespace convtranspose {
 
-class Winograd : public AlgorithmPlan {
+class Winograd : public ComposedPlan {
   public:
     std::string summary() const override;
     std::vector<const SubPlan *> layers() const override;
@@ -99,17 +99,13 @@ class Winograd : public AlgorithmPlan {
     void transform_output(const Strip &strip, const Layer &layer, const char *products,
                           const RunTensors &tensors) const;
 
-    Geometry geometry_;
-    PlanSettings asked_;    // for the whole algorithm
-    PlanSettings settings_; // for the layers
-    std::int64_t size_;     // of an element of x, w and y
-    Axis h_, w_;            // outermost, innermost; of one axis, w_ does not exist
+    std::int64_t size_; // of an element of x, w and y
+    Axis h_, w_;        // outermost, innermost; of one axis, w_ does not exist
     WinogradInputFunction input_ = nullptr;
     std::int64_t tiles_of_strip_ = 1, strips_ = 1, images_ = 1; // tiles of h; strips of an image; images of a strip
-    int workers_ = 1; // threads that take whole strips, each with a workspace of its own; 1: all share each strip
     int phases_at_once_ = 1;    // phases of a shared strip that threads take whole; 1: they share each product
     std::vector<Layer> layers_; // one for each phase of h and, innermost, of w
-    std::uint64_t layer_bytes_ = 0, transformed_bytes_ = 0, product_bytes_ = 0; // the last two sizes are for a phase
+    std::uint64_t transformed_bytes_ = 0, product_bytes_ = 0; // for a phase
 };
 
 } // namespace convtranspose

@@ -32,7 +32,7 @@ Strides rows(std::int64_t positions, std::int64_t position) {
 
 Status Winograd::run(const RunTensors &t, char *workspace) const {
     const auto count = static_cast<std::size_t>(strips_ * (geometry_.batch / images_));
-    return run_by(asked_.parallel, workers_, count, [&](std::size_t task, std::size_t worker) {
+    return run_by(threads_, workers_, count, [&](std::size_t task, std::size_t worker) {
         const auto index = static_cast<std::int64_t>(task);
         const std::int64_t first = index % strips_ * tiles_of_strip_;
         const Strip strip = {index / strips_ * images_, first, std::min(tiles_of_strip_, h_.tiles - first)};
@@ -43,7 +43,7 @@ Status Winograd::run(const RunTensors &t, char *workspace) const {
 Status Winograd::run_strip(const Strip &strip, const RunTensors &t, char *workspace) const {
     char *const transformed = workspace, *const of_phases = transformed + transformed_bytes_;
     transform_input(strip, t, transformed);
-    const Parallel parallel = phases_at_once_ > 1 ? asked_.parallel : Parallel();
+    const Parallel parallel = phases_at_once_ > 1 ? threads_ : Parallel();
     return run_by(parallel, phases_at_once_, layers_.size(), [&](std::size_t i, std::size_t worker) {
         return run_layer(strip, layers_[i], t, transformed, of_phases + worker * bytes_of_phase());
     });
@@ -86,7 +86,7 @@ void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *tr
         return;
     }
     // Threads that share the strip take parts of it.
-    const Parallel parallel = workers_ > 1 ? Parallel() : asked_.parallel;
+    const Parallel parallel = workers_ > 1 ? Parallel() : threads_;
     const std::int64_t parts = std::min<std::int64_t>(parallel.threads, strip.tiles);
     parallel.for_each(static_cast<std::size_t>(images_ * parts), [&](std::size_t index) {
         const std::int64_t image = static_cast<std::int64_t>(index) / parts,
