@@ -58,9 +58,11 @@ struct AlgorithmProblem {
     double limit = std::numeric_limits<double>::infinity();
 };
 
-// Weights and bias are null if they arrive with each run. b is also null if the layer has no bias.
+// Weights and bias are null if they arrive with each run. b is also null if the layer has no bias. quantization is null if it arrives
+// with each run, or if the layer has none; it is there where w is quantized and constant.
 struct LayerWeights {
     const void *w = nullptr, *b = nullptr;
+    const QuantizationValues *quantization = nullptr;
 };
 
 // These are the tensors of a run, after checks. w, b and quantization are null unless they arrive with each run. Strides are in
@@ -113,8 +115,8 @@ inline Status add_reshaped(const SubPlan &from, const Geometry &geometry, const 
 // Returns the least estimated cycles of any algorithm for the layer; infinite: none can compute it.
 double estimate_layer(const Geometry &geometry, const PlanSettings &settings);
 // Plans another layer by the best algorithm.
-Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                  const LayerWeights &weights, std::unique_ptr<SubPlan> *plan);
+Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                  std::unique_ptr<SubPlan> *plan);
 
 // This says why an algorithm was chosen.
 struct ChoiceReason {

@@ -51,9 +51,7 @@ class BatchAsWidth : public AlgorithmPlan {
     std::vector<const SubPlan *> layers() const override { return {plan_.get()}; }
     std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
 
-    Status build(const LayerWeights &weights) override {
-        return plan_layer(geometry_, settings_, nullptr, weights, &plan_);
-    }
+    Status build(const LayerWeights &weights) override { return plan_layer(geometry_, settings_, weights, &plan_); }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
         std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem.settings));

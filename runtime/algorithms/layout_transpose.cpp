@@ -328,7 +328,7 @@ class LayoutTranspose : public ComposedPlan {
             if (!status) return status;
         }
         if (!blocks_.empty() && geometry.group == block_groups_) return blocks_.front().plan->replan(own, plan);
-        return plan_layer(geometry, settings_, nullptr, own, plan);
+        return plan_layer(geometry, settings_, own, plan);
     }
 
     // Adds all strips, planned with the weights of another plan. Only strips at the ends differ from the others.

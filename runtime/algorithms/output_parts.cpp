@@ -105,8 +105,7 @@ class OutputParts : public ComposedPlan {
 
     Status build(const LayerWeights &weights) override {
         Part &first = parts_.front();
-        Status status = plan_layer(first.geometry, settings_, quantization_, weights, &first.plan);
-        quantization_ = nullptr;
+        Status status = plan_layer(first.geometry, settings_, weights, &first.plan);
         return status ? reshape_parts(*first.plan, 1) : status;
     }
 
@@ -252,8 +251,7 @@ class OutputParts : public ComposedPlan {
     }
 
     WeightFacts facts_;
-    const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
-    std::vector<Part> parts_;                          // the slowest first
+    std::vector<Part> parts_; // the slowest first
 };
 
 std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &problem, UnsupportedReason *why) {
@@ -261,7 +259,6 @@ std::unique_ptr<AlgorithmPlan> propose_output_parts(const AlgorithmProblem &prob
     const auto list = OutputParts::proposals(problem.geometry);
     if (!supports({{!list.empty(), "no cuts of y spare enough multiply-adds"}}, why)) return nullptr;
     std::unique_ptr<OutputParts> own(new OutputParts(problem));
-    own->quantization_ = problem.quantization;
     own->estimate({own->choose(list) * problem.settings.profile->output_parts});
     return own;
 }

@@ -158,7 +158,6 @@ std::unique_ptr<AlgorithmPlan> propose_phases_as_channels(const AlgorithmProblem
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, false));
     if (!supports({{own->most_elements() <= kMostElements, kTooManyElements}}, why)) return nullptr;
-    own->quantization_ = problem.quantization;
     own->estimate(own->estimated_in_place(problem.facts));
     return own;
 }
@@ -193,7 +192,6 @@ std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &pr
                                     why);
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, true));
-    own->quantization_ = problem.quantization;
     const double elements = own->elements_moved(), times = own->times(),
                  y_elements = static_cast<double>(volume(geometry.y_shape)) / times,
                  bytes = elements * static_cast<double>(convt_dtype_size(geometry.y_dtype));
@@ -335,9 +333,13 @@ Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer
     if (!status) return status;
     auto *const w = static_cast<char *>(gathered.data()), *const b = w + w_bytes;
     gather(*layer, g, weights, w, b);
+    LayerWeights own = {w, weights.b ? b : nullptr, nullptr};
     QuantizationValues values;
-    if (quantization_) values = quantization_of(*quantization_, *layer);
-    return plan_layer(g, settings_, quantization_ ? &values : nullptr, {w, weights.b ? b : nullptr}, &layer->plan);
+    if (weights.quantization) {
+        values = quantization_of(*weights.quantization, *layer);
+        own.quantization = &values;
+    }
+    return plan_layer(g, settings_, own, &layer->plan);
 }
 
 // Returns the last plan with the weights of a layer that writes as the layer does, or null. or_first: if there is none, the
@@ -374,9 +376,8 @@ Status PhasesAsChannels::build(const LayerWeights &weights) {
     if (status && folds()) {
         PlanSettings settings = settings_;
         settings.only_direct = true;
-        status = plan_layer(geometry_, settings, quantization_, weights, &for_gaps_);
+        status = plan_layer(geometry_, settings, weights, &for_gaps_);
     }
-    quantization_ = nullptr;
     if (!status) return status;
     plan_workspace();
     return has_gaps_ ? make_bias(weights.b) : Status();

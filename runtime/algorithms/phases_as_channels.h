@@ -133,7 +133,6 @@ class PhasesAsChannels : public ComposedPlan {
     bool of_all_axes_; // depth_to_space; false: phases_as_channels
     bool has_gaps_;    // phases that no tap reaches
     bool has_planes_;  // with gaps: layers write planes, not all channels of a position together
-    const QuantizationValues *quantization_ = nullptr; // quantized layers only, until the plan is built
     std::vector<Layer> layers_;
     std::int64_t images_ = 1; // the number that is computed at a time
     // If folds(), this plans the layer as it is, for a y that is a part of more channels, where phases are not dense.

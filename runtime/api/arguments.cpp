@@ -264,15 +264,14 @@ Problem copy_of(const convt_problem &p) {
     return c;
 }
 
-Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, bool quantized,
-                        LayerWeights *weights) {
+Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, LayerWeights *weights) {
     if (w) {
         Status status = check_weights(*w, b, geometry, "the problem has a bias and w is given");
         if (!status) return status;
     } else if (b) {
         return invalid(geometry.has_bias ? "b is given without w" : "b is given, but the problem has no bias");
     }
-    if (w && geometry.has_scales() && !quantized) {
+    if (w && geometry.has_scales() && !weights->quantization) {
         return invalid("w is given without the problem's quantization, which it is packed with");
     }
     // An empty w has nothing to read, but still counts as given.

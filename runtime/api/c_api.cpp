@@ -206,24 +206,22 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         PlanSettings settings;
         status = settings_of(on_cpu, &settings);
         QuantizationValues values;
-        const QuantizationValues *const quantization = known.problem.quantization ? &values : nullptr;
-        if (status && quantization) status = read_quantization(known.quantization, g, &values);
         LayerWeights weights;
-        if (status) status = weights_for_plan(w, b, g, quantization != nullptr, &weights);
+        if (known.problem.quantization) weights.quantization = &values;
+        if (status && weights.quantization) status = read_quantization(known.quantization, g, &values);
+        if (status) status = weights_for_plan(w, b, g, &weights);
         if (!status) return status;
         made->problem = copy_of(known.problem);
         made->macs = count_macs(g);
-        const auto make = [&](const Geometry &geometry, const QuantizationValues *q, const LayerWeights &own,
-                              std::unique_ptr<ProblemPlan> *to) {
+        const auto make = [&](const Geometry &geometry, const LayerWeights &own, std::unique_ptr<ProblemPlan> *to) {
             if (device) {
-                Status on_device = plan_on_device(geometry, *device, settings.allocator, q, own, to);
+                Status on_device = plan_on_device(geometry, *device, settings.allocator, own, to);
                 if (on_device || !falls_back) return on_device;
             }
-            return plan_on_cpu(geometry, settings, q, own, to);
+            return plan_on_cpu(geometry, settings, own, to);
         };
         const bool converts = !g.quantized() && g.w_dtype != g.dtype;
-        status = converts ? plan_by_converting(g, settings, quantization, weights, make, &made->plan)
-                          : make(g, quantization, weights, &made->plan);
+        status = converts ? plan_by_converting(g, settings, weights, make, &made->plan) : make(g, weights, &made->plan);
         if (status) *plan = made.release();
         return status;
     });

@@ -230,9 +230,9 @@ Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues
 }
 
 Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-                      const QuantizationValues *quantization, const LayerWeights &weights,
-                      std::unique_ptr<ProblemPlan> *plan) {
+                      const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan) {
     const void *const w = weights.w, *const b = weights.b;
+    const QuantizationValues *const quantization = weights.quantization;
     if (geometry.axes.size() > 3) {
         return Status(CONVT_UNSUPPORTED,
                       concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));

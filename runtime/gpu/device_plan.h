@@ -29,8 +29,7 @@ struct DeviceRequest {
 
 // Plans a problem for a device. The other arguments are those of LayerPlan::create().
 Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
-                      const QuantizationValues *quantization, const LayerWeights &weights,
-                      std::unique_ptr<ProblemPlan> *plan);
+                      const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan);
 
 class DevicePlan : public ProblemPlan {
   public:
@@ -43,8 +42,8 @@ class DevicePlan : public ProblemPlan {
     std::string explain() const override;
 
   private:
-    friend Status plan_on_device(const Geometry &, const DeviceRequest &, const Allocator &, const QuantizationValues *,
-                                 const LayerWeights &, std::unique_ptr<ProblemPlan> *);
+    friend Status plan_on_device(const Geometry &, const DeviceRequest &, const Allocator &, const LayerWeights &,
+                                 std::unique_ptr<ProblemPlan> *);
 
     // A Kernel is a variant for this problem, with the layout of its weights and its tables of taps on the device.
     struct Kernel {

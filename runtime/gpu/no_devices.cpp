@@ -4,8 +4,8 @@
 
 namespace convtranspose {
 
-Status plan_on_device(const Geometry &, const DeviceRequest &, const Allocator &, const QuantizationValues *,
-                      const LayerWeights &, std::unique_ptr<ProblemPlan> *) {
+Status plan_on_device(const Geometry &, const DeviceRequest &, const Allocator &, const LayerWeights &,
+                      std::unique_ptr<ProblemPlan> *) {
     return Status(CONVT_UNSUPPORTED, "no devices are built in");
 }
 

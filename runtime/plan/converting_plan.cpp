@@ -115,11 +115,11 @@ class ConvertingPlan : public ProblemPlan {
         if (!geometry_.quantizes_x && weights.w) {
             status = get_block(settings_.allocator, bytes_of_weights(), "weights of f32", &expanded);
             if (!status) return status;
-            const QuantizationValues *const q = quantization_ ? &*quantization_ : nullptr;
-            expand_weights(geometry_, q, weights.w, static_cast<float *>(expanded.data()), &light_);
+            expand_weights(geometry_, weights.quantization, weights.w, static_cast<float *>(expanded.data()), &light_);
             own.w = expanded.data();
         }
-        status = make(converted(), geometry_.quantizes_x && quantization_ ? &*quantization_ : nullptr, own, &inner_);
+        if (!geometry_.quantizes_x) own.quantization = nullptr;
+        status = make(converted(), own, &inner_);
         return status ? finish() : status;
     }
 
@@ -251,10 +251,9 @@ class ConvertingPlan : public ProblemPlan {
 
 } // namespace
 
-Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings,
-                          const QuantizationValues *quantization, const LayerWeights &weights, const MakePlan &make,
-                          std::unique_ptr<ProblemPlan> *plan) {
-    auto own = std::make_unique<ConvertingPlan>(geometry, settings, quantization);
+Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                          const MakePlan &make, std::unique_ptr<ProblemPlan> *plan) {
+    auto own = std::make_unique<ConvertingPlan>(geometry, settings, weights.quantization);
     Status status = own->create(weights, make);
     if (status) *plan = std::move(own);
     return status;

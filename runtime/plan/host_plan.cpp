@@ -18,7 +18,7 @@ class HostPlan : public ProblemPlan {
 
     Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override {
         if (!others_are_units(geometry)) {
-            return plan_on_cpu(geometry, layer_->settings(), layer_->quantization(), kept_weights(), plan);
+            return plan_on_cpu(geometry, layer_->settings(), kept_weights(), plan);
         }
         std::unique_ptr<HostPlan> own(new HostPlan(geometry));
         own->dimensions_ = dimensions_;
@@ -50,7 +50,7 @@ class HostPlan : public ProblemPlan {
     std::string explain() const override { return convtranspose::explain(*layer_); }
 
   private:
-    friend Status plan_on_cpu(const Geometry &, const PlanSettings &, const QuantizationValues *, const LayerWeights &,
+    friend Status plan_on_cpu(const Geometry &, const PlanSettings &, const LayerWeights &,
                               std::unique_ptr<ProblemPlan> *);
 
     struct KeptWeights {
@@ -74,8 +74,8 @@ class HostPlan : public ProblemPlan {
     }
 
     LayerWeights kept_weights() const {
-        if (!kept_) return {};
-        return {kept_->w.data(), kept_->b.data()};
+        if (!kept_) return {nullptr, nullptr, layer_->quantization()};
+        return {kept_->w.data(), kept_->b.data(), layer_->quantization()};
     }
 
     // Returns true if the axes that are not in dimensions_ have one position each.
@@ -108,7 +108,7 @@ class HostPlan : public ProblemPlan {
             // A kernel that was named may not support the layer, and a run does not measure.
             std::unique_ptr<LayerPlan> own;
             Status status = LayerPlan::create(with_dimensions(geometry_, all), for_layers(layer_->settings()),
-                                              layer_->quantization(), kept_weights(), &own);
+                                              kept_weights(), &own);
             if (!status) return status;
             if (with_gaps_.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
         }
@@ -126,13 +126,13 @@ class HostPlan : public ProblemPlan {
     mutable std::atomic<LayerPlan *> with_gaps_{nullptr};
 };
 
-Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                   const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan) {
+Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                   std::unique_ptr<ProblemPlan> *plan) {
     std::unique_ptr<HostPlan> own(new HostPlan(geometry));
     own->dimensions_ = without_unit_axes(geometry);
     const Geometry layer = with_dimensions(geometry, own->dimensions_);
-    Status status = settings.measuring_ms ? plan_by_measuring(layer, settings, quantization, weights, &own->layer_)
-                                          : LayerPlan::create(layer, settings, quantization, weights, &own->layer_);
+    Status status = settings.measuring_ms ? plan_by_measuring(layer, settings, weights, &own->layer_)
+                                          : LayerPlan::create(layer, settings, weights, &own->layer_);
     if (status && weights.w && own->dimensions_.size() < geometry.x_shape.size()) {
         auto kept = std::make_shared<HostPlan::KeptWeights>();
         status = copy_block(settings.allocator, weights.w, geometry.w_bytes(), "weights", &kept->w);

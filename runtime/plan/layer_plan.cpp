@@ -43,10 +43,10 @@ double estimate_layer(const Geometry &geometry, const PlanSettings &settings) {
     return least;
 }
 
-Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                  const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) {
+Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                  std::unique_ptr<SubPlan> *plan) {
     std::unique_ptr<LayerPlan> own;
-    Status status = LayerPlan::create(geometry, settings, quantization, weights, &own);
+    Status status = LayerPlan::create(geometry, settings, weights, &own);
     if (status) *plan = std::move(own);
     return status;
 }
@@ -265,16 +265,15 @@ Status LayerPlan::finish() {
     return check_workspace(workspace_bytes_);
 }
 
-Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan,
-                         std::shared_ptr<const TuningRecord> trial) {
+Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                         std::unique_ptr<LayerPlan> *plan, std::shared_ptr<const TuningRecord> trial) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
-    if (quantization) p->quantization_ = *quantization;
+    if (weights.quantization) p->quantization_ = *weights.quantization;
     Status status;
     if (weights.w && geometry.quantized()) {
         Block counts;
         status = get_block(settings.allocator, examination_bytes(geometry), "sums of weights", &counts);
-        if (status) p->facts_ = examine_weights(geometry, *quantization, weights.w, weights.b, counts.data());
+        if (status) p->facts_ = examine_weights(geometry, *weights.quantization, weights.w, weights.b, counts.data());
     }
     if (!status) return status;
     p->find_record(weights.w != nullptr, std::move(trial));
@@ -334,7 +333,7 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
         status = p->chosen_->build(weights);
         if (status) status = p->finish();
     } else {
-        status = create(geometry_, asked_, nullptr, weights, &p);
+        status = create(geometry_, asked_, weights, &p);
     }
     if (status) *plan = std::move(p);
     return status;

@@ -29,12 +29,9 @@ constexpr double kNearEstimates = 3;
 
 class LayerPlan : public SubPlan {
   public:
-    // w: null if the weights arrive with each run. b: null if there is no bias or it arrives with each run. quantization: null
-    // if it arrives with each run, or if the layer is not quantized; it is required where w is given for a quantized layer.
     // trial: the record to follow if there is no other; null: what is remembered, if settings allow measuring.
-    static Status create(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan,
-                         std::shared_ptr<const TuningRecord> trial = nullptr);
+    static Status create(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                         std::unique_ptr<LayerPlan> *plan, std::shared_ptr<const TuningRecord> trial = nullptr);
     Status reshape_plan(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<LayerPlan> *plan) const;
 
     Status run(const RunTensors &tensors, void *workspace) const override;
@@ -115,8 +112,8 @@ class LayerPlan : public SubPlan {
 // Does what LayerPlan::create() does, with the fastest of the candidates that settings.measuring_ms leaves time to run. Nothing
 // is timed if a variant is named, if there is a tuning record, if this process has measured the layer before, or if the
 // layer is estimated to take too long for three runs.
-Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan);
+Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                         std::unique_ptr<LayerPlan> *plan);
 
 // Returns a description of the plan and of its reasons, for people.
 std::string explain(const LayerPlan &plan);

@@ -100,8 +100,8 @@ struct Contender {
 
 class Measurement {
   public:
-    Measurement(const PlanSettings &settings, const QuantizationValues *quantization, const LayerWeights &weights)
-        : settings_(settings), quantization_(quantization), weights_(weights), budget_(settings.measuring_ms * 1e-3) {}
+    Measurement(const PlanSettings &settings, const LayerWeights &weights)
+        : settings_(settings), weights_(weights), budget_(settings.measuring_ms * 1e-3) {}
 
     // plan: by estimate; receives the one that is measured to be the fastest.
     Status choose(std::unique_ptr<LayerPlan> *plan) {
@@ -175,7 +175,7 @@ class Measurement {
         Contender c;
         c.record = std::move(record);
         const Geometry &g = by_estimate_.plan->geometry();
-        if (!LayerPlan::create(g, settings_, quantization_, weights_, &c.plan, c.record)) return;
+        if (!LayerPlan::create(g, settings_, weights_, &c.plan, c.record)) return;
         if (c.plan->is_by_estimate() || !sample(&c)) return; // by estimate: it cannot do what the record says
         tried_++;
         if (c.seconds > kHopeless * best_seconds()) return;
@@ -270,7 +270,6 @@ class Measurement {
     }
 
     const PlanSettings &settings_;
-    const QuantizationValues *const quantization_;
     const LayerWeights &weights_;
     const double budget_; // seconds of runs
     double spent_ = 0;
@@ -282,14 +281,14 @@ class Measurement {
 
 } // namespace
 
-Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                         const LayerWeights &weights, std::unique_ptr<LayerPlan> *plan) {
+Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                         std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> made;
-    Status status = LayerPlan::create(geometry, settings, quantization, weights, &made);
+    Status status = LayerPlan::create(geometry, settings, weights, &made);
     const bool is_open = status && made->is_by_estimate() && volume(geometry.y_shape) > 0;
     if (is_open && std::isfinite(made->cycles()) &&
         3 * made->cycles() < settings.measuring_ms * 1e-3 * kCyclesPerSecond)
-        status = Measurement(settings, quantization, weights).choose(&made);
+        status = Measurement(settings, weights).choose(&made);
     if (status) *plan = std::move(made);
     return status;
 }

@@ -45,17 +45,16 @@ class ProblemPlan {
 };
 
 // Makes a plan whose weights and x are of one kind. The arguments are those of LayerPlan::create().
-using MakePlan = std::function<Status(const Geometry &geometry, const QuantizationValues *quantization,
-                                      const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan)>;
+using MakePlan =
+    std::function<Status(const Geometry &geometry, const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan)>;
 
 // Plans a problem of light weights through one of f32 weights, or, if geometry.quantizes_x, of an x of u8. settings: those of the
 // runs' own work.
-Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings,
-                          const QuantizationValues *quantization, const LayerWeights &weights, const MakePlan &make,
-                          std::unique_ptr<ProblemPlan> *plan);
+Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                          const MakePlan &make, std::unique_ptr<ProblemPlan> *plan);
 
 // Plans a problem for the CPU. The arguments are those of LayerPlan::create().
-Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization,
-                   const LayerWeights &weights, std::unique_ptr<ProblemPlan> *plan);
+Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
+                   std::unique_ptr<ProblemPlan> *plan);
 
 } // namespace convtranspose

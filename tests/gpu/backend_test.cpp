@@ -63,8 +63,8 @@ class WatchedDevice {
         DeviceRequest request;
         request.table = &table_;
         request.variant = variant;
-        return plan_on_device(geometry_of(problem), request, allocator, nullptr,
-                              {inputs.w.data(), inputs.b ? inputs.b->data() : nullptr}, plan);
+        return plan_on_device(geometry_of(problem), request, allocator,
+                              {inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, nullptr}, plan);
     }
 
   private:

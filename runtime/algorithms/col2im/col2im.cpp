@@ -240,7 +240,7 @@ Status Col2im::plan_whole(const LayerWeights &weights) {
         put_in_order_of_y(w, static_cast<char *>(ordered.data()));
         w = ordered.data();
     }
-    return plan_layer(product(strip_rows_ * row_), settings_, nullptr, {w, nullptr}, &whole_);
+    return plan_layer(product(strip_rows_ * row_), settings_, {w, nullptr, nullptr}, &whole_);
 }
 
 // Plans strips with fewer rows, with the weights of a whole strip, then makes tables and sizes the workspace.

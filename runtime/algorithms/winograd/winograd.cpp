@@ -302,8 +302,8 @@ Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Laye
         const void *const bias = i == with_bias ? of.b : nullptr;
         std::unique_ptr<SubPlan> plan;
         status = like
-                     ? like->replan({own, bias}, &plan)
-                     : plan_layer(product_geometry(positions(tiles_of_strip_)), settings_, nullptr, {own, bias}, &plan);
+                     ? like->replan({own, bias, nullptr}, &plan)
+                     : plan_layer(product_geometry(positions(tiles_of_strip_)), settings_, {own, bias, nullptr}, &plan);
         if (status && rest_tiles())
             status = add_reshaped(*plan, product_geometry(positions(rest_tiles())), settings_.parallel, &layer->rest);
         if (!status) return status;
