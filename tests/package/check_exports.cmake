@@ -1,5 +1,6 @@
-# The shared library exports the functions of convtranspose.h, all of them and nothing else.
-# usage: cmake -D NM=nm -D LIBRARY=libconvtranspose.so -D HEADER=convtranspose.h -P check_exports.cmake
+# The shared library exports the functions of convtranspose.h, all of them and nothing else. Without HEADER: a library of somebody
+# else, linked from the static archives, exports no kernels.
+# usage: cmake -D NM=nm -D LIBRARY=libconvtranspose.so [-D HEADER=convtranspose.h] -P check_exports.cmake
 execute_process(COMMAND ${NM} -D --defined-only --format=posix ${LIBRARY} OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" lines "${lines}")
 set(exported)
@@ -7,6 +8,14 @@ foreach(line IN LISTS lines)
     string(REGEX REPLACE " .*" "" symbol "${line}")
     list(APPEND exported ${symbol})
 endforeach()
+if(NOT HEADER)
+    list(FILTER exported INCLUDE REGEX "^convt_")
+    list(LENGTH exported count)
+    if(count)
+        message(FATAL_ERROR "${LIBRARY} exports ${count} kernels and functions of ours: ${exported}")
+    endif()
+    return()
+endif()
 file(READ ${HEADER} text)
 string(REGEX MATCHALL "CONVT_API[^;]*[^a-z_](convt_[a-z_]+)\\(" lines "${text}") # a declaration may go over several lines
 set(declared)
