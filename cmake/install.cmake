@@ -2,7 +2,6 @@
 # pkg-config files, and the command line if it was built. The generators take Halide along (130 MB), so they are installed only
 # when asked for: cmake --install build --component generators.
 include(CMakePackageConfigHelpers)
-include(GNUInstallDirs)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ConvTranspose)
 set(header_target convtranspose_runtime)

@@ -12,7 +12,7 @@ Blocks of code are fenced and name their language:
             convtranspose.onnxruntime, the execution provider
     cmake   configured and built against the installed package, with the first program of README.md as app.cpp, which is run
 
-A comment `<!-- not run: REASON -->` before a block of sh or python says why it is not run. All that a block of sh names is
+A comment `<!-- not run: REASON -->` before a block of sh, python or cmake says why it is not run. All that a block of sh names is
 checked all the same: scripts, their options, options of the command line, presets and labels of tests. Links between pages must
 lead somewhere.
 """
@@ -228,9 +228,9 @@ class Checks:
         readme = next(page for page in pages if page.name == "README.md")
         program = next(text for _, language, text, _ in readme.blocks if language == "cpp" and "int main(" in text)
         for page in pages:
-            for number, language, text, _ in page.blocks:
+            for number, language, text, reason in page.blocks:
                 name = f"{page.path.stem}_{number}"
-                if language == "cmake":
+                if language == "cmake" and not reason:
                     self.project(page, name, text, {"app.cpp": program}, "app")
                 elif language == "c":
                     cmake = ("find_package(ConvTranspose REQUIRED)\nadd_executable(app app.c)\n"
