@@ -24,7 +24,7 @@ if(CONVTRANSPOSE_TUNED)
     set(tuned --tuned ${PROJECT_SOURCE_DIR}/schedules/tuned)
 endif()
 execute_process(
-    COMMAND ${Python3_EXECUTABLE} -B -m kernels.generate --output ${CMAKE_CURRENT_BINARY_DIR} --system ${CMAKE_SYSTEM_NAME}
+    COMMAND ${Python3_EXECUTABLE} -E -B -m kernels.generate --output ${CMAKE_CURRENT_BINARY_DIR} --system ${CMAKE_SYSTEM_NAME}
             "--processor=${processor}" "--types=${CONVTRANSPOSE_TYPES}" "--families=${CONVTRANSPOSE_FAMILIES}"
             "--isas=${CONVTRANSPOSE_ISAS}" "--devices=${CONVTRANSPOSE_DEVICES}" ${tuned}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
@@ -42,9 +42,9 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_scripts}
 function(_convtranspose_generator variable name)
     set(program ${name}_generator)
     if(CONVTRANSPOSE_GENERATORS_DIR)
-        find_program(CONVTRANSPOSE_${name}_GENERATOR ${program} PATHS ${CONVTRANSPOSE_GENERATORS_DIR} NO_DEFAULT_PATH
-                     NO_CMAKE_FIND_ROOT_PATH REQUIRED)
-        set(program ${CONVTRANSPOSE_${name}_GENERATOR})
+        find_program(found ${program} PATHS ${CONVTRANSPOSE_GENERATORS_DIR} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH NO_CACHE
+                     REQUIRED)
+        set(program ${found})
     endif()
     set(${variable} ${program} PARENT_SCOPE)
 endfunction()

@@ -158,7 +158,8 @@ class Table(Generated):
         self.assertFalse([name for name in converts if "_f16" not in name])
 
     def test_arm32_keeps_what_llvm_was_given(self):
-        self.generate(processor="armv7")
+        for processor in ("arm", "armhf", "armv7l", "armv7-a", "armv8l", "armv7"):
+            self.generate(processor=processor)
         for (_, name), arguments in self.commands().items():
             self.assertEqual(arguments[2] == "object,llvm_assembly", "f64" in name or "reference" in name, name)
         self.assertNotIn(("neon32", "col2im_f64_s2"), self.commands())
@@ -226,6 +227,8 @@ class Selection(Generated):
         self.assertFalse(has_all("--types", "f32"))
         self.assertFalse(has_all("--families", ""))
         self.assertFalse(has_all("--isas", "x86_64"))
+        self.assertTrue(has_all("--isas", "all"))
+        self.assertFalse(has_all("--types", "f32;f32;f32;f32;f32;f32"))
 
     def test_refusals(self):
         self.assertEqual(self.refusal("--types", "f32;f99"),
@@ -234,7 +237,9 @@ class Selection(Generated):
         self.assertEqual(self.refusal("--isas", "amx;avx512"),
                          "CONVTRANSPOSE_ISAS: amx adds to avx512_vnni, which must be in the list too")
         self.assertIn("there is no 'amx'", self.refusal("--isas", "amx", system="Windows", processor="AMD64"))
-        self.assertIn("processor 'riscv64'", self.refusal(processor="riscv64"))
+        for processor in ("riscv64", "arm64e", "arm64ec", "armeb", "armv5te"):
+            self.assertIn(f"processor '{processor}'", self.refusal(processor=processor))
+        self.assertIn("CMAKE_OSX_ARCHITECTURES is 'arm64;x86_64'", self.refusal(system="Darwin", processor="arm64;x86_64"))
         self.assertIn("system 'Plan9'", self.refusal(system="Plan9"))
         self.assertIn("only for x86-64 Linux", self.refusal("--devices", "cuda", processor="aarch64"))
 

@@ -70,7 +70,7 @@ class Shipped : public testing::Test {
     std::string by_script(const fs::path &tuned) const {
         const fs::path out = folder_ / "out";
         const std::string command =
-            std::string("cd " CONVTRANSPOSE_SOURCE " && " CONVTRANSPOSE_PYTHON " -B -m kernels.generate") +
+            std::string("cd " CONVTRANSPOSE_SOURCE " && " CONVTRANSPOSE_PYTHON " -E -B -m kernels.generate") +
             " --system Linux --processor x86_64 --isas avx512 --output " + out.string() + " --tuned " + tuned.string();
         EXPECT_EQ(std::system(command.c_str()), 0) << command;
         return read(out / "float_kernels.cpp");
