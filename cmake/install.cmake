@@ -81,7 +81,7 @@ if(convtranspose_generators)
     set_target_properties(${convtranspose_generators} PROPERTIES INSTALL_RPATH "$<IF:$<PLATFORM_ID:Darwin>,@loader_path,$ORIGIN>")
     install(TARGETS ${convtranspose_generators} DESTINATION ${generators_dir} COMPONENT generators EXCLUDE_FROM_ALL)
     file(GLOB autoschedulers ${halide_include}/../lib*/libautoschedule_*)
-    install(FILES ${autoschedulers} DESTINATION ${generators_dir} COMPONENT generators EXCLUDE_FROM_ALL)
+    install(FILES ${autoschedulers} $<TARGET_FILE_DIR:oc_vectorized_generator>/kernels_version.txt DESTINATION ${generators_dir} COMPONENT generators EXCLUDE_FROM_ALL)
     install(FILES $<TARGET_FILE:Halide::Halide> DESTINATION ${generators_dir} COMPONENT generators EXCLUDE_FROM_ALL)
     # For the rows of kernels that `tune` makes.
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernel_contract DESTINATION ${generators_dir}/include COMPONENT generators
