@@ -22,9 +22,10 @@ function(convtranspose_devices)
         add_library(convtranspose_${device}_parts OBJECT ${kernel_table_${device}}
                     ${CMAKE_CURRENT_SOURCE_DIR}/gpu/${device}_backend.cpp)
         _convtranspose_own(convtranspose_${device}_parts)
-        # Nothing in it may be shared with other objects, what sanitizers add included. Halide calls some of it back.
+        # Nothing in it may be shared with other objects, what sanitizers add included. Halide calls some of it back. It is linked
+        # with Halide's objects, and its symbols are made local, before others optimise as they link.
         target_compile_options(convtranspose_${device}_parts PRIVATE -fno-exceptions -fno-rtti -fno-sanitize=all
-                               -fvisibility=default)
+                               -fno-lto -fvisibility=default)
         set(linked ${folder}/${device}_with_halide.o)
         set(sealed ${folder}/${device}.o)
         set(objects ${kernel_objects_${device}})
