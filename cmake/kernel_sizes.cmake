@@ -8,7 +8,11 @@ function(_sizes variable)
     set(${variable} "${lines}" PARENT_SCOPE)
 endfunction()
 
-_sizes(kernels @${LIST})
+file(STRINGS ${LIST} objects)
+list(TRANSFORM objects REPLACE "(.+)" "\"\\1\"") # their folder may have a space in its name
+list(JOIN objects "\n" objects)
+file(WRITE ${OUTPUT}.objects "${objects}\n")
+_sizes(kernels @${OUTPUT}.objects)
 set(rows)
 foreach(line IN LISTS kernels)
     if(line MATCHES "_(argv|metadata) " OR NOT line MATCHES "^_?convt_([a-z0-9_]+) T [0-9a-f]+ ([0-9a-f]+)$")

@@ -1,0 +1,15 @@
+# Included by toolchain files that have set CMAKE_SYSTEM_PROCESSOR, debian_target, emulator and, if there is one, old_cpu_emulator:
+# Linux by Debian's cross-compiler, the emulator that runs what is built, and one of a CPU that has the least it can have.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_C_COMPILER ${debian_target}-gcc)
+set(CMAKE_CXX_COMPILER ${debian_target}-g++)
+set(run_by env QEMU_LD_PREFIX=/usr/${debian_target})
+set(CMAKE_CROSSCOMPILING_EMULATOR ${run_by} ${emulator})
+if(old_cpu_emulator)
+    set(CONVTRANSPOSE_OLD_CPU_EMULATOR ${run_by} ${old_cpu_emulator})
+endif()
+list(APPEND CMAKE_FIND_ROOT_PATH /usr/${debian_target})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
