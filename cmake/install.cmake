@@ -3,6 +3,15 @@
 # when asked for: cmake --install build --component generators.
 include(CMakePackageConfigHelpers)
 
+# A C++ linker adds these by itself; a C program names them.
+set(cxx_libraries)
+foreach(library IN LISTS CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+    if(library MATCHES "^((std)?c[+][+]|m)$" AND NOT "-l${library}" IN_LIST cxx_libraries)
+        list(APPEND cxx_libraries -l${library})
+    endif()
+endforeach()
+list(JOIN cxx_libraries " " cxx_libraries)
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ConvTranspose)
 set(header_target convtranspose_runtime)
 if(BUILD_SHARED_LIBS)
@@ -19,14 +28,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ConvTransposeConfig.cmake ${PROJECT_BINARY_D
         DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/runtime/kernels.json DESTINATION ${package_dir}) # for `convtranspose tune`
 
-# convtranspose.pc, and for static archives one for each component too. What a C++ linker adds by itself, a C program names.
-set(cxx_libraries)
-foreach(library IN LISTS CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
-    if(library MATCHES "^((std)?c[+][+]|m)$" AND NOT "-l${library}" IN_LIST cxx_libraries)
-        list(APPEND cxx_libraries -l${library})
-    endif()
-endforeach()
-list(JOIN cxx_libraries " " cxx_libraries)
+# convtranspose.pc, and for static archives one for each component too.
 # _pkg_config(name description cflags libs)
 function(_convtranspose_pkg_config name description cflags libs)
     set(prefix ${CMAKE_INSTALL_PREFIX}) # absolute, as the folder of libraries may be
