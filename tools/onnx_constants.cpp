@@ -50,6 +50,14 @@ Tensor cast(const std::vector<std::int64_t> &from, const Shape &shape, convt_dty
     return result;
 }
 
+// Returns the type of a node's result, which a number says. Types of ONNX that tensors here cannot have are not supported.
+convt_dtype type_of_result(const onnx::NodeProto &node, int type) {
+    if (const std::optional<convt_dtype> dtype = find_dtype(type)) return *dtype;
+    const std::string what = label_of(node) + ": its result has type " + onnx_type_name(type);
+    if (type == onnx::TensorProto::UNDEFINED) throw Rejected(what + "; an attribute must name one");
+    throw Error(what + ", which is not supported");
+}
+
 // Reads the attribute of integers; none: it is not given.
 std::optional<std::vector<std::int64_t>> ints_attribute(const onnx::NodeProto &node, const char *name) {
     for (const onnx::AttributeProto &attribute : node.attribute()) {
@@ -166,11 +174,14 @@ Tensor dequantize(const onnx::NodeProto &node, const Tensor &x, const Tensor &sc
                        to_string(scale.shape) + "; they must have one shape");
     }
     const Scales scales(node, x.shape, scale.shape);
-    const auto given = static_cast<int>(int_attribute(node, "output_dtype", 0));
-    Tensor result(given == 0 ? scale.dtype : dtype_from_onnx(given, label_of(node) + ": its result"), x.shape);
+    const int given = type_attribute(node, "output_dtype");
+    Tensor result(given == 0 ? scale.dtype : type_of_result(node, given), x.shape);
     for (std::size_t i = 0; i < x.count(); i++) {
         const std::size_t s = scales.of(i);
-        result.set(i, (x.at(i) - (zero_point ? zero_point->at(s) : 0)) * scale.at(s));
+        const double difference = x.at(i) - (zero_point ? zero_point->at(s) : 0);
+        // The difference is rounded before it is multiplied, which matters for integers of 32 bits.
+        result.set(i, scale.dtype == CONVT_F64 ? difference * scale.at(s)
+                                               : static_cast<float>(difference) * static_cast<float>(scale.at(s)));
     }
     return result;
 }
@@ -208,8 +219,7 @@ Tensor Model::result_of(const onnx::NodeProto &node, const std::vector<std::stri
         return evaluate(inputs[i], known);
     };
     if (is_op(node, "Cast")) {
-        const auto to =
-            dtype_from_onnx(static_cast<int>(int_attribute(node, "to", 0)), label_of(node) + ": its result");
+        const convt_dtype to = type_of_result(node, type_attribute(node, "to"));
         if (const onnx::TensorProto *const integers = tensor_of_integers(inputs[0]))
             return cast(integers_from_proto(*integers, file_), shape_of(*integers), to);
         return cast(*operand(0), to);

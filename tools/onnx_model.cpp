@@ -117,10 +117,6 @@ std::string census(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &no
 
 } // namespace
 
-bool ValueType::is_known() const {
-    return data_type != 0 && shape && std::find(shape->begin(), shape->end(), -1) == shape->end();
-}
-
 std::string ValueType::text() const {
     if (!shape) return "<?>";
     std::string text;
@@ -215,6 +211,10 @@ void Model::index_graph(const onnx::GraphProto &graph, std::size_t outer, const 
             if (!is_input && info.has_type() && !value.tensor) value.type = type_of_info(info);
         }
     }
+    for (const onnx::NodeProto &node : graph.node()) {
+        for (const std::string &input : inputs_of(node, scope))
+            if (!input.empty()) values_[input]; // take_prefix() must find names that nothing defines, too
+    }
     for (int i = 0; i < graph.node_size(); i++) index_node(graph.node(i), scope, i);
 }
 
@@ -241,10 +241,19 @@ void Model::index_subgraph(const onnx::GraphProto &graph, const onnx::NodeProto 
                            std::size_t scope, int position) {
     const std::string of = scopes_[scope].prefix + (node.name().empty() ? node.op_type() : node.name());
     std::string prefix = of + "." + attribute + "/";
-    if (node.name().empty() || !prefixes_.insert(prefix).second) {
-        prefix = of + "#" + std::to_string(position) + "." + attribute + "/";
+    if (node.name().empty() || !take_prefix(prefix)) {
+        std::string place = "#" + std::to_string(position);
+        while (!take_prefix(prefix = of + place + "." + attribute + "/")) place += "#";
     }
     index_graph(graph, scope, prefix, attribute + " of " + label_of(node));
+}
+
+// Returns whether a prefix is free: no other graph has it, and no name of a value begins with it, which a value of a subgraph could
+// be taken for then.
+bool Model::take_prefix(const std::string &prefix) {
+    const auto next = values_.lower_bound(prefix);
+    const bool begins_a_name = next != values_.end() && next->first.compare(0, prefix.size(), prefix) == 0;
+    return !begins_a_name && prefixes_.insert(prefix).second;
 }
 
 int Model::steps_to_constants(const onnx::NodeProto &node, std::size_t scope) const {
@@ -347,7 +356,7 @@ std::string Model::label(std::size_t i) const {
     std::string label = label_of(node);
     if (node.name().empty() && convs_.size() > 1) label += " #" + std::to_string(i + 1);
     const std::string &description = scopes_[convs_[i].scope].description;
-    return description.empty() ? label : label + " in " + description;
+    return description.empty() ? label : label + " in " + printable(description);
 }
 
 Node Model::node(std::size_t i) const {

@@ -56,8 +56,7 @@ struct ValueType {
     int data_type = 0;                // of TensorProto; 0: unknown
     std::optional<Shape> shape;       // an extent of -1 is unknown
     std::vector<std::string> symbols; // the names of unknown extents; empty for those without a name
-    bool is_known() const;
-    std::string text() const; // "1x3x<height>x<?>"
+    std::string text() const;         // "1x3x<height>x<?>"
 };
 
 class Model {
@@ -126,6 +125,7 @@ class Model {
     void index_node(const onnx::NodeProto &node, std::size_t scope, int position);
     void index_subgraph(const onnx::GraphProto &graph, const onnx::NodeProto &node, const std::string &attribute,
                         std::size_t scope, int position);
+    bool take_prefix(const std::string &prefix);
     int steps_to_constants(const onnx::NodeProto &node, std::size_t scope) const;
     std::string open_shape(const std::string &value) const;
     Value &define(const std::string &name, std::size_t scope, const std::string &by);

@@ -224,7 +224,7 @@ void Model::lighten(Node *node) const {
     if (!is_f32(type_of(node->x).data_type)) return;
     std::vector<std::string> inputs;
     const onnx::NodeProto *by = producer(node->w, "Cast", &inputs);
-    if (by && inputs.size() == 1 && is_constant(inputs[0]) && int_attribute(*by, "to", 0) == onnx::TensorProto::FLOAT) {
+    if (by && inputs.size() == 1 && is_constant(inputs[0]) && type_attribute(*by, "to") == onnx::TensorProto::FLOAT) {
         const int type = type_of(inputs[0]).data_type;
         node->light = type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16;
         if (node->light) node->w = inputs[0];
@@ -232,7 +232,7 @@ void Model::lighten(Node *node) const {
     }
     by = producer(node->w, "DequantizeLinear", &inputs);
     const Quantized w(by, inputs);
-    if (!w.node || !is_constant(node->w) || !is_f32(static_cast<int>(int_attribute(*by, "output_dtype", 0)))) return;
+    if (!w.node || !is_constant(node->w) || !is_f32(type_attribute(*by, "output_dtype"))) return;
     if (!fault_of_type(*this, "its weights", w.value).empty() || !fault_of_weights(*this, w).empty()) return;
     node->light = true;
     node->w = w.value;

@@ -1,6 +1,7 @@
 #include "tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -26,6 +27,16 @@ T load(const std::byte *p) {
 template<typename T>
 void store(std::byte *p, T value) {
     std::memcpy(p, &value, sizeof value);
+}
+
+// Rounds to f32 such that rounding on to 16 bits comes out as if it were done at once: of the two floats around a value it takes the
+// one whose last bit is odd.
+float rounded_to_odd(double value) {
+    const auto nearest = static_cast<float>(value);
+    if (double(nearest) == value || !std::isfinite(nearest)) return nearest;
+    if (load<std::uint32_t>(reinterpret_cast<const std::byte *>(&nearest)) & 1) return nearest;
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return std::nextafter(nearest, value > double(nearest) ? kInfinity : -kInfinity);
 }
 
 } // namespace
@@ -70,8 +81,8 @@ double Tensor::at(std::size_t i) const {
 void Tensor::set(std::size_t i, double value) {
     std::byte *p = data.data() + i * convt_dtype_size(dtype);
     switch (dtype) {
-    case CONVT_F16: store(p, to_f16(float(value))); break;
-    case CONVT_BF16: store(p, to_bf16(float(value))); break;
+    case CONVT_F16: store(p, to_f16(rounded_to_odd(value))); break;
+    case CONVT_BF16: store(p, to_bf16(rounded_to_odd(value))); break;
     case CONVT_F32: store(p, float(value)); break;
     case CONVT_F64: store(p, value); break;
     case CONVT_U8: store(p, static_cast<std::uint8_t>(value)); break;

@@ -48,6 +48,18 @@ std::string padded(std::string text, std::size_t width) {
     return text;
 }
 
+std::string printable(std::string text) {
+    for (char &c : text) {
+        if ((c >= 0 && c < ' ') || c == '\x7f') c = '?';
+    }
+    return text;
+}
+
+void print_message(const char *kind, const std::string &text) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s: %s\n", kind, printable(text).c_str());
+}
+
 void print_table(std::ostream &out, const std::vector<std::vector<std::string>> &rows,
                  const std::vector<std::size_t> &right_aligned) {
     if (rows.empty()) return;

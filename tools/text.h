@@ -16,6 +16,12 @@ std::string bytes_to_string(std::size_t bytes);              // "1.5 MiB"
 std::string format(const char *number_format, double value); // printf of one double
 std::string padded(std::string text, std::size_t width);     // with blanks behind it
 
+// A text of a model as it may be printed: control characters, with which it could forge lines, or end a text of C, become "?".
+std::string printable(std::string text);
+
+// Prints "KIND: TEXT" on standard error, as one line, behind what standard output got before. kind: "error" or "note".
+void print_message(const char *kind, const std::string &text);
+
 // Prints rows of equal length, the first of which is the heading. The columns named in right_aligned are aligned so.
 void print_table(std::ostream &out, const std::vector<std::vector<std::string>> &rows,
                  const std::vector<std::size_t> &right_aligned);
