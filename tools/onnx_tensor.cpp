@@ -4,6 +4,7 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
+#include <type_traits>
 
 #include "error.h"
 #include "files.h"
@@ -32,6 +33,14 @@ std::uint64_t parse_unsigned(const std::string &text, const std::string &key, co
                                       std::size_t wanted) {
     throw Rejected(quoted(proto) + " holds " + std::to_string(found) + " " + unit + ", but its dims " +
                    to_string(shape_of(proto)) + " need " + std::to_string(wanted));
+}
+
+std::size_t count_of(const onnx::TensorProto &proto) {
+    try {
+        return element_count(shape_of(proto));
+    } catch (const Rejected &e) {
+        throw Rejected(quoted(proto) + ": " + e.what());
+    }
 }
 
 // Reads the `wanted` bytes of a tensor. A file may go on behind them, because other tensors may share it; a length, where one is
@@ -65,12 +74,19 @@ const std::string *bytes_of(const onnx::TensorProto &proto, const fs::path &file
     return &bytes;
 }
 
-// Reads one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each.
+// Reads one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each. Throws Rejected for one
+// that its type cannot hold.
 template<typename T, typename Field>
-void copy_elements(const Field &field, Tensor *tensor) {
+void copy_elements(const onnx::TensorProto &proto, const Field &field, Tensor *tensor) {
     std::byte *to = tensor->data.data();
     for (const auto element : field) {
         const T value = static_cast<T>(element);
+        if constexpr (std::is_integral_v<T>) {
+            if (value != element) {
+                throw Rejected(quoted(proto) + " holds " + std::to_string(element) + ", which its type " +
+                               onnx_type_name(proto.data_type()) + " cannot");
+            }
+        }
         std::memcpy(to, &value, sizeof value);
         to += sizeof value;
     }
@@ -124,7 +140,7 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
 
     // The data is found before anything is allocated, because dims alone must not be able to ask for any amount of memory.
     const Shape shape = shape_of(proto);
-    const std::size_t count = element_count(shape);
+    const std::size_t count = count_of(proto);
     std::string loaded;
     const std::string *const bytes = bytes_of(proto, file, count * convt_dtype_size(dtype), &loaded);
     if (!bytes) {
@@ -138,17 +154,17 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     if (bytes) {
         std::memcpy(tensor.data.data(), bytes->data(), bytes->size());
     } else if (dtype == CONVT_F32) {
-        copy_elements<float>(proto.float_data(), &tensor);
+        copy_elements<float>(proto, proto.float_data(), &tensor);
     } else if (dtype == CONVT_F64) {
-        copy_elements<double>(proto.double_data(), &tensor);
+        copy_elements<double>(proto, proto.double_data(), &tensor);
     } else if (dtype == CONVT_U8) {
-        copy_elements<std::uint8_t>(proto.int32_data(), &tensor);
+        copy_elements<std::uint8_t>(proto, proto.int32_data(), &tensor);
     } else if (dtype == CONVT_S8) {
-        copy_elements<std::int8_t>(proto.int32_data(), &tensor);
+        copy_elements<std::int8_t>(proto, proto.int32_data(), &tensor);
     } else if (dtype == CONVT_S32) {
-        copy_elements<std::int32_t>(proto.int32_data(), &tensor);
+        copy_elements<std::int32_t>(proto, proto.int32_data(), &tensor);
     } else {
-        copy_elements<std::uint16_t>(proto.int32_data(), &tensor);
+        copy_elements<std::uint16_t>(proto, proto.int32_data(), &tensor);
     }
     return tensor;
 }
@@ -156,7 +172,7 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
 std::vector<std::int64_t> integers_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     if (proto.data_type() != onnx::TensorProto::INT64)
         throw Rejected(quoted(proto) + " has type " + onnx_type_name(proto.data_type()) + ", must be INT64");
-    const std::size_t count = element_count(shape_of(proto));
+    const std::size_t count = count_of(proto);
     std::string loaded;
     const std::string *const bytes = bytes_of(proto, file, count * sizeof(std::int64_t), &loaded);
     if (!bytes && std::size_t(proto.int64_data_size()) != count)
@@ -170,7 +186,9 @@ std::vector<std::int64_t> integers_from_proto(const onnx::TensorProto &proto, co
     return values;
 }
 
-Tensor load_tensor(const fs::path &file) {
+namespace {
+
+Tensor load(const fs::path &file) {
     if (file.extension() == ".npy") return load_npy(file);
     const std::string bytes = read_message(file);
     onnx::TensorProto proto;
@@ -179,6 +197,16 @@ Tensor load_tensor(const fs::path &file) {
     }
     if (proto.name().empty()) proto.set_name(file.filename().string()); // for messages
     return tensor_from_proto(proto, file);
+}
+
+} // namespace
+
+Tensor load_tensor(const fs::path &file) {
+    try {
+        return load(file);
+    } catch (const Rejected &e) { // which is for what models say
+        throw Error("'" + file.string() + "': " + e.what());
+    }
 }
 
 void require_serializable(convt_dtype dtype, const Shape &shape, const std::string &name) {

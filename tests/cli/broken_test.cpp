@@ -67,6 +67,7 @@ std::vector<BrokenModel> broken_models() {
              graph->mutable_node(0)->mutable_attribute(0)->set_type(onnx::AttributeProto::FLOAT);
              *graph->add_node() = layer;
          }},
+        {"forged_line", "it has Relu?error: another", [](M m) { node(m)->set_op_type("Relu\nerror: another"); }},
         {"other_node", "it has Relu", [](M m) { node(m)->set_op_type("Relu"); }},
         {"two_nodes", "it has 2 ConvTranspose",
          [](M m) {
@@ -149,7 +150,18 @@ std::vector<BrokenModel> broken_models() {
              for (int i = 0; i < 24; i++) weights(m)->add_double_data(i);
          }},
         {"w_two_fields", "more than one field", [](M m) { weights(m)->add_float_data(1); }},
-        {"w_negative_dim", "negative extent", [](M m) { weights(m)->set_dims(0, -2); }},
+        {"w_bytes_out_of_range", "tensor 'W' holds 300, which its type INT8 cannot",
+         [](M m) {
+             *weights(m) = tensor("W", onnx::TensorProto::INT8, kW, Storage::typed);
+             weights(m)->set_int32_data(0, 300);
+         }},
+        {"w_halves_out_of_range", "tensor 'W' holds 70000, which its type FLOAT16 cannot",
+         [](M m) {
+             *weights(m) = tensor("W", onnx::TensorProto::FLOAT16, kW, Storage::typed);
+             weights(m)->set_int32_data(0, 70000);
+         }},
+        {"w_negative_dim", "tensor 'W': shape -2x3x2x2 has a negative extent",
+         [](M m) { weights(m)->set_dims(0, -2); }},
         {"w_huge", "more elements than memory can hold",
          [](M m) { weights(m)->set_dims(0, int64_t{1} << 62), weights(m)->set_dims(1, int64_t{1} << 62); }},
         {"w_large", "need", [](M m) { weights(m)->set_dims(0, int64_t{1} << 50); }}, // must not be allocated first

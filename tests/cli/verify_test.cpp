@@ -184,10 +184,40 @@ TEST_F(Verify, AModelThatMustBeRejectedFailsIfItIsComputed) {
 TEST_F(Verify, AModelThatMustBeRejectedFailsForAnyOtherReason) {
     write_test(layer(), model(), {}); // its input file is missing
     expect(false, "input files");
+    // An input that is broken is no fault of the model.
+    const fs::path input = layer() / "test_data_set_0" / "input_0.pb";
+    onnx::TensorProto x = tensor("X", onnx::TensorProto::FLOAT, kX);
+    x.mutable_raw_data()->pop_back();
+    write(input, x);
+    expect(false, "input_0.pb': tensor 'X' holds 47 bytes");
+    x.set_data_type(onnx::TensorProto::INT64);
+    write(input, x);
+    expect(false, "input_0.pb': tensor 'X' has type INT64");
+    fs::remove(input);
+    write_text(layer() / "test_data_set_0" / "input_0.npy", npy("<f4", {1, 2, -2, 3}, ""));
+    expect(false, "input_0.npy': shape 1x2x-2x3 has a negative extent");
+    fs::remove(layer() / "test_data_set_0" / "input_0.npy");
     onnx::ModelProto m = model();
     m.mutable_graph()->mutable_node(0)->set_domain("com.example");
     write_test(layer(), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
     expect(false, "not supported");
+}
+
+TEST_F(Verify, InputsThatNoNodeReadsMayBeOfAnyType) {
+    onnx::ModelProto m = model();
+    add_value(m.mutable_graph()->mutable_input(), "N", onnx::TensorProto::INT64, nullptr);
+    onnx::TensorProto n = tensor("N", onnx::TensorProto::FLOAT, kX);
+    n.set_data_type(onnx::TensorProto::INT64);
+    write_test(layer(), m, {tensor("X", onnx::TensorProto::FLOAT, kX), n},
+               {tensor("Y", onnx::TensorProto::FLOAT, right_)});
+    expect(true);
+}
+
+TEST_F(Verify, NamesForgeNoResults) {
+    onnx::ModelProto m = model();
+    m.mutable_graph()->mutable_node(0)->set_input(1, "V\nPASS  another");
+    write_test(layer(), m, {tensor("X", onnx::TensorProto::FLOAT, kX)});
+    expect(true, "its input 'V?PASS  another' is not an input");
 }
 
 TEST_F(Verify, AnErrorIsAFailureWhereAResultIsExpected) {
