@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "commands.h"
 #include "device_session.h"
+#include "each_layer.h"
 #include "error.h"
 #include "fma_peak.h"
 #include "input_shape.h"
@@ -239,54 +240,28 @@ int bench_command(const BenchOptions &options) {
     note_unusable_tuning();
     std::vector<Measurement> measurements;
     std::unique_ptr<DeviceSession> session; // opened for the first layer; kernels stay loaded in its context
-    int failed = 0;
-    Progress progress(jobs.size(), true); // the table comes at the end
-    const auto report = [&](const char *kind, const Job &job, const std::string &message) {
-        progress.clear();
-        std::fprintf(stderr, "%s: %s: %s\n", kind, job.name.c_str(), message.c_str());
-        failed += kind == std::string("error") ? 1 : 0;
-    };
-    for (const Job &job : jobs) {
-        progress.step(job.name);
-        try {
-            Model model(job.model());
-            for (const std::string &note : model.infer_shapes(shapes)) report("note", job, note);
-            model.require_nodes();
-            bool any_known = false;
-            for (std::size_t i = 0; i < model.node_count(); i++) {
-                try {
-                    const Layer layer = layer_of(model, i, options.layout);
-                    any_known = true;
-                    if (const std::string floats = layer.node.floats(); !floats.empty())
-                        report("note", job, layer.node.label + " is " + floats);
-                    Problem problem = layer.problem;
-                    problem.post_ops = options.post_ops;
-                    RandomLayer layer_data(problem);
-                    if (options.plan.on_device() && !session) session = DeviceSession::open(options.plan.device);
-                    for (const std::string &candidate : candidates_of(layer_data, options, session.get())) {
-                        try {
-                            Measurement m = measure(&layer_data, options, candidate, session.get());
-                            m.file = job.path.string();
-                            m.name = job.name;
-                            m.node = layer.node.label;
-                            measurements.push_back(m);
-                        } catch (const std::exception &e) {
-                            if (candidate.empty()) throw;
-                            report("note", job, layer.node.label + " by " + candidate + ": " + e.what());
-                        }
-                    }
-                } catch (const UnknownShape &e) {
-                    report("note", job, model.label(i) + " skipped: " + e.what());
-                } catch (const std::exception &e) {
-                    any_known = true;
-                    report("error", job, message_of(e, model.label(i)));
-                }
+    Progress progress(jobs.size(), true);   // the table comes at the end
+    const auto act = [&](const Job &job, const Model &, const Layer &layer) {
+        note_floats(job, layer.node, &progress);
+        Problem problem = layer.problem;
+        problem.post_ops = options.post_ops;
+        RandomLayer layer_data(problem);
+        if (options.plan.on_device() && !session) session = DeviceSession::open(options.plan.device);
+        for (const std::string &candidate : candidates_of(layer_data, options, session.get())) {
+            try {
+                Measurement m = measure(&layer_data, options, candidate, session.get());
+                m.file = job.path.string();
+                m.name = job.name;
+                m.node = layer.node.label;
+                measurements.push_back(m);
+            } catch (const std::exception &e) {
+                if (candidate.empty()) throw;
+                progress.clear();
+                print_message("note", job.name + ": " + layer.node.label + " by " + candidate + ": " + e.what());
             }
-            if (!any_known) throw Error("no such node has known shapes");
-        } catch (const std::exception &e) {
-            report("error", job, message_of(e));
         }
-    }
+    };
+    const int failed = for_each_layer(jobs, shapes, options.layout, &progress, act);
     progress.clear();
     if (options.json) {
         print_json(measurements);

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <exception>
 #include <map>
 #include <set>
 #include <sstream>
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "each_layer.h"
 #include "error.h"
 #include "estimate_parts.h"
 #include "input_shape.h"
@@ -126,16 +126,26 @@ Explanation explain(const Layer &layer, const Model &model, const ExplainOptions
     return {text, nullptr};
 }
 
+// True if an option is given that matters to plans alone.
+bool plans_otherwise(const ExplainOptions &options) {
+    const PlanOptions &plan = options.plan;
+    return options.layout || options.all || !options.cost_profile.empty() || !options.input_shapes.empty() ||
+           plan.threads != 1 || !plan.variant.empty() || !plan.isa.empty() || !plan.device.empty() || plan.winograd ||
+           plan.measuring_ms != 0;
+}
+
 } // namespace
 
 int explain_command(const ExplainOptions &given) {
     ExplainOptions options = given;
     if (options.paths.empty() && !options.size) throw UsageError("PATH is required, or --size");
+    if (options.json && options.size) throw UsageError("--json does not go with --size");
     if (options.paths.empty()) {
+        if (plans_otherwise(options))
+            throw UsageError("--size takes no other options without PATH: it tells of all kernels that are built in");
         std::printf("%s", size_report().c_str());
         return kSuccess;
     }
-    if (options.json && options.size) throw UsageError("--json does not go with --size");
     if (!options.cost_profile.empty()) {
         try {
             const auto replace = json::error_handler_t::replace; // what is no UTF-8
@@ -150,41 +160,18 @@ int explain_command(const ExplainOptions &given) {
     const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
     if (options.json || options.size) note_unusable_tuning(); // the text of a plan says it
     Selection selection;
-    int printed = 0, failed = 0;
-    for (const Job &job : jobs) {
-        try {
-            Model model(job.model());
-            for (const std::string &note : model.infer_shapes(shapes)) {
-                std::fprintf(stderr, "note: %s: %s\n", job.name.c_str(), note.c_str());
-            }
-            model.require_nodes();
-            const int printed_before = printed, failed_before = failed;
-            for (std::size_t i = 0; i < model.node_count(); i++) {
-                try {
-                    Explanation found = explain(layer_of(model, i, options.layout), model, options, &selection);
-                    const bool is_text = !found.text.empty();
-                    if (printed++ > 0 && is_text) std::printf("\n");
-                    if (jobs.size() > 1 && is_text) std::printf("%s: ", job.name.c_str());
-                    std::printf("%s", found.text.c_str());
-                    if (!options.json) continue;
-                    found.object["model"] = job.name;
-                    objects.push_back(std::move(found.object));
-                } catch (const UnknownShape &e) {
-                    std::fprintf(stderr, "note: %s: %s skipped: %s\n", job.name.c_str(), model.label(i).c_str(),
-                                 e.what());
-                } catch (const std::exception &e) {
-                    std::fflush(stdout);
-                    std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), message_of(e, model.label(i)).c_str());
-                    failed++;
-                }
-            }
-            if (printed == printed_before && failed == failed_before) throw Error("no such node has known shapes");
-        } catch (const std::exception &e) {
-            std::fflush(stdout);
-            std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), message_of(e).c_str());
-            failed++;
-        }
-    }
+    int printed = 0;
+    const auto act = [&](const Job &job, const Model &model, const Layer &layer) {
+        Explanation found = explain(layer, model, options, &selection);
+        const bool is_text = !found.text.empty();
+        if (printed++ > 0 && is_text) std::printf("\n");
+        if (jobs.size() > 1 && is_text) std::printf("%s: ", printable(job.name).c_str());
+        std::printf("%s", found.text.c_str());
+        if (!options.json) return;
+        found.object["model"] = job.name;
+        objects.push_back(std::move(found.object));
+    };
+    const int failed = for_each_layer(jobs, shapes, options.layout, nullptr, act);
     // Names come from files and models, and need not be UTF-8.
     if (options.json) std::printf("%s\n", objects.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     require_all_used(shapes);

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "error.h"
 #include "problem_line.h"
+#include "text.h"
 
 namespace {
 
@@ -35,6 +36,9 @@ com.ms.internal.nhwc (u8 and s8). Cast, Identity, Reshape, Transpose and Dequant
 and DynamicQuantizeLinear and DequantizeLinear before X where weights come through DequantizeLinear. Weights and bias
 that are constants are packed when the model is planned; those that are graph inputs are passed with each run, as are
 scales and zero points.
+
+run computes what the model says: 8-bit weights of a layer whose x is quantized by each run are computed in integers
+here, also where explain, bench and the ONNX Runtime provider take floats, which are faster for some layers.
 
 Files hold x and y as the operator has them; with --layout they are rearranged before and after the computation.
 
@@ -121,6 +125,12 @@ CLI::Validator number_in(double least, double most) {
     return CLI::Validator(check, range.get_description());
 }
 
+// Refuses an empty name of a folder, which would stand for none.
+CLI::Validator not_empty() {
+    const auto check = [](std::string &text) { return std::string(text.empty() ? "'' names no folder" : ""); };
+    return CLI::Validator(check, "");
+}
+
 void add_plan_options(CLI::App *command, PlanOptions *options) {
     command->add_option("--threads", options->threads, "Threads to compute with")
         ->check(CLI::Range(1, 1024))
@@ -189,6 +199,7 @@ CLI::App *add_run(CLI::App *app, RunOptions *options) {
     CLI::App *const command = app->add_subcommand("run", "Compute models on their inputs, and verify the results");
     add_paths(command, &options->paths, "Models, each with its input files, and test folders");
     command->add_option("--output-dir", options->output_dir, "Write results to OUT/<name>/output_0.pb")
+        ->check(not_empty())
         ->type_name("OUT");
     command->add_flag("--verify", options->verify, "Compare results with output_0.pb");
     add_layout(command, &options->layout);
@@ -262,12 +273,15 @@ CLI::App *add_tune(CLI::App *app, TuneOptions *options) {
         ->check(number_in(0.1, 1e6))
         ->capture_default_str();
     command->add_flag("--resume", options->resume, "Go on with the search that DIR holds");
-    command->add_option("--emit", options->emit, "Make a library of these layers in a folder")->type_name("DIR");
+    command->add_option("--emit", options->emit, "Make a library of these layers in a folder")
+        ->check(not_empty())
+        ->type_name("DIR");
     command->add_option("--emit-name", options->emit_name, "Its name, a C identifier; default: that of the folder")
         ->needs("--emit");
     command
         ->add_option("--rows", options->rows,
                      "Write a file for each layer that gained, for schedules/tuned of the sources")
+        ->check(not_empty())
         ->type_name("DIR");
     add_input_shapes(command, &options->input_shapes);
     add_worker(command, options);
@@ -305,6 +319,12 @@ CLI::App *add_calibrate(CLI::App *app, CalibrateOptions *options) {
     return command;
 }
 
+std::string name_of_folder(const std::string &folder) {
+    // "my_net/" and "." have no file name of their own.
+    const auto plain = std::filesystem::absolute(folder).lexically_normal();
+    return (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+}
+
 int run_main(int argc, char **argv) {
     CLI::App app("Transposed convolution (ConvTranspose, QLinearConvTranspose) from the command line", "convtranspose");
     app.set_version_flag("--version", CONVT_VERSION);
@@ -331,7 +351,7 @@ int run_main(int argc, char **argv) {
     if (explain_app->parsed()) return explain_command(explain);
     if (bench_app->parsed()) return bench_command(bench);
     if (tune_app->parsed()) {
-        if (tune.emit_name.empty()) tune.emit_name = std::filesystem::path(tune.emit).filename().string();
+        if (tune.emit_name.empty() && !tune.emit.empty()) tune.emit_name = name_of_folder(tune.emit);
         return tune_command(tune);
     }
     if (calibrate_app->parsed()) return calibrate_command(calibrate);
@@ -355,10 +375,10 @@ int main(int argc, char **argv) {
     try {
         return with_output_written(run_main(argc, argv));
     } catch (const UsageError &e) {
-        std::fprintf(stderr, "error: %s\n", e.what());
+        print_message("error", e.what());
         return kUsage;
     } catch (const std::exception &e) {
-        std::fprintf(stderr, "error: %s\n", e.what());
+        print_message("error", e.what());
         return kFailure;
     }
 }

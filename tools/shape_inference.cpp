@@ -111,6 +111,14 @@ void set_input(onnx::GraphProto *graph, onnx::ValueInfoProto *input, const Shape
     }
 }
 
+// True for values that are constants, whose data have a shape of their own.
+bool has_initializer(const onnx::GraphProto &graph, const std::string &name) {
+    const auto is_it = [&](const onnx::TensorProto &tensor) { return tensor.name() == name; };
+    const auto is_sparse = [&](const onnx::SparseTensorProto &tensor) { return is_it(tensor.values()); };
+    return std::any_of(graph.initializer().begin(), graph.initializer().end(), is_it) ||
+           std::any_of(graph.sparse_initializer().begin(), graph.sparse_initializer().end(), is_sparse);
+}
+
 bool has_output(const onnx::GraphProto &graph, const std::string &name) {
     return std::any_of(graph.node().begin(), graph.node().end(), [&](const onnx::NodeProto &node) {
         return std::find(node.output().begin(), node.output().end(), name) != node.output().end();
@@ -121,6 +129,7 @@ bool has_output(const onnx::GraphProto &graph, const std::string &name) {
 void set_inner(onnx::GraphProto *main, const std::vector<InputShape> &shapes) {
     for_each_graph(main, [&](onnx::GraphProto *graph) {
         for (const InputShape &shape : shapes) {
+            if (has_initializer(*graph, shape.name)) continue;
             onnx::ValueInfoProto *info = nullptr;
             for (auto *const list : {graph->mutable_input(), graph->mutable_value_info(), graph->mutable_output()}) {
                 if (graph == main && list == graph->mutable_input()) continue; // which are set already
@@ -167,7 +176,7 @@ std::vector<std::string> infer_shapes(onnx::ModelProto *model, const std::vector
     bool changed = false;
     for (const InputShape &shape : shapes) {
         for (onnx::ValueInfoProto &input : *graph->mutable_input()) {
-            if (input.name() != shape.name) continue;
+            if (input.name() != shape.name || has_initializer(*graph, shape.name)) continue;
             shape.used = changed = true;
             set_input(graph, &input, shape.shape);
         }
