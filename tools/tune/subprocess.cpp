@@ -11,19 +11,23 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <thread>
 
 #include "tools/clock.h"
 #include "tools/error.h"
+#include "tools/files.h"
 
 extern char **environ;
 
 namespace convtranspose::tools {
 
 namespace {
+
+constexpr double kMostToEnd = 1;   // seconds from the end of a child's pipes to its own
+constexpr double kMostWait = 3600; // seconds at a time, which poll() can say in milliseconds
+
+void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
 std::string how_it_ended(int status) {
     if (WIFSIGNALED(status)) return std::string("was ended by signal ") + strsignal(WTERMSIG(status));
@@ -52,9 +56,9 @@ pid_t start(const std::vector<std::string> &command, const std::string &log, int
 }
 
 std::string end_of(const std::string &log) {
-    std::ifstream file(log);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    std::string text = read_file(log);
     while (!text.empty() && text.back() == '\n') text.pop_back();
+    std::replace(text.begin(), text.end(), '\n', ' ');
     constexpr std::size_t kMost = 400;
     return text.size() > kMost ? "..." + text.substr(text.size() - kMost) : text;
 }
@@ -95,6 +99,7 @@ Subprocess::Subprocess(const std::vector<std::string> &command, const std::strin
     }
     close(in[0]);
     close(out[1]);
+    fcntl(in_, F_SETFL, O_NONBLOCK); // a child that reads nothing must not be waited for without end
 }
 
 Subprocess::~Subprocess() { end(); }
@@ -109,27 +114,40 @@ void Subprocess::end() {
     pid_ = -1;
 }
 
-void Subprocess::fail(const std::string &what) {
+// Returns how the child ended, which is waited for until then.
+std::string Subprocess::ending(double until) {
     int status = 0;
-    std::string how = what;
-    if (how.empty()) {
-        how = waitpid(pid_, &status, 0) == pid_ ? how_it_ended(status) : "went away";
-        pid_ = -1;
-    }
+    pid_t ended = 0;
+    while ((ended = waitpid(pid_, &status, WNOHANG)) == 0 && now() < until) rest();
+    if (ended == 0) return "closed its pipe, but did not end";
+    const std::string how = ended == pid_ ? how_it_ended(status) : "went away";
+    pid_ = -1;
+    return how;
+}
+
+void Subprocess::fail(const std::string &what) {
     end();
-    throw Error("it " + how);
+    throw Error("it " + what);
 }
 
 std::string Subprocess::ask(const std::string &line, double seconds) {
     if (pid_ < 0) throw Error("it has ended");
     const std::string message = line + "\n";
+    const double end = now() + seconds;
+    const auto is_ready = [&](int file, short event) {
+        const double left = end - now();
+        if (left <= 0) fail("did not answer in " + std::to_string(static_cast<int>(seconds)) + " s");
+        pollfd waiting = {file, event, 0};
+        return poll(&waiting, 1, static_cast<int>(std::min(left, kMostWait) * 1000) + 1) > 0;
+    };
+    const auto has_gone = [&] { fail(ending(std::min(end, now() + kMostToEnd))); };
     for (std::size_t sent = 0; sent < message.size();) {
+        if (!is_ready(in_, POLLOUT)) continue;
         const ssize_t n = write(in_, message.data() + sent, message.size() - sent);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) fail("");
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (n <= 0) has_gone();
         sent += static_cast<std::size_t>(n);
     }
-    const double end = now() + seconds;
     for (;;) {
         const std::size_t newline = read_.find('\n');
         if (newline != std::string::npos) {
@@ -137,14 +155,11 @@ std::string Subprocess::ask(const std::string &line, double seconds) {
             read_.erase(0, newline + 1);
             return answer;
         }
-        const double left = end - now();
-        if (left <= 0) fail("did not answer in " + std::to_string(static_cast<int>(seconds)) + " s");
-        pollfd waiting = {out_, POLLIN, 0};
-        if (poll(&waiting, 1, static_cast<int>(left * 1000) + 1) <= 0) continue;
+        if (!is_ready(out_, POLLIN)) continue;
         char part[65536];
         const ssize_t n = read(out_, part, sizeof part);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) fail("");
+        if (n <= 0) has_gone();
         read_.append(part, static_cast<std::size_t>(n));
     }
 }
@@ -188,7 +203,7 @@ std::vector<std::string> run_all(const std::vector<Task> &tasks, int jobs, doubl
             }
             ++it;
         }
-        if (!any) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (!any) rest();
     }
     return results;
 }

@@ -26,6 +26,7 @@ class Subprocess {
 
   private:
     [[noreturn]] void fail(const std::string &what);
+    std::string ending(double until);
     void end();
 
     pid_t pid_ = -1;
