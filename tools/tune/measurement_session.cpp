@@ -1,12 +1,11 @@
 #include "measurement_session.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "base64.h"
 #include "tools/error.h"
+#include "tools/files.h"
 
 namespace convtranspose::tools {
 
@@ -58,24 +57,29 @@ void MeasurementSession::restart() {
 
 void MeasurementSession::start() {
     worker_ = builder_.start_worker();
+    json said;
     try {
-        json said = ask(question_, 10 * timeout_); // weights are packed, and the peak is measured
+        said = ask(question_, 10 * timeout_); // weights are packed, and the peak is measured
         for (const char *const key : {"cpu", "package", "kernels", "isa", "problem", "variant", "candidates"}) {
             if (!said.contains(key)) throw Error(std::string("its answer makes no sense: it has no ") + key);
         }
-        // A caller that holds what layer() returned must not lose it because a candidate ended the worker.
-        if (layer_.is_null()) layer_ = std::move(said);
     } catch (const Refused &) {
         throw;
     } catch (const Error &e) {
         throw Error(std::string("the worker: ") + e.what());
     }
+    const std::string own = convt_kernels_version();
+    if (said["package"] != CONVT_VERSION || said["kernels"] != own) {
+        throw Error("the worker is of version " + said["package"].get<std::string>() + " and kernels " +
+                    said["kernels"].get<std::string>() + ", this program of " CONVT_VERSION " and " + own);
+    }
+    // A caller that holds what layer() returned must not lose it because a candidate ended the worker.
+    if (layer_.is_null()) layer_ = std::move(said);
     for (const json &kernels : added_) load(kernels);
 }
 
 void MeasurementSession::load(const json &kernels) {
-    std::ifstream file(kernels.at("path").get<std::string>(), std::ios::binary);
-    const std::string object((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const std::string object = read_file(kernels.at("path").get<std::string>());
     ask({{"do", "load"}, {"object", to_base64(object)}, {"rows", kernels.at("rows")}}, timeout_);
 }
 
@@ -83,7 +87,7 @@ std::string MeasurementSession::add(const std::string &shared_object, const json
     json kernels = {{"path", shared_object}, {"rows", rows}};
     try {
         if (added_.size() >= kMostTables) {
-            // The oldest tables leave. They are compiled again if they are to be measured again.
+            // The oldest tables leave. They are linked again if they are to be measured again.
             added_.erase(added_.begin(), added_.begin() + kMostTables / 2);
             restart();
         }
@@ -94,6 +98,14 @@ std::string MeasurementSession::add(const std::string &shared_object, const json
     }
     added_.push_back(std::move(kernels));
     return "";
+}
+
+bool MeasurementSession::has(const std::string &name) const {
+    for (const json &kernels : added_) {
+        for (const json &row : kernels.at("rows"))
+            if (row.at("name") == name) return true;
+    }
+    return false;
 }
 
 json MeasurementSession::space(const std::string &search) {

@@ -29,7 +29,11 @@ class MeasurementSession {
     const nlohmann::json &layer() const { return layer_; }
 
     // Adds kernels, which can then be measured by name, from a shared object and its rows. Returns why that failed, or nothing.
+    // Half of those that were added before leave if there are too many.
     std::string add(const std::string &shared_object, const nlohmann::json &rows);
+
+    // True if a kernel of that name was added and has not left.
+    bool has(const std::string &name) const;
 
     // Plans a candidate, runs it once and checks it, so that it is ready to be measured; ms is the time of that run. A candidate
     // that crashes, is wrong, or takes longer than `patience` seconds or than any answer may take has failed.

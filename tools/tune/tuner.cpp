@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "tools/clock.h"
 #include "tools/error.h"
+#include "tools/files.h"
 
 namespace convtranspose::tools {
 
@@ -22,12 +21,6 @@ constexpr std::size_t kFinalists = 6;
 // A candidate whose first run takes so many times as long as the best first run is measured no further, and one that takes longer
 // than that to be planned and checked, by so many seconds, is ended.
 constexpr double kHopeless = 10, kGrace = 1;
-
-bool said(const std::string &log, const std::string &words) {
-    std::ifstream file(log);
-    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    return text.find(words) != std::string::npos;
-}
 
 } // namespace
 
@@ -169,7 +162,7 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
     std::vector<std::string> failures = run_all(tasks, builder_.jobs(), options_.timeout);
     for (std::size_t i = 0; i < tasks.size(); i++) {
         // Halide compiles even a kernel that it has proven to fail an assertion, and only says so.
-        if (failures[i].empty() && said(tasks[i].log, "guaranteed to fail"))
+        if (failures[i].empty() && read_file(tasks[i].log).find("guaranteed to fail") != std::string::npos)
             failures[i] = "a kernel that is bound to fail";
     }
     std::vector<Candidate> made;
@@ -190,10 +183,7 @@ std::vector<Candidate> Tuner::make(const std::vector<Candidate> &candidates) {
     const std::string shared = (std::filesystem::path(folder) / (made.front().name + ".so")).string();
     std::string error = run_all({builder_.link({files.begin(), files.end()}, shared)}, 1, options_.timeout).front();
     if (error.empty()) error = session_->add(shared, rows);
-    if (error.empty()) {
-        for (const Candidate &c : made) loaded_.insert(c.name);
-        return made;
-    }
+    if (error.empty()) return made;
     if (made.size() == 1) {
         note(made.front(), {}, 0, error);
         return {};
@@ -237,6 +227,24 @@ void Tuner::search(double until) {
     if (!group.empty() && left() >= until) measure(make(group), 2 * kFirstLook, until);
 }
 
+// Returns the fastest candidates, loaded. Those that a resumed search no longer proposes are left out, and so is the default choice.
+std::vector<Candidate> Tuner::finalists(std::size_t most) {
+    std::vector<Candidate> list;
+    for (const std::string &name : fastest(most)) {
+        const auto found = known_.find(name);
+        if (found != known_.end() && name != default_) list.push_back(found->second);
+    }
+    const auto is_absent = [&](const Candidate &c) { return !c.generator.empty() && !session_->has(c.name); };
+    const auto has_failed = [&](const Candidate &c) { return results_[c.name].ratio == 0; };
+    // Those that are added may make others leave, of which so many leave at once that none does the second time.
+    for (int turn = 0; turn < 2; turn++) {
+        for (const Candidate &c : list)
+            if (is_absent(c) && !has_failed(c)) make({c});
+    }
+    list.erase(std::remove_if(list.begin(), list.end(), is_absent), list.end());
+    return list;
+}
+
 json Tuner::tune(const Watch &watch) {
     watch_ = &watch;
     const double reserve = kLeastShare * budget_;
@@ -252,27 +260,18 @@ json Tuner::tune(const Watch &watch) {
     std::string winner = default_;
     double ratio = 1;
     for (std::size_t most = kFinalists; most > 0 && (most == kFinalists || left() > 0); most /= 2, seconds *= 3) {
-        std::vector<Candidate> finalists;
-        for (const std::string &name : fastest(most)) {
-            const auto found = known_.find(name);
-            if (found == known_.end() || name == default_) continue; // of a search that was resumed
-            if (!is_loaded(found->second)) {
-                for (const Candidate &c : make({found->second})) finalists.push_back(c);
-            } else {
-                finalists.push_back(found->second);
-            }
-        }
-        if (finalists.empty()) break;
-        measure(finalists, seconds, 0);
+        const std::vector<Candidate> compared = finalists(most);
+        if (compared.empty()) break;
+        measure(compared, seconds, 0);
         // Candidates that were not measured now are out.
         for (auto &[name, result] : results_) {
             const auto is_it = [&n = name](const Candidate &c) { return c.name == n; };
-            if (std::none_of(finalists.begin(), finalists.end(), is_it)) result.ratio = 0;
+            if (std::none_of(compared.begin(), compared.end(), is_it)) result.ratio = 0;
         }
     }
     if (default_ms_ == 0) measure({}, seconds, 0); // there was nothing to compare it with
     for (const std::string &name : fastest(1)) {
-        if (results_[name].ratio >= kGain) continue;
+        if (results_[name].ratio >= kGain || !known_.count(name)) continue;
         // Among many candidates the luckiest looks best, so it is measured once more, by a new worker.
         session_->restart();
         measure({known_[name]}, std::max(seconds, 10 * kFirstLook), 0);

@@ -54,10 +54,8 @@ class Tuner {
     void select(double until);
     void search(double until);
     std::vector<Candidate> make(const std::vector<Candidate> &candidates);
-    bool is_loaded(const Candidate &candidate) const {
-        return candidate.generator.empty() || loaded_.count(candidate.name);
-    }
     std::vector<std::string> fastest(std::size_t most) const;
+    std::vector<Candidate> finalists(std::size_t most);
 
     const TuneOptions &options_;
     const KernelBuilder &builder_;
@@ -71,7 +69,7 @@ class Tuner {
     std::string first_error_;                   // of those
     std::map<std::string, Candidate> known_;
     std::map<std::string, Result> results_;
-    std::set<std::string> loaded_, compiled_; // names, and names of objects
+    std::set<std::string> compiled_; // names of objects
     const Watch *watch_ = nullptr;
 };
 
