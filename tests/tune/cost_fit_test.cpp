@@ -94,6 +94,15 @@ TEST(Fit, FindsWhatTheMachineTakes) {
         EXPECT_EQ(after.at(name), kBefore.at(name)) << name;
 }
 
+TEST(Fit, StaysInTheRangesOfFields) {
+    const auto by_rate = [](const json &profile) {
+        return Machine(9, 2, 4000 / profile.at("memory_rate").get<double>()).layers(kCount);
+    };
+    const json after =
+        fit(Machine(9, 2, 0).timed(kCount), {{"memory_rate", 3000}}, by_rate, [](double) { return true; });
+    EXPECT_EQ(after.at("memory_rate"), 4096) << "which is 4100 to three digits";
+}
+
 TEST(Fit, StaysWhereItBegan) {
     std::size_t asked = 0;
     const Estimate counted = [&](const json &profile) {

@@ -48,11 +48,11 @@ std::vector<Fitted> fitted_fields(const json &profile) {
     return list;
 }
 
-// Values are rounded to three digits, for people to read them.
-double rounded(double value) {
+// Values are rounded to three digits, for people to read them, and stay in the range of the field.
+double rounded(double value, const CostField &field) {
     if (value == 0) return 0;
     const double scale = std::pow(10, 2 - std::floor(std::log10(value)));
-    return std::round(value * scale) / scale;
+    return std::clamp(std::round(value * scale) / scale, field.least, field.most);
 }
 
 // The candidates of all layers that were timed, one after the other.
@@ -163,7 +163,8 @@ class LeastSquares {
             }
         }
         for (std::size_t i = 0; i < fields_.size(); i++) {
-            if (steps_[i] != 0) profile_[fields_[i].field->name] = rounded(fields_[i].at(steps_[i]));
+            const CostField &field = *fields_[i].field;
+            if (steps_[i] != 0) profile_[field.name] = rounded(fields_[i].at(steps_[i]), field);
         }
         return profile_;
     }
@@ -235,7 +236,7 @@ class LeastSquares {
             const auto answer = ask(steps);
             if (!answer) return false;
             const double after = sum_of_squares(samples_.residuals(answer->logarithms, weights), weights, steps);
-            if (after >= before) continue;
+            if (!(after < before)) continue; // NaN is no gain
             steps_ = std::move(steps);
             last_ = *answer;
             return before - after >= kLeastGain * before;
