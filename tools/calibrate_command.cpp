@@ -17,6 +17,7 @@
 #include "text.h"
 #include "tools/tune/cost_fit.h"
 #include "tools/tune/kernel_builder.h"
+#include "tools/tune/kernel_row.h"
 #include "tools/tune/measurement_session.h"
 #include "tools/tune/random_problems.h"
 #include "tools/tune/search_log.h"
@@ -35,6 +36,15 @@ constexpr double kNear = 3;            // times the least estimate, up to which 
 constexpr std::size_t kMostEach = 9;   // candidates of a layer
 constexpr double kSecondsEach = 0.012; // to time each for
 constexpr std::size_t kLeastLayers = 3;
+constexpr double kLeastTime = 1e-9, kMostTime = 1e12; // milliseconds, whose ratios to estimates are finite
+
+// Throws unless a time is one that can be fitted to.
+double time_of(const std::string &problem, const std::string &candidate, const json &ms) {
+    const double time = ms.is_number() ? ms.get<double>() : 0;
+    if (time >= kLeastTime && time <= kMostTime) return time;
+    throw Error("the time of " + candidate + " for " + problem + " is " + ms.dump() +
+                " ms, must be a number from 1e-9 to 1e12");
+}
 
 // Returns the candidates to time: the choice, and others of low estimates.
 std::vector<std::string> candidates_of(const json &layer) {
@@ -56,10 +66,19 @@ std::vector<std::string> candidates_of(const json &layer) {
 class Calibration {
   public:
     Calibration(const CalibrateOptions &options, const TuneOptions &worker, const Stamp &stamp)
-        : options_(options), builder_(worker), stamp_(stamp),
+        : options_(options), builder_(worker),
           log_(fs::path(worker.output) / kTimes, stamp, options.resume || options.fit_only,
-               {{"problem", "cpu", "isa"}, {}}),
-          progress_(2, true), begin_(now()) {}
+               {{"problem"}, {"cpu"}, {"isa"}, {"threads", LineField::kNumber, true}}),
+          progress_(2, true), begin_(now()) {
+        // Lines of other programs, such as bench/cost/collect.py, are of one thread.
+        for (const json &line : log_.lines()) {
+            const double threads = line.value("threads", 1.0);
+            if (threads != options.plan.threads)
+                throw Error("the times that are kept are of --threads " + format("%g", threads) + ", not of " +
+                            std::to_string(options.plan.threads) +
+                            ": calibrate without --resume, or name another --output");
+        }
+    }
 
     // Times candidates of layers by chance, beside those that the log has.
     void collect() {
@@ -78,6 +97,7 @@ class Calibration {
     // Fits the profile of the CPU to two of three layers, and returns the line to write, or null if it does not choose as well as the
     // profile that ships on the third of the layers that is held out.
     json fit_all() {
+        const json kept = kept_line();
         std::vector<TimedLayer> layers, held_out;
         for (const json &line : log_.lines()) {
             TimedLayer layer = {line.at("problem"), line.at("isa"), times_in(line)};
@@ -105,13 +125,26 @@ class Calibration {
             "%zu layers fitted to, %zu held out; choices on the latter take, in times of the fastest candidate: "
             "generic profile %.3f, shipped %.3f, calibrated %.3f\n",
             layers.size(), held_out.size(), 1 + regret("generic"), 1 + before, 1 + after);
-        if (after > before) return nullptr;
-        const json &any = log_.lines().front();
-        return {{"cpu", any.at("cpu")}, {"isa", any.at("isa")}, {"cost_profile", fitted}};
+        if (!(after <= before)) return nullptr; // NaN is not better
+        return {{"cpu", kept.at("cpu")}, {"isa", kept.at("isa")}, {"cost_profile", fitted}};
     }
 
   private:
     double left(double share) const { return begin_ + share * options_.seconds - now(); }
+
+    // Returns a line of the CPU and the ISA that the profile is for. Throws Error if there is none of the ISA that is asked for.
+    json kept_line() const {
+        const std::string &isa = options_.plan.isa;
+        std::string others;
+        for (const json &line : log_.lines()) {
+            const auto of = line.at("isa").get<std::string>();
+            if (isa.empty() || of == isa || of == isa_name(isa_of_floats(isa_of(isa)))) return line;
+            others = of;
+        }
+        if (others.empty()) return nullptr; // there are too few layers then
+        throw Error("--isa " + isa + ": the times that are kept are of the ISA " + others +
+                    ": calibrate without --fit-only, or name another --output");
+    }
 
     // Throws unless a line is of the CPU and the ISA of those that the log has.
     void require_same_cpu(const json &line) const {
@@ -128,26 +161,27 @@ class Calibration {
     json times_of(const std::string &problem) {
         MeasurementSession session(builder_, problem, options_.plan, options_.timeout);
         const json &layer = session.layer();
-        if (layer.at("package") != stamp_.package || layer.at("kernels") != stamp_.kernels)
-            throw Error("the worker is of version " + layer.at("package").get<std::string>() + " and kernels " +
-                        layer.at("kernels").get<std::string>() + ", this program of " + stamp_.package + " and " +
-                        stamp_.kernels);
         json ms = json::object();
         // Each by itself, as layers run: in turns, each with a y of its own, they would all find y far.
         for (const std::string &name : candidates_of(layer)) {
             const Measured measured = session.measure({name}, kSecondsEach).front();
-            if (measured.error.empty()) ms[name] = measured.ms;
+            if (measured.error.empty()) ms[name] = time_of(problem, name, measured.ms);
         }
-        return {{"problem", problem}, {"cpu", layer.at("cpu")}, {"isa", layer.at("isa")}, {"ms", ms}};
+        return {{"problem", problem},
+                {"cpu", layer.at("cpu")},
+                {"isa", layer.at("isa")},
+                {"threads", options_.plan.threads},
+                {"ms", ms}};
     }
 
     // Returns what times_of() has noted.
     static std::map<std::string, double> times_in(const json &line) {
-        try {
-            return line.at("ms").get<std::map<std::string, double>>();
-        } catch (const json::exception &) {
-            throw Error("the \"ms\" of " + line.at("problem").get<std::string>() + " must be an object of numbers");
-        }
+        const auto problem = line.at("problem").get<std::string>();
+        const json ms = line.value("ms", json());
+        if (!ms.is_object()) throw Error("the \"ms\" of " + problem + " must be an object of numbers");
+        std::map<std::string, double> times;
+        for (const auto &[name, value] : ms.items()) times[name] = time_of(problem, name, value);
+        return times;
     }
 
     json ask(const std::vector<TimedLayer> &layers, const json &profile) {
@@ -176,7 +210,6 @@ class Calibration {
 
     const CalibrateOptions &options_;
     KernelBuilder builder_;
-    Stamp stamp_;
     SearchLog log_;
     Progress progress_;
     double begin_;
@@ -186,10 +219,6 @@ class Calibration {
 } // namespace
 
 int calibrate_command(const CalibrateOptions &options) {
-    if (options.plan.on_device()) throw UsageError("--device does not go with calibrate, which is for a CPU");
-    if (!options.plan.variant.empty() || options.plan.winograd)
-        throw UsageError(
-            "--variant and --winograd do not go with calibrate, which compares what plans choose by themselves");
     if (options.output.empty() || fs::is_directory(options.output))
         throw UsageError("--output: '" + options.output + "' is not a file; name one, or one to be made");
     TuneOptions worker;
@@ -212,7 +241,7 @@ int calibrate_command(const CalibrateOptions &options) {
         std::cout << "the profile that ships chooses better: " << options.output << " stays as it is\n";
         return kSuccess;
     }
-    if (!records) records.emplace(options.output, stamp, false);
+    if (!records) records.emplace(options.output, stamp, true);
     records->add(line);
     std::cout << options.output
               << " holds the profile: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read\n";

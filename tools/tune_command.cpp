@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -11,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "each_layer.h"
 #include "error.h"
 #include "files.h"
 #include "input_shape.h"
 #include "job.h"
-#include "layer.h"
 #include "problem_line.h"
 #include "random_layer.h"
 #include "text.h"
@@ -55,13 +53,16 @@ void add(const std::string &line, const std::string &name, std::vector<Work> *al
     all->push_back({line, {name}});
 }
 
-// The layers that the paths name, each once. Throws UsageError for a path that is neither a file nor a layer.
+// The layers that the paths name, each once. *failed gets the number of errors. Throws UsageError for a path that is neither a file
+// nor a layer.
 std::vector<Work> all_work(const TuneOptions &options, int *failed) {
     std::vector<Work> all;
     const std::vector<InputShape> shapes = input_shapes_from(options.input_shapes);
     for (const std::string &path : options.paths) {
-        if (!fs::exists(path)) {
+        std::error_code code; // of a line that is too long for a name
+        if (!fs::exists(path, code)) {
             try {
+                if (options.layout) throw UsageError("--layout does not go with a layer, whose line has its layout");
                 const Problem problem = problem_of_line(path);
                 add(to_line(problem), to_line(problem), &all);
             } catch (const std::invalid_argument &e) {
@@ -69,39 +70,46 @@ std::vector<Work> all_work(const TuneOptions &options, int *failed) {
             }
             continue;
         }
-        for (const Job &job : jobs_from({path})) {
-            try {
-                Model model(job.model());
-                for (const std::string &note : model.infer_shapes(shapes)) {
-                    std::fprintf(stderr, "note: %s: %s\n", job.name.c_str(), note.c_str());
-                }
-                model.require_nodes();
-                for (std::size_t i = 0; i < model.node_count(); i++) {
-                    try {
-                        const Layer layer = layer_of(model, i, options.layout);
-                        require_valid(layer.problem);
-                        if (const std::string floats = layer.node.floats(); !floats.empty()) {
-                            std::fprintf(stderr, "note: %s: %s is %s\n", job.name.c_str(), layer.node.label.c_str(),
-                                         floats.c_str());
-                        }
-                        add(to_line(layer.problem), job.name + ": " + model.label(i), &all);
-                    } catch (const UnknownShape &e) {
-                        std::fprintf(stderr, "note: %s: %s skipped: %s\n", job.name.c_str(), model.label(i).c_str(),
-                                     e.what());
-                    } catch (const std::exception &e) {
-                        std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(),
-                                     message_of(e, model.label(i)).c_str());
-                        ++*failed;
-                    }
-                }
-            } catch (const std::exception &e) {
-                std::fprintf(stderr, "error: %s: %s\n", job.name.c_str(), message_of(e).c_str());
-                ++*failed;
-            }
-        }
+        *failed += for_each_layer(jobs_from({path}), shapes, options.layout, nullptr,
+                                  [&](const Job &job, const Model &, const Layer &layer) {
+                                      require_valid(layer.problem);
+                                      note_floats(job, layer.node, nullptr);
+                                      add(to_line(layer.problem), job.name + ": " + layer.node.label, &all);
+                                  });
     }
     require_all_used(shapes);
     return all;
+}
+
+// The fields of results of candidates, and of records, as tuner.cpp writes them.
+std::vector<LineField> fields_of_search() {
+    return {{"problem"},
+            {"cpu"},
+            {"isa"},
+            {"name"},
+            {"threads", LineField::kNumber},
+            {"search", LineField::kText, true},
+            {"winograd", LineField::kFlag, true},
+            {"ms", LineField::kNumber, true},
+            {"ratio", LineField::kNumber, true},
+            {"error", LineField::kText, true},
+            {"generator", LineField::kText, true}};
+}
+
+std::vector<LineField> fields_of_records() {
+    return {{"problem"},
+            {"cpu"},
+            {"isa"},
+            {"search"},
+            {"default"},
+            {"variant"},
+            {"threads", LineField::kNumber},
+            {"macs", LineField::kNumber},
+            {"tried", LineField::kNumber},
+            {"ms", LineField::kTime},
+            {"default_ms", LineField::kTime},
+            {"runs", LineField::kTexts},
+            {"winograd", LineField::kFlag, true}};
 }
 
 std::string report(const std::vector<TunedLayer> &layers) {
@@ -111,7 +119,7 @@ std::string report(const std::vector<TunedLayer> &layers) {
         const json &r = layer.record;
         const double ms = r.at("ms").get<double>(), before = r.at("default_ms").get<double>();
         const double gflops = 2e-6 * r.at("macs").get<double>() / ms;
-        const json &peak = r.at("peak_gflops"); // null: a device does not tell
+        const json peak = r.value("peak_gflops", json()); // null: a device does not tell
         rows.push_back({layer.names.front() + (layer.names.size() > 1 ? " ..." : ""),
                         r.at("default").get<std::string>(), format("%.4f", before), r.at("variant").get<std::string>(),
                         format("%.4f", ms), format("%.2f", before / ms),
@@ -144,16 +152,14 @@ int tune_command(const TuneOptions &options) {
         if (options.plan.threads != 1) throw UsageError("--device does not go with --threads");
     }
     const std::vector<Work> all = all_work(options, &failed);
+    if (all.empty()) return kFailure; // earlier results stay
     make_folder(options.output, "--output");
     if (!options.emit.empty()) make_folder(options.emit, "--emit");
     if (!options.rows.empty()) make_folder(options.rows, "--rows");
     const KernelBuilder builder(options);
     const Stamp stamp = {CONVT_VERSION, convt_kernels_version()};
-    SearchLog log(fs::path(options.output) / "search.jsonl", stamp, options.resume,
-                  {{"problem", "cpu", "isa", "name"}, {"threads"}});
-    SearchLog records(
-        fs::path(options.output) / "tuning.jsonl", stamp, options.resume,
-        {{"problem", "cpu", "isa", "search", "default", "variant"}, {"threads", "ms", "default_ms", "macs", "tried"}});
+    SearchLog log(fs::path(options.output) / "search.jsonl", stamp, options.resume, fields_of_search());
+    SearchLog records(fs::path(options.output) / "tuning.jsonl", stamp, options.resume, fields_of_records());
 
     std::vector<TunedLayer> tuned;
     Progress progress(all.size(), true);
@@ -168,11 +174,6 @@ int tune_command(const TuneOptions &options) {
             }
             MeasurementSession session(builder, work.line, options.plan, options.timeout);
             const json &layer = session.layer();
-            if (layer.at("package") != stamp.package || layer.at("kernels") != stamp.kernels) {
-                throw Error("the worker is of version " + layer.at("package").get<std::string>() + " and kernels " +
-                            layer.at("kernels").get<std::string>() + ", this program of " + stamp.package + " and " +
-                            stamp.kernels);
-            }
             const auto is_done = [&](const json &record) { return is_of_search(record, layer, options); };
             const auto done = std::find_if(records.lines().begin(), records.lines().end(), is_done);
             if (done == records.lines().end()) {
@@ -181,19 +182,19 @@ int tune_command(const TuneOptions &options) {
                     progress.detail(name + ": " + std::to_string(tried) + " tried, best " + format("%.2f", 1 / best) +
                                     " times as fast as the default, " + format("%.0f s left", std::max(seconds, 0.0)));
                 }));
-                tuned.push_back({work.names, records.lines().back()});
+                tuned.push_back({work.names, work.line, records.lines().back()});
             } else {
-                tuned.push_back({work.names, *done});
+                tuned.push_back({work.names, work.line, *done});
             }
         } catch (const std::exception &e) {
             progress.clear();
-            std::fprintf(stderr, "error: %s: %s\n", name.c_str(), message_of(e).c_str());
+            print_message("error", name + ": " + message_of(e));
             failed++;
         }
     }
     progress.clear();
     const std::string text = report(tuned);
-    std::ofstream(fs::path(options.output) / "report.txt") << text;
+    write_file(fs::path(options.output) / "report.txt", text);
     std::cout << text << std::flush;
     if (!options.emit.empty() && !tuned.empty()) {
         emit(tuned, options, builder);
@@ -203,7 +204,7 @@ int tune_command(const TuneOptions &options) {
         std::cout << options.rows << " holds files of " << write_rows(tuned, options.rows)
                   << " layers, for schedules/tuned of the sources\n";
     }
-    return failed == 0 && !all.empty() ? kSuccess : kFailure;
+    return failed == 0 ? kSuccess : kFailure;
 }
 
 } // namespace convtranspose::tools

@@ -34,6 +34,14 @@ TEST(Usage, WrongUsageExitsWithTwo) {
         {"run", a, "--threads", "0"},
         {"run", a, "--threads", "many"},
         {"run", a, "--output-dir"},
+        {"run", a, "--output-dir", ""},
+        {"explain", "--size", "--isa", "avx2"},
+        {"explain", "--size", "--input-shape", "X=1x2x3x4"},
+        {"explain", "--size", "--cost-profile", "zen3"},
+        {"explain", "--size", "--json", "--features"},
+        {"tune", "f32 nchw i5x5 k3x3", "--output", b, "--layout", "nhwc"},
+        {"tune", a, "--output", b, "--emit", ""},
+        {"tune", a, "--output", b, "--rows", ""},
         {"bench", a, "--layout", "chwn"},
         {"bench", a, "--min-time", "-1"},
         {"bench", a, "--min-time", "nan"},
@@ -60,6 +68,17 @@ TEST(Usage, WrongUsageExitsWithTwo) {
         const Outcome outcome = convtranspose(command_line);
         EXPECT_EQ(outcome.status, 2) << (command_line.empty() ? "" : command_line.back()) << '\n' << outcome;
         EXPECT_NE(outcome.err, "") << outcome;
+    }
+}
+
+TEST(Usage, LibrariesAreNamedByTheirFolder) {
+    const TemporaryFolder folder;
+    const std::string out = (folder.path() / "out").string();
+    for (const char *const name : {"my-net", "my-net/", "my-net/."}) {
+        const Outcome outcome =
+            convtranspose({"tune", "f32 nchw i5x5 k3x3", "--output", out, "--emit", (folder.path() / name).string()});
+        EXPECT_EQ(outcome.status, 2) << outcome;
+        expect_in("--emit-name: 'my-net' is not a C identifier", outcome);
     }
 }
 

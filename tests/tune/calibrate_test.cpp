@@ -76,6 +76,36 @@ TEST_F(Calibrate, AddsAProfileThatPlansCanBeMadeWith) {
     EXPECT_EQ(lines_of(times).size(), lines.size());
 }
 
+TEST_F(Calibrate, TimesThatAreKeptMustFit) {
+    const json line = {{"package", CONVT_VERSION}, {"kernels", convt_kernels_version()},
+                       {"cpu", "some CPU"},        {"isa", "avx2"},
+                       {"problem", "a layer"},     {"ms", {{"a", 1}, {"b", 2}}}};
+    const auto expect_refused = [&](const char *field, const json &value, const std::vector<std::string> &more,
+                                    const std::string &why) {
+        json changed = line;
+        if (*field) changed[field] = value;
+        std::string text;
+        for (int i = 0; i < 3; i++) text += changed.dump() + "\n";
+        write_text(file_ + ".calibration/times.jsonl", text);
+        std::vector<std::string> arguments = {"--fit-only", "--seconds", "1", "--worker", "/no/worker"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome outcome = calibrate(arguments);
+        EXPECT_EQ(outcome.status, 1) << outcome;
+        EXPECT_NE(outcome.err.find(why), std::string::npos) << outcome;
+    };
+    expect_refused("", nullptr, {}, "cannot run /no/worker"); // which is all that is wrong with it
+    expect_refused("threads", 1, {"--isa", "avx2"}, "cannot run /no/worker");
+    expect_refused("", nullptr, {"--isa", "avx512"}, "--isa avx512: the times that are kept are of the ISA avx2");
+    expect_refused("threads", 2, {}, "the times that are kept are of --threads 2, not of 1");
+    expect_refused("", nullptr, {"--threads", "2"}, "the times that are kept are of --threads 1, not of 2");
+    expect_refused("threads", "2", {}, "its \"threads\" must be a number");
+    for (const json &time : std::vector<json>{0, -1, 1e-310, 1e300, "1", nullptr}) {
+        expect_refused("ms", {{"a", 1}, {"b", time}}, {},
+                       "the time of b for a layer is " + time.dump() + " ms, must be a number from 1e-9 to 1e12");
+    }
+    expect_refused("ms", 1, {}, "the \"ms\" of a layer must be an object of numbers");
+}
+
 TEST_F(Calibrate, SaysWhatItCannotDo) {
     Outcome outcome = calibrate({"--fit-only"});
     EXPECT_EQ(outcome.status, 2) << outcome;

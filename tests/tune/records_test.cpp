@@ -155,7 +155,7 @@ TEST_F(Tune, ResumeRefusesWhatIsDamaged) {
         damage("package", 1, "it is stale, of version ?");
         damage("problem", nullptr, "its \"problem\" must be a text");
         damage("threads", "two", "its \"threads\" must be a number, at least 0");
-        if (name == "out/tuning.jsonl") damage("default_ms", -1, "its \"default_ms\" must be a number, at least 0");
+        if (name == "out/tuning.jsonl") damage("default_ms", -1, "its \"default_ms\" must be a number above 0");
         for (const auto &[line, words] : damages) {
             write_text(file(name), line + "\n");
             const Outcome outcome = tune({"--resume", kLayer});

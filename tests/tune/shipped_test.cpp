@@ -52,7 +52,8 @@ class Shipped : public testing::Test {
         Variant row;
         BuiltIn built_in;
         c.complete(&row, &built_in);
-        return {{"some.onnx: ConvTranspose 'up'"},
+        return {{"some.onnx: ConvTranspose 'up\xff'"}, // which is no UTF-8
+                problem,
                 {{"problem", problem},
                  {"isa", "avx512"},
                  {"cpu", "some CPU"},

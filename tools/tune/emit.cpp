@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -10,8 +9,10 @@
 #include "kernel_row.h"
 #include "kernel_source.h"
 #include "tools/error.h"
+#include "tools/files.h"
 #include "tools/kernel_name.h"
 #include "tools/problem_line.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 
@@ -19,14 +20,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-void write(const fs::path &file, const std::string &text) {
-    fs::create_directories(file.parent_path());
-    std::ofstream stream(file, std::ios::trunc);
-    stream << text;
-    stream.close();
-    if (!stream) throw Error("cannot write " + file.string());
-}
 
 std::string quoted(const std::string &text) {
     std::string result = "\"";
@@ -133,11 +126,11 @@ class Emitter {
     void emit() {
         collect();
         build();
-        write(folder_ / "include" / (name_ + ".h"), header());
+        write_file(folder_ / "include" / (name_ + ".h"), header());
         copy_package();
-        write(folder_ / "lib" / "cmake" / name_ / (name_ + "Config.cmake"), config());
-        write(folder_ / "example" / "CMakeLists.txt", example_build());
-        write(folder_ / "example" / "main.cpp", example());
+        write_file(folder_ / "lib" / "cmake" / name_ / (name_ + "Config.cmake"), config());
+        write_file(folder_ / "example" / "CMakeLists.txt", example_build());
+        write_file(folder_ / "example" / "main.cpp", example());
     }
 
   private:
@@ -223,7 +216,7 @@ class Emitter {
             components_.push_back(component);
             const std::string text = table(component);
             const fs::path source = objects / (component + ".cpp");
-            write(source, text);
+            write_file(source, text);
             Task task;
             task.command = builder_.compiler();
             const std::string object = (objects / (component + ".o")).string();
@@ -309,8 +302,8 @@ class Emitter {
         std::ostringstream rows;
         std::size_t i = 0;
         for (const TunedLayer &layer : layers_) {
-            const auto line = layer.record.at("problem").get<std::string>();
-            const Problem p = problem_of_line(line);
+            // The layer as it was given is valid, while the padding that an output shape amounts to need not be.
+            const Problem p = problem_of_line(layer.line);
             const std::string prefix = name_ + "_" + std::to_string(i++) + "_";
             const auto ints = [&](const char *what, const Ints &values) -> std::string {
                 if (!values) return "{0, 0}";
@@ -326,16 +319,18 @@ class Emitter {
             };
             const Attributes &a = p.attributes;
             const std::string dilations = ints("dilations", a.dilations),
-                              padding = ints("output_padding", a.output_padding), pads = ints("pads", a.pads),
+                              padding = ints("output_padding", a.output_padding),
+                              extents = ints("output_shape", a.output_shape), pads = ints("pads", a.pads),
                               strides = ints("strides", a.strides), x = ints("x_shape", p.x_shape),
                               w = ints("w_shape", p.w_shape), b = ints("b_shape", p.b_shape);
             std::string names;
             for (const std::string &name : layer.names) names += (names.empty() ? "" : ", ") + name;
-            text << "static const convt_attributes " << prefix << "attributes = {sizeof(convt_attributes), 0, "
-                 << dilations << ", " << a.group << ", {0, 0}, " << padding << ", {0, 0}, " << pads << ", " << strides
-                 << "};\n";
-            rows << "    {" << quoted(names) << ",\n     {sizeof(convt_problem), 22, " << dtype(p.dtype) << ", "
-                 << dtype(p.w_dtype.value_or(p.dtype)) << ", " << dtype(p.y_dtype.value_or(p.dtype)) << ", "
+            text << "static const convt_attributes " << prefix << "attributes = {sizeof(convt_attributes), "
+                 << (a.auto_pad ? quoted(*a.auto_pad) : "0") << ", " << dilations << ", " << a.group << ", {0, 0}, "
+                 << padding << ", " << extents << ", " << pads << ", " << strides << "};\n";
+            rows << "    {" << quoted(printable(names)) << ",\n     {sizeof(convt_problem), " << p.opset << ", "
+                 << dtype(p.dtype) << ", " << dtype(p.w_dtype.value_or(p.dtype)) << ", "
+                 << dtype(p.y_dtype.value_or(p.dtype)) << ", "
                  << (p.layout == CONVT_CHANNELS_LAST ? "CONVT_CHANNELS_LAST" : "CONVT_CHANNELS_FIRST") << ",\n      "
                  << x << ", " << w << ", " << b << ", &" << prefix << "attributes, 0, 0, 0}},\n";
         }

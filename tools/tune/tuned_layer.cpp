@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "convtranspose/convtranspose.h"
-#include "tools/error.h"
+#include "tools/files.h"
 
 namespace convtranspose::tools {
 
@@ -33,16 +32,12 @@ std::size_t write_rows(const std::vector<TunedLayer> &layers, const std::string 
         std::string name = problem;
         std::replace(name.begin(), name.end(), ' ', '_');
         name.append("_").append(isa).append(".json");
-        const std::filesystem::path path = std::filesystem::path(folder) / name;
-        std::ofstream stream(path, std::ios::trunc);
-        const char *before = "{";
-        for (const auto &[key, value] : file.items()) { // a line each
-            stream << before << json(key) << ": " << value;
-            before = ",\n ";
+        std::string text;
+        for (const auto &[key, value] : file.items()) { // a line each; names of layers need not be UTF-8
+            text += (text.empty() ? "{\"" : ",\n \"") + key + "\": ";
+            text += value.dump(-1, ' ', false, json::error_handler_t::replace);
         }
-        stream << "}\n";
-        stream.close();
-        if (!stream) throw Error("cannot write " + path.string());
+        write_file(std::filesystem::path(folder) / name, text + "}\n");
         written++;
     }
     return written;

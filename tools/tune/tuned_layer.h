@@ -12,6 +12,7 @@ namespace convtranspose::tools {
 
 struct TunedLayer {
     std::vector<std::string> names; // where it is from: "model.onnx: ConvTranspose 'up1'"
+    std::string line;               // the layer as it was given; the record has it as it is planned
     nlohmann::json record;          // as Tuner::tune() makes it, stamped
 };
 
