@@ -101,6 +101,9 @@ def main():
     parser.add_argument("--most-macs", type=float, default=random_layers.MULTIPLIES[1],
                         help="multiply-adds of a layer (%(default)g)")
     options = parser.parse_args()
+    least = random_layers.MULTIPLIES[0]
+    if not options.most_macs >= least:
+        parser.error(f"--most-macs {options.most_macs:g} must be {least:g} at least, which random layers have")
     worker = Worker(options.worker)
     timed = set()
     if options.out.exists():

@@ -14,9 +14,9 @@ import argparse
 import json
 import math
 import pathlib
-import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from worker import Worker
@@ -53,17 +53,22 @@ class Layers:
 
 
 def calibrate(options, train):
-    """The profile that calibrate fits to the layers; None if it chooses no better than the one that ships."""
-    folder = pathlib.Path(f"{options.output}.calibration")
-    shutil.rmtree(folder, ignore_errors=True)
-    options.output.unlink(missing_ok=True)
-    folder.mkdir(parents=True)
-    (folder / "times.jsonl").write_text("".join(json.dumps(line) + "\n" for line in train), encoding="utf-8")
-    subprocess.run([options.convtranspose, "calibrate", "--output", options.output, "--fit-only", "--seconds", str(options.seconds),
-                    "--worker", str(pathlib.Path(options.worker).resolve()), "--isa", train[0]["isa"]],
-                   check=True, stdout=subprocess.DEVNULL)
-    lines = options.output.read_text(encoding="utf-8").splitlines() if options.output.exists() else []
-    return json.loads(lines[-1])["cost_profile"] if lines else None
+    """The profile that calibrate fits to the layers, whose line is added to the output; None if it chooses no better than the one
+    that ships."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder) / "profile.jsonl"
+        times = pathlib.Path(f"{output}.calibration") / "times.jsonl"
+        times.parent.mkdir()
+        times.write_text("".join(json.dumps(line) + "\n" for line in train), encoding="utf-8")
+        subprocess.run([options.convtranspose, "calibrate", "--output", output, "--fit-only", "--seconds", str(options.seconds),
+                        "--worker", str(pathlib.Path(options.worker).resolve()), "--isa", train[0]["isa"]],
+                       check=True, stdout=subprocess.DEVNULL)
+        if not output.exists():
+            return None
+        line = output.read_text(encoding="utf-8")
+    with options.output.open("a", encoding="utf-8") as file:
+        file.write(line)
+    return json.loads(line)["cost_profile"]
 
 
 def ablation(layers, profile, generic):
@@ -91,7 +96,8 @@ def report_on_measured(lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("times", type=pathlib.Path, nargs="+", help="what collect.py wrote")
-    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("profile.jsonl"), help="gets the line (%(default)s)")
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("profile.jsonl"),
+                        help="file that the line is added to (%(default)s)")
     parser.add_argument("--convtranspose", default="build/bin/convtranspose")
     parser.add_argument("--worker", default="build/bin/convtranspose-worker")
     parser.add_argument("--seconds", type=float, default=600, help="to fit for (%(default)s)")
@@ -104,6 +110,9 @@ def main():
     train, held_out = [line for i, line in enumerate(lines) if i % 3 != 2], lines[2::3]
     worker = Worker(options.worker)
     sets = [Layers(layers, worker) for layers in (train, held_out)]
+    if not all(layers.lines for layers in sets):
+        parser.error(f"{len(lines)} layers were timed, which leave none to fit to or to hold out: every third is held out, and "
+                     "only those with two times count")
     generic, own = (worker.ask(do="choose", problems=[], isa=lines[0]["isa"], threads=1, profile=profile)["profile"]
                     for profile in ("generic", None))
     profiles = {path.stem: path.stem for path in sorted((ROOT / "runtime/cost/profiles").glob("*.json")) if path.stem != "fields"}
