@@ -10,6 +10,7 @@ it; there is no kernel where the variant is one of the table or an algorithm.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from kernels.model import Build, Kernel, TableError
@@ -22,7 +23,7 @@ def read_tuned(folder: Path, build: Build) -> tuple[list[Kernel], dict[str, list
     for file in sorted(folder.glob("*.json")):
         try:
             _read(json.loads(file.read_text(encoding="utf-8")), build, kernels, records)
-        except (KeyError, ValueError, TableError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, TableError) as error:
             raise TableError(f"{file}: {error}") from error
     return kernels, records
 
@@ -38,7 +39,10 @@ def _read(layer: dict, build: Build, kernels: list[Kernel], records: dict[str, l
         if kernel["generator"] not in build.families:
             return
         kernels.append(Kernel(variant, isa, "variant", component, kernel["generator"], kernel["parameters"], kernel["row"]))
-    records[component].append(_record(isa, problem, variant, layer["measured"]["ms"]))
+    ms = layer["measured"]["ms"]
+    if not 0 < ms < math.inf:
+        raise TableError(f"ms is {ms}, must be a number above 0")
+    records[component].append(_record(isa, problem, variant, ms))
 
 
 def _record(isa: str, problem: str, variant: str, ms: float) -> str:

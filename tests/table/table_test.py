@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import io
 import json
+import math
 import re
 import shutil
 import sys
@@ -318,6 +319,14 @@ class Tuned(Generated):
 
     def test_mistakes_are_named(self):
         self.assertIn("there is no family 'several'", self.refusal("--tuned", self.tuned(family="several")))
+        file = Path(self.tuned()) / "one.json"
+        good = json.loads(file.read_text())
+        for layer, message in (([], "one.json"), ({"record": 3}, "one.json"), ({**good, "measured": {"ms": math.nan}}, "ms is nan"),
+                               ({**good, "measured": {"ms": 0}}, "ms is 0, must be a number above 0")):
+            file.write_text(json.dumps(layer))
+            refusal = self.refusal("--tuned", str(file.parent))
+            self.assertIn(message, refusal)
+            self.assertNotIn("Traceback", refusal)
 
     def test_shipped_layers_are_in_the_table(self):
         functions = [kernel["function"] for kernel in self.kernels("--tuned", str(ROOT / "schedules" / "tuned"))]
