@@ -161,7 +161,7 @@ const halide_device_interface_t *interface() { return halide_cuda_device_interfa
 bool allocate(Device *device, std::uint64_t bytes, Memory *memory, DeviceError *error) {
     const Driver &d = *driver(error);
     const Current current(d, device, error);
-    return current && !failed(d, d.allocate(memory, bytes ? bytes : 1), "cuMemAlloc", error);
+    return current && !failed(d, d.allocate(memory, bytes > kLeastBytes ? bytes : kLeastBytes), "cuMemAlloc", error);
 }
 
 void release(Device *device, Memory memory) {
@@ -212,6 +212,8 @@ bool open(int index, void *context, Device **out, DeviceFacts *facts, DeviceErro
     return d && open_device(fill_it, close, out, error);
 }
 
+void *const kPerThread = reinterpret_cast<void *>(2); // CU_STREAM_PER_THREAD
+
 // Loads a module with kRegisters. Halide would ask for a limit of 64 registers, whatever the kernel.
 Result load_module(void **module, const void *image, unsigned, int *, void **) {
     DeviceError ignored;
@@ -224,8 +226,8 @@ Result load_module(void **module, const void *image, unsigned, int *, void **) {
 } // namespace
 
 extern const DeviceBackend cuda_backend;
-const DeviceBackend cuda_backend = {count,   describe, open,   close,  interface, allocate,
-                                    release, wrap,     unwrap, upload, download,  call};
+const DeviceBackend cuda_backend = {count, describe, open,   close,    interface, allocate,  release,
+                                    wrap,  unwrap,   upload, download, call,      kPerThread};
 
 } // namespace convtranspose
 

@@ -128,8 +128,9 @@ void append_choices(const DeviceTable &table, const DeviceVariant &v, const Devi
     if (!each && is_float(v.arithmetic) && v.y_dtype == sum && adds_up) {
         const std::int64_t chunks = ceil_div(g.in_channels_per_group(), v.chunk);
         const std::int64_t y_elements = volume(g.y_shape);
-        for (int parts = 2; parts <= kMostPartsOfSum && chunks / 2 >= parts && y_elements <= INT32_MAX / parts;
-             parts *= 2) {
+        // Parts and phases share an axis of the grid.
+        const std::int64_t most = std::min(chunks / 2, kMostBlocks / std::max<std::int64_t>(grid_of(v, p).phases, 1));
+        for (int parts = 2; parts <= kMostPartsOfSum && parts <= most && y_elements <= INT32_MAX / parts; parts *= 2) {
             DeviceChoice choice = {concat(v.name, ":", parts), &v, adds_up, parts, {}, {}, 0};
             estimate(&choice);
             list->push_back(choice);

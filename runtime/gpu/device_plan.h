@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,10 +84,11 @@ class DevicePlan : public ProblemPlan {
         const Placed &x;
         void *stream;
     };
-    // A workspace is the memory that a run needs besides those. It belongs to the stream that it was last used in, whose work
-    // may not have ended.
+    // A workspace is the memory that a run needs besides those. While it is used, it belongs to the stream of the last run, whose
+    // work may not have ended. thread: 0 unless each thread has such a stream of its own.
     struct Workspace {
         void *stream = nullptr;
+        std::uint64_t thread = 0;
         bool used = false;
         DeviceMemory x, y, residual, parts;
         Weights weights;

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <initializer_list>
+#include <mutex>
 
 #include "base/error.h"
 #include "base/shape.h"
@@ -31,6 +34,14 @@ struct Divisor {
         multiplier = static_cast<std::uint32_t>((power + d - 1) / d);
     }
 };
+
+// Returns a number that no other thread has, not even one that begins after this one has ended.
+std::uint64_t number_of_thread() {
+    static std::atomic<std::uint64_t> last{0};
+    static CONVTRANSPOSE_THREAD_LOCAL std::uint64_t own = 0;
+    if (own == 0) own = ++last;
+    return own;
+}
 
 // Returns the number of elements from the first to the last.
 std::int64_t span_of(const Shape &shape, const Strides &strides) {
@@ -241,7 +252,7 @@ Status DevicePlan::place(const Given &given, Workspace *workspace, DeviceMemory 
     const Strides &strides = given.strides;
     const void *data = given.data;
     const Geometry &g = problem_.geometry;
-    if (given.memory == CONVT_DEVICE_MEMORY) {
+    if (given.memory == CONVT_DEVICE_MEMORY && volume(shape) > 0) {
         placed->strides = tensor_strides(g, strides);
         placed->span = span_of(shape, strides);
         Status status = placed->wrapped.wrap(device_, data);
@@ -325,12 +336,15 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
 
 Status DevicePlan::run(const RunTensors &t, void * /*workspace*/) const {
     if (volume(problem_.geometry.y_shape) == 0) return Status();
+    const bool is_of_thread = t.stream && t.stream == device_->backend().stream_of_thread;
+    const std::uint64_t thread = is_of_thread ? number_of_thread() : 0;
     Workspace workspace;
     {
-        // Take a workspace that this stream used, as its earlier work there comes first, or one that was never used.
+        // Take a workspace that this stream used, as its earlier work there comes first, or one that nothing works in.
         const std::lock_guard<Mutex> lock(mutex_);
-        auto found = std::find_if(free_.begin(), free_.end(),
-                                  [&](const Workspace &w) { return !w.used || w.stream == t.stream; });
+        auto found = std::find_if(free_.begin(), free_.end(), [&](const Workspace &w) {
+            return !w.used || (w.stream == t.stream && w.thread == thread);
+        });
         if (found != free_.end()) {
             workspace = std::move(*found);
             *found = std::move(free_.back());
@@ -338,8 +352,9 @@ Status DevicePlan::run(const RunTensors &t, void * /*workspace*/) const {
         }
     }
     workspace.stream = t.stream;
-    workspace.used = true;
+    workspace.thread = thread;
     Status status = run_in(t, &workspace);
+    workspace.used = !status || t.y_memory == CONVT_DEVICE_MEMORY; // else y has come, and nothing works there any more
     const std::lock_guard<Mutex> lock(mutex_);
     free_.push_back(std::move(workspace));
     return status;

@@ -81,6 +81,7 @@ struct DeviceBackend {
     bool (*download)(Device *device, void *stream, std::uint64_t from, void *to, std::uint64_t bytes,
                      DeviceError *error);
     bool (*call)(Device *device, void *stream, DeviceFunction function, void **arguments, DeviceError *error);
+    void *stream_of_thread; // a handle that stands for another stream in each thread; null: there is none
 };
 
 struct DeviceTable {

@@ -22,6 +22,9 @@ struct Device {
 
 namespace {
 
+// Memory holds an element at least, as kernels are told that tensors do.
+constexpr std::uint64_t kLeastBytes = 8;
+
 // Stores an error, unless one is stored already. Returns false.
 __attribute__((format(printf, 3, 4))) bool set_error(DeviceError *error, convt_status status, const char *format, ...) {
     if (error->status != CONVT_OK) return false;

@@ -40,7 +40,8 @@ struct Driver {
                    Handle *) = library.find("clEnqueueReadBuffer");
 };
 
-constexpr std::uint32_t kDeviceName = 0x102B, kComputeUnits = 0x1002, kContextDevices = 0x1081; // CL_DEVICE_NAME, ...
+constexpr std::uint32_t kDeviceName = 0x102B, kComputeUnits = 0x1002, kContextDevices = 0x1081,
+                        kContextDeviceCount = 0x1083;            // CL_DEVICE_NAME, ...
 constexpr std::uint32_t kDevicePlatform = 0x1031, kF64 = 0x1032; // CL_DEVICE_PLATFORM, CL_DEVICE_DOUBLE_FP_CONFIG
 constexpr std::uint32_t kPlatformName = 0x0902, kBlocking = 1;
 constexpr std::uint64_t kAnyDevice = 0xFFFFFFFF, kReadWrite = 1;
@@ -73,7 +74,7 @@ struct Devices {
 bool list(const Driver &d, Devices *all, DeviceError *error) {
     Handle platforms[kMostPlatforms];
     std::uint32_t platform_count = 0;
-    bool is_broken = false;
+    DeviceError broken;
     all->count = 0;
     const Result result = d.platforms(kMostPlatforms, platforms, &platform_count);
     if (result == -1001) return true; // CL_PLATFORM_NOT_FOUND_KHR
@@ -85,15 +86,13 @@ bool list(const Driver &d, Devices *all, DeviceError *error) {
         if (room == 0) break;
         const Result found = d.devices(platforms[p], kAnyDevice, room, all->device + all->count, &n);
         if (found == kNoDevice) continue;
-        if (failed(found, "clGetDeviceIDs", error)) { // which must not hide the devices of other platforms
-            is_broken = true;
-            continue;
-        }
+        if (failed(found, "clGetDeviceIDs", &broken)) continue; // which must not hide the devices of other platforms
         if (n > room) n = room;
         for (std::uint32_t i = 0; i < n; i++) all->platform[all->count + i] = platforms[p];
         all->count += n;
     }
-    return all->count > 0 || !is_broken;
+    if (all->count > 0 || broken.status == CONVT_OK) return true;
+    return set_error(error, broken.status, "%s", broken.text);
 }
 
 int count(DeviceError *error) {
@@ -149,14 +148,19 @@ bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *f
     Handle platform = nullptr, device = nullptr;
     Result result = 0;
     if (context) {
-        // The plan uses the first device of the caller's context.
-        Handle devices[kMostDevices] = {nullptr};
-        if (failed(d.context_info(context, kContextDevices, sizeof devices, devices, nullptr), "clGetContextInfo",
+        // Halide's runtime reads the device of a context into a place for one.
+        std::uint32_t devices = 0;
+        if (failed(d.context_info(context, kContextDeviceCount, sizeof devices, &devices, nullptr), "clGetContextInfo",
+                   error)) {
+            return false;
+        }
+        if (devices != 1)
+            return set_error(error, CONVT_UNSUPPORTED, "OpenCL: the context has %u devices, must have one", devices);
+        if (failed(d.context_info(context, kContextDevices, sizeof device, &device, nullptr), "clGetContextInfo",
                    error) ||
             failed(d.retain_context(context), "clRetainContext", error)) {
             return false;
         }
-        device = devices[0];
         out->context = context;
     } else {
         if (!nth(d, index, &platform, &device, error)) return false;
@@ -173,7 +177,12 @@ bool fill(const Driver &d, int index, void *context, Device *out, DeviceFacts *f
     facts->multiprocessors = static_cast<int>(units);
     facts->has_f64 = d.device_info(device, kF64, sizeof f64, &f64, nullptr) == 0 && f64 != 0;
     out->queue = d.create_queue(out->context, device, 0, &result);
-    return !failed(result, "clCreateCommandQueue", error);
+    if (failed(result, "clCreateCommandQueue", error)) return false;
+    // Halide's runtime finds the driver's functions in its first call, which takes no lock; devices are opened one at a time.
+    Call first = {out, nullptr, error};
+    int major = 0, minor = 0;
+    return interface()->compute_capability(&first, &major, &minor) == 0 ||
+           set_error(error, CONVT_DEVICE_ERROR, "OpenCL: Halide's runtime does not find the device");
 }
 
 bool open(int index, void *context, Device **out, DeviceFacts *facts, DeviceError *error) {
@@ -203,7 +212,8 @@ void unwrap(std::uint64_t memory) { std::free(of(memory)); }
 bool allocate(Device *device, std::uint64_t bytes, std::uint64_t *memory, DeviceError *error) {
     const Driver &d = *driver(error);
     Result result = 0;
-    const Handle buffer = d.create_buffer(device->context, kReadWrite, bytes ? bytes : 1, nullptr, &result);
+    const Handle buffer =
+        d.create_buffer(device->context, kReadWrite, bytes > kLeastBytes ? bytes : kLeastBytes, nullptr, &result);
     if (failed(result, "clCreateBuffer", error)) return false;
     if (wrap(device, buffer, memory, error)) return true;
     d.release_buffer(buffer);
@@ -237,8 +247,8 @@ bool call(Device *device, void *stream, DeviceFunction function, void **argument
 } // namespace
 
 extern const DeviceBackend opencl_backend;
-const DeviceBackend opencl_backend = {count,   describe, open,   close,  interface, allocate,
-                                      release, wrap,     unwrap, upload, download,  call};
+const DeviceBackend opencl_backend = {count, describe, open,   close,    interface, allocate, release,
+                                      wrap,  unwrap,   upload, download, call,      nullptr};
 
 } // namespace convtranspose
 

@@ -12,6 +12,8 @@ bool ends_in(const std::string &name, const std::string &end) {
     return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
 }
 
+constexpr int kFenceOfShared = 2; // of a barrier, as Halide numbers fences
+
 bool is_barrier(const Evaluate *op) {
     const Call *call = op->value.as<Call>();
     return call && call->is_intrinsic(Call::gpu_thread_barrier);
@@ -195,7 +197,11 @@ Stmt TwoBarriers::visit(const Evaluate *op) {
         return op;
     }
     seen_++;
-    return seen_ == before_reads_ || seen_ == between_turns_ ? Stmt(op) : Evaluate::make(0);
+    if (seen_ != before_reads_ && seen_ != between_turns_) {
+        return Evaluate::make(0);
+    }
+    // Halide fences what stays in a turn, but these order one turn's reads before the writes of the next too.
+    return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {kFenceOfShared}, Call::Intrinsic));
 }
 
 } // namespace convtranspose

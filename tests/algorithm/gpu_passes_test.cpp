@@ -64,7 +64,7 @@ bool is_chunks(const Internal::For *op) { return Internal::ends_with(op->name, k
 // The parts of loops that passes change.
 class Found : public Internal::IRVisitor {
   public:
-    int barriers = 0;                // in the loop over chunks
+    int barriers = 0, fences = 0;    // in the loop over chunks; those that order what is in shared memory
     int sums = 0;                    // elements that are allocated for them
     std::vector<std::string> bounds; // of the loop over steps
     Found(const Tiles &tiles, const Stmt &s) : steps_(tiles.steps()), sum_(tiles.kernel.c.sum.name()) {
@@ -74,7 +74,10 @@ class Found : public Internal::IRVisitor {
   private:
     using IRVisitor::visit;
     void visit(const Call *op) override {
-        barriers += in_chunks_ && op->is_intrinsic(Call::gpu_thread_barrier);
+        if (in_chunks_ && op->is_intrinsic(Call::gpu_thread_barrier)) {
+            barriers++;
+            fences += Internal::is_const(op->args.at(0), 2);
+        }
         IRVisitor::visit(op);
     }
     void visit(const Internal::For *op) override {
@@ -119,7 +122,9 @@ TEST(BoundedLoop, EndsWhereTheBodyWouldDoNothing) {
 TEST(TwoBarriers, AreLeftOfMore) {
     const Tiles tiles(kTiles[0]);
     EXPECT_GT(Found(tiles, tiles.before).barriers, 2) << "otherwise Halide does so itself";
-    EXPECT_EQ(Found(tiles, tiles.with_two_barriers()).barriers, 2);
+    const Found left(tiles, tiles.with_two_barriers());
+    EXPECT_EQ(left.barriers, 2);
+    EXPECT_EQ(left.fences, 2);
 }
 
 // Takes a barrier out of the loop over chunks, by its place.

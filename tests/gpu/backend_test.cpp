@@ -1,9 +1,11 @@
 // Plans call a device's driver through a table whose calls are counted here and may be made to fail. Nothing is allocated after
 // the first run, all memory comes back, a device without enough memory gives a status, and so does one without f64.
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -27,6 +29,9 @@ struct Watched {
     bool has_f64 = true;
 } watched;
 
+// Streams of tests are no handles of the driver: all stand for the device's own.
+int streams[20];
+
 class WatchedDevice {
   public:
     explicit WatchedDevice(const std::string &kind) {
@@ -48,6 +53,24 @@ class WatchedDevice {
             --watched.live;
             watched.real->release(device, memory);
         };
+        backend_.upload = [](Device *device, void *, const void *from, std::uint64_t to, std::uint64_t bytes,
+                             DeviceError *error) {
+            return watched.real->upload(device, nullptr, from, to, bytes, error);
+        };
+        backend_.download = [](Device *device, void *, std::uint64_t from, void *to, std::uint64_t bytes,
+                               DeviceError *error) {
+            return watched.real->download(device, nullptr, from, to, bytes, error);
+        };
+        backend_.call = [](Device *device, void *, DeviceFunction function, void **arguments, DeviceError *error) {
+            return watched.real->call(device, nullptr, function, arguments, error);
+        };
+        // The caller's memory is what allocate() gave.
+        backend_.wrap = [](Device *, void *data, std::uint64_t *memory, DeviceError *) {
+            *memory = reinterpret_cast<std::uint64_t>(data);
+            return true;
+        };
+        backend_.unwrap = [](std::uint64_t) {};
+        backend_.stream_of_thread = &streams[0];
         backend_.open = [](int index, void *context, Device **opened, DeviceFacts *facts, DeviceError *error) {
             const bool done = watched.real->open(index, context, opened, facts, error);
             if (watched.multiprocessors) facts->multiprocessors = watched.multiprocessors;
@@ -66,6 +89,8 @@ class WatchedDevice {
         return plan_on_device(geometry_of(problem), request, allocator,
                               {inputs.w.data(), inputs.b ? inputs.b->data() : nullptr, nullptr}, plan);
     }
+
+    const DeviceTable &table() const { return table_; }
 
   private:
     // OpenDevice keeps what it opened, by the address of its table: these live as long as the program.
@@ -200,6 +225,96 @@ TEST_P(DeviceBackends, AgreeWithTheChoicesOfALargeDevice) {
         EXPECT_TRUE(again == y) << "a second run gives other bits";
     }
     EXPECT_TRUE(in_parts);
+}
+
+// A run that has brought y has ended: its memory serves other streams.
+TEST_P(DeviceBackends, StreamsThatHaveEndedKeepNoMemory) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem(kLines[0]);
+    const Inputs inputs = draw(problem, 3);
+    WatchedDevice device(GetParam());
+    std::unique_ptr<ProblemPlan> plan;
+    ASSERT_TRUE(device.plan(problem, inputs, Allocator(), &plan));
+    Tensor y(problem.dtype, geometry_of(problem).y_shape);
+    RunTensors tensors = tensors_of(problem, inputs, &y);
+    ASSERT_TRUE(plan->run(tensors, nullptr));
+    const std::size_t allocations = watched.allocations;
+    for (int &stream : streams) {
+        tensors.stream = &stream;
+        ASSERT_TRUE(plan->run(tensors, nullptr));
+    }
+    EXPECT_EQ(watched.allocations, allocations);
+}
+
+// The handle of CUDA's stream of each thread stands for several streams, whose runs may overlap.
+TEST_P(DeviceBackends, ThreadsThatHaveAStreamEachShareNoWorkspace) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem("f32 nchw n1 ic512 oc64 i4x4 k4x4 s2x2 p1x1_1x1 bias");
+    const Inputs inputs = draw(problem, 3);
+    WatchedDevice device(GetParam());
+    watched.multiprocessors = 132; // for which sums are split into parts, which are in the workspace
+    std::unique_ptr<ProblemPlan> plan;
+    ASSERT_TRUE(device.plan(problem, inputs, Allocator(), &plan));
+    const Geometry geometry = geometry_of(problem);
+    std::shared_ptr<OpenDevice> open;
+    DeviceMemory x, y;
+    ASSERT_TRUE(OpenDevice::open(device.table(), 0, nullptr, &open));
+    ASSERT_TRUE(x.allocate(open, geometry.x_bytes()) && y.allocate(open, geometry.y_bytes()));
+    ASSERT_TRUE(x.upload(nullptr, inputs.x.data(), geometry.x_bytes()));
+    Tensor result(problem.dtype, geometry.y_shape);
+    RunTensors tensors = tensors_of(problem, inputs, &result);
+    tensors.x = reinterpret_cast<const void *>(x.get());
+    tensors.y = reinterpret_cast<void *>(y.get());
+    tensors.x_memory = tensors.y_memory = CONVT_DEVICE_MEMORY;
+    const auto allocated_by_run = [&] {
+        const std::size_t before = watched.allocations;
+        EXPECT_TRUE(plan->run(tensors, nullptr));
+        return watched.allocations - before;
+    };
+    for (const bool is_of_thread : {false, true}) {
+        tensors.stream = &streams[is_of_thread ? 0 : 1];
+        allocated_by_run();
+        std::size_t by_other = 0;
+        std::thread([&] { by_other = allocated_by_run(); }).join();
+        EXPECT_EQ(by_other, is_of_thread ? 1u : 0u);
+        EXPECT_EQ(allocated_by_run(), 0u);
+    }
+    ASSERT_TRUE(y.download(nullptr, result.data(), geometry.y_bytes()));
+    EXPECT_TRUE(agrees(result, device_reference(problem, inputs)));
+}
+
+// The first runs of a process may be at once, in which Halide's runtime looks for the driver.
+TEST_P(DeviceBackends, FirstRunsMayBeAtOnce) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem(kLines[0]);
+    const Inputs inputs = draw(problem, 3);
+    WatchedDevice device(GetParam());
+    std::unique_ptr<ProblemPlan> plan;
+    ASSERT_TRUE(device.plan(problem, inputs, Allocator(), &plan));
+    std::vector<Tensor> results(6, Tensor(problem.dtype, geometry_of(problem).y_shape));
+    std::atomic<bool> begins{false};
+    std::vector<std::thread> threads;
+    for (Tensor &y : results) {
+        threads.emplace_back([&] {
+            while (!begins) std::this_thread::yield();
+            EXPECT_TRUE(plan->run(tensors_of(problem, inputs, &y), nullptr));
+        });
+    }
+    begins = true;
+    for (std::thread &thread : threads) thread.join();
+    for (const Tensor &y : results) EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
+}
+
+// Parts of sums and phases share an axis of the grid, which has 65535 blocks.
+TEST_P(DeviceBackends, PartsAreNoMoreThanAGridHas) {
+    CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
+    const Problem problem = parse_problem("f32 nchw n1 ic1024 oc2 i1x1 k200x200 s200x200");
+    WatchedDevice device(GetParam());
+    watched.multiprocessors = 132;
+    std::unique_ptr<ProblemPlan> plan;
+    ASSERT_TRUE(device.plan(problem, draw(problem, 1), Allocator(), &plan));
+    for (const AbleCandidate &candidate : plan->able())
+        EXPECT_EQ(std::string(candidate.name).find(':'), std::string::npos) << candidate.name;
 }
 
 } // namespace

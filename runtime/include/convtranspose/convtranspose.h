@@ -223,8 +223,8 @@ typedef void (*convt_deallocate)(void *user, void *pointer);
 /** The device that a plan runs on. The component of the library with the device's name must be linked.
  *
  * A plan for a device keeps its weights there. Tensors in host memory are copied for the caller, and y is there when the run
- * returns. If x, y and the residual are all on the device, a run only puts its work into the stream and returns: nothing waits,
- * and nothing is allocated but at the first run on that stream. Devices compute up to three spatial axes. */
+ * returns. If x, y and the residual are all on the device, a run only puts its work into the stream and returns: nothing waits
+ * unless weights or scales arrive with it, and nothing is allocated but at the first run on that stream. Devices compute up to three spatial axes. */
 typedef struct convt_device {
     size_t struct_size; /**< sizeof(convt_device). */
     const char *name;   /**< "cuda" or "opencl"; null or "cpu": the CPU. */
