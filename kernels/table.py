@@ -416,7 +416,7 @@ ARCHITECTURES = [
                  {"floats": "avx512 avx2 x86_64", "int16s": "avx512_vnni avx512 avx2 x86_64"}, X86),
     Architecture("arm", "aarch64|arm64", ("neon_dotprod", "neon_fp16", "neon"),
                  {"floats": "neon", "int16s": "neon"}, ARM),
-    Architecture("arm32", "arm(hf|v7(?!eb)[-a-z]*|v8l)?", ("neon32",),  # CMake calls it armv7, armv7-a, armv7l and so on
+    Architecture("arm32", "arm(hf|v7(-?a|h?l|ve|s|k)?|v8l)?", ("neon32",),  # CMake calls it armv7, armv7-a, armv7l and so on
                  {"all": "neon32", "floats": "neon32", "int16s": "neon32"}, OF_16,
                  keeps_llvm="f64|reference"),
     Architecture("wasm", "wasm32", ("wasm_simd128",),

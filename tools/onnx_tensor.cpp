@@ -75,14 +75,15 @@ const std::string *bytes_of(const onnx::TensorProto &proto, const fs::path &file
 }
 
 // Reads one of the typed fields, whose elements (int32 for types of 8 and 16 bits) hold one element each. Throws Rejected for one
-// that its type cannot hold.
+// that its type cannot hold. The bits of a 16-bit float may be those of a negative number: some programs write them so.
 template<typename T, typename Field>
 void copy_elements(const onnx::TensorProto &proto, const Field &field, Tensor *tensor) {
     std::byte *to = tensor->data.data();
     for (const auto element : field) {
         const T value = static_cast<T>(element);
         if constexpr (std::is_integral_v<T>) {
-            if (value != element) {
+            const bool are_bits = std::is_same_v<T, std::uint16_t> && element == static_cast<std::int16_t>(element);
+            if (value != element && !are_bits) {
                 throw Rejected(quoted(proto) + " holds " + std::to_string(element) + ", which its type " +
                                onnx_type_name(proto.data_type()) + " cannot");
             }

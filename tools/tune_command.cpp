@@ -62,8 +62,8 @@ std::vector<Work> all_work(const TuneOptions &options, int *failed) {
         std::error_code code; // of a line that is too long for a name
         if (!fs::exists(path, code)) {
             try {
-                if (options.layout) throw UsageError("--layout does not go with a layer, whose line has its layout");
                 const Problem problem = problem_of_line(path);
+                if (options.layout) throw UsageError("--layout does not go with a layer, whose line has its layout");
                 add(to_line(problem), to_line(problem), &all);
             } catch (const std::invalid_argument &e) {
                 throw UsageError("'" + path + "' is neither a file nor a layer: " + e.what());

@@ -58,8 +58,8 @@ struct AlgorithmProblem {
     double limit = std::numeric_limits<double>::infinity();
 };
 
-// Weights and bias are null if they arrive with each run. b is also null if the layer has no bias. quantization is null if it arrives
-// with each run, or if the layer has none; it is there where w is quantized and constant.
+// Weights and bias are null if they arrive with each run. b is also null if the layer has no bias. quantization is null if it
+// arrives with each run, or if the layer has none; it is there where w is quantized and constant.
 struct LayerWeights {
     const void *w = nullptr, *b = nullptr;
     const QuantizationValues *quantization = nullptr;

@@ -43,7 +43,8 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
 Status resolve_for_plan(const convt_problem &problem, Geometry *geometry);
 // Returns the problem, held by value.
 Problem copy_of(const convt_problem &problem);
-// Checks the weights that a plan is made with, and completes *weights, whose quantization is known. Null weights arrive with each run.
+// Checks the weights that a plan is made with, and completes *weights, whose quantization is known. Null weights arrive with each
+// run.
 Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, LayerWeights *weights);
 
 // Checks a run's tensors against what was planned. *values keeps the quantization that arrives with the run; *tensors refers to

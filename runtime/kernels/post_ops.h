@@ -10,8 +10,8 @@
 
 namespace convtranspose {
 
-// A joint box is a box of elements in two tensors that have other strides, as one is copied to the other or added to it. Its axes are
-// innermost first; a tensor in memory has fewer than 64 of more than one element. Strides are in elements.
+// A joint box is a box of elements in two tensors that have other strides, as one is copied to the other or added to it. Its axes
+// are innermost first; a tensor in memory has fewer than 64 of more than one element. Strides are in elements.
 struct JointBox {
     struct Axis {
         std::int64_t extent, first, second; // first, second: its strides in both tensors

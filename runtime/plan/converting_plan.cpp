@@ -65,7 +65,8 @@ void quantize(const float *numbers, std::int64_t count, float scale, std::int32_
     }
 }
 
-// This is the plan of a problem through another plan, whose weights (light ones) or whose x (of plans that quantize it) are converted.
+// This is the plan of a problem through another plan, whose weights (light ones) or whose x (of plans that quantize it) are
+// converted.
 class ConvertingPlan : public ProblemPlan {
   public:
     ConvertingPlan(const Geometry &geometry, const PlanSettings &settings, const QuantizationValues *quantization)

@@ -29,7 +29,8 @@ struct SpatialProblem {
     std::size_t strip_axis() const; // the outermost axis with an extent; strips of x are copied and computed along it
 };
 
-// y_dtype: of y, or of the sums. single_positions: axes along which x has one position get the stride out (single_position() in the source says why).
+// y_dtype: of y, or of the sums. single_positions: axes along which x has one position get the stride out (single_position() in the
+// source says why).
 SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bool single_positions);
 
 } // namespace convtranspose

@@ -73,6 +73,14 @@ TEST_F(OneWeight, DifferencesAreRoundedBeforeTheyAreScaled) {
     EXPECT_EQ(outcome.status, 0) << outcome;
 }
 
+// Programs that keep the bits in 16-bit integers write those of negative halves as negative numbers.
+TEST_F(OneWeight, BitsOfHalvesMayBeNegative) {
+    onnx::TensorProto w = tensor("W", Proto::FLOAT16, {kOne.dims, {-2}}, Storage::typed);
+    w.set_int32_data(0, static_cast<std::int16_t>(w.int32_data(0)));
+    const Outcome outcome = verify(model(Proto::FLOAT16, w), Proto::FLOAT16, {-2});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+}
+
 TEST_F(OneWeight, TypesOfOldCastsAreNames) {
     const onnx::TensorProto w = tensor("w", Proto::INT32, {kOne.dims, {5}});
     onnx::ModelProto m = model(Proto::FLOAT, w, 5);

@@ -130,7 +130,6 @@ TEST(PhasesQuantized, AreChosenForOneChannelAndALargeStride) {
     }
 }
 
-// Phases that no tap reaches hold a bias, which is a float there.
 // Kernels write both types of 8 bits, so the type of y changes no estimate.
 TEST(PhasesQuantized, AreChosenForSignedOutputsToo) {
     for (const char *const line :
@@ -149,6 +148,7 @@ TEST(PhasesQuantized, AreChosenForSignedOutputsToo) {
     }
 }
 
+// Phases that no tap reaches hold a bias, which is a float there.
 TEST(PhasesQuantized, AreNotForPhasesWithoutTaps) {
     const Problem problem = parse_problem("u8 nchw n1 g1 ic64 oc4 i8x8 k3x3 s6x6 bias");
     const Inputs inputs = draw(problem, 3);

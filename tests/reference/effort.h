@@ -8,7 +8,7 @@
 namespace convtranspose::test {
 
 // Emulated, everything takes ten times as long: then of many problems every fourth is tried, in turn, once each kernel has
-// had some.
+// had some. CONVTRANSPOSE_TEST_ONE_IN asks for fewer at run time.
 #ifdef CONVTRANSPOSE_EMULATED
 inline constexpr int kOneIn = 4;
 #else
@@ -16,7 +16,6 @@ inline constexpr int kOneIn = 1;
 #endif
 inline constexpr bool kEmulated = kOneIn > 1;
 
-// Kernels whose instructions are emulated one by one ask for less at run time: CONVTRANSPOSE_TEST_ONE_IN.
 inline std::size_t one_in() {
     const char *const text = std::getenv("CONVTRANSPOSE_TEST_ONE_IN");
     return text ? std::strtoul(text, nullptr, 10) : static_cast<std::size_t>(kOneIn);

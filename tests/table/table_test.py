@@ -238,7 +238,7 @@ class Selection(Generated):
         self.assertEqual(self.refusal("--isas", "amx;avx512"),
                          "CONVTRANSPOSE_ISAS: amx adds to avx512_vnni, which must be in the list too")
         self.assertIn("there is no 'amx'", self.refusal("--isas", "amx", system="Windows", processor="AMD64"))
-        for processor in ("riscv64", "arm64e", "arm64ec", "armeb", "armv5te"):
+        for processor in ("riscv64", "arm64e", "arm64ec", "armeb", "armv5te", "armv7b", "armv7e-m"):
             self.assertIn(f"processor '{processor}'", self.refusal(processor=processor))
         self.assertIn("CMAKE_OSX_ARCHITECTURES is 'arm64;x86_64'", self.refusal(system="Darwin", processor="arm64;x86_64"))
         self.assertIn("system 'Plan9'", self.refusal(system="Plan9"))

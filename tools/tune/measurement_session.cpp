@@ -70,6 +70,7 @@ void MeasurementSession::start() {
     }
     const std::string own = convt_kernels_version();
     if (said["package"] != CONVT_VERSION || said["kernels"] != own) {
+        worker_.reset(); // it must not be asked again
         throw Error("the worker is of version " + said["package"].get<std::string>() + " and kernels " +
                     said["kernels"].get<std::string>() + ", this program of " CONVT_VERSION " and " + own);
     }

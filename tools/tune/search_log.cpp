@@ -45,8 +45,9 @@ SearchLog::SearchLog(std::filesystem::path file, const Stamp &stamp, bool resume
     std::error_code code;
     const std::string text = std::filesystem::exists(file_, code) ? read_file(file_) : "";
     if (resume) read(text);
-    if (!resume) write_file(file_, profiles_in(text));
-    if (!std::ofstream(file_, std::ios::app)) throw Error("cannot write " + file_.string());
+    std::ofstream stream(file_, resume ? std::ios::app : std::ios::trunc);
+    if (!resume) stream << profiles_in(text) << std::flush;
+    if (!stream) throw Error("cannot write " + file_.string());
 }
 
 bool SearchLog::has_stamp(const json &line) const {
