@@ -105,13 +105,12 @@ if ((${#units[@]})) && ! $quick; then
     # Built first, for the headers that the build generates.
     scripts/setup.sh
     scripts/build.sh
-    # Without the headers that the compiler has precompiled, in a form of its own.
     mkdir -p build/tidy
-    sed -E 's/-Winvalid-pch -include [^ ]+//' build/compile_commands.json >build/tidy/compile_commands.json
+    "$venv/bin/python" scripts/tidy_commands.py build/compile_commands.json build/tidy/compile_commands.json
     # Only what the build compiles: clang-tidy would guess the flags of another file.
     compiled=()
     for unit in "${units[@]}"; do
-        if grep -qF "\"file\": \"$unit\"" build/compile_commands.json; then compiled+=("$unit"); fi
+        if grep -qF "\"file\": \"$unit\"" build/tidy/compile_commands.json; then compiled+=("$unit"); fi
     done
     ((${#compiled[@]})) || die "the build compiles none of ${units[*]}"
     say "clang-tidy: ${#compiled[@]} files"

@@ -240,10 +240,11 @@ void Model::index_node(const onnx::NodeProto &node, std::size_t scope, int posit
 void Model::index_subgraph(const onnx::GraphProto &graph, const onnx::NodeProto &node, const std::string &attribute,
                            std::size_t scope, int position) {
     const std::string of = scopes_[scope].prefix + (node.name().empty() ? node.op_type() : node.name());
-    std::string prefix = of + "." + attribute + "/";
+    const std::string end = "." + attribute + "/";
+    std::string prefix = of + end;
     if (node.name().empty() || !take_prefix(prefix)) {
-        std::string place = "#" + std::to_string(position);
-        while (!take_prefix(prefix = of + place + "." + attribute + "/")) place += "#";
+        std::string place = of + "#" + std::to_string(position);
+        while (!take_prefix(prefix = place + end)) place += "#";
     }
     index_graph(graph, scope, prefix, attribute + " of " + label_of(node));
 }

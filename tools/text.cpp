@@ -50,7 +50,7 @@ std::string padded(std::string text, std::size_t width) {
 
 std::string printable(std::string text) {
     for (char &c : text) {
-        if ((c >= 0 && c < ' ') || c == '\x7f') c = '?';
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
     }
     return text;
 }

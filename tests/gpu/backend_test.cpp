@@ -294,6 +294,7 @@ TEST_P(DeviceBackends, FirstRunsMayBeAtOnce) {
     std::vector<Tensor> results(6, Tensor(problem.dtype, geometry_of(problem).y_shape));
     std::atomic<bool> begins{false};
     std::vector<std::thread> threads;
+    threads.reserve(results.size());
     for (Tensor &y : results) {
         threads.emplace_back([&] {
             while (!begins) std::this_thread::yield();

@@ -120,7 +120,7 @@ std::string Subprocess::ending(double until) {
     pid_t ended = 0;
     while ((ended = waitpid(pid_, &status, WNOHANG)) == 0 && now() < until) rest();
     if (ended == 0) return "closed its pipe, but did not end";
-    const std::string how = ended == pid_ ? how_it_ended(status) : "went away";
+    std::string how = ended == pid_ ? how_it_ended(status) : "went away";
     pid_ = -1;
     return how;
 }
