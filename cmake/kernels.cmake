@@ -42,9 +42,9 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_scripts}
 function(_convtranspose_generator variable name)
     set(program ${name}_generator)
     if(CONVTRANSPOSE_GENERATORS_DIR)
-        find_program(found ${program} PATHS ${CONVTRANSPOSE_GENERATORS_DIR} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH NO_CACHE
-                     REQUIRED)
-        set(program ${found})
+        find_program(_convtranspose_found ${program} PATHS ${CONVTRANSPOSE_GENERATORS_DIR} NO_DEFAULT_PATH
+                     NO_CMAKE_FIND_ROOT_PATH NO_CACHE REQUIRED)
+        set(program ${_convtranspose_found})
     endif()
     set(${variable} ${program} PARENT_SCOPE)
 endfunction()

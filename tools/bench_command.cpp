@@ -256,8 +256,7 @@ int bench_command(const BenchOptions &options) {
                 measurements.push_back(m);
             } catch (const std::exception &e) {
                 if (candidate.empty()) throw;
-                progress.clear();
-                print_message("note", job.name + ": " + layer.node.label + " by " + candidate + ": " + e.what());
+                tell("note", job, layer.node.label + " by " + candidate + ": " + e.what(), &progress);
             }
         }
     };

@@ -6,14 +6,10 @@
 
 namespace convtranspose::tools {
 
-namespace {
-
 void tell(const char *kind, const Job &job, const std::string &text, Progress *progress) {
     if (progress) progress->clear();
     print_message(kind, job.name + ": " + text);
 }
-
-} // namespace
 
 int for_each_layer(const std::vector<Job> &jobs, const std::vector<InputShape> &shapes,
                    std::optional<convt_layout> layout, Progress *progress, const LayerAction &act) {

@@ -21,6 +21,9 @@ using LayerAction = std::function<void(const Job &, const Model &, const Layer &
 int for_each_layer(const std::vector<Job> &jobs, const std::vector<InputShape> &shapes,
                    std::optional<convt_layout> layout, Progress *progress, const LayerAction &act);
 
+// Prints a message about a job, in place of the progress that is shown. progress: null: none is.
+void tell(const char *kind, const Job &job, const std::string &text, Progress *progress);
+
 // Prints a note if a layer, or its y, is computed in floats although it is quantized.
 void note_floats(const Job &job, const Node &node, Progress *progress);
 

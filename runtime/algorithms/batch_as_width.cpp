@@ -30,7 +30,6 @@ Strides with_images_last(const Strides &from) {
 
 Geometry as_row(const Geometry &geometry) {
     Geometry g = geometry;
-    g.post_ops = {};
     g.axes.push_back(pointwise_axis(geometry.batch));
     g.batch = 1;
     g.set_shapes();
@@ -42,7 +41,7 @@ bool are_worth_it(const Geometry &g) { return g.batch > 1 || g.axes.back().in <=
 
 } // namespace
 
-class BatchAsWidth : public AlgorithmPlan {
+class BatchAsWidth : public ComposedPlan {
   public:
     std::string summary() const override {
         return is_row() ? "images side by side, as the positions of a row"
@@ -51,15 +50,16 @@ class BatchAsWidth : public AlgorithmPlan {
     std::vector<const SubPlan *> layers() const override { return {plan_.get()}; }
     std::uint64_t workspace_bytes() const override { return plan_->workspace_bytes(); }
 
-    Status build(const LayerWeights &weights) override { return plan_layer(geometry_, settings_, weights, &plan_); }
+    Status build(const LayerWeights &weights) override {
+        return plan_layer(as_row(geometry_), settings_, weights, &plan_);
+    }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
-        std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem.settings));
-        Geometry layer = problem.geometry;
-        layer.post_ops = {};
+        std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem));
+        Geometry layer = own->geometry_;
         const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
         if (may && own->cost_of(as_row(layer)) < own->cost_of(layer)) layer = as_row(layer);
-        Status status = plan_->reshape(layer, problem.settings.parallel, &own->plan_);
+        Status status = plan_->reshape(layer, own->settings_.parallel, &own->plan_);
         if (status) *made = std::move(own);
         return status;
     }
@@ -76,15 +76,13 @@ class BatchAsWidth : public AlgorithmPlan {
   private:
     friend Proposer propose_batch_as_width;
 
-    explicit BatchAsWidth(const PlanSettings &settings) : settings_(for_layers(settings)) {
+    explicit BatchAsWidth(const AlgorithmProblem &problem) : ComposedPlan(problem.geometry, problem.settings) {
         settings_.only_direct = true;
     }
     double cost_of(const Geometry &layer) const { return least_cost(layer, settings_.isa, *settings_.profile); }
     // Returns false if the plan was reshaped to so few images that the layer as it is takes less time.
     bool is_row() const { return plan_->geometry().x_column_bytes > 0; }
 
-    Geometry geometry_; // the row, until the plan is built
-    PlanSettings settings_;
     std::unique_ptr<SubPlan> plan_;
 };
 
@@ -99,9 +97,8 @@ std::unique_ptr<AlgorithmPlan> propose_batch_as_width(const AlgorithmProblem &pr
                                      {are_worth_it(g), "a single image of many columns"}},
                                     why);
     if (!supported) return nullptr;
-    std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem.settings));
-    own->geometry_ = as_row(g);
-    own->estimate({own->cost_of(own->geometry_)});
+    std::unique_ptr<BatchAsWidth> own(new BatchAsWidth(problem));
+    own->estimate({own->cost_of(as_row(own->geometry_))});
     return own;
 }
 

@@ -227,21 +227,33 @@ TEST_P(DeviceBackends, AgreeWithTheChoicesOfALargeDevice) {
     EXPECT_TRUE(in_parts);
 }
 
+// A plan on a watched device.
+struct Planned {
+    const Problem problem;
+    const Inputs inputs;
+    WatchedDevice device;
+    std::unique_ptr<ProblemPlan> plan;
+    Status status;
+
+    Planned(const std::string &kind, const char *line, int multiprocessors = 0)
+        : problem(parse_problem(line)), inputs(draw(problem, 3)), device(kind) {
+        watched.multiprocessors = multiprocessors;
+        status = device.plan(problem, inputs, Allocator(), &plan);
+    }
+};
+
 // A run that has brought y has ended: its memory serves other streams.
 TEST_P(DeviceBackends, StreamsThatHaveEndedKeepNoMemory) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
-    const Problem problem = parse_problem(kLines[0]);
-    const Inputs inputs = draw(problem, 3);
-    WatchedDevice device(GetParam());
-    std::unique_ptr<ProblemPlan> plan;
-    ASSERT_TRUE(device.plan(problem, inputs, Allocator(), &plan));
-    Tensor y(problem.dtype, geometry_of(problem).y_shape);
-    RunTensors tensors = tensors_of(problem, inputs, &y);
-    ASSERT_TRUE(plan->run(tensors, nullptr));
+    const Planned on(GetParam(), kLines[0]);
+    ASSERT_TRUE(on.status) << on.status.message();
+    Tensor y(on.problem.dtype, geometry_of(on.problem).y_shape);
+    RunTensors tensors = tensors_of(on.problem, on.inputs, &y);
+    ASSERT_TRUE(on.plan->run(tensors, nullptr));
     const std::size_t allocations = watched.allocations;
     for (int &stream : streams) {
         tensors.stream = &stream;
-        ASSERT_TRUE(plan->run(tensors, nullptr));
+        ASSERT_TRUE(on.plan->run(tensors, nullptr));
     }
     EXPECT_EQ(watched.allocations, allocations);
 }
@@ -249,26 +261,23 @@ TEST_P(DeviceBackends, StreamsThatHaveEndedKeepNoMemory) {
 // The handle of CUDA's stream of each thread stands for several streams, whose runs may overlap.
 TEST_P(DeviceBackends, ThreadsThatHaveAStreamEachShareNoWorkspace) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
-    const Problem problem = parse_problem("f32 nchw n1 ic512 oc64 i4x4 k4x4 s2x2 p1x1_1x1 bias");
-    const Inputs inputs = draw(problem, 3);
-    WatchedDevice device(GetParam());
-    watched.multiprocessors = 132; // for which sums are split into parts, which are in the workspace
-    std::unique_ptr<ProblemPlan> plan;
-    ASSERT_TRUE(device.plan(problem, inputs, Allocator(), &plan));
-    const Geometry geometry = geometry_of(problem);
+    // For so many multiprocessors sums are split into parts, which are in the workspace.
+    const Planned on(GetParam(), "f32 nchw n1 ic512 oc64 i4x4 k4x4 s2x2 p1x1_1x1 bias", 132);
+    ASSERT_TRUE(on.status) << on.status.message();
+    const Geometry geometry = geometry_of(on.problem);
     std::shared_ptr<OpenDevice> open;
     DeviceMemory x, y;
-    ASSERT_TRUE(OpenDevice::open(device.table(), 0, nullptr, &open));
+    ASSERT_TRUE(OpenDevice::open(on.device.table(), 0, nullptr, &open));
     ASSERT_TRUE(x.allocate(open, geometry.x_bytes()) && y.allocate(open, geometry.y_bytes()));
-    ASSERT_TRUE(x.upload(nullptr, inputs.x.data(), geometry.x_bytes()));
-    Tensor result(problem.dtype, geometry.y_shape);
-    RunTensors tensors = tensors_of(problem, inputs, &result);
+    ASSERT_TRUE(x.upload(nullptr, on.inputs.x.data(), geometry.x_bytes()));
+    Tensor result(on.problem.dtype, geometry.y_shape);
+    RunTensors tensors = tensors_of(on.problem, on.inputs, &result);
     tensors.x = reinterpret_cast<const void *>(x.get());
     tensors.y = reinterpret_cast<void *>(y.get());
     tensors.x_memory = tensors.y_memory = CONVT_DEVICE_MEMORY;
     const auto allocated_by_run = [&] {
         const std::size_t before = watched.allocations;
-        EXPECT_TRUE(plan->run(tensors, nullptr));
+        EXPECT_TRUE(on.plan->run(tensors, nullptr));
         return watched.allocations - before;
     };
     for (const bool is_of_thread : {false, true}) {
@@ -280,30 +289,27 @@ TEST_P(DeviceBackends, ThreadsThatHaveAStreamEachShareNoWorkspace) {
         EXPECT_EQ(allocated_by_run(), 0u);
     }
     ASSERT_TRUE(y.download(nullptr, result.data(), geometry.y_bytes()));
-    EXPECT_TRUE(agrees(result, device_reference(problem, inputs)));
+    EXPECT_TRUE(agrees(result, device_reference(on.problem, on.inputs)));
 }
 
 // The first runs of a process may be at once, in which Halide's runtime looks for the driver.
 TEST_P(DeviceBackends, FirstRunsMayBeAtOnce) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
-    const Problem problem = parse_problem(kLines[0]);
-    const Inputs inputs = draw(problem, 3);
-    WatchedDevice device(GetParam());
-    std::unique_ptr<ProblemPlan> plan;
-    ASSERT_TRUE(device.plan(problem, inputs, Allocator(), &plan));
-    std::vector<Tensor> results(6, Tensor(problem.dtype, geometry_of(problem).y_shape));
+    const Planned on(GetParam(), kLines[0]);
+    ASSERT_TRUE(on.status) << on.status.message();
+    std::vector<Tensor> results(6, Tensor(on.problem.dtype, geometry_of(on.problem).y_shape));
     std::atomic<bool> begins{false};
     std::vector<std::thread> threads;
     threads.reserve(results.size());
     for (Tensor &y : results) {
         threads.emplace_back([&] {
             while (!begins) std::this_thread::yield();
-            EXPECT_TRUE(plan->run(tensors_of(problem, inputs, &y), nullptr));
+            EXPECT_TRUE(on.plan->run(tensors_of(on.problem, on.inputs, &y), nullptr));
         });
     }
     begins = true;
     for (std::thread &thread : threads) thread.join();
-    for (const Tensor &y : results) EXPECT_TRUE(agrees(y, device_reference(problem, inputs)));
+    for (const Tensor &y : results) EXPECT_TRUE(agrees(y, device_reference(on.problem, on.inputs)));
 }
 
 // Parts of sums and phases share an axis of the grid, which has 65535 blocks.
