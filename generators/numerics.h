@@ -91,13 +91,14 @@ struct Numerics {
     // Integer sums end as, by the type of y,
     //     f32: sum * factor(oc) + addend(oc), clamped
     //     s32: the sum itself
+    //     f64: the sum itself, which 32 bits may not hold
     //     u8:  round(sum * factor(oc)), ties to even, clamped, plus y_zero_point. The product is rounded to f32 first. As the
     //          bounds are those of y's type or activation less y_zero_point, the low eight bits serve u8 and s8 alike.
     Halide::Expr finish(const Halide::Expr &e, const Halide::Expr &oc, const Halide::Expr &g) const {
         if (is_float(arithmetic)) {
             return stored ? stored(e) : round_to(y, e);
         }
-        if (y == Halide::Int(32)) {
+        if (y == Halide::Int(32) || y == Halide::Float(64)) {
             return Halide::cast(y, e);
         }
         const Halide::Expr product = Halide::cast<float>(e) * factors(oc, kFactor, g);

@@ -40,12 +40,14 @@ DTYPES = {
     "f32_f16w": Dtype("f32", arithmetic="f16_weights", selected_by="light"),
     "f32_bf16w": Dtype("f32", arithmetic="bf16_weights", selected_by="light"),
     "f32_s8w": Dtype("f32", arithmetic="s8_weights", selected_by="light"),
-    # Integer arithmetic (generators/numerics.h): y of 8 bits, y in f32, and the bare sums.
+    # Integer arithmetic (generators/numerics.h): y of 8 bits, y in f32, and the bare
+    # sums, in f64 where 32 bits may not hold them.
     "i8": Dtype("u8", arithmetic="int8", selected_by="quantized", component="quantized"),
     "i8_f32": Dtype("f32", arithmetic="int8", selected_by="quantized", component="quantized", strict=True),
     "i16": Dtype("u8", arithmetic="int16", selected_by="quantized", component="quantized"),
     "i16_f32": Dtype("f32", arithmetic="int16", selected_by="quantized", component="quantized", strict=True),
     "i16_s32": Dtype("s32", arithmetic="int16", selected_by="quantized", component="quantized"),
+    "i16_f64": Dtype("f64", arithmetic="int16", selected_by="quantized", component="quantized"),
 }
 
 OPERATING_SYSTEMS = {"Linux": "linux", "Android": "android", "Darwin": "osx", "iOS": "ios", "Windows": "windows",
@@ -406,7 +408,7 @@ LAST = [
 
     # Anything.
     Variants(REFERENCE, "floats", "f16 bf16 f32 f64", "channels", strides="0", tiles="1x1"),
-    Variants(REFERENCE, "int16s", "i16 i16_f32 i16_s32", "channels", strides="0", tiles="1x1"),
+    Variants(REFERENCE, "int16s", "i16 i16_f32 i16_s32 i16_f64", "channels", strides="0", tiles="1x1"),
 ]
 
 # Groups of ISAs: `floats` have kernels of floats, which serve the ISAs that add to them too; `int16s` have kernels of 16-bit

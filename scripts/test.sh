@@ -60,7 +60,7 @@ case ${1:-} in
     say "running the tests of the PyTorch integration"
     cd tests/python
     export PYTHONPATH=$root/build/bindings/python
-    exec "$root/build/torch-venv/bin/python" -B -W error::ResourceWarning -m unittest test_torch test_torch_module test_torch_page
+    exec "$root/build/torch-venv/bin/python" -B -W error::ResourceWarning -m unittest test_torch test_torch_module test_torch_fuse test_torch_page
     ;;
 --preset)
     presets=("${2:?--preset needs a name}")

@@ -12,10 +12,11 @@ namespace convtranspose {
 
 namespace {
 
-// Returns the type that kernels write. With leading axes that is the type of sums.
-convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading) {
+// Returns the type that kernels write. With leading axes that is the type of sums. fits_int32: as in WeightFacts.
+convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading, bool fits_int32) {
     if (!leading) return geometry.y_dtype;
-    return geometry.quantized() ? CONVT_S32 : sum_dtype(geometry.dtype);
+    if (!geometry.quantized()) return sum_dtype(geometry.dtype);
+    return fits_int32 ? CONVT_S32 : CONVT_F64;
 }
 
 constexpr const char *kOtherPacking = "weights are packed in another order";
@@ -50,7 +51,7 @@ Direct::Direct(const AlgorithmProblem &problem)
 void Direct::pose(bool single_positions, bool constant_weights) {
     Geometry inner = geometry_;
     inner.axes.erase(inner.axes.begin(), inner.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
-    problem_ = spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0), single_positions);
+    problem_ = spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0, facts_.fits_int32), single_positions);
     problem_.weights_at_run_time = !constant_weights;
 }
 
@@ -156,6 +157,7 @@ void Direct::plan_fallbacks() {
         if (fits_int32 && chosen.arithmetic != Arithmetic::kInt8) continue;
         problem.fits_int8 = false;
         problem.fits_int32 = fits_int32;
+        problem.y_dtype = kernel_y_dtype(geometry_, leading_ > 0, fits_int32);
         const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa, *settings_.profile);
         const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
         if (best) fallbacks_.emplace_back(problem, *best, *settings_.profile, threads);
@@ -285,7 +287,7 @@ Status Direct::finish() {
         // One position of the leading axes needs room for a result of the direct plan and for the sum of the results.
         Shape inner = {problem_.geometry.batch, problem_.geometry.out_channels};
         for (const AxisGeometry &a : problem_.geometry.axes) inner.push_back(a.out);
-        partial_bytes_ = round_up(volume(inner) * size_of(problem_.y_dtype)) + round_up(volume(inner) * sizeof(double));
+        partial_bytes_ = 2 * round_up(volume(inner) * sizeof(double));
     }
     direct_bytes_ = round_up(direct_bytes);
     return Status();

@@ -44,9 +44,9 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
     // Each index is at zeros when next() has passed the last.
     std::vector<std::int64_t> at(leading_), tap_extents(leading_), tap(leading_), position(inner.size());
     std::vector<Taps> taps(leading_);
-    const auto elements = static_cast<std::size_t>(volume(inner)), size = convt_dtype_size(problem_.y_dtype);
+    const auto elements = static_cast<std::size_t>(volume(inner)), size = convt_dtype_size(direct.variant().dtype);
     const std::size_t channel = dimension_order(geometry_.layout, inner.size()).channel;
-    auto *const total = reinterpret_cast<double *>(partial + round_up(elements * size));
+    auto *const total = reinterpret_cast<double *>(partial + round_up(elements * sizeof(double)));
     operands.y = partial;
     operands.y_strides = tensor_strides(problem_.geometry, dense_strides(inner));
 
@@ -70,7 +70,7 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
         operands.packed = packed + element * static_cast<std::int64_t>(direct.packed_bytes());
         if (epilogue) operands.epilogue = epilogue + element * static_cast<std::int64_t>(direct.epilogue_bytes());
         direct.run(operands, settings_.parallel);
-        for (std::size_t i = 0; i < elements; i++) total[i] += load_element(problem_.y_dtype, partial + i * size);
+        for (std::size_t i = 0; i < elements; i++) total[i] += load_element(direct.variant().dtype, partial + i * size);
     };
     do {
         for_each_element([&](std::size_t i) { total[i] = bias_in_sum ? bias_of(position[channel]) : 0; });

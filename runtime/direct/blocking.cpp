@@ -120,7 +120,7 @@ void DirectPlan::plan_strips(const CostProfile &profile, int threads) {
             if (workers_ == 1) share_strips(a, threads);
         }
     }
-    if (copies_x_) plan_copy();
+    if (copies_x_ && problem_.geometry.batch > 0) plan_copy();
 }
 
 // Makes strips of groups, and returns true, if all of x is copied and each group fits in a strip. Such strips read no position of x

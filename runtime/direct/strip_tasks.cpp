@@ -169,7 +169,7 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, char *
             if (o.post_ops) finish(part_of_y(s, c), o);
         });
     }
-    parallel.for_each_by(parallel.threads, t.count, [&](std::size_t task, std::size_t worker) {
+    parallel.for_each_by(std::min(parallel.threads, piece_count_), t.count, [&](std::size_t task, std::size_t worker) {
         const Call c = part_of_task(task);
         const PartOfY of_y = part_of_y(s, c);
         Operands piece = o;
@@ -197,12 +197,12 @@ std::int64_t DirectPlan::dense_bytes(const PartOfY &part) const {
     return capped_product({part.images, dense_strides_of(part).n, size_of(variant_->dtype)});
 }
 
-// Plans memory for a piece of y for each thread, and finds the kernel that rounds it.
+// Plans memory for a piece of y for each thread that has a task, and finds the kernel that rounds it.
 void DirectPlan::plan_pieces(int threads) {
     if (packed_.tiles() == 0) return; // y has no channels, so no run computes anything
     rounder_ = find_rounder(variant_->isa, CopyOrder::kPlanar, problem_.y_dtype);
-    piece_count_ = workers_ > 1 ? workers_ : threads;
     std::int64_t most = 0;
+    std::size_t tasks = 0;
     // The last images and groups may be fewer than the others. Their strips are divided otherwise, and not always into smaller parts.
     const std::int64_t last_images = (problem_.geometry.batch - 1) % images_ + 1,
                        last_groups = (packed_.group - 1) % groups_ + 1;
@@ -211,12 +211,14 @@ void DirectPlan::plan_pieces(int threads) {
             for (const std::int64_t groups : {groups_, last_groups}) {
                 const Strip s = strip(images, groups, strip_begin(i), strip_begin(i + 1));
                 const Tasks t = tasks_of(s, pieces_of(s), workers_ > 1 ? 1 : threads);
+                tasks = std::max(tasks, t.count);
                 for (std::int64_t k = 0; k < t.parts(); k++)
                     most = std::max(most, dense_bytes(part_of_y(s, part(s, t, k))));
             }
         }
     }
     piece_bytes_ = round_up(most);
+    piece_count_ = workers_ > 1 ? workers_ : static_cast<int>(std::min<std::size_t>(threads, tasks));
 }
 
 // Returns the part in two tensors of these strides.

@@ -4,8 +4,13 @@
 
 namespace convtranspose {
 
-bool SpatialProblem::reads_outside(std::size_t axis) const {
-    const AxisPlan &a = plan[axis];
+bool SpatialProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
+
+std::size_t SpatialProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 : plan[1].q_extent() > 1 ? 1 : 0; }
+
+namespace {
+
+bool a_tap_leaves_x(const AxisPlan &a) {
     if (a.low == a.high) return false;
     if (a.low < 0) return true;
     bool leaves = false;
@@ -14,12 +19,6 @@ bool SpatialProblem::reads_outside(std::size_t axis) const {
     });
     return leaves;
 }
-
-bool SpatialProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
-
-std::size_t SpatialProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 : plan[1].q_extent() > 1 ? 1 : 0; }
-
-namespace {
 
 // If x has one position along an axis, any stride gives the same result. With a stride as long as y, every output position is a
 // phase of its own with at most one tap, so that no multiplication reads the zeros around x.
@@ -41,6 +40,7 @@ SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bo
         p.weight_stride[i] = p.axes[i].stride;
         if (single_positions && p.axes[i].in == 1 && p.axes[i].kernel > 1) p.axes[i] = single_position(p.axes[i]);
         p.plan[i] = plan_axis(p.axes[i], p.weight_stride[i], false);
+        p.taps_leave_x[i] = a_tap_leaves_x(p.plan[i]);
     }
     return p;
 }

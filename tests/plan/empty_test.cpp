@@ -208,5 +208,44 @@ TEST(EmptyTensors, APlanIsReshapedToNoImages) {
     EXPECT_GT(able, 14); // of 30
 }
 
+// Their kernels read no row of an x that has some rows along one axis, but no elements.
+TEST(EmptyTensors, APlanIsReshapedToNoRows) {
+    const Problem problem = parse_problem("f32 nchw n1 ic8 oc1 i3x2 k5x4 s2x2 op1x1 bias");
+    const Inputs inputs = draw(problem, 2);
+    int able = 0;
+    for (const std::string &algorithm : algorithm_names()) {
+        Options options{};
+        options.variant = algorithm.c_str();
+        SCOPED_TRACE(algorithm);
+        Plan plan, none;
+        Status status = Plan::create(problem, options, inputs.w.data(), inputs.b->data(), &plan);
+        if (status.code() == CONVT_UNSUPPORTED) continue;
+        ASSERT_TRUE(status) << status.message();
+        status = plan.reshape({1, 8, 0, 2}, &none);
+        ASSERT_TRUE(status) << status.message();
+        Tensor y(problem.dtype, none.y_shape());
+        ASSERT_EQ(y.size(), 4 * 7);
+        status = none.run(static_cast<const void *>(nullptr), y.data());
+        ASSERT_TRUE(status) << status.message();
+        for (std::int64_t i = 0; i < y.size(); i++) EXPECT_EQ(y.get(i), inputs.b->get(0)) << i;
+        able++;
+    }
+    EXPECT_GE(able, 4);
+}
+
+// A copy of x that nothing will be copied to is not too large.
+TEST(EmptyTensors, NoImagesMayBeLarge) {
+    Problem problem = parse_problem("u8 nchw n1 ic1 oc1 i4x4 k1x1 ws8 yu8");
+    problem.x_shape = {0, 1, 65536, 65536};
+    problem.attributes.output_shape = Shape{1, 1};
+    const signed char w = 1;
+    Plan plan;
+    Status status = Plan::create(problem, Options{}, &w, nullptr, &plan);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_EQ(plan.y_shape(), Shape({0, 1, 1, 1}));
+    status = plan.run(static_cast<const void *>(nullptr), nullptr);
+    EXPECT_TRUE(status) << status.message();
+}
+
 } // namespace
 } // namespace convtranspose::test

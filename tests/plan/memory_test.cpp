@@ -209,6 +209,19 @@ TEST(MemoryOfReshape, EveryAllocationMayFail) {
     EXPECT_EQ(allocator.live_blocks(), 0u);
 }
 
+// Pieces of y that are rounded to 16 bits are no more than there are tasks.
+TEST(Workspace, IsNotThatOfThreadsWithoutTasks) {
+    const Problem problem = parse_problem("f16 nhwc n8 ic4 oc4 i64x64 k4x4 s2x2 p1x1_1x1");
+    const Inputs inputs = draw(problem, 1);
+    Options options{};
+    options.threads = 4096;
+    options.all_threads = 1;
+    Plan plan;
+    const Status status = Plan::create(problem, options, inputs.w.data(), nullptr, &plan);
+    ASSERT_TRUE(status) << status.message();
+    EXPECT_LE(plan.workspace_bytes(), std::size_t{32} << 20);
+}
+
 // Weights that arrive at run time are packed into the workspace: here 2^30 of four bytes.
 TEST(AddressSpace, TooSmallForAWorkspace) {
     Problem problem;

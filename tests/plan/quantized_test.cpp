@@ -167,15 +167,17 @@ TEST(Quantized, AFloatPlanTakesNoQuantization) {
 
 // Sums beyond 32 bits, by weights and x at their extremes and by the bias, are computed in more.
 TEST(Quantized, SumsThatOverflowAreExact) {
-    for (const bool large_bias : {true, false}) {
-        const std::string line = large_bias ? "u8 nhwc ic64 oc9 i3x4 k3x3 bias wu8 yu8 zx0 zw0 zy7"
-                                            : "u8 nhwc ic3000 oc2 i4x4 k4x4 s1x1 p3x3_3x3 bias wu8 yu8 zx0 zw0 zy7";
+    for (const std::string line : {"u8 nhwc ic64 oc9 i3x4 k3x3 bias wu8 yu8 zx0 zw0 zy7",
+                                   "u8 nhwc ic3000 oc2 i4x4 k4x4 s1x1 p3x3_3x3 bias wu8 yu8 zx0 zw0 zy7",
+                                   "u8 nchw ic33026 oc1 i2x2x2x2 k1x1x1x1 bias wu8 yu8 zx0 zw0 zy7",
+                                   "u8 nhwc ic20000 oc2 i2x2x2x2 k2x1x1x1 bias wu8 yf32 zx0 zw0"}) {
         Problem problem = parse_problem(line);
+        const bool large_bias = problem.x_shape.back() == 64, real = problem.y_dtype == CONVT_F32;
         Inputs inputs = draw(problem, 3);
         for (std::int64_t i = 0; i < inputs.x.size(); ++i) inputs.x.set(i, 255);
         for (std::int64_t i = 0; i < inputs.w.size(); ++i) inputs.w.set(i, 255);
         for (std::int64_t m = 0; m < inputs.b->size(); ++m) inputs.b->set(m, large_bias ? 2147483647.0 : 5.0);
-        problem.quantization->y_scale = 0.05f * 0.01f * (3000.0f * 16 * 255 * 255 / 200);
+        if (!real) problem.quantization->y_scale = 0.05f * 0.01f * (3000.0f * 16 * 255 * 255 / 200);
         const Expected expected = reference(problem, inputs);
         for (const bool constant : {true, false}) {
             SCOPED_TRACE(line + (constant ? ", constant" : ", run-time"));
@@ -183,13 +185,14 @@ TEST(Quantized, SumsThatOverflowAreExact) {
             Status status = Plan::create(problem, Options{}, constant ? inputs.w.data() : nullptr,
                                          constant ? inputs.b->data() : nullptr, &plan);
             ASSERT_TRUE(status) << status.message();
-            Tensor y(CONVT_U8, plan.y_shape());
+            Tensor y(real ? CONVT_F32 : CONVT_U8, plan.y_shape());
             const ConstTensorView w = inputs.w.view(), b = inputs.b->view();
             status = constant ? plan.run(inputs.x.view(), y.view()) : plan.run(inputs.x.view(), w, &b, y.view());
             ASSERT_TRUE(status) << status.message();
             EXPECT_TRUE(agrees(y, expected));
             if (!constant) continue;
-            EXPECT_EQ(plan.variant(), "reference_i16") << "whose sums have 64 bits";
+            EXPECT_EQ(plan.variant(), problem.x_shape.size() > 5 ? "reference_i16_f64" : "reference_i16")
+                << "whose sums have 64 bits";
         }
     }
 }

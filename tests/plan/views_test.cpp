@@ -179,5 +179,18 @@ TEST(ViewStrides, OfExtentOneMayBeAnything) {
     }
 }
 
+TEST(ViewStrides, AreAsManyAsExtents) {
+    const Problem problem = parse_problem("f32 nchw n1 ic4 oc6 i1x5 k1x3 s1x2");
+    const Inputs inputs = draw(problem, 2);
+    Plan plan;
+    ASSERT_TRUE(Plan::create(problem, Options{}, inputs.w.data(), nullptr, &plan));
+    Tensor y(problem.dtype, plan.y_shape());
+    ConstTensorView x = inputs.x.view();
+    x.strides = {20};
+    EXPECT_EQ(plan.run(x, y.view()).message(), "x has rank 1, needs 4");
+    x.strides = {20, 5, 5, 1, 1};
+    EXPECT_TRUE(plan.run(x, y.view()));
+}
+
 } // namespace
 } // namespace convtranspose::test

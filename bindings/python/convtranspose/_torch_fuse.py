@@ -11,6 +11,7 @@ import torch  # type: ignore[import-not-found, unused-ignore]
 import torch.fx  # type: ignore[import-not-found, unused-ignore]
 
 from ._torch_modules import Report, _Module, _State, replace_
+from ._torch_source import Uses, uses_of_children
 
 _F = torch.nn.functional
 _NORMS = {1: torch.nn.BatchNorm1d, 2: torch.nn.BatchNorm2d, 3: torch.nn.BatchNorm3d}
@@ -87,8 +88,8 @@ def _norm_problem(layer: Any, norm: Any) -> str | None:
                f"{kind} has no running statistics"
     if layer._convtranspose.activation is not None:
         return f"{layer._convtranspose.activation} comes before {kind}"
-    if "weight" not in layer._parameters:
-        return f"{kind} cannot be a part of weights that are computed at each call"
+    if "weight" not in layer._parameters or "bias" not in layer._parameters:
+        return f"{kind} cannot be a part of weights or a bias that are computed at each call"
     if layer.weight.dtype not in (torch.float32, torch.float64):
         return f"{kind} would be rounded with weights of {layer.weight.dtype}"
     if norm.num_features != layer.out_channels:
@@ -172,20 +173,28 @@ class _Fusion:
         # Modules that have several places, or are a part of one that has: they are called from where a trace does not show it.
         self.shared = {id(part) for module in model.modules() if places[id(module)] > 1 for part in module.modules()}
 
-    def run(self, model: Any, prefix: str) -> None:
-        """Fuses what one trace of a model shows or, if it cannot be traced, what traces of its children show."""
+    def run(self, model: Any, prefix: str, elements_called: bool = False) -> None:
+        """Fuses what one trace of a model shows or, if it cannot be traced, what traces of the children that it only calls show.
+
+        elements_called: of a list of modules, whether what has it only calls them.
+        """
         if not any(isinstance(module, _Module) for module in model.modules()) or isinstance(model, _Module):
             return
         try:
             graphs = _graphs(model)
         except Exception as error:  # whatever the model's own code raises when it is given no tensor
-            children = dict(model.named_children())
-            own = [name for name, child in children.items() if isinstance(child, _Module)]
             why = (str(error).splitlines() or [type(error).__name__])[0]
-            for name in own:
-                self.report.left[prefix + name] = f"torch.fx cannot trace what calls it: {why}"
-            for name, child in children.items():
-                self.run(child, f"{prefix}{name}.")
+            uses = Uses(called={name for name, _ in model.named_children()}) if elements_called else uses_of_children(model)
+            for name, child in model.named_children():
+                if isinstance(child, _Module):
+                    self.report.left[prefix + name] = f"torch.fx cannot trace what calls it: {why}"
+                elif name in uses.called or name in uses.elements_called:
+                    self.run(child, f"{prefix}{name}.", name in uses.elements_called)
+                else:
+                    for part, layer in child.named_modules():
+                        if isinstance(layer, _Module):
+                            self.report.left[f"{prefix}{name}.{part}"] = (
+                                f"torch.fx cannot trace what calls it, and its code may use {name} in other ways: {why}")
             return
         for name, layer in model.named_modules():
             if isinstance(layer, _Module) and name:

@@ -8,7 +8,7 @@ from typing import Any
 import torch  # type: ignore[import-not-found, unused-ignore]
 
 from ._native import Plan
-from ._torch_operator import TYPES, Differentiable, Packed, activate, operator, owns_memory, per_axis
+from ._torch_operator import TYPES, Differentiable, Packed, activate, forget, operator, owns_memory, per_axis
 
 _OPTIONS = ("threads", "winograd", "sums_in_f16", "isa", "measure", "weights", "quantizes_x")
 _LIGHT = ("float16", "bfloat16", "int8")
@@ -142,6 +142,14 @@ class _Module:
             if y is not None:
                 return y
         return operator(input, weight, bias, *geometry, *state.arguments, constant)
+
+    def _apply(self: Any, fn: Any, recurse: bool = True) -> Any:
+        forget(self._parameters.values())  # PyTorch may swap them, which weak references prevent
+        return super()._apply(fn, recurse)  # type: ignore[misc]
+
+    def _load_from_state_dict(self: Any, *arguments: Any) -> None:
+        forget(self._parameters.values())
+        super()._load_from_state_dict(*arguments)  # type: ignore[misc]
 
     def extra_repr(self: Any) -> str:
         text = super().extra_repr()  # type: ignore[misc]
@@ -321,6 +329,7 @@ def restore_(model: Any) -> Report:
 
 def repack_(model: Any) -> None:
     """Has the weights packed again at the next call, after they were changed behind PyTorch's back: by `.data` or by numpy."""
+    forget(model.parameters())
     for module in model.modules():
         if isinstance(module, _Module):
             module._convtranspose.forget()

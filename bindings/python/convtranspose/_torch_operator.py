@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 import torch  # type: ignore[import-not-found, unused-ignore]
+from torch.optim.optimizer import register_optimizer_step_post_hook  # type: ignore[import-not-found, unused-ignore]
 
 from ._native import Plan, devices
 
@@ -231,6 +232,22 @@ class _Seen:
 
 
 _seen: dict[int, _Seen] = {}
+
+
+def forget(tensors: Any) -> None:
+    """Drops the plans of weights, and the weak references to them, with which torch.utils.swap_tensors() refuses to swap."""
+    for tensor in tensors:
+        _seen.pop(id(tensor), None)
+
+
+def _count_changes(optimizer: Any, *_: Any) -> None:
+    """Counts what a fused optimizer has changed in a step, which its kernels do not."""
+    changed = [p for group in optimizer.param_groups if group.get("fused") for p in group["params"] if p.grad is not None]
+    if changed:
+        torch.autograd.graph.increment_version(changed)
+
+
+register_optimizer_step_post_hook(_count_changes)
 
 
 def _packed_of(w: Any, b: Any, options: tuple[Any, ...]) -> Packed | None:

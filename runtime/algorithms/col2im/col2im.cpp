@@ -90,8 +90,9 @@ void Col2im::plan_strips() {
 Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
     const AxisPlan &axis = axes_[strip_axis_];
     Part part = {q_begin, q_end, 0, 0, nullptr};
-    part.rows_begin = std::clamp<std::int64_t>(q_begin + axis.low, 0, axis.geometry.in);
-    part.rows_end = std::clamp<std::int64_t>(q_end - 1 + axis.high, part.rows_begin, axis.geometry.in);
+    const std::int64_t in = volume(geometry_.x_shape) > 0 ? axis.geometry.in : 0; // no row of an empty x may be read
+    part.rows_begin = std::clamp<std::int64_t>(q_begin + axis.low, 0, in);
+    part.rows_end = std::clamp<std::int64_t>(q_end - 1 + axis.high, part.rows_begin, in);
     return part;
 }
 

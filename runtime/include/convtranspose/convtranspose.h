@@ -274,7 +274,7 @@ typedef struct convt_options {
     /** Nonzero: f32 and f64 layers of constant weights, whose phases have two or three taps, may be computed by Winograd's
      * algorithm F(2, r) where that is estimated to be faster, by up to 1.6 times. The error of a sum is then bounded by the
      * largest |x| near it times the sum of its |w|, not by the sum of |x w|; it is about twice as large for random numbers.
-     * Outputs that an infinity of x reaches may be NaN. Packed weights are up to 2.25 times as large. */
+     * Outputs that an infinity of x, or |x| above a quarter of the largest number, reaches may be NaN or infinite. */
     int winograd;
     /** Tuning records, read by convt_tuning_read(): a candidate that was measured to be the fastest is taken instead of the one
      * that is estimated to be. They must outlive the plan and its reshapes. Null: the records of the file that the environment

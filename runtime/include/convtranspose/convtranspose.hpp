@@ -263,14 +263,12 @@ inline convt_tensor tensor(const void *data, convt_dtype dtype, const std::int64
     return {sizeof(convt_tensor), const_cast<void *>(data), dtype, shape, strides, rank, memory};
 }
 
-inline convt_tensor view(const ConstTensorView &t) {
-    return tensor(t.data, t.dtype, t.shape.data(), t.shape.size(), t.strides.empty() ? nullptr : t.strides.data(),
-                  t.memory);
-}
-
-inline convt_tensor view(const TensorView &t) {
-    return tensor(t.data, t.dtype, t.shape.data(), t.shape.size(), t.strides.empty() ? nullptr : t.strides.data(),
-                  t.memory);
+// A view with fewer strides than extents has the rank of its strides, which the library then refuses.
+template<typename View>
+convt_tensor view(const View &t) {
+    const bool dense = t.strides.empty();
+    const std::size_t rank = dense || t.strides.size() > t.shape.size() ? t.shape.size() : t.strides.size();
+    return tensor(t.data, t.dtype, t.shape.data(), rank, dense ? nullptr : t.strides.data(), t.memory);
 }
 
 } // namespace detail
