@@ -38,6 +38,9 @@ const std::vector<std::string> kProblems = {
     "f64 nchw n1 g2 ic4 oc6 i14x9x31 k3x3x3 s2x2x2 p1x1x1_1x1x1 bias",
     // To a y that is so large that some channels at a time are transposed.
     "f32 nchw n1 g1 ic3 oc96 i31x45 k3x3 s2x2 p1x1_1x1 op1x1 bias",
+    // Strips of which only x, or only y, is transposed.
+    "f32 nchw n1 g1 ic40 oc1 i90x80 k4x3 s2x2 p1x1_1x1 bias",
+    "f32 nchw n2 g1 ic1 oc12 i61x90 k3x3 s2x2 bias",
     // 16 bits become f32 on the way, and are rounded on the way back: one channel, of which both layouts are the same; groups; strips.
     "f16 nhwc n2 g1 ic40 oc1 i9x17 k4x4 s2x2 p1x1_1x1 bias",
     "bf16 nchw n1 g1 ic1 oc5 i9x17 k4x4 s2x2 p1x1_1x1",
@@ -68,7 +71,7 @@ TEST(LayoutTranspose, TransposesSomeGroupsAtATime) {
 
 // They end where phases do, whatever the number of threads.
 TEST(LayoutTranspose, TransposesStrips) {
-    for (const std::string &line : {kProblems[11], kProblems[14], kProblems[15]}) {
+    for (const std::string &line : {kProblems[11], kProblems[14], kProblems[15], kProblems[19], kProblems[20]}) {
         expect_parts(line, " strips, x and y transposed");
     }
 }
