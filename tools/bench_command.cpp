@@ -10,19 +10,19 @@
 
 #include <nlohmann/json.hpp>
 
-#include "clock.h"
-#include "commands.h"
-#include "device_session.h"
-#include "each_layer.h"
-#include "error.h"
-#include "fma_peak.h"
-#include "input_shape.h"
-#include "job.h"
-#include "layer.h"
-#include "problem_line.h"
-#include "random_layer.h"
-#include "text.h"
-#include "tuning_note.h"
+#include "tools/clock.h"
+#include "tools/commands.h"
+#include "tools/device_session.h"
+#include "tools/each_layer.h"
+#include "tools/error.h"
+#include "tools/fma_peak.h"
+#include "tools/input_shape.h"
+#include "tools/job.h"
+#include "tools/layer.h"
+#include "tools/problem_line.h"
+#include "tools/random_layer.h"
+#include "tools/text.h"
+#include "tools/tuning_note.h"
 
 namespace convtranspose::tools {
 

@@ -10,11 +10,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "clock.h"
-#include "commands.h"
-#include "error.h"
-#include "files.h"
-#include "text.h"
+#include "tools/clock.h"
+#include "tools/commands.h"
+#include "tools/error.h"
+#include "tools/files.h"
+#include "tools/text.h"
 #include "tools/tune/cost_fit.h"
 #include "tools/tune/kernel_builder.h"
 #include "tools/tune/kernel_row.h"

@@ -1,9 +1,9 @@
-#include "compare.h"
+#include "tools/compare.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "text.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "device_session.h"
-#include "driver_library.h"
+#include "tools/device_session.h"
+#include "tools/driver_library.h"
 
 namespace convtranspose::tools {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "convtranspose/convtranspose.hpp"
-#include "tensor.h"
+#include "tools/tensor.h"
 
 namespace convtranspose::tools {
 

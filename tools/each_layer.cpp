@@ -1,8 +1,8 @@
-#include "each_layer.h"
+#include "tools/each_layer.h"
 
 #include <exception>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

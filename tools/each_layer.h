@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "input_shape.h"
-#include "job.h"
-#include "layer.h"
-#include "text.h"
+#include "tools/input_shape.h"
+#include "tools/job.h"
+#include "tools/layer.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

@@ -1,12 +1,12 @@
-#include "estimate_parts.h"
+#include "tools/estimate_parts.h"
 
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
 
-#include "cost_field.h"
-#include "profile_line.h"
+#include "tools/cost_field.h"
+#include "tools/profile_line.h"
 
 namespace convtranspose::tools {
 

@@ -5,18 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "commands.h"
-#include "each_layer.h"
-#include "error.h"
-#include "estimate_parts.h"
-#include "input_shape.h"
-#include "job.h"
-#include "layer.h"
-#include "node_quantization.h"
-#include "profile_line.h"
-#include "size_report.h"
-#include "text.h"
-#include "tuning_note.h"
+#include "tools/commands.h"
+#include "tools/each_layer.h"
+#include "tools/error.h"
+#include "tools/estimate_parts.h"
+#include "tools/input_shape.h"
+#include "tools/job.h"
+#include "tools/layer.h"
+#include "tools/node_quantization.h"
+#include "tools/profile_line.h"
+#include "tools/size_report.h"
+#include "tools/text.h"
+#include "tools/tuning_note.h"
 
 namespace convtranspose::tools {
 

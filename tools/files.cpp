@@ -1,11 +1,11 @@
-#include "files.h"
+#include "tools/files.h"
 
 #include <algorithm>
 #include <climits>
 #include <fstream>
 #include <system_error>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace fs = std::filesystem;
 

@@ -1,4 +1,4 @@
-#include "fma_peak.h"
+#include "tools/fma_peak.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "clock.h"
+#include "tools/clock.h"
 
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 #define CONVTRANSPOSE_PEAK_X86 1

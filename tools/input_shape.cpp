@@ -1,10 +1,10 @@
-#include "input_shape.h"
+#include "tools/input_shape.h"
 
 #include <charconv>
 #include <set>
 #include <system_error>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

@@ -1,11 +1,11 @@
-#include "job.h"
+#include "tools/job.h"
 
 #include <algorithm>
 #include <charconv>
 #include <system_error>
 #include <utility>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace fs = std::filesystem;
 

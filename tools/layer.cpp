@@ -1,11 +1,11 @@
-#include "layer.h"
+#include "tools/layer.h"
 
 #include <algorithm>
 
-#include "node_quantization.h"
-#include "onnx_tensor.h"
 #include "runtime/problem/prefer_floats.h"
-#include "text.h"
+#include "tools/node_quantization.h"
+#include "tools/onnx_tensor.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <optional>
 
-#include "error.h"
-#include "onnx_model.h"
+#include "tools/error.h"
+#include "tools/onnx_model.h"
 
 namespace convtranspose::tools {
 

@@ -12,10 +12,10 @@
 #include <CLI/CLI.hpp>
 #include <google/protobuf/stubs/logging.h>
 
-#include "commands.h"
-#include "error.h"
-#include "problem_line.h"
-#include "text.h"
+#include "tools/commands.h"
+#include "tools/error.h"
+#include "tools/problem_line.h"
+#include "tools/text.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
-#include "node_quantization.h"
+#include "tools/node_quantization.h"
 
-#include "error.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

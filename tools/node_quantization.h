@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "onnx_model.h"
+#include "tools/onnx_model.h"
 
 namespace convtranspose::tools {
 

@@ -1,4 +1,4 @@
-#include "npy.h"
+#include "tools/npy.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "error.h"
-#include "files.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/files.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tensor.h"
+#include "tools/tensor.h"
 
 namespace convtranspose::tools {
 

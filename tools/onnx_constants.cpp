@@ -7,12 +7,12 @@
 #include <optional>
 #include <utility>
 
-#include "error.h"
-#include "onnx_model.h"
-#include "onnx_nodes.h"
-#include "onnx_tensor.h"
 #include "runtime/base/shape.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/onnx_model.h"
+#include "tools/onnx_nodes.h"
+#include "tools/onnx_tensor.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

@@ -1,4 +1,4 @@
-#include "onnx_model.h"
+#include "tools/onnx_model.h"
 
 #include <algorithm>
 #include <climits>
@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "error.h"
-#include "files.h"
-#include "onnx_nodes.h"
-#include "onnx_tensor.h"
-#include "shape_inference.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/files.h"
+#include "tools/onnx_nodes.h"
+#include "tools/onnx_tensor.h"
+#include "tools/shape_inference.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

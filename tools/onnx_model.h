@@ -14,8 +14,8 @@
 
 #include <onnx-ml.pb.h>
 
-#include "input_shape.h"
-#include "tensor.h"
+#include "tools/input_shape.h"
+#include "tools/tensor.h"
 
 namespace convtranspose::tools {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "onnx_model.h"
-#include "onnx_nodes.h"
-#include "onnx_tensor.h"
 #include "runtime/problem/prefer_floats.h"
+#include "tools/onnx_model.h"
+#include "tools/onnx_nodes.h"
+#include "tools/onnx_tensor.h"
 
 namespace convtranspose::tools {
 

@@ -8,8 +8,8 @@
 
 #include <onnx-ml.pb.h>
 
-#include "error.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

@@ -1,4 +1,4 @@
-#include "onnx_tensor.h"
+#include "tools/onnx_tensor.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,10 +6,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include "error.h"
-#include "files.h"
-#include "npy.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/files.h"
+#include "tools/npy.h"
+#include "tools/text.h"
 
 namespace fs = std::filesystem;
 

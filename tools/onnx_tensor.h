@@ -10,7 +10,7 @@
 
 #include <onnx-ml.pb.h>
 
-#include "tensor.h"
+#include "tools/tensor.h"
 
 namespace convtranspose::tools {
 

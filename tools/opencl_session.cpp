@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <limits>
 
-#include "clock.h"
-#include "device_session.h"
-#include "driver_library.h"
+#include "tools/clock.h"
+#include "tools/device_session.h"
+#include "tools/driver_library.h"
 
 namespace convtranspose::tools {
 

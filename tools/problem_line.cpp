@@ -1,4 +1,4 @@
-#include "problem_line.h"
+#include "tools/problem_line.h"
 
 #include <algorithm>
 #include <charconv>

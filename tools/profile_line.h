@@ -6,7 +6,7 @@
 #include <string>
 
 #include "convtranspose/convtranspose.hpp"
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

@@ -1,11 +1,11 @@
-#include "random_layer.h"
+#include "tools/random_layer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "error.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "tensor.h"
+#include "tools/tensor.h"
 
 namespace convtranspose::tools {
 

@@ -9,16 +9,16 @@
 #include <set>
 #include <system_error>
 
-#include "commands.h"
-#include "compare.h"
-#include "error.h"
-#include "files.h"
-#include "job.h"
-#include "node_quantization.h"
-#include "onnx_model.h"
-#include "onnx_tensor.h"
-#include "text.h"
-#include "tuning_note.h"
+#include "tools/commands.h"
+#include "tools/compare.h"
+#include "tools/error.h"
+#include "tools/files.h"
+#include "tools/job.h"
+#include "tools/node_quantization.h"
+#include "tools/onnx_model.h"
+#include "tools/onnx_tensor.h"
+#include "tools/text.h"
+#include "tools/tuning_note.h"
 
 namespace fs = std::filesystem;
 

@@ -1,4 +1,4 @@
-#include "shape_inference.h"
+#include "tools/shape_inference.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <onnx/inliner/inliner.h>
 #include <onnx/shape_inference/implementation.h>
 
-#include "error.h"
+#include "tools/error.h"
 
 namespace convtranspose::tools {
 

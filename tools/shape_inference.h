@@ -7,7 +7,7 @@
 
 #include <onnx-ml.pb.h>
 
-#include "input_shape.h"
+#include "tools/input_shape.h"
 
 namespace convtranspose::tools {
 

@@ -1,4 +1,4 @@
-#include "size_report.h"
+#include "tools/size_report.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "convtranspose/convtranspose.hpp"
-#include "error.h"
 #include "kernel_contract/kernel_types.h"
-#include "kernel_name.h"
-#include "kernel_sizes.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/kernel_name.h"
+#include "tools/kernel_sizes.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

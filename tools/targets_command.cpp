@@ -1,7 +1,7 @@
 #include <cstdio>
 #include <string>
 
-#include "commands.h"
+#include "tools/commands.h"
 
 namespace convtranspose::tools {
 

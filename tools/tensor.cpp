@@ -1,4 +1,4 @@
-#include "tensor.h"
+#include "tools/tensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <limits>
 #include <new>
 
-#include "error.h"
 #include "runtime/base/half.h"
-#include "text.h"
+#include "tools/error.h"
+#include "tools/text.h"
 
 namespace convtranspose::tools {
 

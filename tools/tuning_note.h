@@ -7,8 +7,8 @@
 #include <exception>
 #include <string>
 
-#include "profile_line.h"
 #include "runtime/kernels/tuning_file.h"
+#include "tools/profile_line.h"
 
 namespace convtranspose::tools {
 

@@ -30,13 +30,12 @@ LIBRARIES = {"runtime": ["runtime", "runtime/include"], "generators": ["generato
              "schedules": ["generators", "schedules"], "kernel_contract": ["runtime/include"], "tools": ["runtime/include"],
              "tests": ["tests", "runtime/include"], "bench": ["runtime/include"], "bindings": ["runtime/include"]}
 # The folders whose files may name another one of their own folder by its bare name.
-BARE = {"tools", "tests", "bench", "bindings"}
+BARE = {"tests", "bench", "bindings"}
 # Projects of their own, which see the installed package and what they generate.
 PROJECTS = ["tests/package/", "tests/tune/two_libraries/"]
 MOST_FILES = 20  # of a folder of runtime/
 MOST_LINES = 500  # of a file
 MOST_LINES_OF_FUNCTION = 80
-# Files that still have a longer function.
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 

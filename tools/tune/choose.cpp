@@ -1,4 +1,4 @@
-#include "choose.h"
+#include "tools/tune/choose.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "cost_fit.h"
+#include "tools/tune/cost_fit.h"
 
 #include <algorithm>
 #include <cmath>

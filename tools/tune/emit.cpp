@@ -1,4 +1,4 @@
-#include "emit.h"
+#include "tools/tune/emit.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,13 +6,13 @@
 #include <set>
 #include <sstream>
 
-#include "kernel_row.h"
-#include "kernel_source.h"
 #include "tools/error.h"
 #include "tools/files.h"
 #include "tools/kernel_name.h"
 #include "tools/problem_line.h"
 #include "tools/text.h"
+#include "tools/tune/kernel_row.h"
+#include "tools/tune/kernel_source.h"
 
 namespace convtranspose::tools {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "kernel_builder.h"
 #include "tools/commands.h"
-#include "tuned_layer.h"
+#include "tools/tune/kernel_builder.h"
+#include "tools/tune/tuned_layer.h"
 
 namespace convtranspose::tools {
 

@@ -1,4 +1,4 @@
-#include "kernel_builder.h"
+#include "tools/tune/kernel_builder.h"
 
 #include <algorithm>
 #include <cstdlib>

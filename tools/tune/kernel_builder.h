@@ -10,8 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "subprocess.h"
 #include "tools/commands.h"
+#include "tools/tune/subprocess.h"
 
 namespace convtranspose::tools {
 

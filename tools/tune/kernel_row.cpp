@@ -1,4 +1,4 @@
-#include "kernel_row.h"
+#include "tools/tune/kernel_row.h"
 
 #include <utility>
 #include <vector>

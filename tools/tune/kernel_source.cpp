@@ -1,4 +1,4 @@
-#include "kernel_source.h"
+#include "tools/tune/kernel_source.h"
 
 #include <map>
 

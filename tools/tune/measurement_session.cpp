@@ -1,11 +1,11 @@
-#include "measurement_session.h"
+#include "tools/tune/measurement_session.h"
 
 #include <algorithm>
 #include <map>
 
-#include "base64.h"
 #include "tools/error.h"
 #include "tools/files.h"
+#include "tools/tune/base64.h"
 
 namespace convtranspose::tools {
 

@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kernel_builder.h"
-#include "subprocess.h"
+#include "tools/tune/kernel_builder.h"
+#include "tools/tune/subprocess.h"
 
 namespace convtranspose::tools {
 

@@ -1,4 +1,4 @@
-#include "random_problems.h"
+#include "tools/tune/random_problems.h"
 
 #include <algorithm>
 #include <cmath>

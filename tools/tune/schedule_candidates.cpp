@@ -1,4 +1,4 @@
-#include "schedule_candidates.h"
+#include "tools/tune/schedule_candidates.h"
 
 #include <algorithm>
 #include <cstdio>

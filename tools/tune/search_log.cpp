@@ -1,4 +1,4 @@
-#include "search_log.h"
+#include "tools/tune/search_log.h"
 
 #include <algorithm>
 #include <cstdint>

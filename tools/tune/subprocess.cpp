@@ -1,4 +1,4 @@
-#include "subprocess.h"
+#include "tools/tune/subprocess.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "tuned_layer.h"
+#include "tools/tune/tuned_layer.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "tuner.h"
+#include "tools/tune/tuner.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -10,10 +10,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kernel_builder.h"
-#include "measurement_session.h"
-#include "search_log.h"
 #include "tools/commands.h"
+#include "tools/tune/kernel_builder.h"
+#include "tools/tune/measurement_session.h"
+#include "tools/tune/search_log.h"
 
 namespace convtranspose::tools {
 

@@ -35,13 +35,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base64.h"
-#include "choose.h"
-#include "kernel_row.h"
 #include "runtime/cpu/cpu.h"
 #include "runtime/problem/geometry.h"
 #include "runtime/selection/candidates.h"
-#include "schedule_candidates.h"
 #include "tools/clock.h"
 #include "tools/compare.h"
 #include "tools/device_session.h"
@@ -49,6 +45,10 @@
 #include "tools/fma_peak.h"
 #include "tools/problem_line.h"
 #include "tools/random_layer.h"
+#include "tools/tune/base64.h"
+#include "tools/tune/choose.h"
+#include "tools/tune/kernel_row.h"
+#include "tools/tune/schedule_candidates.h"
 
 namespace convtranspose::tools {
 
