@@ -1,11 +1,13 @@
 // A plan and the library tell about themselves.
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "kernel_contract/kernel_types.h"
 #include "reference/descriptor.h"
 #include "reference/reference.h"
 
@@ -135,6 +137,9 @@ TEST(Queries, OfTheLibrary) {
     names.clear();
     for (std::size_t i = 0; i < convt_variant_count(); ++i) names.insert(convt_variant_name(i));
     EXPECT_EQ(names.size(), convt_variant_count()) << "names must differ";
+    for (std::size_t i = 1; i < convt_algorithm_count(); ++i) {
+        EXPECT_LT(std::string(convt_algorithm_name(i - 1)), convt_algorithm_name(i)) << "the order is alphabetical";
+    }
 
     EXPECT_STREQ(convt_dtype_name(CONVT_F16), "f16");
     EXPECT_STREQ(convt_dtype_name(CONVT_BF16), "bf16");
@@ -160,9 +165,10 @@ TEST(Queries, APlanRunsOnTheBestIsa) {
         if (!convt_isa_supported(i)) continue;
         const std::string name = convt_isa_name(i);
         if (best.empty()) best = name;
-        const bool adds_to_another = name == "amx" || name == "avx512_vnni" || name == "avx_vnni" ||
-                                     name == "neon_dotprod" || name == "neon_fp16";
-        if (best_of_floats.empty() && !adds_to_another) best_of_floats = name;
+        const auto *const facts =
+            std::find_if(std::begin(kIsas), std::end(kIsas), [&](const IsaFacts &isa) { return name == isa.name; });
+        ASSERT_NE(facts, std::end(kIsas)) << name;
+        if (best_of_floats.empty() && facts->adds_to == facts->value) best_of_floats = name;
     }
     Plan plan;
     ASSERT_TRUE(
