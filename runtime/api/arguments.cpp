@@ -130,7 +130,10 @@ const std::vector<Isa> &isas_built_in() {
 
 Status device_table_of(const char *kind, const DeviceTable **table) {
     *table = find_device_table(kind);
-    return *table ? Status() : Status(CONVT_UNSUPPORTED, concat("device \"", kind, "\" is not built in"));
+    return *table ? Status()
+                  : Status(CONVT_UNSUPPORTED, concat("device \"", kind,
+                                                     "\" is not built in: convt_device_kind_name() and "
+                                                     "`convtranspose targets` list those that are"));
 }
 
 Status device_of(const convt_options &options, std::optional<DeviceRequest> *request) {
@@ -171,7 +174,10 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
     if (o.variant) {
         settings->variant = o.variant;
         if (!names_something(settings->variant)) {
-            return Status(CONVT_UNSUPPORTED, concat("variant \"", o.variant, "\" is not built in"));
+            return Status(CONVT_UNSUPPORTED,
+                          concat("variant \"", o.variant,
+                                 "\" is not built in: convt_variant_name(), "
+                                 "convt_algorithm_name() and `convtranspose targets` list those that are"));
         }
     }
     for (const Isa isa : isas_built_in()) {
@@ -183,7 +189,10 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
             return Status();
         }
     }
-    if (o.isa) return Status(CONVT_UNSUPPORTED, concat("isa \"", o.isa, "\" is not built in"));
+    if (o.isa)
+        return Status(CONVT_UNSUPPORTED, concat("isa \"", o.isa,
+                                                "\" is not built in: convt_isa_name() and `convtranspose targets` "
+                                                "list those that are"));
     return Status(CONVT_UNSUPPORTED, "this CPU runs none of the ISAs that are built in");
 }
 
@@ -272,7 +281,10 @@ Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geom
         return invalid(geometry.has_bias ? "b is given without w" : "b is given, but the problem has no bias");
     }
     if (w && geometry.has_scales() && !weights->quantization) {
-        return invalid("w is given without the problem's quantization, which it is packed with");
+        return invalid(
+            "w holds ", convt_dtype_name(w->dtype),
+            ", whose scales must be known when it is packed: give the quantization of the problem (w_scale, and "
+            "x_scale and y_scale where x and y have 8 bits), or plan without w");
     }
     // An empty w has nothing to read, but still counts as given.
     static const double nothing = 0;

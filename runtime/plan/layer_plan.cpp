@@ -81,7 +81,8 @@ void LayerPlan::find_record(bool constant_weights, std::shared_ptr<const TuningR
     if (!record_) return;
     const Algorithm *const algorithm = find_algorithm(record_->variant);
     if (algorithm && algorithm->changes_rounding && !settings_.may_change_rounding) {
-        record_note_ = concat("a tuning record names ", record_->variant, ", which options.winograd does not allow");
+        record_note_ = concat("a tuning record names ", record_->variant,
+                              ", which is allowed only where the option winograd is set");
         record_ = nullptr;
     }
 }
@@ -120,7 +121,8 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, c
         if (!settings.may_transpose && algorithm.propose == propose_layout_transpose) return;
         Proposal proposal = {&algorithm, nullptr, {}};
         if (algorithm.changes_rounding && !settings.may_change_rounding) {
-            proposal.unsupported = {"it rounds differently from the definition, which options.winograd must allow"};
+            proposal.unsupported = {
+                "it rounds differently from the definition, which is allowed only where the option winograd is set"};
         } else {
             proposal.plan = algorithm.propose(problem, &proposal.unsupported);
             if (proposal.plan) proposal.unsupported = {};

@@ -492,6 +492,7 @@ TEST_F(Run, AnUnknownVariantOrIsaIsAnError) {
         const Outcome outcome = run({in("layer").string(), option, "no-such-name"});
         EXPECT_EQ(outcome.status, 1) << outcome;
         EXPECT_NE(outcome.err.find("no-such-name"), std::string::npos) << outcome;
+        EXPECT_NE(outcome.err.find("`convtranspose targets`"), std::string::npos) << outcome;
     }
 }
 

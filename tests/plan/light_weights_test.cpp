@@ -285,7 +285,7 @@ TEST(LightWeights, AreRefusedWithAReason) {
     expect_refusal(problem, "quantizes_x = 1 is for x of f32 and w of u8 or s8; x is f32 and w f16");
     problem.quantizes_x = 0;
     problem.w_dtype = CONVT_S8;
-    expect_refusal(problem, "w is given without the problem's quantization");
+    expect_refusal(problem, "w holds s8, whose scales must be known when it is packed");
     make_light(&problem, CONVT_S8);
     problem.quantization->y_range = {{0, 6}};
     expect_refusal(problem, "y_range is given, but x is f32");

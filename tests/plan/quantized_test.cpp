@@ -102,7 +102,8 @@ const std::vector<Case> kTypeCases = {
      },
      "quantization is given, but w is f32"},
     {"BiasSize", [](Problem *p) { p->b_shape = Shape{5}; }, "b_shape = (5) must be (6)"},
-    {"NoQuantization", [](Problem *p) { p->quantization.reset(); }, "w is given without the problem's quantization"},
+    {"NoQuantization", [](Problem *p) { p->quantization.reset(); },
+     "w holds u8, whose scales must be known when it is packed"},
 };
 
 class TypeErrors : public testing::TestWithParam<Case> {};
