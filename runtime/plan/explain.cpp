@@ -17,10 +17,11 @@ namespace {
 
 constexpr std::int64_t kPhasesShown = 16, kTapsShown = 8;
 
-void explain_axis(std::size_t index, const AxisGeometry &a, std::ostringstream *out) {
-    *out << "axis " << index << ": in " << a.in << ", out " << a.out << ", kernel " << a.kernel << ", stride "
-         << a.stride << ", dilation " << a.dilation << ", output_padding " << a.output_padding << ", pads "
-         << a.pad_begin << " " << a.pad_end() << "\n";
+// Says what the taps of an axis are. name: "w", "h", "d", or empty for an axis outside of those three.
+void explain_axis(std::size_t index, const std::string &name, const AxisGeometry &a, std::ostringstream *out) {
+    *out << "axis " << index << (name.empty() ? "" : " (" + name + ")") << ": in " << a.in << ", out " << a.out
+         << ", kernel " << a.kernel << ", stride " << a.stride << ", dilation " << a.dilation << ", output_padding "
+         << a.output_padding << ", pads " << a.pad_begin << " " << a.pad_end() << "\n";
     const std::int64_t phases = std::min(a.stride, a.out);
     for (std::int64_t r = 0; r < std::min(phases, kPhasesShown); r++) {
         const Taps taps = taps_of(a, r);
@@ -129,10 +130,11 @@ std::string threads_of(const LayerPlan &plan) {
     const std::string of = plan.threads() < allowed ? concat(" of ", allowed, " that are allowed") : std::string();
     const std::string why =
         plan.settings().all_threads ? "as asked for"
-        : !plan.alone()             ? "as recorded"
-                        : concat("as each but the first costs", formatted(" %.3g", plan.settings().profile->per_thread),
-                                 formatted(" cycles, and one alone takes %.3g", *plan.alone()));
-    return concat(plan.threads(), of, ", ", why);
+        : !plan.alone()
+            ? "as recorded"
+            : concat("one thread would take", formatted(" %.3g cycles", *plan.alone()),
+                     formatted(", and each further thread costs %.3g", plan.settings().profile->per_thread));
+    return concat(plan.threads(), of, ": ", why);
 }
 
 // Says what the estimate of the choice adds up: for a kernel the parts of its cost, for an algorithm its layers and the rest.
@@ -224,7 +226,10 @@ std::string describe_layer(const Geometry &g, const QuantizationValues *quantiza
         out << "given as x " << to_string(g.given_x_shape)
             << (volume(g.w_shape) ? ": axes of one position are left out\n"
                                   : ": without weights, its extents and groups do not matter\n");
-    for (std::size_t a = 0; a < g.axes.size(); a++) explain_axis(a, g.axes[a], &out);
+    for (std::size_t a = 0; a < g.axes.size(); a++) {
+        const std::size_t inside = g.axes.size() - 1 - a; // how many axes are
+        explain_axis(a, inside < 3 ? std::string(1, "whd"[inside]) : "", g.axes[a], &out);
+    }
     if (g.quantized()) explain_quantization(g, quantization, facts, &out);
     explain_post_ops(g.post_ops, how, &out);
     const double macs = count_macs(g), x = static_cast<double>(g.x_bytes()), w = static_cast<double>(g.w_bytes()),

@@ -295,8 +295,9 @@ std::shared_ptr<convt_tuning> with_cost_of_threads(const std::string &cycles) {
 // The reason that explain gives for the number of threads, up to the figures.
 std::string said_of_threads(const Plan &plan) {
     const std::string text = plan.explain();
-    const std::size_t begin = text.find("; threads ") + 2, end = text.find("; isa ");
-    return text.substr(begin, std::min(end, text.find(" costs", begin)) - begin);
+    const std::string figures = " take ";
+    const std::size_t begin = text.find("; threads ") + 2, end = text.find("; isa "), of = text.find(figures, begin);
+    return text.substr(begin, (of < end ? of + figures.size() - 1 : end) - begin);
 }
 
 TEST(ThreadsOfThePlan, AreAsManyAsTheLayerIsWorth) {
@@ -309,9 +310,9 @@ TEST(ThreadsOfThePlan, AreAsManyAsTheLayerIsWorth) {
         int threads, all;
         const char *said;
     } cases[] = {
-        {free.get(), 3, 0, "threads 3, as each but the first"},
-        {dear.get(), 3, 0, "threads 1 of 3 that are allowed, as each but the first"},
-        {dear.get(), 3, 1, "threads 3, as asked for"},
+        {free.get(), 3, 0, "threads 3: one thread would take"},
+        {dear.get(), 3, 0, "threads 1 of 3 that are allowed: one thread would take"},
+        {dear.get(), 3, 1, "threads 3: as asked for"},
         {free.get(), 1, 0, "threads 1"},
     };
     for (const auto &c : cases) {
@@ -359,7 +360,7 @@ TEST(ThreadsOfThePlan, AreChosenAnewForAnotherShape) {
             Plan plan, larger, again;
             if (!Plan::create(small, options, inputs.w.data(), inputs.b->data(), &plan)) continue;
             computed.insert(name);
-            EXPECT_EQ(said_of_threads(plan), "threads 1 of 3 that are allowed, as each but the first");
+            EXPECT_EQ(said_of_threads(plan), "threads 1 of 3 that are allowed: one thread would take");
             ASSERT_TRUE(plan.reshape(large.x_shape, &larger));
             EXPECT_NE(said_of_threads(larger), said_of_threads(plan));
             Tensor y(CONVT_F32, larger.y_shape());
