@@ -22,7 +22,7 @@ class Rejected : public Error {
     using Error::Error;
 };
 
-// Thrown if the command line makes no sense.
+// Thrown for wrong options or arguments.
 class UsageError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -52,7 +52,7 @@ which must be equal). Infinities and NaNs must agree. A test folder without outp
 must be rejected: it passes if the model breaks a rule of the operator, and fails if a result comes out or if
 anything else went wrong (a missing file, a valid model that is not supported).
 
-Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
+Exit status: 0 all well, 1 some failed, 2 wrong options or arguments.)";
 
 constexpr const char *kBenchHelp = R"(
 Measures every ConvTranspose and QLinearConvTranspose node of the models, in If, Loop, Scan and functions too,
@@ -64,7 +64,7 @@ integers) count the multiply-adds of the definition (cropped ones left out), two
 time; peak % is their share of the multiply-add peak of as many threads with the same ISA, measured in the same
 process: of floats of the type, or of 8-bit integers (16-bit ones where there is no VNNI).
 
-Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
+Exit status: 0 all well, 1 some failed, 2 wrong options or arguments.)";
 
 constexpr const char *kExplainHelp = R"(
 Prints the plan of every ConvTranspose and QLinearConvTranspose node, in If, Loop, Scan and functions too, whose
@@ -93,8 +93,9 @@ autoschedulers, to compare with. Each candidate must compute what the reference 
 timed; one that does not compile, crashes or hangs costs only itself.
 
 DIR gets tuning.jsonl, the records: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read; search.jsonl,
-every candidate's result; report.txt. --resume goes on where a search was ended, and refuses what other kernels
-were measured for. --emit makes a library of exactly these layers: archive, header, CMake package, example.
+every candidate's result; report.txt; scratch/, the worker's log and objects of candidates, which you may delete.
+--resume goes on where a search was ended, and refuses what other kernels were measured for. --emit makes a library of
+exactly these layers: archive, header, CMake package, example.
 
 A device is tuned by the worker built for it: --package names that build, --runner what runs its programs here
 (qemu-aarch64 -L /usr/aarch64-linux-gnu; adb shell; ssh phone), --worker where the worker is on the device.
@@ -102,17 +103,20 @@ A device is tuned by the worker built for it: --package names that build, --runn
 --device cuda, or opencl, finds which kernel for a GPU is the fastest for a layer, with tensors in its memory: with --search
 select only, and without --emit.
 
-Exit status: 0 all well, 1 some failed, 2 the command line makes no sense.)";
+Exit status: 0 all well, 1 some failed, 2 wrong options or arguments.)";
 
 constexpr const char *kCalibrateHelp = R"(
-Times candidates of layers by chance on this machine, or on one that --runner and --worker reach as for tune, and fits a
+Times candidates of random layers on this machine, or on one that --runner and --worker reach as for tune, and fits a
 cost profile to them: the numbers that plans estimate by which candidate is the fastest. A line with the profile is added
 to FILE, which may hold tuning records too: set CONVTRANSPOSE_TUNING to it, or give it to convt_tuning_read. It counts for
 the CPU and the ISA that were measured (--isa), where no record decides.
 
 FILE.calibration/ keeps the times. --resume adds to those of an earlier calibration; --fit-only fits to them alone.
 
-Exit status: 0 all well, 1 it failed, 2 the command line makes no sense.)";
+Exit status: 0 all well, 1 it failed, 2 wrong options or arguments.)";
+
+constexpr int kMostMilliseconds = 3600 * 1000;
+constexpr int kMostThreads = 4096; // as in the C interface
 
 // Returns what CLI::Range checks, and refuses nan, which Range lets pass.
 CLI::Validator number_in(double least, double most) {
@@ -131,19 +135,29 @@ CLI::Validator not_empty() {
     return CLI::Validator(check, "");
 }
 
-void add_plan_options(CLI::App *command, PlanOptions *options) {
-    command->add_option("--threads", options->threads, "Threads to compute with")
-        ->check(CLI::Range(1, 1024))
+// Adds the options that say what of the CPU is used.
+void add_cpu_options(CLI::App *command, PlanOptions *options) {
+    command
+        ->add_option("--threads", options->threads,
+                     "The most threads that a layer uses; explain says how many it does use, and why")
+        ->check(CLI::Range(1, kMostThreads))
         ->capture_default_str();
+    command->add_option("--isa", options->isa, "Force an ISA (see targets); default: the best that this CPU runs");
+}
+
+// Adds the options of everything that is planned, named or not.
+void add_machine_options(CLI::App *command, PlanOptions *options) {
+    add_cpu_options(command, options);
     command->add_option("--device", options->device,
                         "cpu, or a device whose kernels are built in: cuda, opencl (see targets)");
-    command->add_option("--isa", options->isa, "Force an ISA (see targets); default: the best that this CPU runs");
-    command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
     command->add_flag("--winograd", options->winograd,
                       "Allow Winograd's algorithm, faster and of other rounding errors, for f32 and f64");
 }
 
-constexpr int kMostMilliseconds = 3600 * 1000;
+void add_plan_options(CLI::App *command, PlanOptions *options) {
+    add_machine_options(command, options);
+    command->add_option("--variant", options->variant, "Force a variant (see targets); default: chosen by the plan");
+}
 
 void add_measure(CLI::App *command, PlanOptions *options) {
     command
@@ -293,7 +307,7 @@ CLI::App *add_tune(CLI::App *app, TuneOptions *options) {
     command->add_option("--target", options->target,
                         "Halide's arch-bits-os, such as arm-64-android; default: the package's");
     add_layout(command, &options->layout);
-    add_plan_options(command, &options->plan);
+    add_machine_options(command, &options->plan);
     command->footer(kTuneHelp);
     return command;
 }
@@ -311,10 +325,7 @@ CLI::App *add_calibrate(CLI::App *app, CalibrateOptions *options) {
     command->add_flag("--fit-only", options->fit_only,
                       "Fit to the times of an earlier calibration, without timing more");
     add_worker(command, options);
-    command->add_option("--threads", options->plan.threads, "Threads to compute with")
-        ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
-    command->add_option("--isa", options->plan.isa, "Force an ISA (see targets); default: the best that this CPU runs");
+    add_cpu_options(command, &options->plan);
     command->footer(kCalibrateHelp);
     return command;
 }

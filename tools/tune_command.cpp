@@ -1,3 +1,4 @@
+// The command `tune`: finds the fastest kernels for layers, and writes records, libraries and rows of them.
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -112,6 +113,7 @@ std::vector<LineField> fields_of_records() {
             {"winograd", LineField::kFlag, true}};
 }
 
+// Returns the table of one layer or more.
 std::string report(const std::vector<TunedLayer> &layers) {
     std::vector<std::vector<std::string>> rows = {{"layer", "default", "ms", "tuned", "ms", "gain", "peak %", "tried"}};
     double logs = 0;
@@ -129,10 +131,8 @@ std::string report(const std::vector<TunedLayer> &layers) {
     }
     std::ostringstream text;
     print_table(text, rows, {2, 4, 5, 6, 7});
-    if (!layers.empty()) {
-        text << "geometric mean of the gain: " << format("%.3f", std::exp(logs / static_cast<double>(layers.size())))
-             << '\n';
-    }
+    text << "geometric mean of the gain: " << format("%.3f", std::exp(logs / static_cast<double>(layers.size())))
+         << '\n';
     return text.str();
 }
 
@@ -141,8 +141,6 @@ std::string report(const std::vector<TunedLayer> &layers) {
 int tune_command(const TuneOptions &options) {
     int failed = 0;
     if (!options.emit.empty()) require_identifier(options.emit_name);
-    if (!options.plan.variant.empty())
-        throw UsageError("--variant does not go with tune, which finds the fastest variant");
     if (options.plan.winograd && !options.emit.empty())
         throw UsageError("--winograd does not go with --emit, whose libraries compute by the definition");
     if (options.plan.on_device()) {
@@ -193,10 +191,11 @@ int tune_command(const TuneOptions &options) {
         }
     }
     progress.clear();
+    if (tuned.empty()) return kFailure; // each layer's error was printed, and earlier results stay
     const std::string text = report(tuned);
     write_file(fs::path(options.output) / "report.txt", text);
     std::cout << text << std::flush;
-    if (!options.emit.empty() && !tuned.empty()) {
+    if (!options.emit.empty()) {
         emit(tuned, options, builder);
         std::cout << options.emit << " holds a library of these layers, with an example that links it\n";
     }
