@@ -2,12 +2,12 @@
 
     cost_profile_fields.h   the fields of CostProfile
     cost_profiles.cpp       the values of every profile, as constants
-    cost_fields.inc         rows of name, unit, least and most, for tools
+    cost_fields.inc         rows of name, unit, least and most, for the command line, which calls exported functions only
 
 The folder holds fields.json, which says what each field of CostProfile is, and a file for each profile: the core, what its values
 were fitted to and when, the profile that it is based_on (generic, if none is named), which CPUs it matches, and the fields that
 differ. generic.json has all fields. Of the profiles that match a CPU, the one with the most conditions is taken. A file that would
-stay the same is not written, so nothing is compiled again for it. Standard library only.
+stay the same is not written, so nothing is compiled again for it. It needs no package but the table of kernels.
 """
 import argparse
 import itertools
@@ -15,7 +15,12 @@ import json
 import sys
 from pathlib import Path
 
-CONDITIONS = ("vendor", "widest_isa", "multiplies_in_halves", "isa")  # in the order of ShippedProfile
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from kernels.table import ISAS
+
+# In the order of ShippedProfile, with the values that CpuFacts and plans have.
+CONDITIONS = {"vendor": ("intel", "other"), "widest_isa": ("avx512", "avx2"), "multiplies_in_halves": ("yes", "no"),
+              "isa": tuple(ISAS)}
 MADE = "// Made of runtime/cost/profiles/ by runtime/cost/profiles.py."
 HEADS = {"core", "fitted_to", "based_on", "matches", "fields"}
 
@@ -38,8 +43,11 @@ def read(folder: Path):
             raise ProfileError(f"{name}.json: there is no '{key}' in a profile")
         for key in {"core", "fitted_to", "fields"} - profile.keys():
             raise ProfileError(f"{name}.json has no '{key}'")
-        for key in profile.get("matches", {}).keys() - set(CONDITIONS):
-            raise ProfileError(f"{name}.json: matches: there is no condition '{key}'")
+        for key, value in profile.get("matches", {}).items():
+            if key not in CONDITIONS:
+                raise ProfileError(f"{name}.json: matches: there is no condition '{key}'; there are {', '.join(CONDITIONS)}")
+            if value not in CONDITIONS[key]:
+                raise ProfileError(f"{name}.json: matches: {key} = '{value}' is not one of {', '.join(CONDITIONS[key])}")
         for key, value in profile["fields"].items():
             if key not in fields:
                 raise ProfileError(f"{name}.json: there is no field '{key}'")
@@ -97,7 +105,7 @@ def table(fields, files) -> str:
 
 
 def rows(fields) -> str:
-    """The fields for tools, which see no header of the runtime."""
+    """The fields for the command line: it may link the shared library, which exports functions and no tables."""
     return "\n".join([MADE, *(f'{{"{name}", "{field["unit"]}", {float(number(field["least"]))!r}, '
                               f'{"1e300" if field["most"] == "infinite" else repr(float(field["most"]))}}},'
                               for name, field in fields.items()), ""])
