@@ -114,7 +114,7 @@ double cost_of_small_oc(const CostTerms &t) {
     return cycles_to_store_ends(t) +
            (v.stride_h > 1 ? t.m.two_axes : 1) * far_rows * tiles *
                (static_cast<double>(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
-                t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
+                t.phases * (t.of(CostPart::kTiles, t.m.per_small_oc_phase) +
                             t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
 }
 
@@ -153,7 +153,7 @@ double cost_of_depthwise_channels(const CostTerms &t) {
            (t.of(CostPart::kTiles, rows_of_taps * t.m.per_row_of_taps) +
             t.taps * t.of_steps(vectors / t.m.multiply_adds,
                                 std::max(vectors * (t.m.depthwise_step + t.m.depthwise_line * each), t.m.latency)) +
-            t.phases * (t.of(CostPart::kTiles, t.m.per_few_phase) +
+            t.phases * (t.of(CostPart::kTiles, t.m.per_small_oc_phase) +
                         t.of(CostPart::kStores, vectors * (t.m.store_depthwise + t.m.store_depthwise_line * each)))) /
            t.groups;
 }
@@ -170,7 +170,7 @@ double cost_of_vectors_of_phases(const CostTerms &t) {
                  loop = unrolls_taps(v) ? 0 : t.of(CostPart::kTiles, t.m.per_depthwise_tap);
     return vectors * (tiles * (taps * t.w.max_count * (step + loop) +
                                rows_of_y * t.of(CostPart::kStores, positions * t.m.store_depthwise)) +
-                      rows_of_y * t.of(CostPart::kTiles, t.m.per_few_phase));
+                      rows_of_y * t.of(CostPart::kTiles, t.m.per_small_oc_phase));
 }
 
 double cost_of_amx(const CostTerms &t) {
