@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds the kernels that pay for their bytes, from times of `collect.py --inner --both --most 60`:
 
-    bench/cost/prune.py build/times_*.jsonl --workload bench/workloads/layers.json
+    build/venv/bin/python bench/cost/prune.py build/times_*.jsonl --workload bench/workloads/layers.json
 
 For each ISA, kernels leave one by one, those first that cost least time for their bytes. They stop leaving when the best choice
 that is left would be further behind the best of all than the limits allow, which hold for the layers of each type: --mean on
@@ -18,10 +18,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from kernels.table import ISAS
+from kernels.table import DTYPES, FAMILIES, ISAS
 
-NAME = re.compile(r"(oc_vectorized|ow_vectorized|small_oc|depthwise|amx)_((?:i8|i16|[a-z]+[0-9]+)(?:_[fs]32)?)_(planar|channels)_"
-                  r"(?:s([0-9x]+)_)?([0-9x]+)(?:_(.*))?")
+NAME = re.compile(rf"({'|'.join(family.name for family in FAMILIES if not family.always_built)})_({'|'.join(DTYPES)})_"
+                  r"(planar|channels)_(?:s([0-9x]+)_)?([0-9x]+)(?:_(.*))?")
+LIGHT = {"wf16": "f32_f16w", "wbf16": "f32_bf16w", "ws8": "f32_s8w", "wu8": "f32_s8w"}  # words of problems, types of kernels
 RUN_TIME = " weights at run time"  # at the end of a problem: algorithms that need constant weights are no candidates
 
 
@@ -32,13 +33,16 @@ def is_kernel(name):
 def types_of(dtype):
     """The types of kernels, as the table calls them, that serve layers of a type, as dtype_of() calls it."""
     dtype = dtype.removesuffix(RUN_TIME)
-    end = "_f32" if dtype.endswith("_f32") else ""
+    end = "_f32" if dtype.endswith("_f32") else ""  # y is f32
     return {f"i8{end}", f"i16{end}"} if dtype[0] in "us" else {dtype}
 
 
 def dtype_of(problem):
-    """Its type, with an ending if it is quantized but for y, and one if its weights arrive with each run."""
-    return problem.split(" ")[0] + ("_f32" if "yf32" in problem else "") + (RUN_TIME if problem.endswith(RUN_TIME) else "")
+    """Its type, with an ending if it is quantized but for y, and one if its weights arrive with each run. A layer of light weights
+    has the type of the kernels that read them so."""
+    words = problem.removesuffix(RUN_TIME).split(" ")
+    light = next((LIGHT[word] for word in words if word in LIGHT and "dynamic" not in words), None)
+    return (light or words[0] + ("_f32" if "yf32" in words else "")) + (RUN_TIME if problem.endswith(RUN_TIME) else "")
 
 
 def by_dtype(regrets):

@@ -10,14 +10,17 @@ import argparse
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from cores import CORES, KINDS, check_models, cycles_by_mca, model_name, rates
+from kernels.table import DTYPES, FAMILIES
 from loops import hottest, loops_of
 
 GOAL = 0.85
 IN_ORDER = "cortex-a55"  # shown by llvm-mca too
-KERNEL = re.compile(r"(oc_vectorized|ow_vectorized|small_oc|depthwise)_((?:f16|bf16|f32|f64|i8|i16)(?:_f32|_s32)?)"
+KERNEL = re.compile(rf"({'|'.join(family.name for family in FAMILIES if not family.always_built)})_({'|'.join(DTYPES)})"
                     r"_(planar|channels)(?:_(s\d+(?:x\d+)?))?_(\d+x\d+(?:x\d+)?)")
 
 # Kernels of each family and arithmetic: those that the cost model takes for most of the layers of

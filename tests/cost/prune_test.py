@@ -26,7 +26,8 @@ def staying(rows, limits, keep=frozenset()):
 
 class Names(unittest.TestCase):
     def test_kernels_are_told_from_algorithms(self):
-        for name in (WIDE, "small_oc_i16_f32_planar_s2x2_1x4_2s2p0", "amx_b16_channels_2x16x2", "depthwise_bf16_channels_1x1"):
+        for name in (WIDE, "small_oc_i16_f32_planar_s2x2_1x4_2s2p0", "amx_b16_channels_2x16x2", "depthwise_bf16_channels_1x1",
+                     "oc_vectorized_f32_s8w_channels_4x2"):
             self.assertTrue(prune.is_kernel(name), name)
         for name in ("layout_transpose", "col2im", "copy_f32_planar_1", "reference_f32"):
             self.assertFalse(prune.is_kernel(name), name)
@@ -35,6 +36,7 @@ class Names(unittest.TestCase):
         self.assertEqual(prune.types_of(prune.dtype_of("u8 nhwc n1 bias")), {"i8", "i16"})
         self.assertEqual(prune.types_of(prune.dtype_of("s8 nhwc n1 bias yf32" + prune.RUN_TIME)), {"i8_f32", "i16_f32"})
         self.assertEqual(prune.types_of(prune.dtype_of("f16 nchw n1")), {"f16"})
+        self.assertEqual(prune.types_of(prune.dtype_of("f32 nchw n1 bias wu8" + prune.RUN_TIME)), {"f32_s8w"})
 
     def test_lines_of_the_table(self):
         lines = prune.table_lines([WIDE, NARROW, ANY, "small_oc_f32_planar_s2x2_3x2_2s2p0"])
