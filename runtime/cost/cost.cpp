@@ -39,8 +39,7 @@ double cost_of_group(const CostTerms &t, const Variant *narrower) {
     case Family::kOcVectorized: return cost_of_oc_vectorized(t, narrower);
     case Family::kAmx: return cost_of_amx(t);
     case Family::kDepthwise:
-        if (t.v.output_order == OutputOrder::kChannels && !has_tap_offset_order(t.v))
-            return cost_of_depthwise_channels(t);
+        if (t.v.output_order == OutputOrder::kChannels) return cost_of_depthwise_channels(t);
         return has_vectors_of_phases(t.v) ? cost_of_vectors_of_phases(t) : cost_of_rows(t, narrower);
     case Family::kOwVectorized: return cost_of_rows(t, narrower);
     case Family::kSmallOc: return cost_of_small_oc(t);
