@@ -7,7 +7,7 @@
 set(CONVTRANSPOSE_TYPES all CACHE STRING "Types to build kernels for: all, or a list of f16, bf16, f32, light, f64 and quantized")
 set(CONVTRANSPOSE_FAMILIES all CACHE STRING
     "Families of kernels to build: all, or a list; beside them the reference, which is slow and does everything, always is")
-set(CONVTRANSPOSE_ISAS "" CACHE STRING "ISAs to build kernels for, a list; empty: all of the architecture")
+set(CONVTRANSPOSE_ISAS all CACHE STRING "ISAs to build kernels for: all of the architecture, or a list")
 set(CONVTRANSPOSE_DEVICES "" CACHE STRING "Devices to build kernels for, a list of cuda and opencl")
 set(CONVTRANSPOSE_KERNELS_FROM "" CACHE PATH
     "Folder of a build of the same sources for the same machine, whose kernels are taken; empty: build them")
