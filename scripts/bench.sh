@@ -1,23 +1,25 @@
 #!/usr/bin/env bash
 # Times layers of real networks in this library, PyTorch (oneDNN), ONNX Runtime, OpenVINO, LiteRT (XNNPACK), oneDNN by itself, MNN
-# and ncnn, in turns, after comparing all results: scripts/bench.sh [OPTION...], with --help for the options. Results, tables and
-# plots go to build/bench/. Everything takes about half an hour; nothing else should run on the machine meanwhile.
+# and ncnn, in turns, after comparing all results: scripts/bench.sh [OPTION...]. Results, tables and plots go to build/bench/.
+# Everything takes about half an hour; nothing else should run on the machine meanwhile.
 # scripts/bench.sh --dtype bf16 [OPTION...] times ours and PyTorch in bf16.
 # scripts/bench.sh --isa avx2 [OPTION...] forces ours, and the peers that can be, to that ISA.
 # scripts/bench.sh --device cuda [OPTION...] times them on the GPU, beside cuDNN through PyTorch; --device opencl without a peer.
+# Once it has run, build/bench-venv/bin/python bench/compare.py --help lists all options; bench/gpu/compare.py has those for devices.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+help_if_asked "$@"
 cd "$root"
 
 benchmark=bench/compare.py
 for option in "$@"; do
     [[ $option != --device* ]] || benchmark=bench/gpu/compare.py
 done
-# Asked for --help only, or with a binary of its own, it need not build.
+# With a binary of its own it need not build.
 build=true
 for option in "$@"; do
-    [[ $option != -h && $option != --help && $option != --convtranspose* ]] || build=false
+    [[ $option != --convtranspose* ]] || build=false
 done
 if $build; then
     scripts/setup.sh
