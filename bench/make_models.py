@@ -80,7 +80,6 @@ def main():
     parser.add_argument("layers", metavar="LAYERS.json", type=pathlib.Path)
     parser.add_argument("out", metavar="OUT", type=pathlib.Path, help="folder for NAME.onnx")
     parser.add_argument("--dtype", choices=[*TYPES, "u8"], default="f32")
-    parser.add_argument("--quantized", action="store_const", dest="dtype", const="u8", help="the same as --dtype u8")
     parser.add_argument("--only", metavar="TEXT", default="", help="only the layers whose name contains this")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
