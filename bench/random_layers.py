@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes a workload of plausible layers by chance, to look for those that are slow without being in any list:
+"""Writes a workload of plausible random layers, to look for those that are slow without being in any list:
 
-    bench/random_layers.py build/random.json
+    build/venv/bin/python bench/random_layers.py build/random.json
     scripts/bench.sh --peers ort --workload build/random.json --threads 1 --seconds 0.3
 
 One to three axes, 1 to 1024 channels, kernels up to 16 (one axis: 64), strides up to 8; some are depthwise, grouped, dilated,
@@ -93,7 +93,7 @@ def plausible(layer):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", metavar="OUT.json", type=pathlib.Path)
-    parser.add_argument("--seed", type=int, help="default: by chance")
+    parser.add_argument("--seed", type=int, help="default: a random one")
     parser.add_argument("--count", type=int, default=500, help="default: 500")
     arguments = parser.parse_args()
     seed = secrets.randbelow(10**6) if arguments.seed is None else arguments.seed

@@ -1,3 +1,4 @@
+// The command `bench`: times the layers of models.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// The command `calibrate`: times random layers, and fits a cost profile to the times.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -80,7 +81,7 @@ class Calibration {
         }
     }
 
-    // Times candidates of layers by chance, beside those that the log has.
+    // Times candidates of random layers, beside those that the log has.
     void collect() {
         progress_.step("times");
         std::mt19937 generator(kSeed);

@@ -1,3 +1,4 @@
+// The command `explain`: prints how layers would be computed, and why so.
 #include <cstdio>
 #include <map>
 #include <set>

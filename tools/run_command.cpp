@@ -1,3 +1,4 @@
+// The command `run`: computes models on their inputs, writes the results, and compares them.
 #include <algorithm>
 #include <climits>
 #include <cmath>

@@ -1,3 +1,4 @@
+// Shapes and strides as vectors of 64-bit numbers, and what is computed of them.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts the CPUs that this process may use: those of its affinity, or fewer if a control group grants less time (pool.h).
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

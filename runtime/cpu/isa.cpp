@@ -1,3 +1,4 @@
+// Asks the CPU which ISAs it runs, and what else sets its core apart (cpu.h).
 #include <cstdint>
 #include <initializer_list>
 

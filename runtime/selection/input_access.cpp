@@ -1,3 +1,4 @@
+// Decides how a variant reads x: in place, by a copy, or by copies of the ends of rows alone.
 #include "selection/candidates.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Decides whether a variant can compute a problem, and says why not.
 #include "selection/candidates.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Checks that tests of layers that are computed as other layers have in common (col2im_test.cpp, batch_as_width_test.cpp,
-// layout_transpose_test.cpp, phases_as_channels_test.cpp), and of reshaping (reshape_test.cpp).
+// Checks that tests of algorithms have in common, and those of reshaping.
 #ifndef CONVTRANSPOSE_TESTS_PLAN_OTHER_LAYERS_H_
 #define CONVTRANSPOSE_TESTS_PLAN_OTHER_LAYERS_H_
 

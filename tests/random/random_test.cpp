@@ -1,4 +1,4 @@
-// Hundreds of problems by chance, with whatever is chosen for them.
+// Hundreds of random problems, with whatever is chosen for them.
 //
 //     CONVTRANSPOSE_TEST_SEED=n         other problems (default 1)
 //     CONVTRANSPOSE_TEST_ISA=name       kernels of this ISA

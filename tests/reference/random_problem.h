@@ -1,4 +1,4 @@
-// Problems by chance.
+// Random problems.
 #ifndef CONVTRANSPOSE_TESTS_REFERENCE_RANDOM_PROBLEM_H_
 #define CONVTRANSPOSE_TESTS_REFERENCE_RANDOM_PROBLEM_H_
 

@@ -1,4 +1,4 @@
-// Layers by chance, to time kernels on when it is not known which layers a machine will compute.
+// Random layers, to time kernels on when it is not known which layers a machine will compute.
 #ifndef CONVTRANSPOSE_TOOLS_TUNE_RANDOM_PROBLEMS_H_
 #define CONVTRANSPOSE_TOOLS_TUNE_RANDOM_PROBLEMS_H_
 

@@ -89,8 +89,8 @@ class Space {
             depthwise_channels();
         } else {
             tap_offset_order(Family::kSmallOc);
-            wide();
-            channels();
+            ow_vectorized();
+            oc_vectorized();
         }
         return std::move(list_);
     }
@@ -157,7 +157,7 @@ class Space {
     }
 
     // Tiles as in the table of kernels, and those between, with the taps of w as constants.
-    void wide() {
+    void ow_vectorized() {
         if (stride(0) > 8) return;
         for (const int oc : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24}) {
             if (!fits(p_.oc(), oc)) continue;
@@ -177,7 +177,7 @@ class Space {
         }
     }
 
-    void channels() {
+    void oc_vectorized() {
         for (const int oc : {1, 2, 3, 4, 8}) {
             if (!vectors_fit(p_.oc(), oc)) continue;
             for (const int q : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28}) {

@@ -13,7 +13,7 @@
 namespace convtranspose {
 
 struct ScheduleCandidate {
-    // The name is family_dtype_store_sWxH_tile_KEY. KEY is a hash of the parameters and of what is built in.
+    // The name of a kernel for one layer (docs/kernel-names.md) without _in_place. It ends in a hash of all that makes the kernel.
     std::string name;
     std::string generator;
     // "name=value" for all that the generator needs, except its target (ISA) and -f. Candidates that differ in x_in_place alone
