@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times candidates of random layers, one thread, for fit.py:
 
-    bench/cost/collect.py build/times.jsonl --worker build/bin/convtranspose-worker --seconds 600
+    build/venv/bin/python bench/cost/collect.py build/times.jsonl --worker build/bin/convtranspose-worker --seconds 600
 
 Times every candidate whose estimate is within --factor of the least, at most --most, and the choice, in turns. Layers are those
 of bench/random_layers.py with --seed, in either layout, or of a --workload. Each becomes a line as `convtranspose calibrate`

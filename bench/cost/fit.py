@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fits a cost profile to times, and says how well profiles choose on layers that nothing was fitted to:
 
-    bench/cost/fit.py build/times.jsonl --output build/profile.jsonl
+    build/venv/bin/python bench/cost/fit.py build/times.jsonl --output build/profile.jsonl
 
 Two of three layers are fitted to, by `convtranspose calibrate --fit-only`, the third is held out; times of several types and ISAs
 are fitted to together. The regret of a profile is how much longer its choices take than the fastest candidates that were timed, as

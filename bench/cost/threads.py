@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times small random layers on one thread and on two, and says what the second thread costs:
 
-    bench/cost/threads.py --seconds 150 --out build/threads.jsonl
-    bench/cost/threads.py --read build/threads.jsonl
+    build/venv/bin/python bench/cost/threads.py --seconds 150 --out build/threads.jsonl
+    build/venv/bin/python bench/cost/threads.py --read build/threads.jsonl
 
 Two workers take turns: one plans for a single thread, one for exactly two, with the same kernel or algorithm. Plans use a second
 thread from an estimate of 2 * per_thread cycles on (docs/cost-model.md). Prints for which per_thread their choices are least behind

@@ -81,7 +81,7 @@ class Checks:
         self.root, self.build, self.work = options.source, options.build, options.work
         self.failures, self.counts, self.helps = [], {"run": 0, "compiled": 0, "not run": 0}, {}
         self.package = options.build / "bindings" / "python"
-        path = [self.build / "bin", pathlib.Path(sys.executable).parent, os.environ["PATH"]]
+        path = [self.build / "bin", os.environ["PATH"]]
         self.environment = {**os.environ, "PATH": os.pathsep.join(map(str, path)),
                             "PYTHONPATH": str(self.package), "PKG_CONFIG_LIBDIR": str(options.prefix / "lib" / "pkgconfig")}
 
@@ -114,10 +114,10 @@ class Checks:
             self.helps[command] = done.stdout if done.returncode == 0 else None
         return self.helps[command]
 
-    def names_of_script(self, words):
+    def names_of_script(self, words, by_python):
         """Returns the fault of a call, or None. The script, or the program that gets its options, must know each option."""
         script = self.root / words[0]
-        if not os.access(script, os.X_OK):
+        if not os.access(script, os.R_OK if by_python else os.X_OK):
             return f"{words[0]} is not a program"
         text = script.read_text()
         if words[0] == "scripts/bench.sh":
@@ -141,8 +141,10 @@ class Checks:
             words = words[1:]
         if not words:
             return None
-        if re.match(r"(scripts|bench)/", words[0]):
-            return self.names_of_script(words)
+        by_python = re.fullmatch(r"build/[a-z-]*venv/bin/python", words[0]) is not None and words[1:] != []
+        words = words[by_python:]
+        if re.match(r"(scripts|bench|tests)/", words[0]):
+            return self.names_of_script(words, by_python)
         if pathlib.Path(words[0]).name == "convtranspose":
             text = self.help_of(words[1])
             if text is None:
