@@ -85,7 +85,8 @@ def conv_transpose(
         auto_pad: "NOTSET", "SAME_UPPER", "SAME_LOWER" or "VALID".
         kernel_shape: Extents of the kernel, which must be those of w.
         opset: The operator's version, 1, 11 or 22, or the opset of a model.
-        layout: Order of the axes of x, y and the residual: "nchw" or "nhwc", whatever their number of spatial axes.
+        layout: Order of the axes of x, y and the residual: "nchw" or "nhwc", whatever their number of spatial axes; or
+            "channels_first" or "channels_last", which mean the same.
         w_scale: Scales of w of 8 bits: one, or one for each of the M output channels.
         w_zero_point: Zero points of w of 8 bits, likewise; None: 0.
         quantizes_x: True quantizes x to uint8, as ONNX's DynamicQuantizeLinear does, for w of 8 bits: faster, and x is off by up to
@@ -193,7 +194,7 @@ def qlinear_conv_transpose(
         y_scale: Scale of y; not looked at if y is float32, as y_zero_point then is.
         y_zero_point: Zero point of y.
         b: The bias: (M), int32 at the scale x_scale * w_scale, or float32 if y is; or None.
-        layout: "nhwc", as the operator has it, or "nchw".
+        layout: "nhwc", as the operator has it, or "nchw"; "channels_last" and "channels_first" mean the same.
         y_dtype: Type of y: that of x (None), "uint8", "int8" or "float32".
         y_range: (least, greatest) in reals, to which y is clamped, such as (0, 6); or None.
 
