@@ -88,7 +88,7 @@ def kernels_of(build: Build, tuned: Path | None) -> tuple[list[Kernel], dict[str
         try:
             kernels.extend(line.kernels(build))
         except (TableError, ValueError) as error:
-            raise TableError(f"{line}: {error}") from error
+            raise TableError(f"{error}: {line}") from error
     seen = set()
     for kernel in kernels:
         if kernel.function in seen:

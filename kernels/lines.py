@@ -15,10 +15,13 @@ HALIDE_TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "
 AXES = "whd"
 
 
-def _numbers(text: str, least: int, default: int) -> list[int]:
+def _numbers(text: str, most: int, default: int) -> list[int]:
     """"2x4" as numbers, with the default for those that are left out."""
-    numbers = [int(number) for number in text.split("x")]
-    return numbers + [default] * (least - len(numbers))
+    words = text.split("x")
+    if len(words) > most or not all(word.isdecimal() for word in words):
+        forms = " or ".join("x".join("ABC"[:count]) for count in range(1, most + 1))
+        raise TableError(f"'{text}' is not {forms}, of numbers")
+    return [*map(int, words)] + [default] * (most - len(words))
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,8 @@ class Table(Generated):
         for line, words in [(Variants(wide, "avx3", "f32", "planar", strides="1", tiles="2x2"), "no ISA or group 'avx3'"),
                             (Variants(wide, "avx2", "f33", "planar", strides="1", tiles="2x2"), "no type 'f33'"),
                             (Variants(wide, "avx2", "f32", "planar", strides="2", taps="3s1p1", tiles="2x2"), "stride"),
+                            (Variants(wide, "avx2", "f32", "planar", strides="1", tiles="2y12"), "'2y12' is not A or AxB"),
+                            (Variants(wide, "avx2", "f32", "planar", strides="1x1x1", tiles="2x2"), "'1x1x1' is not A or AxB"),
                             (Variants(wide, "avx2", "f32", "planar", strides="1", tiles="6x2"), "twice")]:
             with mock.patch.object(table, "LAST", [line, *table.LAST]):
                 self.assertIn(words, self.refusal())
