@@ -26,7 +26,7 @@ enum class Outside { kSkipped, kNeverReads, kZero };
 // are left; of two axes, one load serves all phases of those that it is shared on. kTapOffset: over all input offsets, each
 // with the phases that have a tap for it, which is for phases and offsets that are constants. kSideBySide: as kPerPhase, for vectors of
 // phases, all of which have max_count taps: packed weights of neighbouring phases lie side by side, and the offsets of taps are those
-// of phase 0 up to phase `turn`, and one more from there on. Either way a term enters a sum only if the definition has it.
+// of phase 0 up to phase `turn`, and one more from there on. In all of them a term enters a sum only if the definition has it.
 enum class TapOrder { kPerPhase, kShared, kTapOffset, kSideBySide };
 
 // One spatial axis. stride 0: known at run time only; y then has two dimensions for this axis, (q, r). Otherwise one, o.
@@ -65,7 +65,7 @@ struct ConvTransposeInputs {
     Numbering numbering;
     TermList list;                         // instead of the taps of each axis
     Strided x_at, y_at;                    // x is (element); y is
-    std::array<Halide::Expr, 3> y_extents; // Positions::kInPhase: past them no output is
+    std::array<Halide::Expr, 3> y_extents; // Positions::kInPhase: there is no output beyond them
     Halide::Expr around;                   // Outside::kZero: x outside, of x's type
 };
 

@@ -335,7 +335,7 @@ class ConvTransposeGenerator : public Generator<ConvTransposeGenerator> {
         }
     }
 
-    // Likewise for weights packed as [oc tile][taps d][ic][taps h][taps w][oc in tile] (runtime/kernels/variant.h: has_taps_inside).
+    // Likewise for weights packed as [oc tile][taps d][ic][taps h][taps w][oc in tile] (kernel_traits.h: has_taps_inside).
     void set_strides_of_taps_inside() {
         const int tap = w_block() * tile_oc, row = tap * built_in_[0].kernel();
         w.dim(first() + 2).set_stride(tap);

@@ -96,7 +96,7 @@ class CpuOfFunction {
 };
 
 // Has LLVM align no loops, and copy no block to the ends of those before it: most kernels are then smaller and as fast
-// (docs/measurements/2026-11-29-one-nest.md). Those of depthwise layers have the shortest loops, and would lose 4%.
+// (docs/measurements/2026-11-29-one-nest.md). Those of depthwise layers have the shortest loops, and would be slower.
 void prefer_small_code(const std::string &generator) {
     if (generator == "depthwise") return;
     convtranspose::add_llvm_option("-max-bytes-for-alignment=1");

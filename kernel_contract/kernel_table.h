@@ -53,7 +53,7 @@ struct BuiltIn {
 };
 
 struct Variant {
-    const char *name; // family_dtype[_store][_sSTRIDE]_tile; the same kernel for another ISA has the same name
+    const char *name; // docs/kernel-names.md has its form; the same kernel for another ISA has the same name
     Isa isa;
     Family family;
     OutputOrder output_order;

@@ -117,7 +117,7 @@ def _axis(taps: Taps, has_table: bool) -> dict:
 
 @dataclass(frozen=True)
 class Copies:
-    """Copies of x in the orders that families read (CopyOrder in kernel_contract/kernel_table.h), in blocks of so many channels."""
+    """Copies of x in the orders that families read (CopyOrder in kernel_contract/kernel_types.h), in blocks of so many channels."""
 
     isas: str
     dtypes: str
@@ -186,9 +186,9 @@ class Col2im:
 
 @dataclass(frozen=True)
 class Winograd:
-    """The transforms of Winograd's algorithm (runtime/algorithms/winograd.h): of x, by the entries of w and h, "any", "W" of a
-    single axis or "WxH" (generators/winograd_input_generator.cpp); and of the products, by the taps of a phase along w and h, 0
-    without w.
+    """The transforms of Winograd's algorithm (runtime/algorithms/winograd/winograd.h): of x, by the entries of w and h, "any",
+    "W" of a single axis or "WxH" (generators/winograd_input_generator.cpp); and of the products, by the taps of a phase along w
+    and h, 0 without w.
     """
 
     family: Family  # that computes the products

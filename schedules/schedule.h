@@ -16,8 +16,8 @@ namespace convtranspose {
 struct Loops {
     int unrolled_axes = 0; // the taps of this many axes, w first, are unrolled, inside the loop over input channels
     int unrolled_ic = 1;   // input channels at a time
-    bool tap_offset_order = false; // few, planar depthwise: schedule_unrolled_phases()
-    bool x_stays = false; // channels: all channel tiles for one tile of positions, rather than the other way round
+    bool tap_offset_order = false; // small_oc, planar depthwise: schedule_unrolled_phases()
+    bool x_stays = false; // oc_vectorized: all channel tiles for one tile of positions, rather than the other way round
     // y has whole tiles only: none is stored in part.
     bool whole_oc = false, whole_w = false, whole_h = false;
 };

@@ -1,3 +1,4 @@
+// The family `amx`: schedule.h says which layers it is for, and what its tile holds.
 #include <memory>
 
 #include "cpu/passes/amx_tiles.h"

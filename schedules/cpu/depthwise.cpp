@@ -1,3 +1,4 @@
+// The family `depthwise`: schedule.h says which layers it is for, and what its tile holds.
 #include <algorithm>
 #include <memory>
 
@@ -87,8 +88,8 @@ void schedule_depthwise(const ConvTranspose &c, const Tile &tile, OutputOrder ou
     unroll_reduction(k, tile.loops, sum.update());
 }
 
-// The pass would make kernels of floats whose vectors are cache lines up to a third slower where y does not fit in the caches, though a
-// little faster where it does. Measurements: docs/measurements/2026-11-29-depthwise-bytes.md.
+// Kernels of floats whose vectors are cache lines do without the pass: it makes them slower where y does not fit in the caches, though
+// a little faster where it does (docs/measurements/2026-11-29-depthwise-bytes.md).
 LoweringPasses make_passes(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,
                            const InputNames &inputs) {
     LoweringPasses passes;

@@ -1,3 +1,4 @@
+// The family `oc_vectorized`: schedule.h says which layers it is for, and what its tile holds.
 #include <memory>
 #include <utility>
 
@@ -138,7 +139,7 @@ constexpr int kBytesAhead = 2048;          // of w
 constexpr int kStepsAhead = 8;             // of x
 constexpr int kLeastByPointers = 16;       // sums of a tile; LLVM does as well with fewer
 constexpr int kLeastWithAvx2 = 8;          // the same with half the registers, where LLVM spills sums
-constexpr int kLeastVectorByPointers = 32; // bytes, where y is planar: shorter vectors lose up to a quarter
+constexpr int kLeastVectorByPointers = 32; // bytes, where y is planar: shorter vectors are slower with it
 constexpr int kMostOfPointer = 8;          // positions that share a pointer
 
 std::unique_ptr<Prefetch> make_prefetch(const ConvTranspose &c, const Tile &tile, OutputOrder output_order,

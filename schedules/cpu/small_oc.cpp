@@ -1,3 +1,4 @@
+// The family `small_oc`: schedule.h says which layers it is for, and what its tile holds.
 #include "cpu/far_rows.h"
 #include "schedule.h"
 

@@ -112,7 +112,7 @@ void tile_to_channels(const CopyInput &c, Stage s, const Squares &squares, bool 
     if (fetches) s.never_partition_all();
 }
 
-// Copies that fetch have loops of their own, since a test in the loops makes copies that fetch nothing up to a tenth slower. Loops that
+// Copies that fetch have loops of their own, since a test in the loops makes copies that fetch nothing slower. Loops that
 // fetch wait for memory, so they are made short: they are not partitioned.
 // x_ahead: how far ahead x is fetched, in bytes.
 Stage fetching(const CopyInput &c, Func p, Pipeline pipeline, const Expr &x_ahead) {
@@ -178,7 +178,7 @@ void schedule_copy_input(const CopyInput &c, const Func &copy, const CopyShape &
         break;
     }
     case CopyOrder::kToChannels:
-        // Partitioned, its loops would have up to 14 times the code, for copies of a few positions.
+        // Partitioned, its loops would have many times the code, for copies of a few positions.
         p.reorder({c.c0, c.w, c.c1, c.h, c.d, c.g, c.n}).vectorize(c.c0, 4, TailStrategy::GuardWithIf);
         p.never_partition_all();
         break;
