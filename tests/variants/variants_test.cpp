@@ -131,7 +131,7 @@ TEST_P(Variants, Agree) {
             std::optional<Inputs> drawn;
             Expected expected;
             for (std::size_t i = 0; i < rows.names.size(); ++i) {
-                // Of `effort` problems each row tries one, and all rows together two, as references take long.
+                // Each row tries one of `effort` problems, and all rows together two, as references take long.
                 if (done[i] >= 3 && (seed + i % 2 * (effort / 2)) % effort != 0) continue;
                 if (!drawn) {
                     drawn = draw(problem, seed, seed % 2 ? Values::uniform : Values::integers);

@@ -83,7 +83,7 @@ class _Function:
 
 
 def uses_of_children(module: Any) -> Uses:
-    """What the code of a module, and that of the classes it derives from, does with its children when forward is called.
+    """Says what the code of a module, and of the classes that it derives from, does with its children when forward is called.
 
     Nothing is known, so that both sets are empty, where there is no code, or where it reaches children in other ways than by their
     names.
