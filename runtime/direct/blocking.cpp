@@ -112,7 +112,7 @@ void DirectPlan::plan_strips(const CostProfile &profile, int threads) {
     groups_ = packed_.group;
     // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile of
     // output channels and each phase.
-    if (!copies_x_ && !reads_any_strides(v) && v.family != Family::kAmx) return;
+    if (reads_x_ == ReadsX::kInPlace && !reads_any_strides(v) && v.family != Family::kAmx) return;
     if (v.family != Family::kReference) {
         const Amounts a = amounts(profile);
         if (!takes_groups_apart(a, threads)) {
@@ -120,15 +120,15 @@ void DirectPlan::plan_strips(const CostProfile &profile, int threads) {
             if (workers_ == 1) share_strips(a, threads);
         }
     }
-    if (copies_x_ && problem_.geometry.batch > 0) plan_copy();
+    if (reads_x_ != ReadsX::kInPlace && problem_.geometry.batch > 0) plan_copy();
 }
 
 // Makes strips of groups, and returns true, if all of x is copied and each group fits in a strip. Such strips read no position of x
 // twice, and their copies are filled alike.
 bool DirectPlan::takes_groups_apart(const Amounts &a, int threads) {
     const std::int64_t group_bytes = ceil_div(a.image_bytes, packed_.group);
-    if (!copies_x_ || packs_edge_strips_ || in_place_.any() || copies_channels_inside() ||
-        variant_->output_order != OutputOrder::kPlanar || a.image_bytes <= a.strip_bytes || group_bytes > a.strip_bytes)
+    if (reads_x_ != ReadsX::kCopy || copies_channels_inside() || variant_->output_order != OutputOrder::kPlanar ||
+        a.image_bytes <= a.strip_bytes || group_bytes > a.strip_bytes)
         return false;
     const std::int64_t wanted = threads > 1 ? ceil_div(kStripsPerThread * threads, a.batch) : 1;
     groups_ = std::max<std::int64_t>(std::min(a.strip_bytes / group_bytes, packed_.group / wanted), 1);
@@ -186,8 +186,8 @@ void DirectPlan::share_strips(const Amounts &a, int threads) {
 void DirectPlan::plan_copy() {
     const std::int64_t positions = axes_[strip_axis_].q_extent();
     // If x ends within the last tile of a row, only that tile is copied.
-    if (packs_edge_strips_ && strip_axis_ == 0 && !problem_.reads_outside() && positions > strip_tile_ &&
-        positions % strip_tile_ != 0) {
+    if (reads_x_ == ReadsX::kCopyOfEdgeStrips && strip_axis_ == 0 && !problem_.reads_outside() &&
+        positions > strip_tile_ && positions % strip_tile_ != 0) {
         strips_++;
         rest_apart_ = true;
     }

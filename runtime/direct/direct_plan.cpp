@@ -38,8 +38,7 @@ TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides) {
 
 DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, const CostProfile &profile, int threads,
                        const PackedLayout *packed)
-    : variant_(choice.variant), problem_(problem), copies_x_(choice.copies_x),
-      packs_edge_strips_(choice.packs_edge_strips), in_place_(choice.in_place) {
+    : variant_(choice.variant), problem_(problem), reads_x_(choice.reads_x), in_place_(choice.in_place) {
     const Variant &v = *variant_;
     const Geometry &g = problem.geometry;
     whole_ = {v.stride_w != 0, v.stride_h != 0, false};
@@ -128,7 +127,7 @@ bool DirectPlan::copies_channels_inside() const {
 
 // Kernels multiply positions by strides in 32 bits, also positions before x from which a call counts (kernel_call.cpp).
 UnsupportedReason DirectPlan::overflow_of_strides(const TensorStrides &x) const {
-    if (copies_x_ && !packs_edge_strips_ && !in_place_.any()) return {};
+    if (reads_x_ == ReadsX::kCopy) return {};
     for (std::size_t a = 0; a < 3; a++) {
         const AxisPlan &axis = axes_[a];
         const std::int64_t before =
@@ -190,8 +189,13 @@ void DirectPlan::run_strip(std::size_t i, const Operands &o, const Memory &memor
 }
 
 bool DirectPlan::is_copied(const Strip &s) const {
-    if (in_place_.any()) return s.columns.begin != in_place_.begin;
-    return copies_x_ && !(packs_edge_strips_ && is_inside(s));
+    switch (reads_x_) {
+    case ReadsX::kInPlace: return false;
+    case ReadsX::kCopy: return true;
+    case ReadsX::kCopyOfEdgeStrips: return !is_inside(s);
+    case ReadsX::kCopyOfRowEnds: return s.columns.begin != in_place_.begin;
+    }
+    return true;
 }
 
 void DirectPlan::locate_in_place(Strip *s, const Operands &o) const {
@@ -221,7 +225,7 @@ DirectPlan::StripParts DirectPlan::parts_of_rows(const Strip &s) const {
         Strip &part = parts.part[parts.count++];
         part = s;
         part.columns = {begin, end};
-        if (!in_place_.any()) return;
+        if (reads_x_ != ReadsX::kCopyOfRowEnds) return;
         part.x_min[0] = begin + w.low;
         part.x_extent[0] = end + w.high - 1 - part.x_min[0];
     };

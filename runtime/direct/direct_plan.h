@@ -38,9 +38,7 @@ class DirectPlan {
     std::uint64_t packed_bytes() const;   // for weights, then biases; if quantized, for weights, then their sums
     std::uint64_t epilogue_bytes() const; // 0 if not quantized
     std::uint64_t workspace_bytes() const { return copy_bytes_ * workers_ + piece_bytes_ * piece_count_; }
-    bool copies_x() const { return copies_x_; }
-    bool packs_edge_strips() const { return packs_edge_strips_; }  // copies_x() is only for strips that taps leave
-    bool packs_row_edges() const { return in_place_.any(); }       // copies_x() is only for the ends of rows
+    ReadsX reads_x() const { return reads_x_; }
     bool rounds_pieces() const { return rounder_.any != nullptr; } // y has 16 bits, and the variant computes f32
     std::int64_t strip_count() const;
     const UnsupportedReason &overflow() const { return overflow_; } // why the plan must not run, if text is not null
@@ -132,7 +130,9 @@ class DirectPlan {
     Strip strip(std::int64_t images, std::int64_t groups, std::int64_t q_begin, std::int64_t q_end) const;
     bool is_inside(const Strip &s) const; // true if no tap leaves x
     bool is_copied(const Strip &s) const;
-    bool are_filled_alike() const { return strips_ == 1 && !in_place_.any(); } // the copies of all strips, around x
+    bool are_filled_alike() const {
+        return strips_ == 1 && reads_x_ != ReadsX::kCopyOfRowEnds;
+    } // the copies of all strips, around x
     struct Memory {
         char *copy, *pieces; // pieces: one for each thread that shares the strip
     };
@@ -190,8 +190,9 @@ class DirectPlan {
     std::array<AxisPlan, 3> axes_;
     std::array<bool, 3> whole_ = {false, false, false}; // axes whose stride the variant has built in
     PackedLayout packed_;
-    bool copies_x_ = false, packs_edge_strips_ = false, fetches_x_ = false;
-    Columns in_place_; // columns that read x in place; if any, x is copied for the others only
+    ReadsX reads_x_ = ReadsX::kInPlace;
+    Columns in_place_; // of kCopyOfRowEnds: columns that read x in place
+    bool fetches_x_ = false;
     int strip_axis_ = 0;
     std::int64_t strip_tile_ = 1; // extent of the variant's tile along the strip axis
     std::int64_t strips_ = 1;     // strips of an image along the strip axis

@@ -84,7 +84,7 @@ std::int32_t DirectPlan::turn_of(const Box &box) const {
 
 void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
     const CallChannels channels(v, packed_, c);
-    const bool in_place = v.family == Family::kReference && !copies_x_;
+    const bool in_place = v.family == Family::kReference && reads_x_ == ReadsX::kInPlace;
     Buffer<7> x(nullptr, in_place ? type_of(problem_.geometry.dtype) : channels.types.x);
     describe_x(v, s, c, channels, &x);
 

@@ -115,12 +115,15 @@ std::string built_in_of(const BuiltIn &b) {
 std::string reading_of_x(const DirectPlan &direct) {
     const std::int64_t strips = direct.strip_count();
     const std::string in_strips = strips > 1 ? concat(", in ", strips, " strips") : std::string();
-    if (!direct.copies_x()) return "read in place" + in_strips;
-    if (direct.packs_row_edges()) {
+    switch (direct.reads_x()) {
+    case ReadsX::kInPlace: break;
+    case ReadsX::kCopy: return "copied, with zeros around it" + in_strips;
+    case ReadsX::kCopyOfEdgeStrips:
+        return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
+    case ReadsX::kCopyOfRowEnds:
         return "read in place" + in_strips + ", but for the ends of rows, which are copied, with zeros around them";
     }
-    if (!direct.packs_edge_strips()) return "copied, with zeros around it" + in_strips;
-    return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
+    return "read in place" + in_strips;
 }
 
 // Says how many threads are used, and why they are fewer than are allowed, or why they are not.

@@ -3,46 +3,45 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/shape.h"
 #include "kernels/kernel_tables.h"
 
 namespace convtranspose {
+
+namespace {
+
+// Returns the cycles that the candidate copies x for.
+double cycles_to_copy_x(const Candidate &c, const SpatialProblem &problem, const CostProfile &profile) {
+    if (c.reads_x == ReadsX::kInPlace) return 0;
+    const double all = cost_of_copy(*c.variant, problem, profile, c.reads_x == ReadsX::kCopyOfEdgeStrips);
+    const std::int64_t columns = problem.plan[0].q_extent();
+    return all - all * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
+}
+
+} // namespace
 
 Candidate candidate(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile) {
     Candidate c;
     c.variant = &variant;
     c.unsupported = unsupported_reason(variant, problem);
-    if (!c.unsupported.text) {
-        const bool in_place = reads_x_in_place(variant, problem, profile);
-        const bool leaves = leaves_x(variant, problem, kNoAxis) || !has_whole_tiles(variant, problem);
-        c.copies_x = !in_place || (variant.family != Family::kReference && leaves);
-        c.packs_edge_strips = c.copies_x && in_place && forces_in_place(variant, problem, profile) &&
-                              !leaves_x(variant, problem, problem.strip_axis());
-        c.copying = c.copies_x ? cost_of_copy(variant, problem, profile, c.packs_edge_strips) : 0;
-        c.rounding = rounds_y(variant, problem.y_dtype) ? cost_of_rounding(problem, profile) : 0;
-        const double besides = c.copying + c.rounding;
-        c.cost = cost(variant, problem, profile, nullptr) + besides;
-        const std::int64_t columns = problem.plan[0].q_extent(), rest = columns % variant.tile_q;
-        NarrowerTiles tiles;
-        if (rest != 0) tiles = narrower_tiles(variant);
-        if (const Variant *const narrower = tiles.holding(rest)) {
-            const double with = cost(variant, problem, profile, narrower) + besides;
-            c.narrower_ends = with < c.cost;
-            c.cost = std::min(c.cost, with);
-        }
-        if (c.copies_x && in_place && packs_row_edges(variant, problem, profile)) {
-            c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
-            const double spared =
-                c.copying * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
-            c.cost -= spared;
-            c.copying -= spared;
-        }
-        if (c.packs_edge_strips && prefers_in_place(variant, problem, profile)) {
-            const double not_copied =
-                problem.oc() <= std::int64_t{4} * variant.tile_oc ? profile.not_copied : profile.not_copied_by_more;
-            c.cost -= not_copied * static_cast<double>(volume(problem.geometry.x_shape));
-        }
+    if (c.unsupported.text) return c;
+    double computing = cost(variant, problem, profile, nullptr);
+    const std::int64_t rest = problem.plan[0].q_extent() % variant.tile_q;
+    NarrowerTiles tiles;
+    if (rest != 0) tiles = narrower_tiles(variant);
+    if (const Variant *const narrower = tiles.holding(rest)) {
+        const double with = cost(variant, problem, profile, narrower);
+        c.narrower_ends = with < computing;
+        computing = std::min(computing, with);
     }
+    c.reads_x = way_to_read(variant, problem, profile);
+    if (c.reads_x == ReadsX::kCopyOfRowEnds) {
+        c.in_place = columns_in_place(variant, problem, c.narrower_ends ? tiles : NarrowerTiles());
+        if (!c.in_place.any()) c.reads_x = ReadsX::kCopy;
+    }
+    c.copying = cycles_to_copy_x(c, problem, profile);
+    c.rounding = rounds_y(variant, problem.y_dtype) ? cost_of_rounding(problem, profile) : 0;
+    const double saved = c.reads_x == ReadsX::kCopyOfEdgeStrips ? cycles_saved_in_place(variant, problem, profile) : 0;
+    c.cost = computing + c.copying + c.rounding - saved;
     return c;
 }
 

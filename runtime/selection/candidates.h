@@ -55,29 +55,24 @@ struct Columns {
 // stay there from one input channel to the next.
 inline bool in_few_sets(std::int64_t bytes) { return bytes % 2048 == 0; }
 
-// Returns whether rows of y are whole tiles, or need not be: kernels with a built-in stride of w read x for whole tiles only.
-bool has_whole_tiles(const Variant &v, const SpatialProblem &p);
+// How a kernel reads x.
+enum class ReadsX {
+    kInPlace,
+    kCopy,             // all of x is copied, with zeros around it
+    kCopyOfEdgeStrips, // strips that taps leave are copied, the others are read in place
+    kCopyOfRowEnds,    // the ends of rows are copied, the columns between them are read in place
+};
 
-// Returns whether the variant multiplies each element of x so few times that copying x would take about as long as that.
-bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
-
-// Returns whether the variant is to read x in place wherever it can, even if a copy is estimated to be faster.
-bool forces_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
-
-// Returns whether the variant can read x in place, apart from taps that leave x and a last tile that reaches past its end.
-bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
-
-constexpr std::size_t kNoAxis = 3;
-// Returns whether taps along an axis other than `but` (kNoAxis: any axis) leave x and the variant does not skip them there.
-bool leaves_x(const Variant &v, const SpatialProblem &p, std::size_t but);
+// Returns how the variant reads x: in place wherever it can, unless a copy is faster. kCopyOfRowEnds holds if columns_in_place() has
+// any.
+ReadsX way_to_read(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 // Returns the columns whose tiles read x in place if taps leave x along w only. They are whole tiles, and enough columns follow that
 // the last tile of a row, which overlaps the one before it, does not reach back to them.
 Columns columns_in_place(const Variant &v, const SpatialProblem &p, const NarrowerTiles &narrower);
 
-// Returns whether only the ends of the rows of x are copied. Each tile of output channels then reads its weights once more for either
-// end, which pays only if they stay in the second-level cache.
-bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
+// Returns the cycles that reading x in place spares besides those of a copy.
+double cycles_saved_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 // A candidate is a variant of an ISA, with its estimated cost for a problem or the reason why it cannot compute it.
 struct Candidate {
@@ -85,10 +80,9 @@ struct Candidate {
     UnsupportedReason unsupported;
     double cost = 0, copying = 0,
            rounding = 0; // estimated cycles on one thread; those among them that copy x and round y
-    bool copies_x = false;
-    bool packs_edge_strips = false; // only strips of x that taps leave are copied
-    Columns in_place;               // if any, x is read in place for these and copied for the others
-    bool narrower_ends = false;     // rows that are not whole tiles end in a narrower one (narrower_tiles())
+    ReadsX reads_x = ReadsX::kInPlace;
+    Columns in_place;           // of kCopyOfRowEnds: x is read in place for these
+    bool narrower_ends = false; // rows that are not whole tiles end in a narrower one (narrower_tiles())
 
     const char *name() const { return variant->name; }
 };

@@ -1,4 +1,4 @@
-// Decides how a variant reads x: in place, by a copy, or by copies of the ends of rows alone.
+// Decides how a variant reads x. The figures behind these rules: docs/measurements/2026-11-26-estimates.md.
 #include "selection/candidates.h"
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 
 namespace convtranspose {
 
-// The figures behind these rules: docs/measurements/2026-11-26-estimates.md.
 namespace {
+
+constexpr std::size_t kNoAxis = 3;
 
 double taps_of_all_axes(const SpatialProblem &p) { return p.plan[0].taps * p.plan[1].taps * p.plan[2].taps; }
 
@@ -22,12 +23,12 @@ bool reads_seldom(const Variant &v, const SpatialProblem &p) {
     return parts_of(p.oc(), v.tile_oc) * taps_of_all_axes(p) <= kFewReads;
 }
 
-} // namespace
-
+// Returns whether rows of y are whole tiles, or need not be: kernels with a built-in stride of w read x for whole tiles only.
 bool has_whole_tiles(const Variant &v, const SpatialProblem &p) {
     return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
 
+// Returns whether the variant multiplies each element of x so few times that copying x would take about as long as that.
 bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     if (v.family != Family::kOwVectorized || v.stride_w != 1 || v.tile_qh != 1) return false;
     const bool one_tap =
@@ -42,6 +43,7 @@ bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
     return parts_of(p.oc(), v.tile_oc) <= most;
 }
 
+// Returns whether the variant is to read x in place wherever it can, even if a copy is estimated to be faster.
 bool forces_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     // The kernel can read the channels of a position side by side, as they are; a copy would take a good part of the time of computing.
     if (reads_any_strides(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return true;
@@ -51,6 +53,7 @@ bool forces_in_place(const Variant &v, const SpatialProblem &p, const CostProfil
     return v.built_in->oc > 0 || p.oc() <= v.tile_oc;
 }
 
+// Returns whether the variant can read x in place, apart from taps that leave x and a last tile that reaches past its end.
 bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     if (block_of(v) > 1) {
         const int loaded =
@@ -84,10 +87,31 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
     return has_whole_tiles(v, p) || (forces_in_place(v, p, profile) && p.strip_axis() == 0);
 }
 
+// Returns whether taps along an axis other than `but` (kNoAxis: any axis) leave x and the variant does not skip them there.
 bool leaves_x(const Variant &v, const SpatialProblem &p, std::size_t but) {
     bool any = false;
     for (std::size_t a = 0; a < 3; a++) any = any || (a != but && p.reads_outside(a) && !skips_outside(v, a));
     return any;
+}
+
+// Returns whether only the ends of the rows of x are copied. Each tile of output channels then reads its weights once more for either
+// end, which pays only if they stay in the second-level cache.
+bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
+    const bool may = v.family == Family::kOcVectorized && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
+                     p.strip_axis() != 0 && !leaves_x(v, p, 0);
+    if (!may) return false;
+    const double weights = parts_of(p.oc(), v.tile_oc) * v.tile_oc * static_cast<double>(p.geometry.in_channels) *
+                           taps_of_all_axes(p) * static_cast<double>(operand_size(v));
+    return weights < profile.edge_weights;
+}
+
+} // namespace
+
+ReadsX way_to_read(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
+    if (!reads_x_in_place(v, p, profile)) return ReadsX::kCopy;
+    if (v.family == Family::kReference || (!leaves_x(v, p, kNoAxis) && has_whole_tiles(v, p))) return ReadsX::kInPlace;
+    if (forces_in_place(v, p, profile) && !leaves_x(v, p, p.strip_axis())) return ReadsX::kCopyOfEdgeStrips;
+    return packs_row_edges(v, p, profile) ? ReadsX::kCopyOfRowEnds : ReadsX::kCopy;
 }
 
 Columns columns_in_place(const Variant &v, const SpatialProblem &p, const NarrowerTiles &narrower) {
@@ -105,13 +129,10 @@ Columns columns_in_place(const Variant &v, const SpatialProblem &p, const Narrow
     return c.any() ? c : Columns();
 }
 
-bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
-    const bool may = v.family == Family::kOcVectorized && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
-                     p.strip_axis() != 0 && !leaves_x(v, p, 0);
-    if (!may) return false;
-    const double weights = parts_of(p.oc(), v.tile_oc) * v.tile_oc * static_cast<double>(p.geometry.in_channels) *
-                           taps_of_all_axes(p) * static_cast<double>(operand_size(v));
-    return weights < profile.edge_weights;
+double cycles_saved_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
+    if (!prefers_in_place(v, p, profile)) return 0;
+    const double each = p.oc() <= std::int64_t{4} * v.tile_oc ? profile.not_copied : profile.not_copied_by_more;
+    return each * static_cast<double>(volume(p.geometry.x_shape));
 }
 
 } // namespace convtranspose

@@ -37,7 +37,7 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     const SpatialProblem core_of = spatial_problem(geometry, variant.dtype, false);
     Candidate choice;
     choice.variant = &variant;
-    choice.copies_x = variant.family != Family::kReference || geometry.quantized();
+    if (variant.family != Family::kReference || geometry.quantized()) choice.reads_x = ReadsX::kCopy;
     const DirectPlan direct(core_of, choice, profile_of_cpu(variant.isa), 1);
     const Allocator allocator;
     const Block packed(allocator, direct.packed_bytes()), workspace(allocator, direct.workspace_bytes());

@@ -64,7 +64,7 @@ TEST(Estimates, AddUpTheirParts) {
             const Candidate c = candidate(v, problem, profile);
             if (c.unsupported.text) continue;
             SCOPED_TRACE(std::string(line) + ": " + v.name);
-            seen.emplace(v.family, c.copies_x);
+            seen.emplace(v.family, c.reads_x != ReadsX::kInPlace);
             const auto parts = parts_of_cost(c, problem, profile);
             EXPECT_NEAR(std::accumulate(parts.begin(), parts.end(), 0.0), c.cost, 1e-9 * c.cost);
             EXPECT_GT(parts[0], 0) << "multiply-adds";

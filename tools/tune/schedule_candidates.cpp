@@ -275,12 +275,12 @@ class Space {
             const Candidate found = candidate(row, p_, profile_of_cpu(isa_of_floats(isa_)));
             if (found.unsupported.text) return;
             // x in place is a candidate of its own only if that makes a difference.
-            if (x_in_place && (found.copies_x && !found.packs_edge_strips)) return;
+            if (x_in_place && (found.reads_x == ReadsX::kCopy || found.reads_x == ReadsX::kCopyOfRowEnds)) return;
             // Single rows of phases, one after the other, are seldom faster where all phases of h fit into registers.
             const bool one_by_one =
                 c.tap_offset_order && c.stride_h == 0 && c.qh == 1 && facts_of(isa_).vector_registers > 16;
             one.cost = found.cost * (one_by_one ? 1.2 : 1);
-            const bool reads_in_place = !found.copies_x;
+            const bool reads_in_place = found.reads_x == ReadsX::kInPlace;
             list_.push_back(std::move(one));
             if (reads_in_place) return; // anyway
         }
