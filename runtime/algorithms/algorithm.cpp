@@ -27,6 +27,10 @@ const Algorithm *find_algorithm(const std::string &name) {
     return found == algorithms().end() ? nullptr : found;
 }
 
+std::uint32_t bit_of(const Algorithm &algorithm) { return std::uint32_t{1} << (&algorithm - algorithms().begin()); }
+
+std::uint32_t all_but_direct() { return ~bit_of(*find_algorithm("direct")); }
+
 std::string AlgorithmPlan::reason(const ChoiceReason &why) const {
     return concat(summary(), ": ", why.text, why.note.empty() ? "" : " (", why.note, why.note.empty() ? "" : ")");
 }

@@ -38,8 +38,7 @@ struct PlanSettings {
     bool sums_in_f16 = false;
     bool may_change_rounding = false; // algorithms that round differently from the definition are allowed
     bool all_threads = false;         // all of parallel.threads are used, not as many as the layer is worth
-    bool only_direct = false;         // the direct algorithm is the only one allowed
-    bool may_transpose = true;        // layout_transpose is allowed
+    std::uint32_t excluded = 0;       // algorithms that are not allowed: a sum of their bit_of()
     const Tuning *tuning = nullptr;   // null: see tuning_record()
     int measuring_ms = 0;             // 0: the choice is made by estimates; else candidates are timed for so long
 };
@@ -145,7 +144,7 @@ class AlgorithmPlan {
     // Makes a built plan for other extents of x, with the same weights. This plan must have been built.
     virtual Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const = 0;
     // Returns a proposal that makes the same choice for other weights, or null if the choice depends on the weights.
-    virtual std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem & /*problem*/) const { return nullptr; }
+    virtual std::unique_ptr<AlgorithmPlan> replan(const AlgorithmProblem & /*problem*/) const { return nullptr; }
     virtual Status run(const RunTensors &tensors, char *workspace) const = 0; // workspace: aligned to 64 bytes
 
     virtual std::string summary() const { return {}; } // what it does with this layer, for people; reason() has it
@@ -220,6 +219,8 @@ struct Algorithm {
 // Returns all algorithms. Their order decides nothing.
 std::initializer_list<Algorithm> algorithms();
 const Algorithm *find_algorithm(const std::string &name); // null: there is none of that name
+std::uint32_t bit_of(const Algorithm &algorithm);         // in PlanSettings::excluded
+std::uint32_t all_but_direct();
 
 // Returns true if all conditions hold. Otherwise *why receives the text of the first one that does not.
 struct Condition {

@@ -77,7 +77,7 @@ class BatchAsWidth : public ComposedPlan {
     friend Proposer propose_batch_as_width;
 
     explicit BatchAsWidth(const AlgorithmProblem &problem) : ComposedPlan(problem.geometry, problem.settings) {
-        settings_.only_direct = true;
+        settings_.excluded = all_but_direct();
     }
     double cost_of(const Geometry &layer) const { return least_cost(layer, settings_.isa, *settings_.profile); }
     // Returns false if the plan was reshaped to so few images that the layer as it is takes less time.

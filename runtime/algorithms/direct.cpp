@@ -44,11 +44,11 @@ Direct::Direct(const AlgorithmProblem &problem)
     : geometry_(problem.geometry), settings_(problem.settings), quantization_(problem.quantization),
       record_(problem.record), facts_(problem.facts) {
     leading_ = geometry_.axes.size() > 3 ? geometry_.axes.size() - 3 : 0;
-    pose(true, problem.constant_weights);
+    set_problem(true, problem.constant_weights);
 }
 
 // Sets problem_. single_positions: as for spatial_problem().
-void Direct::pose(bool single_positions, bool constant_weights) {
+void Direct::set_problem(bool single_positions, bool constant_weights) {
     Geometry inner = geometry_;
     inner.axes.erase(inner.axes.begin(), inner.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
     problem_ = spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0, facts_.fits_int32), single_positions);
@@ -193,7 +193,7 @@ Status Direct::build(const LayerWeights &weights) {
     return finish();
 }
 
-std::unique_ptr<AlgorithmPlan> Direct::again(const AlgorithmProblem &problem) const {
+std::unique_ptr<AlgorithmPlan> Direct::replan(const AlgorithmProblem &problem) const {
     if (problem_.may_be_infinite) return nullptr;
     std::unique_ptr<Direct> own(new Direct(problem));
     own->problem_ = problem_;
@@ -210,7 +210,7 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     own->choose(packed_.get());
     if (!own->is_possible_ || own->direct_.variant().family == Family::kReference) {
         // For an axis of one position, the layer's own stride allows more variants than the stride that saves multiplications.
-        own->pose(false, problem.constant_weights);
+        own->set_problem(false, problem.constant_weights);
         own->choose(packed_.get());
     }
     own->packed_ = packed_;
@@ -220,7 +220,7 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
                              : packed_ && !reference_reads(packed_->layout);
     Status status;
     if (repacks && !names_a_kernel()) {
-        own->pose(true, problem.constant_weights);
+        own->set_problem(true, problem.constant_weights);
         status = own->repack(*this);
     } else if (!own->is_possible_) {
         status = own->refused();

@@ -17,7 +17,7 @@ class Direct : public AlgorithmPlan {
   public:
     Status build(const LayerWeights &weights) override;
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override;
-    std::unique_ptr<AlgorithmPlan> again(const AlgorithmProblem &problem) const override;
+    std::unique_ptr<AlgorithmPlan> replan(const AlgorithmProblem &problem) const override;
     Status run(const RunTensors &tensors, char *workspace) const override;
 
     std::string reason(const ChoiceReason &why) const override;
@@ -46,7 +46,7 @@ class Direct : public AlgorithmPlan {
     };
 
     explicit Direct(const AlgorithmProblem &problem);
-    void pose(bool single_positions, bool constant_weights);
+    void set_problem(bool single_positions, bool constant_weights);
     void choose(const Packed *packed);
     Status refused() const;
     bool names_a_kernel() const;

@@ -158,7 +158,7 @@ class LayoutTranspose : public ComposedPlan {
     // block_groups: 0 for as many as groups_at_once() says.
     LayoutTranspose(const Geometry &geometry, const PlanSettings &settings, std::int64_t block_groups)
         : ComposedPlan(geometry, settings) {
-        settings_.may_transpose = false;
+        settings_.excluded |= bit_of(*find_algorithm("layout_transpose"));
         find_copies();
         block_groups_ = block_groups ? block_groups : groups_at_once();
         images_ = block_groups_ < geometry.group ? 1 : std::max<std::int64_t>(geometry.batch, 1);

@@ -152,7 +152,7 @@ class OutputParts : public ComposedPlan {
 
     explicit OutputParts(const AlgorithmProblem &problem)
         : ComposedPlan(problem.geometry, problem.settings), facts_(problem.facts) {
-        settings_.only_direct = true;
+        settings_.excluded = all_but_direct();
     }
 
     // Returns cuts that save enough multiply-adds. Some cut w alone, as kernels of floats may omit rows and planes themselves.

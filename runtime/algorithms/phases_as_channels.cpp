@@ -375,7 +375,7 @@ Status PhasesAsChannels::build(const LayerWeights &weights) {
     Status status = plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, layer); });
     if (status && folds()) {
         PlanSettings settings = settings_;
-        settings.only_direct = true;
+        settings.excluded = all_but_direct();
         status = plan_layer(geometry_, settings, weights, &for_gaps_);
     }
     if (!status) return status;

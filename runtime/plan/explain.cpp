@@ -133,9 +133,9 @@ std::string threads_of(const LayerPlan &plan) {
     const std::string of = plan.threads() < allowed ? concat(" of ", allowed, " that are allowed") : std::string();
     const std::string why =
         plan.settings().all_threads ? "as asked for"
-        : !plan.alone()
+        : !plan.cycles_on_one_thread()
             ? "as recorded"
-            : concat("one thread would take", formatted(" %.3g cycles", *plan.alone()),
+            : concat("one thread would take", formatted(" %.3g cycles", *plan.cycles_on_one_thread()),
                      formatted(", and each further thread costs %.3g", plan.settings().profile->per_thread));
     return concat(plan.threads(), of, ": ", why);
 }

@@ -97,8 +97,8 @@ void LayerPlan::choose_threads(bool constant_weights) {
         return;
     }
     UnsupportedReason unsupported;
-    alone_ = propose_direct(problem(constant_weights), &unsupported)->cycles();
-    threads = threads_worth(*alone_, threads, *settings_.profile);
+    cycles_on_one_thread_ = propose_direct(problem(constant_weights), &unsupported)->cycles();
+    threads = threads_worth(*cycles_on_one_thread_, threads, *settings_.profile);
 }
 
 AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
@@ -117,8 +117,7 @@ std::vector<LayerPlan::Proposal> LayerPlan::consider(AlgorithmProblem problem, c
     const Algorithm *const direct = find_algorithm("direct");
     std::vector<Proposal> proposals;
     const auto ask = [&](const Algorithm &algorithm) {
-        if (settings.only_direct && &algorithm != direct) return;
-        if (!settings.may_transpose && algorithm.propose == propose_layout_transpose) return;
+        if (settings.excluded & bit_of(algorithm)) return;
         Proposal proposal = {&algorithm, nullptr, {}};
         if (algorithm.changes_rounding && !settings.may_change_rounding) {
             proposal.unsupported = {
@@ -186,42 +185,44 @@ Status LayerPlan::build_first(const std::vector<Proposal> &proposals, const Laye
     return failure;
 }
 
-// Builds the algorithm that is named, which then is the only one that is asked, or else the best one that can be built.
-Status LayerPlan::choose(const LayerWeights &weights) {
-    ChoiceReason why = by_estimate(record_note_);
-    if (const Algorithm *const first = named()) {
-        std::vector<Proposal> proposals = consider(problem(weights.w != nullptr), first);
-        why = why_named(proposals);
-        if (why.kind != ChoiceReason::kByEstimate) {
-            Status status = build_first(proposals, weights);
-            if (status) {
-                candidates_ = proposals.front().plan->take_candidates();
-                chosen_ = std::move(proposals.front().plan);
-                // Weights of infinities and NaNs may have made it take another kernel than the record's.
-                if (why.kind == ChoiceReason::kByRecord && !follows_record(*chosen_)) why = by_estimate("");
-                say(why);
-                return status;
-            }
-            if (!cannot(status)) return status;
-            if (why.kind == ChoiceReason::kByName) {
-                if (!find_algorithm(settings_.variant)) return status; // its message names the kernel
-                return Status(status.code(),
-                              concat(settings_.variant, " cannot compute this problem: ", status.message()));
-            }
-            why = by_estimate("");
-        }
+// Builds the algorithm that is named, the only one that is asked. Returns nothing, and sets *why, if the choice is to be made by
+// estimate.
+std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, ChoiceReason *why) {
+    *why = by_estimate(record_note_);
+    const Algorithm *const first = named();
+    if (!first) return std::nullopt;
+    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr), first);
+    *why = why_named(proposals);
+    if (why->kind == ChoiceReason::kByEstimate) return std::nullopt;
+    const bool is_recorded = why->kind == ChoiceReason::kByRecord;
+    Status status = build_first(proposals, weights);
+    if (is_recorded && cannot(status)) {
+        *why = by_estimate("");
+        return std::nullopt;
     }
+    if (cannot(status) && find_algorithm(settings_.variant)) // the message about a kernel names it
+        return Status(status.code(), concat(settings_.variant, " cannot compute this problem: ", status.message()));
+    if (!status) return status;
+    candidates_ = proposals.front().plan->take_candidates();
+    chosen_ = std::move(proposals.front().plan);
+    // Weights of infinities and NaNs may have made it take another kernel than the record's.
+    set_reason(is_recorded && !follows_record(*chosen_) ? by_estimate("") : *why);
+    return status;
+}
+
+// Builds the best algorithm that can be built.
+Status LayerPlan::choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why) {
     std::vector<Proposal> proposals = consider(problem(weights.w != nullptr));
     if (Status status = build_first(proposals, weights); !status) return status;
-    std::call_once(considered_, [&] { keep(&proposals); });
+    std::call_once(considered_, [&] { keep_estimates(&proposals); });
     for (Proposal &proposal : proposals) {
         if (proposal.algorithm == algorithm_) chosen_ = std::move(proposal.plan);
     }
-    say(why);
+    set_reason(why);
     return Status();
 }
 
-void LayerPlan::say(const ChoiceReason &why) {
+void LayerPlan::set_reason(const ChoiceReason &why) {
     reason_ = chosen_->reason(why);
     reason_kind_ = why.kind;
 }
@@ -229,7 +230,7 @@ void LayerPlan::say(const ChoiceReason &why) {
 void LayerPlan::follow(std::shared_ptr<const TuningRecord> record) {
     measured_ = std::move(record);
     record_ = measured_.get();
-    say({ChoiceReason::kByRecord, record_->reason, ""});
+    set_reason({ChoiceReason::kByRecord, record_->reason, ""});
 }
 
 TuningRecord LayerPlan::record() const {
@@ -246,7 +247,7 @@ TuningRecord LayerPlan::record() const {
 }
 
 // Keeps what was considered for estimates() and candidates().
-void LayerPlan::keep(std::vector<Proposal> *proposals) const {
+void LayerPlan::keep_estimates(std::vector<Proposal> *proposals) const {
     estimates_.clear();
     for (Proposal &proposal : *proposals) {
         AlgorithmEstimate e = {proposal.algorithm->name, proposal.unsupported, {}, false};
@@ -280,7 +281,9 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     if (!status) return status;
     p->find_record(weights.w != nullptr, std::move(trial));
     p->choose_threads(weights.w != nullptr);
-    status = p->choose(weights);
+    ChoiceReason why;
+    const std::optional<Status> named = p->choose_named(weights, &why);
+    status = named ? *named : p->choose_by_estimate(weights, why);
     if (status) status = p->finish();
     if (status) *plan = std::move(p);
     return status;
@@ -309,7 +312,7 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &paralle
         why.note =
             concat("a tuning record names ", p->record_->variant, ", for which weights are packed in another order");
     }
-    p->say(why);
+    p->set_reason(why);
     *plan = std::move(p);
     return status;
 }
@@ -325,11 +328,11 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry_, asked_));
     p->find_record(true, nullptr);
     p->settings_.parallel = settings_.parallel;
-    p->alone_ = alone_;
+    p->cycles_on_one_thread_ = cycles_on_one_thread_;
     p->algorithm_ = algorithm_;
     p->reason_ = reason_;
     p->reason_kind_ = reason_kind_;
-    p->chosen_ = chosen_->again(p->problem(true));
+    p->chosen_ = chosen_->replan(p->problem(true));
     Status status;
     if (p->chosen_) {
         status = p->chosen_->build(weights);
@@ -349,7 +352,7 @@ bool LayerPlan::shares_weights_of(const SubPlan &other) const {
 const std::vector<AlgorithmEstimate> &LayerPlan::estimates() const {
     std::call_once(considered_, [this] {
         std::vector<Proposal> proposals = consider(problem(!weights_at_run_time()));
-        keep(&proposals);
+        keep_estimates(&proposals);
     });
     return estimates_;
 }
@@ -359,7 +362,7 @@ const std::vector<Candidate> &LayerPlan::candidates() const {
     return candidates_;
 }
 
-void LayerPlan::list() const {
+void LayerPlan::list_candidates_and_kernels() const {
     std::call_once(listed_, [this] {
         kernels_.clear(); // an earlier call may have run out of memory half-way
         chosen_->for_each_kernel([this](const char *name) {
@@ -378,12 +381,12 @@ void LayerPlan::list() const {
 }
 
 const std::vector<AbleCandidate> &LayerPlan::able() const {
-    list();
+    list_candidates_and_kernels();
     return able_;
 }
 
 const std::vector<const char *> &LayerPlan::kernels() const {
-    list();
+    list_candidates_and_kernels();
     return kernels_;
 }
 

@@ -49,8 +49,8 @@ class LayerPlan : public SubPlan {
 
     const char *algorithm() const { return algorithm_->name; }
     int threads() const { return settings_.parallel.threads; } // at most those of settings()
-    // Cycles on one thread by which threads() were chosen; null: they are asked for or recorded.
-    const double *alone() const { return alone_ ? &*alone_ : nullptr; }
+    // Cycles on one thread by which threads() were chosen; empty: they are asked for or recorded.
+    const std::optional<double> &cycles_on_one_thread() const { return cycles_on_one_thread_; }
     double cycles() const { return chosen_->cycles(); } // as estimated, on one thread
     bool is_by_estimate() const { return reason_kind_ == ChoiceReason::kByEstimate; }
     void follow(std::shared_ptr<const TuningRecord> record); // record: of what this plan does, with a reason for it
@@ -70,7 +70,7 @@ class LayerPlan : public SubPlan {
     void find_record(bool constant_weights, std::shared_ptr<const TuningRecord> trial);
     void choose_threads(bool constant_weights);
     bool follows_record(const AlgorithmPlan &plan) const;
-    void say(const ChoiceReason &why);
+    void set_reason(const ChoiceReason &why);
     AlgorithmProblem problem(bool constant_weights) const;
     struct Proposal;
     static std::vector<Proposal> consider(AlgorithmProblem problem, const Algorithm *only = nullptr);
@@ -78,10 +78,11 @@ class LayerPlan : public SubPlan {
     const Algorithm *named() const;
     ChoiceReason why_named(const std::vector<Proposal> &proposals) const;
     Status build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights);
-    Status choose(const LayerWeights &weights);
+    std::optional<Status> choose_named(const LayerWeights &weights, ChoiceReason *why);
+    Status choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why);
     Status finish();
-    void keep(std::vector<Proposal> *proposals) const;
-    void list() const;
+    void keep_estimates(std::vector<Proposal> *proposals) const;
+    void list_candidates_and_kernels() const;
     void finish_whole(const RunTensors &tensors) const;
 
     const Geometry geometry_;
@@ -90,7 +91,7 @@ class LayerPlan : public SubPlan {
     const TuningRecord *record_ = nullptr;         // the problem's; null: none, or a variant was named
     std::shared_ptr<const TuningRecord> measured_; // keeps record_ alive if it is no tuning record
     std::string record_note_;                      // why records could not be used
-    std::optional<double> alone_;                  // see alone()
+    std::optional<double> cycles_on_one_thread_;   // see cycles_on_one_thread()
     std::optional<QuantizationValues> quantization_;
     std::optional<WeightFacts> facts_;
     const Algorithm *algorithm_ = nullptr;

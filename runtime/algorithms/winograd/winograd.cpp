@@ -109,7 +109,7 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
 
 Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
     : ComposedPlan(geometry, settings), size_(size_of(geometry.dtype)) {
-    settings_.only_direct = true;
+    settings_.excluded = all_but_direct();
     h_ = axis_of(geometry.axes.front());
     if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
     find_input();
