@@ -120,8 +120,7 @@ Tensor transpose(const onnx::NodeProto &node, const Tensor &x) {
     if (x.count() == 0) return result;
     Strides from_strides(steps.size());
     std::copy(steps.begin(), steps.end(), from_strides.begin());
-    copy_tensor(extents, convt_dtype_size(x.dtype), x.data.data(), from_strides, result.data.data(),
-                dense_strides(extents));
+    copy_tensor(extents, size_of(x.dtype), x.data.data(), from_strides, result.data.data(), dense_strides(extents));
     return result;
 }
 

@@ -283,10 +283,10 @@ inline bool are_enough_for_each(std::int64_t tasks, std::int64_t threads) {
 
 // Runs tasks as Parallel::for_each_by() does. Returns the first failure, after which no more tasks begin.
 template<typename Task>
-Status run_by(const Parallel &parallel, int workers, std::size_t count, const Task &task) {
+Status run_by(const Parallel &parallel, int workers, std::int64_t count, const Task &task) {
     Status failure;
     std::atomic<bool> failed{false};
-    parallel.for_each_by(workers, count, [&](std::size_t i, std::size_t worker) {
+    parallel.for_each_by(workers, count, [&](std::int64_t i, std::int64_t worker) {
         if (failed) return;
         if (Status status = task(i, worker); !status && !failed.exchange(true)) failure = std::move(status);
     });

@@ -33,7 +33,7 @@ Geometry as_row(const Geometry &geometry) {
     g.axes.push_back(pointwise_axis(geometry.batch));
     g.batch = 1;
     g.set_shapes();
-    g.x_column_bytes = volume(geometry.x_shape) / geometry.batch * static_cast<std::int64_t>(convt_dtype_size(g.dtype));
+    g.x_column_bytes = volume(geometry.x_shape) / geometry.batch * size_of(g.dtype);
     return g;
 }
 

@@ -154,22 +154,20 @@ void PhasesAsChannels::rearrange(const Layer &layer, const char *depth, std::int
     const LayerAxis &d = axes[0], &h = axes[1], &w = axes[2];
     const std::int64_t c_stride = t.y_strides[at.channel], channels = layer.channels * layer.phases(), // of a position
         planes = folds() ? 1 : layer.channels;
-    const auto rows = static_cast<std::size_t>(images_ * d.q_count * h.q_count);
     const std::int64_t step = w.stride * w.y_stride,
                        apart = w.dilation * w.y_stride; // between positions; between phases
     const CopyRuns whole_runs = copy_of(size, w.count, apart == 1), a_run = copy_of(size, 0, apart == 1);
     const auto copy = [&](CopyRuns way, const char *from, std::int64_t to, std::int64_t runs, std::int64_t count) {
-        way(from, static_cast<char *>(t.y) + to * size, {channels, step, apart, runs, count});
+        way(from, element_at(t.y, to, size), {channels, step, apart, runs, count});
     };
     // At these positions all phases are inside y. Those before and after them are cropped.
     const std::int64_t whole_begin = w.q_at(0, 0), whole_end = std::max(w.q_at(w.out, w.count - 1), whole_begin);
     // Few are cropped where the others are in place.
     const Parallel parallel = of_all_axes_ ? settings_.parallel : Parallel();
-    parallel.for_each(rows, [&](std::size_t row) {
-        const auto index = static_cast<std::int64_t>(row);
-        const std::int64_t qh = index % h.q_count, qd = index / h.q_count % d.q_count,
-                           n = first_image + index / h.q_count / d.q_count;
-        const char *const from_row = depth + index * w.q_count * channels * size;
+    parallel.for_each(images_ * d.q_count * h.q_count, [&](std::int64_t row) {
+        const std::int64_t qh = row % h.q_count, qd = row / h.q_count % d.q_count,
+                           n = first_image + row / h.q_count / d.q_count;
+        const char *const from_row = depth + row * w.q_count * channels * size;
         for (std::int64_t c = 0; c < planes; c++) {
             for (std::int64_t rd = 0; rd < d.count; rd++) {
                 const std::int64_t od = d.at(qd, rd);
@@ -218,14 +216,11 @@ void PhasesAsChannels::spread(const Layer &layer, const char *depth, std::int64_
     const bool fills = &layer == layers_.data(),
                rows_are_dense = h.y_stride * size == of_row && position.pitch == position.size;
     const auto bias = static_cast<const char *>(bias_.data());
-    const auto tasks = static_cast<std::size_t>(images_ * channels * d.out * parts);
-    settings_.parallel.for_each(tasks, [&](std::size_t task) {
-        auto rest = static_cast<std::int64_t>(task);
-        const std::int64_t h_begin = rest % parts * rows_at_once, h_end = std::min(h_begin + rows_at_once, h.out);
-        rest /= parts;
+    settings_.parallel.for_each(images_ * channels * d.out * parts, [&](std::int64_t task) {
+        const std::int64_t h_begin = task % parts * rows_at_once, h_end = std::min(h_begin + rows_at_once, h.out);
+        const std::int64_t rest = task / parts;
         const std::int64_t od = rest % d.out, c = rest / d.out % channels, n = rest / d.out / channels;
-        char *const plane =
-            static_cast<char *>(t.y) + ((first_image + n) * t.y_strides[0] + c * c_stride + od * d.y_stride) * size;
+        char *const plane = element_at(t.y, (first_image + n) * t.y_strides[0] + c * c_stride + od * d.y_stride, size);
         const std::int64_t w_step = h_end - h_begin == 1 ? w_at_once : w.out;
         for (std::int64_t w_begin = 0; w_begin < w.out; w_begin += w_step) {
             const std::int64_t w_end = std::min(w_begin + w_step, w.out);

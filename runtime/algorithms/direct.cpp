@@ -42,17 +42,19 @@ const char *family_rule(Family family) {
 
 Direct::Direct(const AlgorithmProblem &problem)
     : geometry_(problem.geometry), settings_(problem.settings), quantization_(problem.quantization),
-      record_(problem.record), facts_(problem.facts) {
+      record_(problem.record) {
     leading_ = geometry_.axes.size() > 3 ? geometry_.axes.size() - 3 : 0;
-    set_problem(true, problem.constant_weights);
+    set_problem(problem, true);
 }
 
 // Sets problem_. single_positions: as for spatial_problem().
-void Direct::set_problem(bool single_positions, bool constant_weights) {
+void Direct::set_problem(const AlgorithmProblem &problem, bool single_positions) {
     Geometry inner = geometry_;
     inner.axes.erase(inner.axes.begin(), inner.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
-    problem_ = spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0, facts_.fits_int32), single_positions);
-    problem_.weights_at_run_time = !constant_weights;
+    problem_ = spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0, problem.facts.fits_int32), single_positions);
+    problem_.weights_at_run_time = !problem.constant_weights;
+    problem_.sums_in_f16 = settings_.sums_in_f16;
+    problem_.facts = problem.facts;
 }
 
 std::unique_ptr<AlgorithmPlan> propose_direct(const AlgorithmProblem &problem, UnsupportedReason * /*why*/) {
@@ -69,12 +71,14 @@ std::int64_t Direct::leading_elements() const {
     return n;
 }
 
+// Returns where the weights of kernel element i of the leading axes begin among all, dense (C, M/group, K1..Kn), in bytes.
+std::int64_t Direct::weights_before(std::int64_t i) const {
+    return i * dense_strides(geometry_.w_shape)[1 + leading_] * size_of(geometry_.w_dtype);
+}
+
 // Compares all kernels and plans the best one. packed: the weights if they are packed already, else null.
 void Direct::choose(const Packed *packed) {
-    problem_.sums_in_f16 = settings_.sums_in_f16;
     problem_.may_be_infinite = packed && !packed->finite;
-    problem_.fits_int8 = facts_.fits_int8;
-    problem_.fits_int32 = facts_.fits_int32;
     candidates_ = convtranspose::candidates(problem_, settings_.isa, *settings_.profile);
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
@@ -126,13 +130,10 @@ Status Direct::refused() const {
                              " cannot run this problem: ", to_string(r)));
     }
     if (names_a_kernel()) {
-        return Status(CONVT_UNSUPPORTED,
-                      concat("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa)));
+        return unsupported("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa));
     }
-    return Status(CONVT_UNSUPPORTED,
-                  concat("no kernel of ", isa_name(settings_.isa), " for ",
-                         geometry_.quantized() ? "quantized layers" : convt_dtype_name(geometry_.dtype),
-                         " is built in"));
+    return unsupported("no kernel of ", isa_name(settings_.isa), " for ",
+                       geometry_.quantized() ? "quantized layers" : convt_dtype_name(geometry_.dtype), " is built in");
 }
 
 void Direct::plan_fallbacks() {
@@ -155,8 +156,8 @@ void Direct::plan_fallbacks() {
     SpatialProblem problem = problem_;
     for (const bool fits_int32 : {true, false}) {
         if (fits_int32 && chosen.arithmetic != Arithmetic::kInt8) continue;
-        problem.fits_int8 = false;
-        problem.fits_int32 = fits_int32;
+        problem.facts.fits_int8 = false;
+        problem.facts.fits_int32 = fits_int32;
         problem.y_dtype = kernel_y_dtype(geometry_, leading_ > 0, fits_int32);
         const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa, *settings_.profile);
         const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
@@ -210,7 +211,7 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     own->choose(packed_.get());
     if (!own->is_possible_ || own->direct_.variant().family == Family::kReference) {
         // For an axis of one position, the layer's own stride allows more variants than the stride that saves multiplications.
-        own->set_problem(false, problem.constant_weights);
+        own->set_problem(problem, false);
         own->choose(packed_.get());
     }
     own->packed_ = packed_;
@@ -220,7 +221,7 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
                              : packed_ && !reference_reads(packed_->layout);
     Status status;
     if (repacks && !names_a_kernel()) {
-        own->set_problem(true, problem.constant_weights);
+        own->set_problem(problem, true);
         status = own->repack(*this);
     } else if (!own->is_possible_) {
         status = own->refused();
@@ -293,37 +294,19 @@ Status Direct::finish() {
     return Status();
 }
 
-// Calls f(i, w, offset) for each kernel element i of the leading axes. w: the strides of the other dimensions of dense weights
-// (C, M/group, K1..Kn). offset: where the weights of element i begin, in elements.
-template<typename F>
-void Direct::for_each_leading_element(const F &f) const {
-    const Shape &shape = geometry_.w_shape;
-    const Strides strides = dense_strides(shape);
-    const WeightsView view = view_of_dense(shape, nullptr);
-    const std::vector<std::int64_t> extents(shape.begin() + 2,
-                                            shape.begin() + 2 + static_cast<std::ptrdiff_t>(leading_));
-    std::vector<std::int64_t> at(leading_, 0);
-    std::size_t i = 0;
-    do {
-        std::int64_t offset = 0;
-        for (std::size_t a = 0; a < leading_; a++) offset += at[a] * strides[2 + a];
-        f(i++, view, offset);
-    } while (next(extents, &at));
-}
-
 bool Direct::pack(const DirectPlan &direct, const LayerWeights &weights, const QuantizationValues *q,
                   void *packed) const {
     bool finite = true;
-    for_each_leading_element([&](std::size_t i, WeightsView view, std::int64_t offset) {
-        view.data = static_cast<const char *>(weights.w) + offset * size_of(geometry_.w_dtype);
-        char *const to = static_cast<char *>(packed) + i * direct.packed_bytes();
+    for (std::int64_t i = 0; i < leading_elements(); i++) {
+        const WeightsView view = view_of_dense(geometry_.w_shape, element_at(weights.w, weights_before(i), 1));
+        char *const to = element_at(packed, i, direct.packed_bytes());
         if (q) {
             direct.pack(view, *q, to);
         } else {
             // With leading axes, the bias is added once, after their taps have been summed.
             finite &= direct.pack(view, leading_ ? nullptr : weights.b, to);
         }
-    });
+    }
     return finite;
 }
 
@@ -338,12 +321,11 @@ Status Direct::repack(const Direct &from) {
     Status status = copy_block(settings_.allocator, bias.data(), bias.size(), "biases", &packed->bias);
     if (status) status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &dense);
     if (!status) return status;
-    from.for_each_leading_element([&](std::size_t i, const WeightsView &view, std::int64_t offset) {
-        const auto *const data =
-            static_cast<const char *>(from.packed_->block.data()) + i * from.direct_.packed_bytes();
-        from.direct_.unpack(view, quantization_, data,
-                            static_cast<char *>(dense.data()) + offset * size_of(geometry_.w_dtype));
-    });
+    for (std::int64_t i = 0; i < from.leading_elements(); i++) { // the other layer may have an axis of one element more
+        from.direct_.unpack(view_of_dense(from.geometry_.w_shape, nullptr), quantization_,
+                            element_at(from.packed_->block.data(), i, from.direct_.packed_bytes()),
+                            element_at(dense.data(), from.weights_before(i), 1));
+    }
     status = pack_all({dense.data(), packed->bias.data()}, packed.get());
     if (!status) return status;
     packed_ = std::move(packed);
@@ -352,12 +334,9 @@ Status Direct::repack(const Direct &from) {
 
 void Direct::prepare(const DirectPlan &direct, const QuantizationValues &q, const void *packed, const void *b,
                      void *epilogue) const {
-    const auto *from = static_cast<const char *>(packed);
-    auto *to = static_cast<char *>(epilogue);
-    for (std::int64_t i = 0; i < leading_elements(); i++) {
-        direct.prepare(q, from, leading_ ? nullptr : b, to); // pack() says why there may be no bias
-        from += direct.packed_bytes();
-        to += direct.epilogue_bytes();
+    for (std::int64_t i = 0; i < leading_elements(); i++) { // pack() says why there may be no bias
+        direct.prepare(q, element_at(packed, i, direct.packed_bytes()), leading_ ? nullptr : b,
+                       element_at(epilogue, i, direct.epilogue_bytes()));
     }
 }
 

@@ -46,14 +46,13 @@ class Direct : public AlgorithmPlan {
     };
 
     explicit Direct(const AlgorithmProblem &problem);
-    void set_problem(bool single_positions, bool constant_weights);
+    void set_problem(const AlgorithmProblem &problem, bool single_positions);
     void choose(const Packed *packed);
     Status refused() const;
     bool names_a_kernel() const;
     bool has_packed_otherwise() const;     // true if some candidate is refused only for its packing
     std::int64_t leading_elements() const; // kernel elements of the leading axes
-    template<typename F>
-    void for_each_leading_element(const F &f) const;
+    std::int64_t weights_before(std::int64_t i) const;
 
     Status pack_all(const LayerWeights &weights, Packed *packed) const;
     Status repack(const Direct &from);
@@ -76,7 +75,6 @@ class Direct : public AlgorithmPlan {
     std::vector<Candidate> candidates_;
     std::string why_;                             // the reason for this kernel
     bool is_possible_ = false, recorded_ = false; // some kernel can; a tuning record names direct_
-    WeightFacts facts_;
     DirectPlan direct_;
     PostOpsCall post_ops_;
     // Weights that arrive with a run may hold an infinity or a NaN, or their sums may not fit, so that direct_ must not be

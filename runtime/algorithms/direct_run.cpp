@@ -29,9 +29,9 @@ const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const
 void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
                          char *partial) const {
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
-    const auto *const b = static_cast<const char *>(packed_ ? packed_->bias.data() : t.b);
-    const auto *const packed = static_cast<const char *>(operands.packed); // of all elements of the leading axes
-    const auto *const epilogue = static_cast<const char *>(operands.epilogue);
+    const void *const b = packed_ ? packed_->bias.data() : t.b;
+    const void *const packed = operands.packed, *const epilogue =
+                                                    operands.epilogue; // of all elements of the leading axes
     // If sums of integers become an f32 y, the bias is added after the multiplication by the scales.
     const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
     const std::size_t first_axis = geometry_.dimensions().first_axis;
@@ -44,7 +44,7 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
     // Each index is at zeros when next() has passed the last.
     std::vector<std::int64_t> at(leading_), tap_extents(leading_), tap(leading_), position(inner.size());
     std::vector<Taps> taps(leading_);
-    const auto elements = static_cast<std::size_t>(volume(inner)), size = convt_dtype_size(direct.variant().dtype);
+    const std::int64_t elements = volume(inner), size = size_of(direct.variant().dtype);
     const std::size_t channel = dimension_order(geometry_.layout, inner.size()).channel;
     auto *const total = reinterpret_cast<double *>(partial + round_up(elements * sizeof(double)));
     operands.y = partial;
@@ -52,10 +52,10 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
 
     const auto bias_of = [&](std::int64_t m) {
         const convt_dtype dtype = geometry_.b_dtype;
-        return b ? load_element(dtype, b + static_cast<std::size_t>(m) * convt_dtype_size(dtype)) : 0;
+        return b ? load_element(dtype, element_at(b, m, size_of(dtype))) : 0;
     };
     const auto for_each_element = [&](const auto &f) {
-        for (std::size_t i = 0; i < elements; i++, next(inner, &position)) f(i);
+        for (std::int64_t i = 0; i < elements; i++, next(inner, &position)) f(i);
     };
     const auto add_tap = [&] {
         std::int64_t element = 0, offset = 0;
@@ -66,14 +66,14 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
             offset += i * t.x_strides[first_axis + a];
             element = element * axis.kernel + taps[a].kernel_begin + tap[a] * axis.kernel_step;
         }
-        operands.x = static_cast<const char *>(t.x) + offset * size_of(geometry_.dtype);
-        operands.packed = packed + element * static_cast<std::int64_t>(direct.packed_bytes());
-        if (epilogue) operands.epilogue = epilogue + element * static_cast<std::int64_t>(direct.epilogue_bytes());
+        operands.x = element_at(t.x, offset, size_of(geometry_.dtype));
+        operands.packed = element_at(packed, element, direct.packed_bytes());
+        if (epilogue) operands.epilogue = element_at(epilogue, element, direct.epilogue_bytes());
         direct.run(operands, settings_.parallel);
-        for (std::size_t i = 0; i < elements; i++) total[i] += load_element(direct.variant().dtype, partial + i * size);
+        for (std::int64_t i = 0; i < elements; i++) total[i] += load_element(direct.variant().dtype, partial + i * size);
     };
     do {
-        for_each_element([&](std::size_t i) { total[i] = bias_in_sum ? bias_of(position[channel]) : 0; });
+        for_each_element([&](std::int64_t i) { total[i] = bias_in_sum ? bias_of(position[channel]) : 0; });
         bool any = true;
         std::int64_t y_offset = 0;
         for (std::size_t a = 0; a < leading_; a++) {
@@ -83,10 +83,10 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
             y_offset += at[a] * t.y_strides[first_axis + a];
         }
         for (; any; any = next(tap_extents, &tap)) add_tap();
-        for_each_element([&](std::size_t i) {
+        for_each_element([&](std::int64_t i) {
             std::int64_t to = y_offset;
             for (std::size_t d = 0; d < inner.size(); d++) to += position[d] * strides[d];
-            char *const y = static_cast<char *>(t.y) + to * size_of(geometry_.y_dtype);
+            char *const y = element_at(t.y, to, size_of(geometry_.y_dtype));
             const std::int64_t m = position[channel];
             if (q) {
                 const auto addend = static_cast<float>(bias_in_sum ? 0 : bias_of(m));
@@ -147,7 +147,7 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
         const Strides dense = dense_strides(geometry_.y_shape);
         operands.y_strides = tensor_strides(problem_.geometry, dense);
         direct->run(operands, settings_.parallel);
-        copy_tensor(geometry_.y_shape, convt_dtype_size(geometry_.y_dtype), operands.y, dense, t.y, t.y_strides);
+        copy_tensor(geometry_.y_shape, size_of(geometry_.y_dtype), operands.y, dense, t.y, t.y_strides);
     } else {
         direct->run(operands, settings_.parallel);
     }

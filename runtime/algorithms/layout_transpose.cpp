@@ -46,14 +46,14 @@ std::int64_t channels_at_once(std::int64_t channels) {
 }
 
 // Returns the time for an element relative to one of four bytes, which the fields of cost profiles are for.
-double times_as_large(std::int64_t size) { return std::max(1.0, static_cast<double>(size) / 4); }
+double times_as_large(std::int64_t size) { return std::max(1.0, real(size) / 4); }
 
 // Estimates the cycles to transpose x or y of a layer with that layout, or of a block of it.
 double cycles_to_transpose(const Shape &shape, convt_layout layout, std::int64_t channels, std::int64_t size,
                            const CostProfile &profile, bool is_block) {
     const std::int64_t positions = volume(shape) / (shape[0] * channels);
-    const auto elements = static_cast<double>(volume(shape));
-    const bool near = elements * static_cast<double>(size) <= profile.near;
+    const double elements = real(volume(shape));
+    const bool near = elements * real(size) <= profile.near;
     const double each = std::min(channels, positions) < kCopyTile ? profile.transposed_alone
                         : positions * size % kFewSets == 0        ? profile.transposed_from_few_sets
                         : near                                    ? profile.transposed
@@ -135,11 +135,10 @@ class LayoutTranspose : public ComposedPlan {
     }
 
     Status run(const RunTensors &t, char *workspace) const override {
-        const std::size_t blocks = blocks_.size();
-        const auto count = blocks * static_cast<std::size_t>(geometry_.batch / images_);
-        return run_by(threads_, workers_, count, [&](std::size_t task, std::size_t worker) {
-            return run_block(blocks_[task % blocks], static_cast<std::int64_t>(task / blocks), t,
-                             workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
+        const std::int64_t blocks = block_count(), count = blocks * (geometry_.batch / images_);
+        return run_by(threads_, workers_, count, [&](std::int64_t task, std::int64_t worker) {
+            const Block &block = blocks_[static_cast<std::size_t>(task % blocks)];
+            return run_block(block, task / blocks, t, workspace + worker * (layer_bytes_ + x_bytes_ + y_bytes_));
         });
     }
 
@@ -266,7 +265,7 @@ class LayoutTranspose : public ComposedPlan {
         return g;
     }
 
-    bool y_is_far() const { return static_cast<double>(geometry_.y_bytes()) > settings_.profile->near; }
+    bool y_is_far() const { return real(geometry_.y_bytes()) > settings_.profile->near; }
 
     // Returns the bytes of what is transposed at the same time.
     std::uint64_t transposed_bytes() const {
@@ -278,19 +277,17 @@ class LayoutTranspose : public ComposedPlan {
         const std::int64_t blocks = block_count(), size = size_of(geometry_.dtype);
         const bool lines = blocks > 1 && geometry_.layout == CONVT_CHANNELS_LAST &&
                            geometry_.out_channels * size >= kOtherPages &&
-                           static_cast<double>(geometry_.y_bytes()) >= settings_.profile->far_from;
+                           real(geometry_.y_bytes()) >= settings_.profile->far_from;
         const bool far_strips = strips_ > 1 && y_is_far();
         const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
-                           static_cast<double>(geometry_.x_bytes()) > settings_.profile->far_copy_from;
+                           real(geometry_.x_bytes()) > settings_.profile->far_copy_from;
         const auto of_block = [&](std::int64_t i) {
             const Geometry g = inner(i);
             const auto cycles = [&](const Shape &shape, std::int64_t channels) {
                 if (channels == 1 && dtype_ == geometry_.dtype) return 0.0; // both layouts are the same
                 return cycles_to_transpose(shape, geometry_.layout, channels, size, *settings_.profile, blocks > 1);
             };
-            const auto elements = [&](const Shape &shape) {
-                return static_cast<double>(volume(shape)) * times_as_large(size);
-            };
+            const auto elements = [&](const Shape &shape) { return real(volume(shape)) * times_as_large(size); };
             const double y_elements = elements(g.y_shape);
             const double of_y = far_strips ? settings_.profile->strip_to_far * y_elements
                                 : lines    ? settings_.profile->transposed_to_lines * y_elements
@@ -309,7 +306,7 @@ class LayoutTranspose : public ComposedPlan {
     template<typename OfBlock>
     double of_blocks(const OfBlock &of_block) const {
         const std::int64_t last = block_count() - 1, times = geometry_.batch / images_;
-        const auto alike = static_cast<double>(last), images = static_cast<double>(times);
+        const double alike = real(last), images = real(times);
         return images * ((last > 0 ? alike * of_block(last / 2) : 0) + of_block(last));
     }
 

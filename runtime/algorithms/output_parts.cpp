@@ -41,7 +41,7 @@ class TapsInside {
     double count(std::int64_t q_begin, std::int64_t q_end) const {
         const auto first = std::upper_bound(offsets_.begin(), offsets_.end(), -q_end);
         const auto last = std::lower_bound(offsets_.begin(), offsets_.end(), in_ - q_begin);
-        return static_cast<double>(std::max<std::ptrdiff_t>(last - first, 0));
+        return real(std::max<std::ptrdiff_t>(last - first, 0));
     }
 
     // Returns the positions between 0 and q_extent where that number changes, or some of them if there are many, and both ends.
@@ -75,7 +75,7 @@ std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, doubl
     best[0] = 0;
     for (std::size_t end = 1; end < at.size(); end++) {
         for (std::size_t begin = 0; begin < end; begin++) {
-            const auto positions = static_cast<double>(ceil_div(at[end] - at[begin], multiple) * multiple);
+            const double positions = real(ceil_div(at[end] - at[begin], multiple) * multiple);
             const double own = positions * inside.count(at[begin], at[end]);
             if (best[begin] + own + least >= best[end]) continue;
             best[end] = best[begin] + own + least;
@@ -126,13 +126,14 @@ class OutputParts : public ComposedPlan {
     Status run(const RunTensors &t, char *workspace) const override {
         const std::size_t first_axis = geometry_.dimensions().first_axis;
         const std::int64_t size = size_of(geometry_.y_dtype);
-        return run_by(threads_, workers_, parts_.size(), [&](std::size_t i, std::size_t worker) {
-            const Part &part = parts_[i];
+        const auto count = static_cast<std::int64_t>(parts_.size());
+        return run_by(threads_, workers_, count, [&](std::int64_t i, std::int64_t worker) {
+            const Part &part = parts_[static_cast<std::size_t>(i)];
             RunTensors own = t;
             own.residual = nullptr;
             std::int64_t offset = 0;
             for (std::size_t a = 0; a < part.begin.size(); a++) offset += part.begin[a] * t.y_strides[first_axis + a];
-            own.y = static_cast<char *>(t.y) + offset * size;
+            own.y = element_at(t.y, offset, size);
             return part.plan->run(own, workspace + worker * layer_bytes_);
         });
     }
@@ -176,7 +177,7 @@ class OutputParts : public ComposedPlan {
                 for (std::size_t a = 0; a < axes; a++) {
                     const std::size_t i = axes - 1 - a; // w first
                     const AxisPlan &axis = problem.plan[a];
-                    const auto positions = static_cast<double>(axis.q_extent());
+                    const double positions = real(axis.q_extent());
                     const bool is_cut = a == 0 || !of_w_alone;
                     const double all = positions * axis.taps;
                     double work = all;

@@ -166,7 +166,7 @@ EstimatedCycles PhasesAsChannels::estimated_in_place(const WeightFacts &facts) c
     double cycles = 0;
     for (const Layer &layer : layers_)
         cycles += least_cost(geometry_of(layer), settings_.isa, *settings_.profile, facts);
-    const auto layers = static_cast<double>(layers_.size()), channels = static_cast<double>(repetitions());
+    const double layers = real(layers_.size()), channels = real(repetitions());
     return {channels * cycles, channels > 1 ? channels * layers * settings_.profile->per_layer : 0};
 }
 
@@ -193,8 +193,8 @@ std::unique_ptr<AlgorithmPlan> propose_depth_to_space(const AlgorithmProblem &pr
     if (!supported) return nullptr;
     std::unique_ptr<PhasesAsChannels> own(new PhasesAsChannels(geometry, problem.settings, true));
     const double elements = own->elements_moved(), times = own->times(),
-                 y_elements = static_cast<double>(volume(geometry.y_shape)) / times,
-                 bytes = elements * static_cast<double>(convt_dtype_size(geometry.y_dtype));
+                 y_elements = real(volume(geometry.y_shape)) / times,
+                 bytes = elements * real(size_of(geometry.y_dtype));
     const bool leaves_cache = !gaps && bytes > kNearBytes && bytes * times > kMostTensorBytes;
     if (!supports({{!leaves_cache, "what is rearranged does not fit in the cache"},
                    {!many || y_elements >= kSparse * elements, "too many output channels to be worth it"},
@@ -217,32 +217,31 @@ std::int64_t PhasesAsChannels::most_elements() const {
 // Returns the number of elements that are moved at a time, without those that are cropped.
 double PhasesAsChannels::elements_moved() const {
     double elements = 0;
-    for (const Layer &layer : layers_) elements += static_cast<double>(volume(geometry_of(layer).y_shape));
-    return std::min(elements, static_cast<double>(volume(geometry_.y_shape)) / times());
+    for (const Layer &layer : layers_) elements += real(volume(geometry_of(layer).y_shape));
+    return std::min(elements, real(volume(geometry_.y_shape)) / times());
 }
 
 EstimatedCycles PhasesAsChannels::estimated_moved(const WeightFacts &facts) const {
     const CostProfile &profile = *settings_.profile;
     const AxisGeometry &w = geometry_.axes.back();
     const bool are_planes = geometry_.layout == CONVT_CHANNELS_FIRST;
-    const double elements = elements_moved(), planes = static_cast<double>(geometry_.out_channels * images_);
+    const double elements = elements_moved(), planes = real(geometry_.out_channels * images_);
     double cycles = 0, of_layers = 0;
     if (has_gaps_) {
         // All of y is written, row by row, and what taps computed is copied by elements of planes, or by channels of a group.
         double rows = has_planes_ ? planes : 1;
-        for (std::size_t a = 0; a + 1 < geometry_.axes.size(); a++) rows *= static_cast<double>(geometry_.axes[a].out);
-        const double copies = has_planes_
-                                  ? profile.spread + profile.per_phase_row / static_cast<double>(w.in)
-                                  : profile.per_group_copied / static_cast<double>(geometry_.out_channels_per_group());
-        cycles = static_cast<double>(geometry_.y_bytes()) / times() / profile.filled_rate + rows * profile.per_gap_row +
-                 elements * copies;
+        for (std::size_t a = 0; a + 1 < geometry_.axes.size(); a++) rows *= real(geometry_.axes[a].out);
+        const double copies = has_planes_ ? profile.spread + profile.per_phase_row / real(w.in)
+                                          : profile.per_group_copied / real(geometry_.out_channels_per_group());
+        cycles =
+            real(geometry_.y_bytes()) / times() / profile.filled_rate + rows * profile.per_gap_row + elements * copies;
     } else {
-        cycles = elements * (profile.rearranged + profile.per_run / static_cast<double>(std::min(w.stride, w.kernel)));
+        cycles = elements * (profile.rearranged + profile.per_run / real(std::min(w.stride, w.kernel)));
     }
     for (const Layer &layer : layers_) {
         double rows = are_planes && !has_gaps_ ? planes : 0;
         for (std::size_t a = 0; a + 1 < layer.axes.size(); a++)
-            rows *= static_cast<double>(layer.axes[a].q_count * layer.axes[a].count);
+            rows *= real(layer.axes[a].q_count * layer.axes[a].count);
         cycles += rows * profile.per_plane_row;
         of_layers += least_cost(geometry_of(layer), settings_.isa, profile, facts);
     }
@@ -279,8 +278,7 @@ void PhasesAsChannels::gather(const Layer &layer, const Geometry &g, const Layer
     }
     for (std::int64_t pair = 0; pair < g.in_channels * channels; pair++) { // of an input and an output channel
         const std::int64_t c = pair / channels, m = pair % channels;
-        const char *const from =
-            static_cast<const char *>(of.w) + ((first_c + c) * of_group + first_m + m) * kernel * size;
+        const char *const from = element_at(of.w, ((first_c + c) * of_group + first_m + m) * kernel, size);
         const std::int64_t *element = elements.data();
         for (std::int64_t r = 0; r < phases; r++) {
             char *to = w_out + (c * channels * phases + place_of(m, r)) * taps * size;
@@ -291,7 +289,7 @@ void PhasesAsChannels::gather(const Layer &layer, const Geometry &g, const Layer
     for (std::int64_t i = 0; of.b && i < g.out_channels; i++) {
         const std::int64_t m = i / phases, first = m / channels * channels * phases;
         std::memcpy(b_out + (first + place_of(m % channels, i % phases)) * b_size,
-                    static_cast<const char *>(of.b) + (layer.channel + m) * b_size, static_cast<std::size_t>(b_size));
+                    element_at(of.b, layer.channel + m, b_size), static_cast<std::size_t>(b_size));
     }
 }
 
@@ -446,18 +444,17 @@ Status PhasesAsChannels::run_layer(const Layer &layer, std::int64_t first_image,
     const DimensionOrder at = geometry_.dimensions();
     const std::int64_t group = layer.channel / geometry_.out_channels_per_group();
     RunTensors own;
-    own.x = static_cast<const char *>(t.x) +
-            (first_image * t.x_strides[0] + group * geometry_.in_channels_per_group() * t.x_strides[at.channel]) *
-                size_of(geometry_.dtype);
+    const std::int64_t first_c = group * geometry_.in_channels_per_group();
+    own.x = element_at(t.x, first_image * t.x_strides[0] + first_c * t.x_strides[at.channel], size_of(geometry_.dtype));
     own.x_strides = t.x_strides;
     own.y_strides = t.y_strides;
     own.quantization = values;
     if (layer.in_place) {
         const AxisGeometry &w = geometry_.axes.back();
         const std::int64_t w_stride = t.y_strides[at.last_axis], first = layer.axes.back().start(w);
-        own.y = static_cast<char *>(t.y) +
-                (first_image * t.y_strides[0] + layer.channel * t.y_strides[at.channel] + first * w_stride) *
-                    size_of(geometry_.y_dtype);
+        const std::int64_t offset =
+            first_image * t.y_strides[0] + layer.channel * t.y_strides[at.channel] + first * w_stride;
+        own.y = element_at(t.y, offset, size_of(geometry_.y_dtype));
         own.y_strides[at.channel] = 1;
         own.y_strides[at.last_axis] = w.stride * w_stride;
         return layer.plan->run(own, workspace);

@@ -105,7 +105,7 @@ class PhasesAsChannels : public ComposedPlan {
     Geometry geometry_of(const Layer &layer) const;
     EstimatedCycles estimated_in_place(const WeightFacts &facts) const;
     EstimatedCycles estimated_moved(const WeightFacts &facts) const;
-    double times() const { return static_cast<double>(geometry_.batch) / static_cast<double>(images_); }
+    double times() const { return real(geometry_.batch) / real(images_); }
     double elements_moved() const;
     std::int64_t most_elements() const; // of a layer's own tensor
 

@@ -131,9 +131,8 @@ const std::vector<Isa> &isas_built_in() {
 Status device_table_of(const char *kind, const DeviceTable **table) {
     *table = find_device_table(kind);
     return *table ? Status()
-                  : Status(CONVT_UNSUPPORTED, concat("device \"", kind,
-                                                     "\" is not built in: convt_device_kind_name() and "
-                                                     "`convtranspose targets` list those that are"));
+                  : unsupported("device \"", kind, "\" is not built in: convt_device_kind_name() and `convtranspose targets` ",
+                                "list those that are");
 }
 
 Status device_of(const convt_options &options, std::optional<DeviceRequest> *request) {
@@ -143,7 +142,7 @@ Status device_of(const convt_options &options, std::optional<DeviceRequest> *req
     const DeviceTable *table = nullptr;
     if (Status status = device_table_of(d.name, &table); !status) return status;
     if (raw(options.planning) == CONVT_MEASURE) {
-        return Status(CONVT_UNSUPPORTED, "planning = CONVT_MEASURE is for plans for the CPU: tune the device instead");
+        return unsupported("planning = CONVT_MEASURE is for plans for the CPU: tune the device instead");
     }
     *request = {table, d.index, d.context, options.variant ? options.variant : "",
                 options.tuning ? &options.tuning->records : nullptr};
@@ -165,35 +164,29 @@ Status settings_of(const convt_options &o, PlanSettings *settings) {
     settings->tuning = o.tuning ? &o.tuning->records : nullptr;
     settings->allocator = {o.allocate, o.deallocate, o.allocate_user};
     if (isas_built_in().empty()) {
-        return Status(
-            CONVT_UNSUPPORTED,
+        return unsupported(
             "no kernels are linked into this program: libconvtranspose_float.a or _quantized.a must come before "
             "libconvtranspose_absent.a, or be asked for by the linker's -u convt_float_kernels or "
             "-u convt_quantized_kernels");
     }
     if (o.variant) {
         settings->variant = o.variant;
-        if (!names_something(settings->variant)) {
-            return Status(CONVT_UNSUPPORTED,
-                          concat("variant \"", o.variant,
-                                 "\" is not built in: convt_variant_name(), "
-                                 "convt_algorithm_name() and `convtranspose targets` list those that are"));
-        }
+        if (!names_something(settings->variant))
+            return unsupported("variant \"", o.variant, "\" is not built in: convt_variant_name(), ",
+                               "convt_algorithm_name() and `convtranspose targets` list those that are");
     }
     for (const Isa isa : isas_built_in()) {
         if (o.isa ? std::strcmp(o.isa, isa_name(isa)) == 0 : isa_supported(isa)) {
-            if (!isa_supported(isa))
-                return Status(CONVT_UNSUPPORTED, concat("isa ", isa_name(isa), " is not supported by this CPU"));
+            if (!isa_supported(isa)) return unsupported("isa ", isa_name(isa), " is not supported by this CPU");
             settings->isa = isa;
             settings->profile = &cost_profile(settings->tuning, isa);
             return Status();
         }
     }
     if (o.isa)
-        return Status(CONVT_UNSUPPORTED, concat("isa \"", o.isa,
-                                                "\" is not built in: convt_isa_name() and `convtranspose targets` "
-                                                "list those that are"));
-    return Status(CONVT_UNSUPPORTED, "this CPU runs none of the ISAs that are built in");
+        return unsupported("isa \"", o.isa, "\" is not built in: convt_isa_name() and `convtranspose targets` ",
+                           "list those that are");
+    return unsupported("this CPU runs none of the ISAs that are built in");
 }
 
 Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, const Shape &shape, bool dense,

@@ -334,8 +334,8 @@ size_t convt_device_count(const char *kind) {
         if (Status found = device_table_of(kind ? kind : "", &table); !found) return found;
         DeviceError error;
         const int n = table->backend->count(&error);
-        if (n < 0) return to_status(error);
-        if (n == 0) return Status(CONVT_UNSUPPORTED, concat("there is no device of ", kind));
+        if (n < 0) return to_status(false, error);
+        if (n == 0) return unsupported("there is no device of ", kind);
         count = static_cast<size_t>(n);
         return Status();
     });
@@ -348,11 +348,10 @@ const char *convt_device_description(const char *kind, size_t index) {
         const DeviceTable *table = nullptr;
         if (Status found = device_table_of(kind ? kind : "", &table); !found) return found;
         if (index > static_cast<size_t>(std::numeric_limits<int>::max())) {
-            return Status(CONVT_UNSUPPORTED, concat("there is no device ", index, " of ", kind));
+            return unsupported("there is no device ", index, " of ", kind);
         }
         DeviceError error;
-        const bool done = table->backend->describe(static_cast<int>(index), text, sizeof text, &error);
-        return done ? Status() : to_status(error);
+        return to_status(table->backend->describe(static_cast<int>(index), text, sizeof text, &error), error);
     });
     return status == CONVT_OK ? text : nullptr;
 }

@@ -36,8 +36,8 @@ Status read_struct(const char *name, const Struct &given, Struct *own) {
     }
     const auto *const bytes = reinterpret_cast<const unsigned char *>(&given);
     if (size > sizeof(Struct) && std::any_of(bytes + sizeof(Struct), bytes + size, [](unsigned char c) { return c; })) {
-        return Status(CONVT_UNSUPPORTED, concat(name, " has struct_size = ", size, " and sets fields that version ",
-                                                CONVT_VERSION, " of the library does not know: use a later one"));
+        return unsupported(name, " has struct_size = ", size, " and sets fields that version ", CONVT_VERSION,
+                           " of the library does not know: use a later one");
     }
     std::memcpy(own, &given, std::min(size, sizeof(Struct)));
     return Status();

@@ -11,8 +11,13 @@ inline std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (
 // Returns what floor_div() leaves, 0 to b - 1.
 inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) { return a - floor_div(a, b) * b; }
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
-// Returns ceil_div() as a double, for estimates.
-inline double parts_of(std::int64_t a, std::int64_t b) { return static_cast<double>(ceil_div(a, b)); }
+// Returns a number as a double, for estimates.
+template<typename Integer>
+double real(Integer number) {
+    return static_cast<double>(number);
+}
+// Returns ceil_div() as a double.
+inline double parts_of(std::int64_t a, std::int64_t b) { return real(ceil_div(a, b)); }
 
 // Kernels index a tensor with 32 bits, gaps between its elements included.
 constexpr std::int64_t kMostElements = (std::int64_t{1} << 31) - 1;

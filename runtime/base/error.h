@@ -58,6 +58,11 @@ Status invalid(const Parts &...parts) {
 }
 
 template<typename... Parts>
+Status unsupported(const Parts &...parts) {
+    return Status(CONVT_UNSUPPORTED, concat(parts...));
+}
+
+template<typename... Parts>
 Status overflow(const Parts &...parts) {
     return Status(CONVT_OVERFLOW, concat(parts...));
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 
 #include "base/float_mode.h"
@@ -79,31 +80,33 @@ struct Parallel {
 
     // Calls body(i) once for each i in 0..count-1, in any order, and returns when all calls have ended.
     template<typename Body>
-    void for_each(std::size_t count, const Body &body) const {
+    void for_each(std::int64_t count, const Body &body) const {
         if (threads <= 1 || count <= 1) {
-            for (std::size_t i = 0; i < count; i++) body(i);
+            for (std::int64_t i = 0; i < count; i++) body(i);
             return;
         }
         // The other threads use the floating-point mode of the caller's thread.
         const auto as_the_caller = [&body, mode = FloatMode::of_this_thread()](std::size_t i) {
             const FloatMode::Scope scope(mode);
-            body(i);
+            body(static_cast<std::int64_t>(i));
         };
         const auto task = [](void *context, std::size_t i) { (*static_cast<decltype(&as_the_caller)>(context))(i); };
-        run(count, task, const_cast<void *>(static_cast<const void *>(&as_the_caller)));
+        run(static_cast<std::size_t>(count), task, const_cast<void *>(static_cast<const void *>(&as_the_caller)));
     }
 
     // Calls body(i, worker) once for each i in 0..count-1. One worker makes the calls in this order. Several workers, each on a
     // thread of its own, begin with equal shares and then help each other, so that the order varies.
     template<typename Body>
-    void for_each_by(int workers, std::size_t count, const Body &body) const {
+    void for_each_by(int workers, std::int64_t count, const Body &body) const {
         if (workers <= 1) {
-            for (std::size_t i = 0; i < count; i++) body(i, std::size_t{0});
+            for (std::int64_t i = 0; i < count; i++) body(i, std::int64_t{0});
             return;
         }
-        WorkShares shares(count, static_cast<std::size_t>(workers));
-        for_each(static_cast<std::size_t>(workers),
-                 [&](std::size_t worker) { shares.work(worker, [&](std::size_t i) { body(i, worker); }); });
+        WorkShares shares(static_cast<std::size_t>(count), static_cast<std::size_t>(workers));
+        for_each(workers, [&](std::int64_t worker) {
+            shares.work(static_cast<std::size_t>(worker),
+                        [&](std::size_t i) { body(static_cast<std::int64_t>(i), worker); });
+        });
     }
 
   private:

@@ -15,6 +15,16 @@ namespace convtranspose {
 // Returns the bytes of an element.
 inline std::int64_t size_of(convt_dtype dtype) { return static_cast<std::int64_t>(convt_dtype_size(dtype)); }
 
+// Returns the address of element i of a tensor, whose elements have `size` bytes, a number of any type.
+template<typename Size>
+const char *element_at(const void *tensor, std::int64_t i, Size size) {
+    return static_cast<const char *>(tensor) + i * static_cast<std::int64_t>(size);
+}
+template<typename Size>
+char *element_at(void *tensor, std::int64_t i, Size size) {
+    return static_cast<char *>(tensor) + i * static_cast<std::int64_t>(size);
+}
+
 // Strides of a tensor are in elements. Up to rank 8 (six spatial axes) they are stored in the object, as every run makes some
 // and should not allocate.
 class Strides {
@@ -86,12 +96,12 @@ inline bool next(const std::vector<std::int64_t> &extents, std::vector<std::int6
 
 // Copies a tensor that is not empty, with elements of `size` bytes. Strides are in elements. Where the last axis is dense in both
 // tensors, it copies rows.
-inline void copy_tensor(const Shape &shape, std::size_t size, const void *from, const Strides &from_strides, void *to,
+inline void copy_tensor(const Shape &shape, std::int64_t size, const void *from, const Strides &from_strides, void *to,
                         const Strides &to_strides) {
     Shape extents = shape;
-    std::size_t bytes = size;
+    std::int64_t bytes = size;
     if (from_strides.back() == 1 && to_strides.back() == 1) {
-        bytes *= static_cast<std::size_t>(shape.back());
+        bytes *= shape.back();
         extents.back() = 1;
     }
     std::vector<std::int64_t> at(shape.size(), 0);
@@ -101,8 +111,7 @@ inline void copy_tensor(const Shape &shape, std::size_t size, const void *from, 
             source += at[d] * from_strides[d];
             target += at[d] * to_strides[d];
         }
-        std::memcpy(static_cast<char *>(to) + target * static_cast<std::int64_t>(size),
-                    static_cast<const char *>(from) + source * static_cast<std::int64_t>(size), bytes);
+        std::memcpy(element_at(to, target, size), element_at(from, source, size), static_cast<std::size_t>(bytes));
     } while (next(extents, &at));
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 // near: cycles an element, in the cache.
 double cycles_to_copy(double elements, convt_dtype dtype, double near, const CostProfile &m) {
-    const double bytes = elements * static_cast<double>(convt_dtype_size(dtype));
+    const double bytes = elements * real(size_of(dtype));
     return elements * (bytes >= m.far_copy_from ? std::max(near, m.far_copy) : near);
 }
 
@@ -29,8 +29,8 @@ double per_light_line(Arithmetic arithmetic, const CostProfile &m) {
 }
 
 double cost_of_reference(const CostTerms &t) {
-    return static_cast<double>(t.p.oc()) * static_cast<double>(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) *
-           t.m.per_plain_step * (t.of(CostPart::kStores, 2 * t.phases) + t.taps * (t.of(CostPart::kTiles, 1) + t.ic));
+    return real(t.p.oc()) * real(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) * t.m.per_plain_step *
+           (t.of(CostPart::kStores, 2 * t.phases) + t.taps * (t.of(CostPart::kTiles, 1) + t.ic));
 }
 
 double cost_of_group(const CostTerms &t, const Variant *narrower) {
@@ -57,22 +57,21 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
         const double inside = skips_outside(v, a) ? p.plan[a].taps_inside : p.plan[a].taps;
         skipped = skipped * inside + phases * (p.plan[a].taps - inside);
         taps *= inside;
-        phases *= static_cast<double>(p.plan[a].phases);
+        phases *= real(p.plan[a].phases);
     }
     // Two taps of a phase make one step, and an odd last one makes a step of its own.
-    if (pairs_taps(v)) taps *= (1 + static_cast<double>(w.phases) / static_cast<double>(w.elements.size())) / 2;
+    if (pairs_taps(v)) taps *= (1 + real(w.phases) / real(w.elements.size())) / 2;
     ic = parts_of(p.ic(), block_of(v));
-    groups = static_cast<double>(g.group);
-    images = static_cast<double>(std::max<std::int64_t>(g.batch, 1)); // an empty batch is planned as one image would be
-    rows = static_cast<double>(h.q_extent() * d.q_extent());
+    groups = real(g.group);
+    images = real(std::max<std::int64_t>(g.batch, 1)); // an empty batch is planned as one image would be
+    rows = real(h.q_extent() * d.q_extent());
     lanes = v.lanes;
-    size = static_cast<double>(operand_size(v) * block_of(v));
-    w_size = static_cast<double>(weight_size(v) * block_of(v));
+    size = real(operand_size(v) * block_of(v));
+    w_size = real(weight_size(v) * block_of(v));
     // A y that is rounded afterwards is near when it is stored.
-    y_bytes =
-        rounds_y(v, p.y_dtype)
-            ? 0
-            : images * static_cast<double>(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
+    y_bytes = rounds_y(v, p.y_dtype)
+                  ? 0
+                  : images * real(y_position_bytes(g) * w.geometry.out * h.geometry.out * d.geometry.out);
     // Without VNNI a second instruction adds the pairs of 16-bit products, partly on other ports. On ARM, whose blocks hold one
     // channel, smlal multiplies half a vector, and one load brings two or more of the elements that are broadcast (bench/mca).
     if (v.arithmetic == Arithmetic::kInt16)
@@ -109,22 +108,21 @@ double cost(const Variant &variant, const SpatialProblem &problem, const CostPro
     const CostTerms terms(variant, problem, profile, last);
     const double cycles = cost_of_group(terms, narrower) * terms.images * terms.groups;
     if (!problem.geometry.light.exist() || last < CostPart::kLoads) return cycles;
-    const double weights = static_cast<double>(problem.geometry.in_channels) * parts_of(problem.oc(), variant.tile_oc) *
-                           variant.tile_oc * static_cast<double>(problem.geometry.kernel_volume());
-    return cycles + weights * static_cast<double>(weight_size(variant)) / profile.memory_rate;
+    const double weights = real(problem.geometry.in_channels) * parts_of(problem.oc(), variant.tile_oc) *
+                           variant.tile_oc * real(problem.geometry.kernel_volume());
+    return cycles + weights * real(weight_size(variant)) / profile.memory_rate;
 }
 
 double cost_of_rounding(const SpatialProblem &p, const CostProfile &m) {
-    return cycles_to_copy(static_cast<double>(volume(p.geometry.y_shape)), p.y_dtype, m.copied, m);
+    return cycles_to_copy(real(volume(p.geometry.y_shape)), p.y_dtype, m.copied, m);
 }
 
 double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile &m, bool ends_alone) {
     const Geometry &g = p.geometry;
     const auto extent = [](const AxisPlan &a) {
-        return static_cast<double>(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
+        return real(std::max<std::int64_t>(a.q_extent() + a.high - a.low - 1, 1));
     };
-    const double rows = static_cast<double>(g.batch) * static_cast<double>(g.in_channels) * extent(p.plan[1]) *
-                        extent(p.plan[2]),
+    const double rows = real(g.batch) * real(g.in_channels) * extent(p.plan[1]) * extent(p.plan[2]),
                  elements = rows * extent(p.plan[0]);
     const CopyOrder order = copy_order(v, g.layout);
     // Transposing by single loads or stores takes longer (generators/copy_input_generator.cpp).
@@ -135,8 +133,8 @@ double cost_of_copy(const Variant &v, const SpatialProblem &p, const CostProfile
 }
 
 double cycles_to_scatter(const Geometry &geometry, const CostProfile &profile) {
-    auto bytes = static_cast<double>(convt_dtype_size(geometry.y_dtype));
-    for (const std::int64_t extent : geometry.y_shape) bytes *= static_cast<double>(extent);
+    double bytes = real(size_of(geometry.y_dtype));
+    for (const std::int64_t extent : geometry.y_shape) bytes *= real(extent);
     if (y_position_bytes(geometry) <= kCacheLine || bytes <= profile.counted_cache) return profile.scatter;
     return y_position_bytes(geometry) < kFarPositions ? profile.scatter_far : profile.scatter_to_few_sets;
 }

@@ -2,6 +2,7 @@
 // groups, and those that multiply matrices by AMX. The figures behind them: docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
+#include "base/division.h"
 #include "base/shape.h"
 #include "cost/cost.h"
 #include "cost/cost_terms.h"
@@ -15,7 +16,7 @@ namespace {
 // Returns the cycles that a load of a vector of x along w loses by crossing cache lines, on the average over the offsets. Rows begin
 // at cache lines (DirectPlan::copied_row()), so the loads of one offset cross none.
 double cycles_to_cross_lines(const CostTerms &t) {
-    return t.m.per_crossing * (1 - 1 / static_cast<double>(std::max<std::int64_t>(t.w.high - t.w.low, 1)));
+    return t.m.per_crossing * (1 - 1 / real(std::max<std::int64_t>(t.w.high - t.w.low, 1)));
 }
 
 // Returns the extra cycles of the first load of a vector of x if x does not fit in the second-level cache. They count if x
@@ -23,7 +24,7 @@ double cycles_to_cross_lines(const CostTerms &t) {
 double cycles_from_far(const CostTerms &t) {
     if (t.h.q_extent() > 1 && t.d.q_extent() == 1) return 0;
     const Geometry &g = t.g;
-    const double bytes = static_cast<double>(volume(g.x_shape)) * static_cast<double>(convt_dtype_size(g.dtype));
+    const double bytes = real(volume(g.x_shape)) * real(size_of(g.dtype));
     return t.is_far(bytes) ? t.m.far_x : 0;
 }
 
@@ -33,7 +34,7 @@ double cycles_to_store_ends(const CostTerms &t) {
     const bool are_masked = v.output_order == OutputOrder::kPlanar && v.lanes * t.size < kCacheLine &&
                             has_masked_stores(v.isa, static_cast<int>(size_of(v.dtype)));
     if (!are_masked || t.w.geometry.out % v.lanes == 0) return 0;
-    const double rows = static_cast<double>(t.h.geometry.out * t.d.geometry.out * t.p.oc());
+    const double rows = real(t.h.geometry.out * t.d.geometry.out * t.p.oc());
     return t.of(CostPart::kStores, rows * t.m.per_masked_store);
 }
 
@@ -42,18 +43,16 @@ double cost_of_tap_offset_order(const CostTerms &t) {
     const Variant &v = t.v;
     const SpatialProblem &p = t.p;
     const AxisPlan &w = t.w, &h = t.h, &d = t.d;
-    const double vectors = static_cast<double>(v.tile_q) / v.lanes;
-    const double phases_w = static_cast<double>(w.phases), phases_h = static_cast<double>(h.phases), rows = v.tile_qh;
-    const double taps = static_cast<double>(w.elements.size() * h.elements.size());
+    const double vectors = real(v.tile_q) / v.lanes;
+    const double phases_w = real(w.phases), phases_h = real(h.phases), rows = v.tile_qh;
+    const double taps = real(w.elements.size() * h.elements.size());
     // The phases of h share rows of x if its stride is built in, else each reads a row more for each row of the tile.
-    const double rows_read = v.stride_h ? static_cast<double>(h.high - h.low)
-                                        : static_cast<double>(h.elements.size()) + phases_h * (rows - 1);
-    const double loads = vectors * static_cast<double>(w.high - w.low) * rows_read;
-    const double latency = t.m.latency * static_cast<double>(w.max_count) *
-                           (v.stride_h ? h.max_count : static_cast<double>(h.elements.size()));
-    const double rows_of_x = static_cast<double>(h.high - h.low) + rows - 1;
+    const double rows_read = v.stride_h ? real(h.high - h.low) : real(h.elements.size()) + phases_h * (rows - 1);
+    const double loads = vectors * real(w.high - w.low) * rows_read;
+    const double latency = t.m.latency * real(w.max_count) * (v.stride_h ? h.max_count : real(h.elements.size()));
+    const double rows_of_x = real(h.high - h.low) + rows - 1;
     // Loads wait only if the rows of x take a good part of the first-level cache.
-    const double x_bytes = rows_of_x * static_cast<double>(v.tile_q * p.ic() * operand_size(v));
+    const double x_bytes = rows_of_x * real(v.tile_q * p.ic() * operand_size(v));
     const bool waits = v.family == Family::kSmallOc && x_bytes >= t.m.first_level_rows;
     // Most such loads hide among the multiply-adds of many taps.
     const double exposed = taps < t.m.hiding_taps ? 1 : t.m.exposed_crossing;
@@ -68,20 +67,18 @@ double cost_of_tap_offset_order(const CostTerms &t) {
                                                  crossing + far);
     const double tiles =
         parts_of(w.q_extent(), v.tile_q) * parts_of(h.q_extent(), v.tile_qh) * parts_of(p.oc(), v.tile_oc);
-    const double planes = static_cast<double>(d.q_extent());
+    const double planes = real(d.q_extent());
     // Without masked stores, the end of a row that does not fill a tile is stored element by element, and each element is put
     // together from all phases.
     const std::int64_t run = std::int64_t{v.tile_q} * v.stride_w;
-    const double ends = static_cast<double>(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
+    const double ends = real(w.geometry.out % run * h.geometry.out * d.geometry.out * p.oc());
     const bool depthwise = v.family == Family::kDepthwise;
     const bool masked = has_masked_stores(v.isa, static_cast<int>(size_of(p.y_dtype)));
     const double slower_there = p.ic() == 1 ? t.m.one_channel : 1;
-    const double stores =
-        static_cast<double>(d.phases) * phases_w * phases_h * vectors * rows * v.tile_oc * t.interleave;
+    const double stores = real(d.phases) * phases_w * phases_h * vectors * rows * v.tile_oc * t.interleave;
     return t.of(CostPart::kStores, depthwise && !masked ? t.m.store_row_end * std::max(v.stride_w - 2, 0) * ends : 0) +
            cycles_to_store_ends(t) +
-           slower_there * tiles * planes *
-               (static_cast<double>(d.elements.size()) * t.ic * step + t.of(CostPart::kStores, stores));
+           slower_there * tiles * planes * (real(d.elements.size()) * t.ic * step + t.of(CostPart::kStores, stores));
 }
 
 } // namespace
@@ -92,7 +89,7 @@ double cost_of_small_oc(const CostTerms &t) {
     if (has_tap_offset_order(v)) return cost_of_tap_offset_order(t);
     // The taps of an axis are those at offsets that all its phases share, and the rest. One load of x feeds all that is shared.
     const double vectors = v.tile_q / t.lanes;
-    const double all_w = static_cast<double>(w.elements.size()), all_h = static_cast<double>(h.elements.size());
+    const double all_w = real(w.elements.size()), all_h = real(h.elements.size());
     const double shared_w = w.shared_count, shared_h = h.shared_count, stride_w = v.stride_w, stride_h = v.stride_h;
     // The rest is not negative, though in a y shorter than the kernel's stride not all phases have taps.
     const double rest_w = std::max(all_w - shared_w * stride_w, 0.0),
@@ -106,23 +103,22 @@ double cost_of_small_oc(const CostTerms &t) {
     const double steps = shared_w * shared_h * load_step(stride_w * stride_h * v.tile_oc) +
                          rest_w * shared_h * load_step(stride_h * v.tile_oc) +
                          shared_w * rest_h * load_step(stride_w * v.tile_oc) + rest_w * rest_h * load_step(v.tile_oc) +
-                         t.of(CostPart::kLoads, static_cast<double>(h.high - h.low) * vectors * cycles_from_far(t));
+                         t.of(CostPart::kLoads, real(h.high - h.low) * vectors * cycles_from_far(t));
     const double loops = (shared_w + rest_w) * (shared_h + rest_h) * t.m.per_shared_tap;
     const double tiles = parts_of(w.q_extent(), v.tile_q) * t.rows * parts_of(t.p.oc(), v.tile_oc);
     // Kernels for phases of two axes take longer than their steps add up to.
     const double far_rows = v.stride_h > 2 && t.is_far(t.y_bytes) ? t.m.far_rows : 1;
-    return cycles_to_store_ends(t) +
-           (v.stride_h > 1 ? t.m.two_axes : 1) * far_rows * tiles *
-               (static_cast<double>(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
-                t.phases * (t.of(CostPart::kTiles, t.m.per_small_oc_phase) +
-                            t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
+    return cycles_to_store_ends(t) + (v.stride_h > 1 ? t.m.two_axes : 1) * far_rows * tiles *
+                                         (real(d.elements.size()) * (t.ic * steps + t.of(CostPart::kTiles, loops)) +
+                                          t.phases * (t.of(CostPart::kTiles, t.m.per_small_oc_phase) +
+                                                      t.of(CostPart::kStores, vectors * v.tile_oc * t.interleave)));
 }
 
 double cost_of_rows(const CostTerms &t, const Variant *narrower) {
     const Variant &v = t.v;
     if (has_tap_offset_order(v)) return cost_of_tap_offset_order(t);
     const double rows_of_tiles =
-        parts_of(t.h.q_extent(), v.tile_qh) * static_cast<double>(t.d.q_extent()) * parts_of(t.p.oc(), v.tile_oc);
+        parts_of(t.h.q_extent(), v.tile_qh) * real(t.d.q_extent()) * parts_of(t.p.oc(), v.tile_oc);
     const double loop = unrolls_taps(v)                  ? 0
                         : v.family == Family::kDepthwise ? t.m.per_depthwise_tap // there is no loop over input channels
                                                          : t.m.per_tap;
@@ -144,11 +140,10 @@ double cost_of_rows(const CostTerms &t, const Variant *narrower) {
 double cost_of_depthwise_channels(const CostTerms &t) {
     const Variant &v = t.v;
     // Each multiply-add takes a load.
-    const double vectors = v.tile_oc * static_cast<double>(v.tile_q);
+    const double vectors = v.tile_oc * real(v.tile_q);
     const double tiles = parts_of(t.g.group, packing_of(v).group_tile) * parts_of(t.w.q_extent(), v.tile_q) * t.rows;
     const double each = std::max(v.lanes * t.size, 32.0) / kCacheLine; // in cache lines
-    const double rows_of_taps =
-        static_cast<double>(t.w.phases) * static_cast<double>(t.h.elements.size() * t.d.elements.size());
+    const double rows_of_taps = real(t.w.phases) * real(t.h.elements.size() * t.d.elements.size());
     return tiles *
            (t.of(CostPart::kTiles, rows_of_taps * t.m.per_row_of_taps) +
             t.taps * t.of_steps(vectors / t.m.multiply_adds,
@@ -161,9 +156,9 @@ double cost_of_depthwise_channels(const CostTerms &t) {
 double cost_of_vectors_of_phases(const CostTerms &t) {
     const Variant &v = t.v;
     double vectors = 0; // of a position and all output channels
-    for (const PhaseRun &run : t.w.runs) vectors += parts_of(run.count, v.lanes) * static_cast<double>(t.p.oc());
+    for (const PhaseRun &run : t.w.runs) vectors += parts_of(run.count, v.lanes) * real(t.p.oc());
     const double positions = v.tile_q, tiles = parts_of(t.w.q_extent(), v.tile_q);
-    const double rows_of_y = t.rows * static_cast<double>(t.h.phases * t.d.phases), taps = t.rows * t.h.taps * t.d.taps;
+    const double rows_of_y = t.rows * real(t.h.phases * t.d.phases), taps = t.rows * t.h.taps * t.d.taps;
     // A step loads a vector of weights, and an x for each position.
     const double multiply = positions / t.m.multiply_adds,
                  step = t.of_steps(multiply, std::max({multiply, (positions + 1) / t.m.loads, t.m.latency})),
@@ -182,7 +177,7 @@ double cost_of_amx(const CostTerms &t) {
     const double columns = v.tile_oc / t.lanes, rows_of = planar ? kAmxRows : std::min(v.tile_q, kAmxRows),
                  row_tiles = parts_of(v.tile_q, kAmxRows) * v.tile_qh;
     const double tiles = parts_of(t.w.q_extent(), v.tile_q) * parts_of(t.h.q_extent(), v.tile_qh) *
-                         static_cast<double>(t.d.q_extent()) * parts_of(p.oc(), v.tile_oc);
+                         real(t.d.q_extent()) * parts_of(p.oc(), v.tile_oc);
     // Cycles to store a vector of sums. Bytes of a last tile that is not full take longer, as their stores are masked.
     const double partial = p.oc() % v.tile_oc && !is_float(v.arithmetic)
                                ? t.m.amx_store_masked / parts_of(p.oc(), v.tile_oc)

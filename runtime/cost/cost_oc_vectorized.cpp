@@ -1,6 +1,7 @@
 // Estimates of kernels whose vectors are of output channels. The figures behind them: docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
+#include "base/division.h"
 #include "base/shape.h"
 #include "cost/cost.h"
 #include "cost/cost_terms.h"
@@ -19,9 +20,9 @@ class CostOfOcVectorized : CostTerms {
         tiles_of_channels_ = parts_of(p.oc(), v.tile_oc);
         // The panel holds the weights of all phases that are computed together; a panel larger than the second-level cache comes
         // from further away.
-        panel_ = ic * taps / phases * (v.stride_w ? static_cast<double>(w.phases) : 1) * v.tile_oc * w_size;
-        w_bytes_ = groups * ic * taps * static_cast<double>(p.oc()) * w_size;
-        x_bytes_ = static_cast<double>(volume(g.x_shape)) / images * static_cast<double>(convt_dtype_size(g.dtype));
+        panel_ = ic * taps / phases * (v.stride_w ? real(w.phases) : 1) * v.tile_oc * w_size;
+        w_bytes_ = groups * ic * taps * real(p.oc()) * w_size;
+        x_bytes_ = real(volume(g.x_shape)) / images * real(size_of(g.dtype));
         is_of_short_vectors_ = is_float(v.arithmetic) && !is_cache_line(vector_bytes);
         const int cache = counted_second_level_cache(vector_bytes);
         fetches_next_ = is_float(v.arithmetic) && vector_bytes >= 32 && fetches(v) &&
@@ -43,7 +44,7 @@ class CostOfOcVectorized : CostTerms {
         const double padded_bytes = tiles_of_channels_ * v.tile_oc * ic * taps * w_size;
         const bool far = groups * padded_bytes >= m.far_from;
         const double least = of(CostPart::kLoads, far ? padded_bytes / (m.far_weights * images) : 0);
-        const double rows_of_tiles = parts_of(h.q_extent(), v.tile_qh) * static_cast<double>(d.q_extent());
+        const double rows_of_tiles = parts_of(h.q_extent(), v.tile_qh) * real(d.q_extent());
         const auto computed = [&](double tiles_of_row, double cycles_of_row) {
             if (tiles_of_row == 0) return 0.0;
             const double computing = rows_of_tiles * tiles_of_channels_ * cycles_of_row,
@@ -64,7 +65,7 @@ class CostOfOcVectorized : CostTerms {
 
     // Returns the slowdown by operands that arrive late.
     double late(const Variant &tile) const {
-        const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
+        const double positions = real(tile.tile_q) * tile.tile_qh;
         // Tiles of few positions need their weights, vectors of a cache line, sooner than they arrive.
         double late = lanes * size == kCacheLine && positions < m.narrow_positions ? m.narrow_tiles : 1;
         if (vectors_ == 3) late *= m.three_vectors;
@@ -88,7 +89,7 @@ class CostOfOcVectorized : CostTerms {
 
     // Returns the cycles of one input channel and tap.
     double k_step(const Variant &tile) const {
-        const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
+        const double positions = real(tile.tile_q) * tile.tile_qh;
         const double multiply = step(vectors_, positions);
         return of_steps(multiply,
                         late(tile) * std::max({multiply, vectors_ * load + m.per_row_of_x * tile.tile_qh,
@@ -97,7 +98,7 @@ class CostOfOcVectorized : CostTerms {
 
     // Returns the cycles to store all sums of a tile.
     double store(const Variant &tile) const {
-        const double positions = static_cast<double>(tile.tile_q) * tile.tile_qh;
+        const double positions = real(tile.tile_q) * tile.tile_qh;
         double store = positions * vectors_ * m.store;
         if (!is_float(v.arithmetic)) {
             // Requantization is part of the store, and slow where a tile is not full, as it is masked then.
@@ -108,7 +109,7 @@ class CostOfOcVectorized : CostTerms {
             store += positions * m.per_masked_store / tiles_of_channels_;
         }
         if (v.output_order == OutputOrder::kPlanar) {
-            const double used = static_cast<double>(std::min<std::int64_t>(p.oc(), v.tile_oc));
+            const double used = real(std::min<std::int64_t>(p.oc(), v.tile_oc));
             store = positions * used * (v.stride_w ? m.store_in_runs : m.store_alone);
         }
         // Groups that share cache lines of y store to each line one after the other.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/division.h"
+#include "base/shape.h"
 #include "cost/cost.h"
 #include "cpu/cost_profile.h"
 #include "kernels/variant.h"
@@ -62,7 +63,7 @@ template<typename Tile>
 RowOfTiles row_of_tiles(const Variant &v, const Variant *narrower, std::int64_t columns, double longer,
                         const Tile &tile) {
     const std::int64_t whole = columns / v.tile_q;
-    const double count = narrower ? static_cast<double>(whole) : parts_of(columns, v.tile_q);
+    const double count = narrower ? real(whole) : parts_of(columns, v.tile_q);
     return {count, count * tile(v), narrower ? longer * tile(*narrower) : 0};
 }
 
@@ -72,7 +73,7 @@ inline bool unrolls_taps(const Variant &v) {
 }
 
 inline std::int64_t y_position_bytes(const Geometry &geometry) {
-    return geometry.out_channels * static_cast<std::int64_t>(convt_dtype_size(geometry.y_dtype));
+    return geometry.out_channels * size_of(geometry.y_dtype);
 }
 
 // These return the cycles for one image and one group.

@@ -152,7 +152,7 @@ void DirectPlan::give_strips_to_threads(const Amounts &a, int threads) {
     // A strip of a single row has at least four tiles, because the weights are read anew for each strip.
     const std::int64_t possible =
         std::min({wanted, most * a.batch, strip_axis_ == 0 ? most_strips(4 * strip_tile_) * a.batch : wanted});
-    const bool are_many = a.is_near && static_cast<double>(possible) >= a.fine_strips * threads;
+    const bool are_many = a.is_near && real(possible) >= a.fine_strips * threads;
     if (a.weights_bytes > kSharedWeightsBytes && !are_many) return;
     if (a.batch >= wanted) {
         images_ = std::min(a.batch / wanted, std::max<std::int64_t>(a.strip_bytes / a.image_bytes, 1));

@@ -49,7 +49,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, c
         axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];
         if (a == 0 && pairs_taps(v)) pair_taps(&axes_[a]);
         if (a == 0 && has_vectors_of_phases(v)) put_phases_inside(&axes_[a]);
-        packed_.taps[a] = static_cast<std::int64_t>(axes_[a].elements.size()) / (axes_[a].paired ? 2 : 1);
+        packed_.taps[a] = axes_[a].element_count() / (axes_[a].paired ? 2 : 1);
     }
     packed_.group = g.group;
     packed_.ic = problem.ic();
@@ -141,14 +141,14 @@ UnsupportedReason DirectPlan::overflow_of_strides(const TensorStrides &x) const 
 
 void DirectPlan::run(const Operands &o, const Parallel &parallel) const {
     if (axes_[strip_axis_].q_extent() == 0) return;
-    const auto count = static_cast<std::size_t>(strip_count());
+    const std::int64_t count = strip_count();
     char *const copies = static_cast<char *>(o.workspace), *const pieces = copies + workers_ * copy_bytes_;
     if (are_filled_alike()) fill_copies(o, copies, parallel);
     if (workers_ <= 1) {
-        for (std::size_t i = 0; i < count; i++) run_strip(i, o, {copies, pieces}, parallel);
+        for (std::int64_t i = 0; i < count; i++) run_strip(i, o, {copies, pieces}, parallel);
         return;
     }
-    parallel.for_each_by(workers_, count, [&](std::size_t i, std::size_t worker) {
+    parallel.for_each_by(workers_, count, [&](std::int64_t i, std::int64_t worker) {
         run_strip(i, o, {copies + worker * copy_bytes_, pieces + worker * piece_bytes_}, Parallel());
     });
 }
@@ -166,9 +166,9 @@ bool DirectPlan::is_inside(const Strip &s) const {
     return true;
 }
 
-void DirectPlan::run_strip(std::size_t i, const Operands &o, const Memory &memory, const Parallel &parallel) const {
-    const std::int64_t at = static_cast<std::int64_t>(i) % strips_, of_axis = static_cast<std::int64_t>(i) / strips_,
-                       first_image = of_axis / group_parts() * images_, first_group = of_axis % group_parts() * groups_;
+void DirectPlan::run_strip(std::int64_t i, const Operands &o, const Memory &memory, const Parallel &parallel) const {
+    const std::int64_t at = i % strips_, of_axis = i / strips_, first_image = of_axis / group_parts() * images_,
+                       first_group = of_axis % group_parts() * groups_;
     Strip s = strip(std::min(images_, problem_.geometry.batch - first_image),
                     std::min(groups_, packed_.group - first_group), strip_begin(at), strip_begin(at + 1));
     s.first_image = first_image;
@@ -203,8 +203,7 @@ void DirectPlan::locate_in_place(Strip *s, const Operands &o) const {
     s->group_stride = packed_.ic * s->strides.c;
     s->strides.c *= x_block();
     const std::int64_t x_size = size_of(problem_.geometry.dtype);
-    s->x =
-        static_cast<const char *>(o.x) + (s->first_image * o.x_strides.n + s->first_group * s->group_stride) * x_size;
+    s->x = element_at(o.x, s->first_image * o.x_strides.n + s->first_group * s->group_stride, x_size);
     if (variant_->family == Family::kReference) return;
     for (std::size_t a = 0; a < 3; a++) {
         if (skips_outside(*variant_, a)) { // such kernels do not read around x

@@ -136,7 +136,7 @@ class DirectPlan {
     struct Memory {
         char *copy, *pieces; // pieces: one for each thread that shares the strip
     };
-    void run_strip(std::size_t i, const Operands &o, const Memory &memory, const Parallel &parallel) const;
+    void run_strip(std::int64_t i, const Operands &o, const Memory &memory, const Parallel &parallel) const;
     void copy_strip(const Strip &s, const Operands &o, const Parallel &parallel) const;
     struct CopyPart;
     struct CopyParts;
@@ -155,7 +155,7 @@ class DirectPlan {
     struct PartOfY;
     Tasks tasks_of(const Strip &s, std::int64_t pieces, int threads) const;
     Call part(const Strip &s, const Tasks &tasks, std::int64_t i) const;
-    Box box_of_part(const Tasks &tasks, const Call &c, std::size_t axis, std::size_t i) const;
+    Box box_of_part(const Tasks &tasks, const Call &c, std::size_t axis, std::int64_t i) const;
     PartOfY part_of_y(const Strip &s, const Call &c) const;
     TensorStrides dense_strides_of(const PartOfY &part) const;
     std::int64_t dense_bytes(const PartOfY &part) const; // of such a copy
@@ -163,10 +163,10 @@ class DirectPlan {
     JointBox joint_box(const PartOfY &part, const TensorStrides &first, const TensorStrides &second) const;
     void round(const PartOfY &part, const Operands &from, const Operands &to) const;
     void compute_strip(const StripParts &rows, const Operands &o, char *pieces, const Parallel &parallel) const;
-    void call(const StripParts &rows, const Tasks &tasks, std::size_t task, Call c, const Operands &o) const;
-    void call(const StripParts &rows, const Call &call, const Operands &o) const;
-    void call(const Strip &s, const Call &call, const Operands &o) const;
-    void call(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
+    void call_for_task(const StripParts &rows, const Tasks &tasks, std::int64_t task, Call c, const Operands &o) const;
+    void call_on_parts(const StripParts &rows, const Call &call, const Operands &o) const;
+    void call_on_strip(const Strip &s, const Call &call, const Operands &o) const;
+    void call_kernel(const Variant &v, const Strip &s, const Call &call, const Operands &o) const;
     std::int32_t turn_of(const Box &box) const;
     struct CallChannels;
     void describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels, Buffer<7> *x) const;

@@ -17,11 +17,10 @@ void run_copy(const Copier &copy, const CopyBox &box, const Typed<const void> &f
             return box.axes[a].extent < box.axes[b].extent;
         })];
     const std::int64_t count = std::min<std::int64_t>(split.extent, parallel.threads);
-    parallel.for_each(static_cast<std::size_t>(count), [&](std::size_t i) {
-        const std::int64_t first = split.extent * static_cast<std::int64_t>(i) / count,
-                           last = split.extent * (static_cast<std::int64_t>(i) + 1) / count;
-        Buffer<7> x(static_cast<const char *>(from.data) + first * split.from * from.type.bytes(), from.type);
-        Buffer<7> y(static_cast<char *>(to.data) + first * split.to * to.type.bytes(), to.type);
+    parallel.for_each(count, [&](std::int64_t i) {
+        const std::int64_t first = split.extent * i / count, last = split.extent * (i + 1) / count;
+        Buffer<7> x(element_at(from.data, first * split.from, from.type.bytes()), from.type);
+        Buffer<7> y(element_at(to.data, first * split.to, to.type.bytes()), to.type);
         for (const CopyBox::Axis &axis : box.axes) {
             const std::int64_t extent = &axis == &split ? last - first : axis.extent;
             x.add(extent, axis.from);
@@ -209,7 +208,7 @@ void DirectPlan::copy_strip(const Strip &s, const Operands &o, const Parallel &p
         const auto is_empty = [](const CopyBox::Axis &axis) { return axis.extent == 0; };
         if (std::any_of(p.axes.begin(), p.axes.end(), is_empty)) continue;
         const std::int64_t from = s.first_image * strides.n + p.from_offset;
-        run_copy(copy_, p, {static_cast<const char *>(o.x) + from * x_size, x_type},
+        run_copy(copy_, p, {element_at(o.x, from, x_size), x_type},
                  {s.copy + p.to_offset * size, types_of(*variant_).x}, o.byte_x, parallel);
     }
 }
@@ -222,8 +221,8 @@ void DirectPlan::fill_up_blocks(const Strip &s, const Parallel &parallel) const 
     const std::int64_t first = copies_channels_inside() ? packed_.ic : whole * s.strides.c,
                        count = copies_channels_inside() ? s.x_extent[0] : 1;
     const auto bytes = static_cast<std::size_t>((s.group_stride - first) * size);
-    parallel.for_each(static_cast<std::size_t>(rows), [&](std::size_t row) {
-        char *at = s.copy + static_cast<std::int64_t>(row) * s.strides.axes[1] * size;
+    parallel.for_each(rows, [&](std::int64_t row) {
+        char *at = s.copy + row * s.strides.axes[1] * size;
         for (std::int64_t w = 0; w < count; w++, at += s.strides.axes[0] * size) {
             for (std::int64_t g = 0; g < s.groups; g++) {
                 std::memset(at + (g * s.group_stride + first) * size, 0, bytes);
@@ -263,10 +262,9 @@ void DirectPlan::fill_around(const Strip &s, const InsideX &inside, const Operan
     const std::int64_t rows = copies_channels_inside() ? 1 : copied_channels() / x_block();
     const std::int64_t row_stride = s.strides.c * size, before = inside.begin[0] * column,
                        end = before + inside.extent[0] * column, after = copied_row(s) * column - end;
-    const auto task = [&](std::size_t i) {
-        const std::int64_t h = static_cast<std::int64_t>(i) % s.x_extent[1],
-                           d = static_cast<std::int64_t>(i) / s.x_extent[1] % s.x_extent[2],
-                           n = static_cast<std::int64_t>(i) / s.x_extent[1] / s.x_extent[2];
+    parallel.for_each(s.x_extent[1] * s.x_extent[2] * s.images, [&](std::int64_t i) {
+        const std::int64_t h = i % s.x_extent[1], d = i / s.x_extent[1] % s.x_extent[2],
+                           n = i / s.x_extent[1] / s.x_extent[2];
         char *row = s.copy + (n * s.strides.n + d * s.strides.axes[2] + h * s.strides.axes[1]) * size;
         const auto is_inside = [&](std::int64_t at, std::size_t a) {
             return at >= inside.begin[a] && at < inside.begin[a] + inside.extent[a];
@@ -279,8 +277,7 @@ void DirectPlan::fill_around(const Strip &s, const InsideX &inside, const Operan
         std::memset(row, value, static_cast<std::size_t>(before));
         for (std::int64_t r = 1; r < rows; r++, row += row_stride) fill_gap(row + end, value, after + before);
         std::memset(row + end, value, static_cast<std::size_t>(after));
-    };
-    parallel.for_each(static_cast<std::size_t>(s.x_extent[1] * s.x_extent[2] * s.images), task);
+    });
 }
 
 } // namespace convtranspose

@@ -73,7 +73,7 @@ void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &c
     }
     y->add(channels.groups, packed_.oc * strides.c);
     y->add(s.images, strides.n);
-    y->locate(static_cast<const char *>(o.y) + (offset - o.y_begin) * (y->raw.type.bits / 8));
+    y->locate(element_at(o.y, offset - o.y_begin, y->raw.type.bytes()));
 }
 
 // Returns the phase of a box from which the offsets of taps along w are one more than those of the first; the number of phases if none are.
@@ -82,7 +82,7 @@ std::int32_t DirectPlan::turn_of(const Box &box) const {
     return static_cast<std::int32_t>(std::min(w.stride - floor_mod(w.pad_begin + box.first, w.stride), box.count));
 }
 
-void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
+void DirectPlan::call_kernel(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
     const CallChannels channels(v, packed_, c);
     const bool in_place = v.family == Family::kReference && reads_x_ == ReadsX::kInPlace;
     Buffer<7> x(nullptr, in_place ? type_of(problem_.geometry.dtype) : channels.types.x);
@@ -101,7 +101,7 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     w.add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
     w.add(channels.read_groups, packed_.group_stride());
     const std::int64_t first_weight = c.group_begin * packed_.group_stride() + c.oc_tile_begin * tile_stride;
-    w.locate(static_cast<const char *>(o.packed) + first_weight * weight_size(v));
+    w.locate(element_at(o.packed, first_weight, weight_size(v)));
 
     const bool quantized = !is_float(v.arithmetic);
     const auto *const biases =
@@ -129,7 +129,7 @@ void DirectPlan::call(const Variant &v, const Strip &s, const Call &c, const Ope
     // The rows of an axis's tap table from the box's first phase on.
     const auto taps_of = [&](std::size_t a) {
         const std::int64_t row = c.box[a].row;
-        return table_buffer(axes_[a].table.data() + row * kTapColumns, axes_[a].rows() - row, kTapColumns);
+        return table_buffer(axes_[a].row(row), axes_[a].rows() - row, kTapColumns);
     };
     Buffer<2> taps_w = taps_of(0), taps_h = taps_of(1), taps_d = taps_of(2);
     const std::int32_t first_w = has_vectors_of_phases(v) ? turn_of(c.box[0]) : axes_[0].shared_first;

@@ -21,12 +21,12 @@ constexpr std::int64_t kMostUneven = 4;
 struct DirectPlan::Tasks {
     std::int64_t group_tiles = 1, group_parts = 1, tile_parts = 1, q_parts = 1;
     bool by_positions = false, halves = false; // halves: the phases of h are two boxes
-    std::array<std::size_t, 3> boxes = {1, 1, 1};
-    std::size_t boxes_of_task = 1, count = 1;
+    std::array<std::int64_t, 3> boxes = {1, 1, 1};
+    std::int64_t boxes_of_task = 1, count = 1;
 
     std::int64_t channel_parts() const { return group_parts * tile_parts; }
     std::int64_t parts() const { return channel_parts() * q_parts; }
-    std::size_t boxes_of_part() const { return boxes[0] * boxes[1] * boxes[2]; }
+    std::int64_t boxes_of_part() const { return boxes[0] * boxes[1] * boxes[2]; }
 };
 
 // A part of y: some images, channels and positions.
@@ -65,7 +65,7 @@ DirectPlan::Tasks DirectPlan::tasks_of(const Strip &s, std::int64_t pieces, int 
     // would have a tile more.
     t.by_positions = positions_first || ceil_div(positions, tile) % threads == 0;
     // Each axis has this many boxes in each part; some of them may be empty.
-    for (std::size_t a = 0; a < 3; a++) t.boxes[a] = whole_[a] ? 1 : axes_[a].runs.size();
+    for (std::size_t a = 0; a < 3; a++) t.boxes[a] = whole_[a] ? 1 : static_cast<std::int64_t>(axes_[a].runs.size());
     // If threads cannot take equally many parts, the phases of h are halved too; each half has weights of its own.
     const bool knows_phases = whole_[1] || (v.built_in && v.built_in->axes[1].table);
     t.halves = pieces == 0 && !knows_phases && !each_tile && t.parts() % threads != 0 &&
@@ -73,7 +73,7 @@ DirectPlan::Tasks DirectPlan::tasks_of(const Strip &s, std::int64_t pieces, int 
     if (t.halves) t.boxes[1] = 2;
     // Only all boxes of a part together leave no gaps in y.
     t.boxes_of_task = pieces > 0 ? t.boxes_of_part() : 1;
-    t.count = static_cast<std::size_t>(t.parts()) * (t.boxes_of_part() / t.boxes_of_task);
+    t.count = t.parts() * (t.boxes_of_part() / t.boxes_of_task);
     return t;
 }
 
@@ -99,11 +99,11 @@ DirectPlan::Call DirectPlan::part(const Strip &s, const Tasks &t, std::int64_t i
 }
 
 // Returns box i of an axis of a part.
-Box DirectPlan::box_of_part(const Tasks &t, const Call &c, std::size_t a, std::size_t i) const {
+Box DirectPlan::box_of_part(const Tasks &t, const Call &c, std::size_t a, std::int64_t i) const {
     const bool strip_axis = static_cast<int>(a) == strip_axis_;
     const std::int64_t begin = strip_axis ? c.q_begin : 0, end = strip_axis ? c.q_end : axes_[a].q_extent();
     if (whole_[a]) return Box{0, axes_[a].geometry.stride, 0, begin, end};
-    if (a != 1 || !t.halves) return box_of(axes_[a].runs[i], begin, end);
+    if (a != 1 || !t.halves) return box_of(axes_[a].runs[static_cast<std::size_t>(i)], begin, end);
     PhaseRun half = axes_[a].runs.front();
     const std::int64_t first = half.count / 2;
     half.count = i ? half.count - first : first;
@@ -146,12 +146,13 @@ TensorStrides DirectPlan::dense_strides_of(const PartOfY &part) const {
 }
 
 // Makes the calls of a task, for the boxes of its part c.
-void DirectPlan::call(const StripParts &rows, const Tasks &t, std::size_t task, Call c, const Operands &o) const {
-    const std::size_t first = task * t.boxes_of_task % t.boxes_of_part();
-    for (std::size_t b = first; b < first + t.boxes_of_task; b++) {
-        const std::size_t at[3] = {b % t.boxes[0], b / t.boxes[0] % t.boxes[1], b / t.boxes[0] / t.boxes[1]};
+void DirectPlan::call_for_task(const StripParts &rows, const Tasks &t, std::int64_t task, Call c,
+                               const Operands &o) const {
+    const std::int64_t first = task * t.boxes_of_task % t.boxes_of_part();
+    for (std::int64_t b = first; b < first + t.boxes_of_task; b++) {
+        const Index at = {b % t.boxes[0], b / t.boxes[0] % t.boxes[1], b / t.boxes[0] / t.boxes[1]};
         for (std::size_t a = 0; a < 3; a++) c.box[a] = box_of_part(t, c, a, at[a]);
-        if (c.box[1].any() && c.box[2].any()) call(rows, c, o); // which looks at the first axis
+        if (c.box[1].any() && c.box[2].any()) call_on_parts(rows, c, o); // which looks at the first axis
     }
 }
 
@@ -159,24 +160,22 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, char *
                                const Parallel &parallel) const {
     const Strip &s = rows.part[0];
     const Tasks t = tasks_of(s, o.post_ops || rounder_.any ? pieces_of(s) : 0, parallel.threads);
-    const auto part_of_task = [&](std::size_t task) {
-        return part(s, t, static_cast<std::int64_t>(task * t.boxes_of_task / t.boxes_of_part()));
-    };
+    const auto part_of_task = [&](std::int64_t task) { return part(s, t, task * t.boxes_of_task / t.boxes_of_part()); };
     if (!rounder_.any) {
-        return parallel.for_each(t.count, [&](std::size_t task) {
+        return parallel.for_each(t.count, [&](std::int64_t task) {
             const Call c = part_of_task(task);
-            call(rows, t, task, c, o);
+            call_for_task(rows, t, task, c, o);
             if (o.post_ops) finish(part_of_y(s, c), o);
         });
     }
-    parallel.for_each_by(std::min(parallel.threads, piece_count_), t.count, [&](std::size_t task, std::size_t worker) {
+    parallel.for_each_by(std::min(parallel.threads, piece_count_), t.count, [&](std::int64_t task, std::int64_t worker) {
         const Call c = part_of_task(task);
         const PartOfY of_y = part_of_y(s, c);
         Operands piece = o;
         piece.y = pieces + worker * piece_bytes_;
         piece.y_strides = dense_strides_of(of_y);
         piece.y_begin = of_y.offset(piece.y_strides);
-        call(rows, t, task, c, piece);
+        call_for_task(rows, t, task, c, piece);
         round(of_y, piece, o);
         if (o.post_ops) finish(of_y, o);
     });
@@ -239,37 +238,37 @@ void DirectPlan::round(const PartOfY &part, const Operands &from, const Operands
         box.axes[1 + i] = {joint.axes[i].extent, joint.axes[i].first, joint.axes[i].second};
     const halide_type_t type = type_of(problem_.y_dtype);
     run_copy(rounder_, box, {from.y, type_of(variant_->dtype)},
-             {static_cast<char *>(to.y) + part.offset(to.y_strides) * type.bytes(), type}, {}, Parallel());
+             {element_at(to.y, part.offset(to.y_strides), type.bytes()), type}, {}, Parallel());
 }
 
 // Applies post-ops to a part of y.
 void DirectPlan::finish(const PartOfY &part, const Operands &o) const {
     const TensorStrides &y = o.y_strides, &r = o.residual ? o.residual_strides : o.y_strides;
     const std::int64_t size = size_of(o.post_ops->dtype);
-    run_post_ops(*o.post_ops, joint_box(part, y, r), static_cast<char *>(o.y) + part.offset(y) * size,
-                 o.residual ? static_cast<const char *>(o.residual) + part.offset(r) * size : nullptr);
+    run_post_ops(*o.post_ops, joint_box(part, y, r), element_at(o.y, part.offset(y), size),
+                 o.residual ? element_at(o.residual, part.offset(r), size) : nullptr);
 }
 
-void DirectPlan::call(const StripParts &rows, const Call &c, const Operands &o) const {
+void DirectPlan::call_on_parts(const StripParts &rows, const Call &c, const Operands &o) const {
     for (std::size_t k = 0; k < rows.count; k++) {
         const Strip &s = rows.part[k];
         Call part = c;
         Box &row = part.box[0];
         row.q_begin = std::max(row.q_begin, s.columns.begin);
         row.q_end = std::min(row.q_end, s.columns.end);
-        if (row.q_begin < row.q_end) call(s, part, o);
+        if (row.q_begin < row.q_end) call_on_strip(s, part, o);
     }
 }
 
-void DirectPlan::call(const Strip &s, const Call &c, const Operands &o) const {
+void DirectPlan::call_on_strip(const Strip &s, const Call &c, const Operands &o) const {
     const Box &row = c.box[0];
     const std::int64_t rest = (row.q_end - row.q_begin) % variant_->tile_q;
     const Variant *const narrower = narrower_.holding(rest);
-    if (!narrower) return call(*variant_, s, c, o);
+    if (!narrower) return call_kernel(*variant_, s, c, o);
     Call tiles = c, end = c;
     tiles.box[0].q_end = end.box[0].q_begin = row.q_end - rest;
-    if (tiles.box[0].q_end > row.q_begin) call(*variant_, s, tiles, o);
-    call(*narrower, s, end, o);
+    if (tiles.box[0].q_end > row.q_begin) call_kernel(*variant_, s, tiles, o);
+    call_kernel(*narrower, s, end, o);
 }
 
 } // namespace convtranspose

@@ -73,16 +73,14 @@ DeviceWork work_of(const DeviceVariant &v, const SpatialProblem &p, int parts) {
     const bool each = v.call == DeviceCall::kByOutput;
     double taps = 1, terms = 1; // of all phases, and of an output, on average over the phases
     for (const AxisPlan &a : p.plan) {
-        taps *= static_cast<double>(a.elements.size());
-        terms *= a.taps / static_cast<double>(a.phases);
+        taps *= real(a.elements.size());
+        terms *= a.taps / real(a.phases);
     }
-    const auto ic = static_cast<double>(p.ic());
-    const double x_bytes = static_cast<double>(g.x_bytes()),
-                 w_bytes = taps * ic * static_cast<double>(g.out_channels * operand_size(v)),
-                 y_bytes = static_cast<double>(volume(g.y_shape) * size_of(v.y_dtype));
+    const double ic = real(p.ic());
+    const double x_bytes = real(g.x_bytes()), w_bytes = taps * ic * real(g.out_channels * operand_size(v)),
+                 y_bytes = real(volume(g.y_shape) * size_of(v.y_dtype));
     DeviceWork work;
-    work.blocks =
-        static_cast<double>(grid.tiles * grid.phases * parts) * static_cast<double>(ceil_div(grid.positions, v.tile_p));
+    work.blocks = real(grid.tiles * grid.phases * parts) * real(ceil_div(grid.positions, v.tile_p));
     work.steps = terms * std::ceil(std::ceil(ic / v.chunk) / parts);
     work.bytes = x_bytes + w_bytes + y_bytes * parts;
     // Parts and y are read and written once more, by the kernel that adds parts up.

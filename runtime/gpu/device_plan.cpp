@@ -13,12 +13,12 @@ DevicePlan::DevicePlan(const Geometry &geometry, const DeviceRequest &request, c
                        std::shared_ptr<OpenDevice> device, const QuantizationValues *quantization,
                        const WeightFacts &facts)
     : problem_(spatial_problem(geometry, geometry.y_dtype, false)), request_(request), allocator_(allocator),
-      device_(std::move(device)), weight_facts_(facts) {
+      device_(std::move(device)) {
     if (quantization) facts_.quantization = &quantization_.emplace(*quantization);
     facts_.is_on_device = true;
     facts_.isa = device_->table().kind;
     facts_.algorithm = "direct";
-    problem_.fits_int8 = facts.fits_int8;
+    problem_.facts = facts;
     problem_.geometry.light = {}; // which no kernel for devices reads
 }
 
@@ -57,7 +57,7 @@ Status DevicePlan::choose(const PackedLayout *packed, Kernel *kernel) {
     layout.group = g.group;
     layout.ic = g.in_channels_per_group();
     layout.oc = g.out_channels_per_group();
-    for (std::size_t a = 0; a < 3; a++) layout.taps[a] = static_cast<std::int64_t>(problem_.plan[a].elements.size());
+    for (std::size_t a = 0; a < 3; a++) layout.taps[a] = problem_.plan[a].element_count();
     if (kernel == &kernel_) {
         why_ = why_chosen(!name.empty(), recorded != nullptr, note, "least estimated cost");
         kernels_ = {v.name};
@@ -234,21 +234,20 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
     const void *const w = weights.w, *const b = weights.b;
     const QuantizationValues *const quantization = weights.quantization;
     if (geometry.axes.size() > 3) {
-        return Status(CONVT_UNSUPPORTED,
-                      concat(geometry.axes.size(), " spatial axes: kernels for devices have up to 3"));
+        return unsupported(geometry.axes.size(), " spatial axes: kernels for devices have up to 3");
     }
     WeightFacts facts;
     if (geometry.quantized()) {
         // If sums might not fit in 32 bits, only the CPU's reference kernel can compute the layer.
         if (!w || !quantization) {
-            return Status(CONVT_UNSUPPORTED, "quantized weights that arrive with each run: only on the CPU");
+            return unsupported("quantized weights that arrive with each run: only on the CPU");
         }
         Block counts;
         Status status = get_block(allocator, examination_bytes(geometry), "sums of weights", &counts);
         if (!status) return status;
         facts = examine_weights(geometry, *quantization, w, b, counts.data());
         if (!facts.fits_int32) {
-            return Status(CONVT_UNSUPPORTED, "sums may not fit in 32 bits, which kernels for devices have");
+            return unsupported("sums may not fit in 32 bits, which kernels for devices have");
         }
     }
     std::shared_ptr<OpenDevice> device;
@@ -280,9 +279,8 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
     // Memory for sums in parts is allocated now, so that a lack of it shows when the layer is planned.
     if (p->kernel_.choice.splits > 1 && volume(geometry.y_shape)) {
         DevicePlan::Workspace workspace;
-        status = p->ensure(static_cast<std::uint64_t>(p->kernel_.choice.splits * volume(geometry.y_shape)) *
-                               convt_dtype_size(sum_dtype(geometry.dtype)),
-                           &workspace.parts);
+        const std::int64_t elements = p->kernel_.choice.splits * volume(geometry.y_shape);
+        status = p->ensure(elements * size_of(sum_dtype(geometry.dtype)), &workspace.parts);
         if (!status) return status;
         p->free_.push_back(std::move(workspace));
     }
@@ -293,7 +291,7 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
 
 Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const {
     std::unique_ptr<DevicePlan> p(
-        new DevicePlan(geometry, request_, allocator_, device_, facts_.quantization, weight_facts_));
+        new DevicePlan(geometry, request_, allocator_, device_, facts_.quantization, problem_.facts));
     p->constant_ = p->epilogue_ = constant_;
     p->problem_.may_be_infinite = constant_ && !constant_->finite;
     Status status = p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_);
@@ -314,7 +312,7 @@ std::string DevicePlan::explain() const {
     const char *const combine = chosen.combine ? chosen.combine->name : "";
     const DeviceFacts &device = device_->facts();
     std::string text =
-        concat(describe_layer(problem_.geometry, facts_.quantization, &weight_facts_, concat("by ", combine)),
+        concat(describe_layer(problem_.geometry, facts_.quantization, &problem_.facts, concat("by ", combine)),
                "device ", facts_.isa, ": ", device.name, ", ", device.multiprocessors, " multiprocessors\nvariant ",
                chosen.name(), ": ", why_);
     if (chosen.splits > 1) text += concat("; sums over input channels in ", chosen.splits, " parts");

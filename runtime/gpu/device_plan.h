@@ -67,7 +67,7 @@ class DevicePlan : public ProblemPlan {
         convt_memory memory;
         const Shape &shape;
         const Strides &strides;
-        std::size_t size; // of an element
+        std::int64_t size; // of an element
     };
     // This describes a tensor on the device.
     struct Placed {
@@ -126,7 +126,6 @@ class DevicePlan : public ProblemPlan {
     Allocator allocator_;
     std::shared_ptr<OpenDevice> device_;
     std::optional<QuantizationValues> quantization_;
-    WeightFacts weight_facts_; // of quantized weights
     Kernel kernel_;
     // This kernel is for weights that arrive with a run and hold an infinity or a NaN. It has no variant if it is not needed.
     Kernel any_weights_;

@@ -133,8 +133,7 @@ halide_type_t DevicePlan::type_on_device(convt_dtype dtype) const {
 
 Status DevicePlan::call(DeviceFunction function, KernelArguments *arguments, void *stream) const {
     DeviceError error;
-    return device_->backend().call(device_->get(), stream, function, arguments->data(), &error) ? Status()
-                                                                                                : to_status(error);
+    return to_status(device_->backend().call(device_->get(), stream, function, arguments->data(), &error), error);
 }
 
 void DevicePlan::add_weights(const Kernel &kernel, const Weights &weights, halide_type_t type,
@@ -261,7 +260,7 @@ Status DevicePlan::place(const Given &given, Workspace *workspace, DeviceMemory 
     }
     placed->strides = tensor_strides(g, dense_strides(shape));
     placed->span = std::max<std::int64_t>(volume(shape), 1);
-    const std::uint64_t bytes = static_cast<std::uint64_t>(volume(shape)) * given.size;
+    const std::uint64_t bytes = volume(shape) * given.size;
     Status status = ensure(bytes, own);
     if (!status) return status;
     placed->memory = own->get();
@@ -297,8 +296,8 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
     if (!status) return status;
 
     Placed x, y, residual;
-    const std::size_t size = convt_dtype_size(g.y_dtype);
-    status = place({t.x, t.x_memory, g.x_shape, t.x_strides, convt_dtype_size(g.dtype)}, workspace, &workspace->x, &x);
+    const std::int64_t size = size_of(g.y_dtype);
+    status = place({t.x, t.x_memory, g.x_shape, t.x_strides, size_of(g.dtype)}, workspace, &workspace->x, &x);
     if (status && t.residual) {
         status = place({t.residual, t.residual_memory, g.y_shape, t.residual_strides, size}, workspace,
                        &workspace->residual, &residual);
@@ -315,8 +314,7 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         Placed parts;
         parts.strides = tensor_strides(g, dense_strides(g.y_shape));
         parts.span = volume(g.y_shape) * choice.splits;
-        status =
-            ensure(static_cast<std::uint64_t>(parts.span) * convt_dtype_size(sum_dtype(g.dtype)), &workspace->parts);
+        status = ensure(parts.span * size_of(sum_dtype(g.dtype)), &workspace->parts);
         parts.memory = workspace->parts.get();
         if (status) status = run_kernel(launch, parts);
         if (status) status = run_combine(*kernel, parts, residual, y, stream);

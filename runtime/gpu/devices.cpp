@@ -43,7 +43,7 @@ Status OpenDevice::open(const DeviceTable &table, int index, void *context, std:
     }
     std::shared_ptr<OpenDevice> device(new OpenDevice(table));
     DeviceError error;
-    if (!table.backend->open(index, context, &device->device_, &device->facts_, &error)) return to_status(error);
+    if (!table.backend->open(index, context, &device->device_, &device->facts_, &error)) return to_status(false, error);
     all.opened.push_back({&table, index, context, device, context ? nullptr : device});
     *out = std::move(device);
     return Status();

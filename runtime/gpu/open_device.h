@@ -14,7 +14,10 @@ namespace convtranspose {
 // Returns the table of a kind of device, or null if its component is not linked.
 const DeviceTable *find_device_table(const std::string &kind);
 
-inline Status to_status(const DeviceError &error) { return Status(error.status, error.text); }
+// Returns the status of a call of a driver.
+inline Status to_status(bool done, const DeviceError &error) {
+    return done ? Status() : Status(error.status, error.text);
+}
 
 class OpenDevice {
   public:
@@ -61,7 +64,7 @@ class DeviceMemory {
     Status allocate(std::shared_ptr<OpenDevice> device, std::uint64_t bytes) {
         DeviceMemory made;
         DeviceError error;
-        if (!device->backend().allocate(device->get(), bytes, &made.memory_, &error)) return to_status(error);
+        if (!device->backend().allocate(device->get(), bytes, &made.memory_, &error)) return to_status(false, error);
         made.device_ = std::move(device);
         made.bytes_ = bytes;
         swap(made);
@@ -71,7 +74,7 @@ class DeviceMemory {
         DeviceMemory made;
         DeviceError error;
         if (!device->backend().wrap(device->get(), const_cast<void *>(data), &made.memory_, &error))
-            return to_status(error);
+            return to_status(false, error);
         made.device_ = std::move(device);
         made.wrapped_ = true;
         swap(made);
@@ -79,13 +82,11 @@ class DeviceMemory {
     }
     Status upload(void *stream, const void *from, std::uint64_t bytes) const {
         DeviceError error;
-        const bool done = device_->backend().upload(device_->get(), stream, from, memory_, bytes, &error);
-        return done ? Status() : to_status(error);
+        return to_status(device_->backend().upload(device_->get(), stream, from, memory_, bytes, &error), error);
     }
     Status download(void *stream, void *to, std::uint64_t bytes) const {
         DeviceError error;
-        const bool done = device_->backend().download(device_->get(), stream, memory_, to, bytes, &error);
-        return done ? Status() : to_status(error);
+        return to_status(device_->backend().download(device_->get(), stream, memory_, to, bytes, &error), error);
     }
 
     explicit operator bool() const { return device_ != nullptr; }

@@ -50,9 +50,8 @@ Tables &tables() {
 Status add_kernels(const KernelTable *table) {
     if (!table) return invalid("kernels must not be null");
     if (!table->version || std::strcmp(table->version, kernels_version()) != 0) {
-        return Status(CONVT_UNSUPPORTED,
-                      concat("kernels made from sources of version ", table->version ? table->version : "(none)",
-                             " do not fit this library, which has version ", kernels_version(), ": build them again"));
+        return unsupported("kernels made from sources of version ", table->version ? table->version : "(none)",
+                           " do not fit this library, which has version ", kernels_version(), ": build them again");
     }
     auto added = std::make_unique<Entry>();
     added->table = table;
@@ -68,8 +67,7 @@ Status add_kernels(const KernelTable *table) {
         }
         if (there->table == table) return Status();
     }
-    return Status(CONVT_UNSUPPORTED,
-                  concat("kernels can be added ", all.entries.size() - all.linked.size(), " times at most"));
+    return unsupported("kernels can be added ", all.entries.size() - all.linked.size(), " times at most");
 }
 
 const KernelTable *kernel_table(std::size_t i) {

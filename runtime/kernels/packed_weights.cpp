@@ -55,9 +55,8 @@ std::vector<ElementPlace> element_places(const Packing &packing, const WeightsVi
     const auto element = [&](std::size_t a, const Index &at) {
         return std::int64_t{axes[a].elements[static_cast<std::size_t>(at[a])]};
     };
-    const auto extent = [&](std::size_t a) { return static_cast<std::int64_t>(axes[a].elements.size()); };
-    for_each_index({extent(0), extent(1), extent(2)}, [&](const Index &at) {
-        const std::int64_t v = element(0, at), tap = (at[1] * extent(0) + at[0]) / of_tap;
+    for_each_index({axes[0].element_count(), axes[1].element_count(), axes[2].element_count()}, [&](const Index &at) {
+        const std::int64_t v = element(0, at), tap = (at[1] * axes[0].element_count() + at[0]) / of_tap;
         const std::int64_t from = v < 0 ? -1 : element(2, at) * w.k[2] + element(1, at) * w.k[1] + v * w.k[0];
         places.push_back({from, at[2] * p.plane_stride() + tap * p.tap_stride() + at[0] % of_tap});
     });
@@ -137,12 +136,9 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
         }
     }
     const auto *const b = static_cast<const Stored *>(bias);
-    const std::int64_t per_group = p.tiles() * tile;
-    for (std::int64_t g = 0; g < p.groups(); g++) {
-        for (std::int64_t i = 0; i < per_group; i++) {
-            const bool exists = b && g < p.group && i < p.oc;
-            bias_out[g * per_group + i] = exists ? static_cast<Sum>(b[g * p.oc + i]) : Sum();
-        }
+    for (std::int64_t i = 0; i < p.biases(); i++) {
+        const std::int64_t m = p.channel_of_bias(i);
+        bias_out[i] = b && m >= 0 ? static_cast<Sum>(b[m]) : Sum();
     }
     return check.finite();
 }
@@ -203,10 +199,9 @@ bool pack_light(const Packing &packing, const LightWeights &light, const Weights
         return pack<float>(packing, w, bias, static_cast<Bf16 *>(w_out), bias_out, convert);
     }
     const PackedLayout &p = packing.layout;
-    const std::int64_t per_group = p.biases() / p.groups();
     for (std::int64_t i = 0; i < p.biases(); i++) {
-        const std::int64_t g = i / per_group, oc = i % per_group;
-        bias_out[p.biases() + i] = oc < p.oc ? light.scale_of(g * p.oc + oc) : 0;
+        const std::int64_t m = p.channel_of_bias(i);
+        bias_out[p.biases() + i] = m >= 0 ? light.scale_of(m) : 0;
     }
     const auto convert = [&](float weight, std::int64_t m) {
         return static_cast<std::int8_t>(std::lrint(weight / light.scale_of(m)));
@@ -277,27 +272,16 @@ void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeight
     const PackedLayout &p = packing.layout;
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const std::vector<ElementPlace> places = element_places(packing, w);
+    const convt_dtype stored = has_light_weights(p.arithmetic)     ? light_dtype(p.arithmetic)
+                               : p.arithmetic == Arithmetic::kHalf ? CONVT_F16
+                               : p.arithmetic == Arithmetic::kBf16 ? CONVT_BF16
+                                                                   : sum_dtype(dtype); // of floats
     const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
-        switch (p.arithmetic) {
-        case Arithmetic::kFloat: {
-            const char *const sum = static_cast<const char *>(packed) + from * size_of(sum_dtype(dtype));
-            store_element(dtype, load_element(sum_dtype(dtype), sum), static_cast<char *>(w_out) + to * size_of(dtype));
+        if (is_float(p.arithmetic)) {
+            const double value = load_element(stored, element_at(packed, from, size_of(stored))),
+                         scale = stored == CONVT_S8 ? static_cast<double>(light.scale_of(m)) : 1;
+            store_element(dtype, value * scale, element_at(w_out, to, size_of(dtype)));
             return;
-        }
-        case Arithmetic::kHalf: static_cast<F16 *>(w_out)[to] = static_cast<const F16 *>(packed)[from]; return;
-        case Arithmetic::kBf16: static_cast<Bf16 *>(w_out)[to] = static_cast<const Bf16 *>(packed)[from]; return;
-        case Arithmetic::kF16Weights:
-            static_cast<float *>(w_out)[to] = static_cast<float>(static_cast<const F16 *>(packed)[from]);
-            return;
-        case Arithmetic::kBf16Weights:
-            static_cast<float *>(w_out)[to] = static_cast<float>(static_cast<const Bf16 *>(packed)[from]);
-            return;
-        case Arithmetic::kS8Weights:
-            static_cast<float *>(w_out)[to] =
-                static_cast<float>(static_cast<const std::int8_t *>(packed)[from]) * light.scale_of(m);
-            return;
-        case Arithmetic::kInt8:
-        case Arithmetic::kInt16: break;
         }
         const std::int32_t value = p.arithmetic == Arithmetic::kInt8 ? static_cast<const std::int8_t *>(packed)[from]
                                                                      : static_cast<const std::int16_t *>(packed)[from];
@@ -335,16 +319,14 @@ void make_epilogue(const Packing &packing, const Geometry &geometry, const Quant
     const EpilogueLayout e = epilogue_of(packing);
     auto *const biases = static_cast<std::int32_t *>(out);
     auto *const factors = reinterpret_cast<float *>(biases + e.bias_count());
-    const std::int64_t per_group = e.biases / layout.groups();
     const bool real = geometry.y_dtype == CONVT_F32;
 
     // Write the bias alone for each class. Channels past the last have no bias and no factor.
     for (std::int64_t i = 0; i < e.biases; i++) {
-        const std::int64_t g = i / per_group, oc = i % per_group, m = g * layout.oc + oc;
-        const bool exists = g < layout.group && oc < layout.oc;
-        biases[i] = exists && bias && !real ? static_cast<const std::int32_t *>(bias)[m] : 0;
-        factors[i] = exists ? factor_of(q, geometry, m) : 0;
-        factors[e.biases + i] = exists && bias && real ? static_cast<const float *>(bias)[m] : 0;
+        const std::int64_t m = layout.channel_of_bias(i);
+        biases[i] = m >= 0 && bias && !real ? static_cast<const std::int32_t *>(bias)[m] : 0;
+        factors[i] = m >= 0 ? factor_of(q, geometry, m) : 0;
+        factors[e.biases + i] = m >= 0 && bias && real ? static_cast<const float *>(bias)[m] : 0;
     }
     if (layout.arithmetic != Arithmetic::kInt8) return;
     for (std::int64_t c = e.classes[0] * e.classes[1] * e.classes[2]; c-- > 0;) {

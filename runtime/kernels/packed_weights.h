@@ -65,6 +65,11 @@ struct PackedLayout {
     std::int64_t place_of(std::int64_t channel) const { return channel / block * block_stride() + channel % block; }
     std::int64_t weights() const { return oc_tile ? group * group_stride() : tile_stride(); } // elements
     std::int64_t biases() const { return oc_tile ? group * tiles() * oc_tile : groups(); }
+    // Returns the output channel that a bias is of, or -1 if it only fills up a tile.
+    std::int64_t channel_of_bias(std::int64_t i) const {
+        const std::int64_t of_group = biases() / groups(), g = i / of_group;
+        return g < group && i % of_group < oc ? g * oc + i % of_group : -1;
+    }
 };
 
 // Returns the members of a layout that a variant decides. The others are the problem's.

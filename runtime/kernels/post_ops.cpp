@@ -37,38 +37,35 @@ Status find_post_ops(const Geometry &geometry, Isa isa, PostOpsCall *post_ops) {
                v.adds_residual == (p.adds_residual != 0);
     });
     if (found == end) {
-        return Status(CONVT_UNSUPPORTED, concat("no post-ops of ", isa_name(isa_of_floats(isa)), " for ",
-                                                convt_dtype_name(geometry.y_dtype), " are built in"));
+        return unsupported("no post-ops of ", isa_name(isa_of_floats(isa)), " for ", convt_dtype_name(geometry.y_dtype),
+                           " are built in");
     }
     *post_ops = {found->run, alpha, beta, geometry.y_dtype};
     return Status();
 }
 
 void run_post_ops(const PostOpsCall &post_ops, const JointBox &joint, void *y, const void *residual) {
-    for (std::size_t i = 0; i < joint.count; i++) {
-        if (joint.axes[i].extent == 0) return;
-    }
+    const auto is_empty = [](const JointBox::Axis &axis) { return axis.extent == 0; };
+    if (std::any_of(joint.axes.begin(), joint.axes.begin() + joint.count, is_empty)) return;
     JointBox box = joint.joined();
     if (box.count == 1) box.axes[box.count++] = {1, 0, 0};
     const std::int64_t size = size_of(post_ops.dtype);
     const halide_type_t type = type_of(post_ops.dtype);
-    std::array<std::int64_t, 64> at = {};
-    for (;;) {
-        std::int64_t y_offset = 0, residual_offset = 0;
-        for (std::size_t i = 2; i < box.count; i++) {
-            y_offset += at[i] * box.axes[i].first;
-            residual_offset += at[i] * box.axes[i].second;
+    std::int64_t calls = 1;
+    for (std::size_t i = 2; i < box.count; i++) calls *= box.axes[i].extent;
+    for (std::int64_t call = 0; call < calls; call++) {
+        std::int64_t y_offset = 0, residual_offset = 0, rest = call;
+        for (std::size_t i = 2; i < box.count; rest /= box.axes[i++].extent) {
+            y_offset += rest % box.axes[i].extent * box.axes[i].first;
+            residual_offset += rest % box.axes[i].extent * box.axes[i].second;
         }
-        Buffer<2> out(static_cast<char *>(y) + y_offset * size, type);
-        Buffer<2> added(residual ? static_cast<const char *>(residual) + residual_offset * size : nullptr, type);
+        Buffer<2> out(element_at(y, y_offset, size), type);
+        Buffer<2> added(residual ? element_at(residual, residual_offset, size) : nullptr, type);
         for (const JointBox::Axis &axis : {box.axes[0], box.axes[1]}) {
             out.add(axis.extent, axis.first);
             added.add(axis.extent, axis.second);
         }
         post_ops.run(&out.raw, residual ? &added.raw : &out.raw, post_ops.alpha, post_ops.beta, &out.raw);
-        std::size_t i = 2;
-        while (i < box.count && ++at[i] == box.axes[i].extent) at[i++] = 0;
-        if (i >= box.count) return;
     }
 }
 

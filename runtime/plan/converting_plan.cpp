@@ -173,7 +173,7 @@ class ConvertingPlan : public ProblemPlan {
 
     Status run_quantized(const RunTensors &t, char *workspace) const {
         if (t.x_memory != CONVT_HOST_MEMORY) {
-            return Status(CONVT_UNSUPPORTED, "x is in device memory: quantizes_x is for x in host memory");
+            return unsupported("x is in device memory: quantizes_x is for x in host memory");
         }
         auto *const x = reinterpret_cast<std::uint8_t *>(workspace);
         QuantizationValues q = *quantization_of(t);
@@ -187,7 +187,7 @@ class ConvertingPlan : public ProblemPlan {
         q.x_zero_point = is_finite ? static_cast<std::int32_t>(std::nearbyint(-range.least / q.x_scale)) : 0;
         q.x_zero_point = std::min(q.x_zero_point, 255);
         if (is_finite) {
-            for_each_run(t, [&](std::size_t, std::int64_t from, std::int64_t to, std::int64_t count) {
+            for_each_run(t, [&](std::int64_t, std::int64_t from, std::int64_t to, std::int64_t count) {
                 quantize(static_cast<const float *>(t.x) + from, count, q.x_scale, q.x_zero_point, x + to);
             });
         } else {
@@ -206,8 +206,8 @@ class ConvertingPlan : public ProblemPlan {
 
     Range range_of_x(const RunTensors &t) const {
         std::array<Range, kMostTasks> ranges;
-        for_each_run(t, [&](std::size_t task, std::int64_t from, std::int64_t, std::int64_t count) {
-            ranges[task].add(range_of(static_cast<const float *>(t.x) + from, count));
+        for_each_run(t, [&](std::int64_t task, std::int64_t from, std::int64_t, std::int64_t count) {
+            ranges[static_cast<std::size_t>(task)].add(range_of(static_cast<const float *>(t.x) + from, count));
         });
         Range all;
         for (const Range &range : ranges) all.add(range);
@@ -226,10 +226,8 @@ class ConvertingPlan : public ProblemPlan {
                            tasks = std::clamp<std::int64_t>(
                                elements / kLeastOfTask, 1,
                                std::min(kMostTasks, std::int64_t{4} * settings_.parallel.threads));
-        settings_.parallel.for_each(static_cast<std::size_t>(tasks), [&](std::size_t task) {
-            const auto part = [&](std::size_t i) {
-                return elements / tasks * i + std::min<std::int64_t>(i, elements % tasks);
-            };
+        settings_.parallel.for_each(tasks, [&](std::int64_t task) {
+            const auto part = [&](std::int64_t i) { return elements / tasks * i + std::min(i, elements % tasks); };
             const std::int64_t end = part(task + 1);
             for (std::int64_t begin = part(task); begin < end;) {
                 std::int64_t from = begin % length, rest = begin / length;

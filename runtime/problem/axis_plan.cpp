@@ -57,7 +57,7 @@ std::vector<TapRun> reached_taps(const AxisPlan &p, double *inside) {
         const std::int64_t offset = (phase - lands) / g.stride, positions = ceil_div(g.out - phase, g.stride);
         if (offset >= g.in || -offset >= positions) continue;
         const std::int64_t begin = std::clamp<std::int64_t>(-offset, 0, q_extent);
-        *inside += static_cast<double>(std::clamp(g.in - offset, begin, q_extent) - begin);
+        *inside += real(std::clamp(g.in - offset, begin, q_extent) - begin);
         const auto place = static_cast<std::int32_t>(i);
         if (!taps.empty() && taps.back().phase == phase && taps.back().place + taps.back().count == place) {
             taps.back().count++;
@@ -75,8 +75,7 @@ std::vector<std::int32_t> AxisPlan::row_for_each() const {
     if (has_row_for_each()) return table;
     std::vector<std::int32_t> all;
     for (const PhaseRun &run : runs) {
-        const auto first = table.begin() + static_cast<std::ptrdiff_t>(kTapColumns * run.row);
-        all.insert(all.end(), first, first + static_cast<std::ptrdiff_t>(kTapColumns * run.count));
+        all.insert(all.end(), row(run.row), row(run.row + run.count));
     }
     return all;
 }
@@ -141,7 +140,7 @@ AxisPlan plan_axis(const AxisGeometry &geometry, std::int64_t weight_stride, boo
     }
     fill_up_to(p.phases);
     if (next > run_first) add_run(run_first, next - run_first, run_row, true);
-    p.taps_inside = inside / static_cast<double>(p.q_extent());
+    p.taps_inside = inside / real(p.q_extent());
     p.low = range.low;
     p.high = range.high;
     p.max_count = range.max_count;
@@ -169,7 +168,7 @@ void pair_taps(AxisPlan *plan) {
     }
     plan->max_count = 0;
     for (std::int64_t r = 0; r < plan->rows(); r++) {
-        std::int32_t *const row = plan->table.data() + kTapColumns * r;
+        std::int32_t *const row = plan->row(r);
         if (row[kTapCount] == 0) continue;
         // If the first tap is the second of a pair, the pair begins one step earlier. Its partner was left out because no
         // position meets it inside x, so what it reads there is zero.
@@ -190,7 +189,7 @@ bool has_equal_taps(const AxisPlan &plan) {
     const AxisGeometry &g = plan.geometry;
     bool are_equal = g.dilation == 1 && g.kernel % g.stride == 0 && plan.rows() == std::min(g.stride, g.out);
     for (std::int64_t r = 0; are_equal && r < plan.rows(); r++)
-        are_equal = plan.table[static_cast<std::size_t>(kTapColumns * r + kTapCount)] == g.kernel / g.stride;
+        are_equal = plan.row(r)[kTapCount] == g.kernel / g.stride;
     return are_equal;
 }
 
@@ -203,8 +202,7 @@ void put_phases_inside(AxisPlan *plan) {
         for (std::int64_t k = 0; k < 2 * stride; k++)
             plan->elements.push_back(static_cast<std::int32_t>((taps - 1 - t) * stride + k % stride));
     }
-    for (std::int64_t r = 0; r < plan->rows(); r++)
-        plan->table[static_cast<std::size_t>(kTapColumns * r + kTapFirst)] = static_cast<std::int32_t>(begin + r);
+    for (std::int64_t r = 0; r < plan->rows(); r++) plan->row(r)[kTapFirst] = static_cast<std::int32_t>(begin + r);
     plan->high++; // kernels read a position more than they use
 }
 

@@ -46,6 +46,9 @@ struct AxisPlan {
     // Returns the least number of positions that a phase with outputs has.
     std::int64_t least_q_extent() const { return std::max<std::int64_t>(geometry.out / geometry.stride, 1); }
     std::int64_t rows() const { return static_cast<std::int64_t>(table.size()) / kTapColumns; }
+    const std::int32_t *row(std::int64_t r) const { return table.data() + kTapColumns * r; }
+    std::int32_t *row(std::int64_t r) { return table.data() + kTapColumns * r; }
+    std::int64_t element_count() const { return static_cast<std::int64_t>(elements.size()); }
     bool has_row_for_each() const { return rows() == phases; } // true: phase r has row r
     std::vector<std::int32_t> row_for_each() const;            // the table with a row for each phase that has outputs
     bool fits_kernels() const; // true if every position that a kernel computes with fits in 32 bits
@@ -55,8 +58,8 @@ struct AxisPlan {
     void for_each_with_taps(const F &f) const {
         for (const PhaseRun &run : runs) {
             for (std::int64_t i = 0; run.has_taps && i < run.count; i++) {
-                const std::int32_t *const row = table.data() + kTapColumns * (run.row + i);
-                if (row[kTapCount]) f(run, run.first + i, row);
+                const std::int32_t *const taps_of_phase = row(run.row + i);
+                if (taps_of_phase[kTapCount]) f(run, run.first + i, taps_of_phase);
             }
         }
     }

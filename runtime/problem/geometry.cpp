@@ -48,6 +48,17 @@ std::int64_t inverse_mod(std::int64_t a, std::int64_t m) {
     return t < 0 ? t + m : t;
 }
 
+const char *must_be(std::int64_t least) { return least == 1 ? " must be positive" : " must not be negative"; }
+
+// Checks the elements of a shape from `first` on: they are at least `least`, 0 or 1, and a kernel can index them.
+Status check_extents(const char *name, const Shape &shape, std::size_t first, std::int64_t least) {
+    for (std::size_t i = first; i < shape.size(); ++i) {
+        if (shape[i] < least) return invalid(element(name, i), " = ", shape[i], must_be(least));
+        if (shape[i] > kMaxExtent) return overflow(element(name, i), " = ", shape[i], " exceeds ", kMaxExtent);
+    }
+    return Status();
+}
+
 // The rule of an attribute that has values for each spatial axis.
 struct ListRule {
     const char *name;
@@ -68,10 +79,7 @@ Status read_list(const ListRule &rule, const convt_ints &list, std::size_t axes,
     *values = given(list) ? to_shape(list) : Shape(size, rule.missing);
     for (std::size_t i = 0; i < size; ++i) {
         const std::int64_t value = (*values)[i];
-        if (value < rule.least) {
-            return invalid(element(name, i), " = ", value,
-                           rule.least == 1 ? " must be positive" : " must not be negative");
-        }
+        if (value < rule.least) return invalid(element(name, i), " = ", value, must_be(rule.least));
         if (value >= kMaxAttribute) {
             return overflow(element(name, i), " = ", value, " does not fit: must be less than 2^61");
         }
@@ -86,16 +94,11 @@ Status read_shape(const char *name, const convt_ints &list, Shape *shape) {
         return overflow(name, " has ", list.size, " elements, may have at most ", kMaxExtent);
     }
     *shape = to_shape(list);
-    for (std::size_t i = 0; i < shape->size(); ++i) {
-        const std::int64_t extent = (*shape)[i];
-        if (extent < 0) return invalid(element(name, i), " = ", extent, " must not be negative");
-        if (extent > kMaxExtent) return overflow(element(name, i), " = ", extent, " exceeds ", kMaxExtent);
-    }
-    return Status();
+    return check_extents(name, *shape, 0, 0);
 }
 
 Status check_bytes(const char *name, const Shape &shape, convt_dtype dtype) {
-    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return Status();
+    if (has_no_elements(shape)) return Status();
     std::int64_t bytes = size_of(dtype);
     for (const std::int64_t extent : shape) {
         if (__builtin_mul_overflow(bytes, extent, &bytes)) {
@@ -186,13 +189,9 @@ Status read_output_shape(const convt_ints &list, std::size_t axes, Shape *output
     }
     *output_shape = to_shape(list);
     const std::size_t skip = output_shape->size() - axes; // N and C carry no information, and are not looked at
-    for (std::size_t i = skip; i < output_shape->size(); ++i) {
-        const std::int64_t extent = (*output_shape)[i];
-        if (extent <= 0) return invalid(element("output_shape", i), " = ", extent, " must be positive");
-        if (extent > kMaxExtent) return overflow(element("output_shape", i), " = ", extent, " exceeds ", kMaxExtent);
-    }
+    Status status = check_extents("output_shape", *output_shape, skip, 1);
     output_shape->erase(output_shape->begin(), output_shape->begin() + static_cast<std::ptrdiff_t>(skip));
-    return Status();
+    return status;
 }
 
 bool is_integer(int dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
@@ -434,13 +433,12 @@ std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {
     std::vector<std::size_t> left;
     std::size_t axes = geometry.axes.size();
     for (std::size_t i = rank; i-- > 0;) {
-        if (i >= first && i < first + geometry.axes.size() && axes > 1) {
-            if (is_unit(geometry.axes[i - first])) {
-                axes--;
-                continue;
-            }
+        const bool is_axis = i >= first && i < first + geometry.axes.size();
+        if (is_axis && axes > 1 && is_unit(geometry.axes[i - first])) {
+            axes--;
+        } else {
+            left.push_back(i);
         }
-        left.push_back(i);
     }
     std::reverse(left.begin(), left.end());
     return left;
@@ -470,8 +468,7 @@ Geometry with_dimensions(const Geometry &geometry, const std::vector<std::size_t
 }
 
 double count_macs(const Geometry &geometry) {
-    double macs = static_cast<double>(geometry.batch) * static_cast<double>(geometry.in_channels) *
-                  static_cast<double>(geometry.out_channels_per_group());
+    double macs = real(geometry.batch) * real(geometry.in_channels) * real(geometry.out_channels_per_group());
     for (const AxisGeometry &axis : geometry.axes) {
         if (macs == 0) return 0;
         // Input i and kernel element k meet at i * stride + k * dilation - pad_begin. For each of the fewer ones, count
@@ -486,7 +483,7 @@ double count_macs(const Geometry &geometry) {
             const std::int64_t position = i * fewer_step - axis.pad_begin; // the other's first element contributes here
             const std::int64_t first = std::max<std::int64_t>(0, -floor_div(position, others_step));
             const std::int64_t last = std::min(others - 1, floor_div(axis.out - 1 - position, others_step));
-            if (first <= last) pairs += static_cast<double>(last - first + 1);
+            if (first <= last) pairs += real(last - first + 1);
         }
         macs *= pairs;
     }

@@ -7,6 +7,7 @@
 
 #include "problem/axis_plan.h"
 #include "problem/geometry.h"
+#include "problem/quantization.h"
 
 namespace convtranspose {
 
@@ -20,8 +21,8 @@ struct SpatialProblem {
     std::array<bool, 3> taps_leave_x;          // along each axis: a tap of some output does
     bool sums_in_f16 = false;                  // on request
     bool weights_at_run_time = false;
-    bool may_be_infinite = false;             // the weights hold an infinity or a NaN
-    bool fits_int8 = true, fits_int32 = true; // as in WeightFacts; true if unknown
+    bool may_be_infinite = false; // the weights hold an infinity or a NaN
+    WeightFacts facts;            // of quantized weights, as far as they are known
 
     std::int64_t ic() const { return geometry.in_channels_per_group(); }
     std::int64_t oc() const { return geometry.out_channels_per_group(); }

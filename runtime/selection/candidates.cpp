@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/division.h"
 #include "kernels/kernel_tables.h"
 
 namespace convtranspose {
@@ -14,7 +15,7 @@ double cycles_to_copy_x(const Candidate &c, const SpatialProblem &problem, const
     if (c.reads_x == ReadsX::kInPlace) return 0;
     const double all = cost_of_copy(*c.variant, problem, profile, c.reads_x == ReadsX::kCopyOfEdgeStrips);
     const std::int64_t columns = problem.plan[0].q_extent();
-    return all - all * static_cast<double>(c.in_place.end - c.in_place.begin) / static_cast<double>(columns);
+    return all - all * real(c.in_place.end - c.in_place.begin) / real(columns);
 }
 
 } // namespace
@@ -82,8 +83,7 @@ std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const 
 
 double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile, const WeightFacts &facts) {
     SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
-    problem.fits_int8 = facts.fits_int8;
-    problem.fits_int32 = facts.fits_int32;
+    problem.facts = facts;
     const std::vector<Candidate> list = candidates(problem, isa, profile);
     const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
     return best ? best->cost : std::numeric_limits<double>::infinity();

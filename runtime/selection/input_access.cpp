@@ -36,7 +36,7 @@ bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
     if (!one_tap) return false;
     const Geometry &g = p.geometry;
     const std::int64_t size = size_of(g.dtype);
-    const auto x_bytes = static_cast<double>(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
+    const double x_bytes = real(std::max(volume(g.x_shape) * size, g.x_part_of_bytes));
     const double most = fetches_x_ahead(has_masked_stores(v.isa), v.tile_q, v.lanes) ? profile.tiles_in_place
                         : x_bytes < profile.in_place_bytes                           ? profile.near_tiles_in_place
                                                                                      : 0;
@@ -100,8 +100,8 @@ bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfil
     const bool may = v.family == Family::kOcVectorized && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
                      p.strip_axis() != 0 && !leaves_x(v, p, 0);
     if (!may) return false;
-    const double weights = parts_of(p.oc(), v.tile_oc) * v.tile_oc * static_cast<double>(p.geometry.in_channels) *
-                           taps_of_all_axes(p) * static_cast<double>(operand_size(v));
+    const double weights = parts_of(p.oc(), v.tile_oc) * v.tile_oc * real(p.geometry.in_channels) *
+                           taps_of_all_axes(p) * real(operand_size(v));
     return weights < profile.edge_weights;
 }
 
@@ -132,7 +132,7 @@ Columns columns_in_place(const Variant &v, const SpatialProblem &p, const Narrow
 double cycles_saved_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     if (!prefers_in_place(v, p, profile)) return 0;
     const double each = p.oc() <= std::int64_t{4} * v.tile_oc ? profile.not_copied : profile.not_copied_by_more;
-    return each * static_cast<double>(volume(p.geometry.x_shape));
+    return each * real(volume(p.geometry.x_shape));
 }
 
 } // namespace convtranspose

@@ -28,7 +28,7 @@ UnsupportedReason unsupported_reason(const BuiltIn &b, const std::array<int, 3> 
         if (a.out && a.out != plan.geometry.out)
             return of_axis("built for # @ of y, and the layer has #", a.out, plan.geometry.out);
         for (std::int64_t r = 0; a.count && r < plan.rows(); r++) {
-            const std::int32_t count = plan.table[static_cast<std::size_t>(kTapColumns * r + kTapCount)];
+            const std::int32_t count = plan.row(r)[kTapCount];
             if (count != a.count) return of_axis("built for # taps along %, and a phase has #", a.count, count);
         }
         if (!a.table) continue;
@@ -156,8 +156,9 @@ UnsupportedReason unsupported_arithmetic(Arithmetic arithmetic, const SpatialPro
 }
 
 UnsupportedReason unsupported_values(Arithmetic arithmetic, const SpatialProblem &p) {
-    if (!p.fits_int32) return {"sums may not fit in 32 bits"};
-    if (!p.fits_int8 && arithmetic == Arithmetic::kInt8) return {"a weight less its zero point does not fit in 8 bits"};
+    if (!p.facts.fits_int32) return {"sums may not fit in 32 bits"};
+    if (!p.facts.fits_int8 && arithmetic == Arithmetic::kInt8)
+        return {"a weight less its zero point does not fit in 8 bits"};
     const auto is_empty = [](const AxisPlan &axis) { return axis.geometry.in == 0; };
     if (p.ic() == 0 || std::any_of(p.plan.begin(), p.plan.end(), is_empty)) return {"x has no elements"};
     return {};
@@ -166,12 +167,11 @@ UnsupportedReason unsupported_values(Arithmetic arithmetic, const SpatialProblem
 // Checks the numbers of elements, which a kernel counts in 32 bits.
 UnsupportedReason unsupported_sizes(const PackedLayout &packing, const SpatialProblem &p) {
     const auto whole = [](std::int64_t count, std::int64_t part) { return ceil_div(count, part) * part; };
-    const auto taps = [&](std::size_t a) { return static_cast<std::int64_t>(p.plan[a].elements.size()); };
     const std::int64_t group = p.geometry.group;
-    const std::int64_t weights =
-        capped_product({packing.oc_tile ? group : whole(group, packing.group_tile),
-                        packing.oc_tile ? whole(p.oc(), packing.oc_tile) : 1,
-                        whole(p.ic(), packing.block * packing.blocks_at_once), taps(0), taps(1), taps(2)});
+    const std::int64_t weights = capped_product(
+        {packing.oc_tile ? group : whole(group, packing.group_tile),
+         packing.oc_tile ? whole(p.oc(), packing.oc_tile) : 1, whole(p.ic(), packing.block * packing.blocks_at_once),
+         p.plan[0].element_count(), p.plan[1].element_count(), p.plan[2].element_count()});
     if (weights > kMostElements)
         return too_large("its packed weights have # elements; a kernel counts up to #", weights);
     for (const AxisPlan &axis : p.plan) {

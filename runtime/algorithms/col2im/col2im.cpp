@@ -139,14 +139,14 @@ Geometry Col2im::product(std::int64_t positions) const {
 
 EstimatedCycles Col2im::estimated() const {
     const CostProfile &profile = *settings_.profile;
-    const double strips_of_all = static_cast<double>(strips());
-    const double strips_of_image = strips_of_all * static_cast<double>(images_) / static_cast<double>(geometry_.batch);
-    const auto rows = static_cast<double>(parts_[0].rows_end - parts_[0].rows_begin);
+    const double strips_of_all = real(strips());
+    const double strips_of_image = strips_of_all * real(images_) / real(geometry_.batch);
+    const double rows = real(parts_[0].rows_end - parts_[0].rows_begin);
     const double multiply = least_cost(product(std::max<std::int64_t>(strip_rows_, 1) * row_), settings_.isa, profile) *
-                            rows / static_cast<double>(strip_rows_) * strips_of_all / strips_of_image;
-    const double rows_moved = strips_of_image > 1 ? strips_of_all * static_cast<double>(kept_rows_) : 0,
-                 moved = rows_moved * static_cast<double>(row_ * elements() * images_);
-    const auto weights = static_cast<double>(geometry_.in_channels_per_group() * elements() * size_);
+                            rows / real(strip_rows_) * strips_of_all / strips_of_image;
+    const double rows_moved = strips_of_image > 1 ? strips_of_all * real(kept_rows_) : 0,
+                 moved = rows_moved * real(row_ * elements() * images_);
+    const double weights = real(geometry_.in_channels_per_group() * elements() * size_);
     const double far = weights > profile.near ? strips_of_all * weights / profile.col2im_weights : 0;
     return {multiply, far + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) + moved * 2 / kernel_->lanes +
                           strips_of_all * profile.col2im_strip};
@@ -316,8 +316,7 @@ void Col2im::bias_of(const void *b, void *bias) const {
     } else {
         auto *const to = static_cast<float *>(bias);
         for (std::int64_t m = 0; m < geometry_.out_channels; m++) {
-            const char *const from = static_cast<const char *>(b) + m * size_of(geometry_.b_dtype);
-            to[m] = static_cast<float>(load_element(geometry_.b_dtype, from));
+            to[m] = static_cast<float>(load_element(geometry_.b_dtype, element_at(b, m, size_of(geometry_.b_dtype))));
         }
     }
     for (std::size_t done = once; done < all; done += once) {
@@ -329,11 +328,10 @@ Status Col2im::run(const RunTensors &t, char *workspace) const {
     char *const run_bias = workspace + workers_ * (layer_bytes_ + columns_bytes_);
     if (weights_at_run_time()) bias_of(t.b, run_bias);
     const char *const bias = weights_at_run_time() ? run_bias : static_cast<const char *>(bias_.data());
-    const std::size_t parts = parts_.size();
-    const auto count = parts * static_cast<std::size_t>(geometry_.batch / images_);
-    return run_by(threads_, workers_, count, [&](std::size_t task, std::size_t worker) {
-        return run_part(parts_[task % parts], t, static_cast<std::int64_t>(task / parts) * images_, bias,
-                        workspace + worker * (layer_bytes_ + columns_bytes_));
+    const auto parts = static_cast<std::int64_t>(parts_.size());
+    return run_by(threads_, workers_, parts * (geometry_.batch / images_), [&](std::int64_t i, std::int64_t worker) {
+        const Part &part = parts_[static_cast<std::size_t>(i % parts)];
+        return run_part(part, t, i / parts * images_, bias, workspace + worker * (layer_bytes_ + columns_bytes_));
     });
 }
 
@@ -386,7 +384,7 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
     own.y_strides[own_c] = planar_ ? capacity() : 1;
     own.y_strides[0] = capacity() * elements();
     own.y_strides[own_p] = position_stride();
-    const auto *const x = static_cast<const char *>(t.x) + first_image * t.x_strides[0] * x_size;
+    const char *const x = element_at(t.x, first_image * t.x_strides[0], x_size);
 
     // The positions of a strip are one axis if each row begins where the row before it ends.
     std::int64_t step = last ? t.x_strides[w_at] : 1, extent = 1;

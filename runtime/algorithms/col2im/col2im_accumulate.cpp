@@ -17,21 +17,21 @@ std::int32_t number(std::int64_t n) { return static_cast<std::int32_t>(n); }
 double Col2im::cycles_to_add_planes() const {
     const CostProfile &profile = *settings_.profile;
     const AxisPlan &w = axes_[0];
-    const double vectors = static_cast<double>(ceil_div(w.q_extent(), kernel_->lanes)),
-                 channels = static_cast<double>(geometry_.out_channels * geometry_.batch);
-    double taps = channels * vectors, stored = channels * vectors * static_cast<double>(w.phases);
-    for (const AxisPlan &axis : axes_) taps *= static_cast<double>(axis.geometry.kernel);
+    const double vectors = real(ceil_div(w.q_extent(), kernel_->lanes)),
+                 channels = real(geometry_.out_channels * geometry_.batch);
+    double taps = channels * vectors, stored = channels * vectors * real(w.phases);
+    for (const AxisPlan &axis : axes_) taps *= real(axis.geometry.kernel);
     for (std::size_t a = 1; a < 3; a++) {
         const AxisGeometry &axis = axes_[a].geometry;
-        taps *= static_cast<double>(std::min(axes_[a].q_extent(), axis.in));
-        stored *= static_cast<double>(axis.out);
+        taps *= real(std::min(axes_[a].q_extent(), axis.in));
+        stored *= real(axis.out);
     }
     const bool scattered = w.geometry.stride != 1 && kernel_->stride_w == 0;
     const bool among_others = geometry_.layout == CONVT_CHANNELS_LAST && geometry_.out_channels > 1;
     const double per_element = among_others ? cycles_to_scatter(geometry_, profile)
                                : scattered  ? profile.col2im_element
                                             : 0;
-    const double y_bytes = stored * kernel_->lanes * static_cast<double>(size_of(geometry_.y_dtype));
+    const double y_bytes = stored * kernel_->lanes * real(size_of(geometry_.y_dtype));
     const bool is_far = y_bytes >= profile.far_from;
     const double from_far = is_far ? profile.far_product * taps * kernel_->lanes : 0;
     return from_far + kernel_->vectors * (taps * profile.col2im_tap + stored * profile.col2im_vector) +
@@ -41,17 +41,16 @@ double Col2im::cycles_to_add_planes() const {
 double Col2im::cycles_to_add_runs() const {
     const CostProfile &profile = *settings_.profile;
     const AxisGeometry &w = axes_[0].geometry;
-    double stored = static_cast<double>((w.in + ceil_div(w.kernel, w.stride) - 1) * ceil_div(run(), kernel_->lanes) *
-                                        geometry_.batch),
-           taps = stored * static_cast<double>(ceil_div(w.kernel, w.stride));
+    double stored = real((w.in + ceil_div(w.kernel, w.stride) - 1) * ceil_div(run(), kernel_->lanes) * geometry_.batch),
+           taps = stored * real(ceil_div(w.kernel, w.stride));
     for (std::size_t a = 1; a < 3; a++) {
         const AxisGeometry &axis = axes_[a].geometry;
-        taps *= static_cast<double>(axis.kernel * std::min(axes_[a].q_extent(), axis.in));
-        stored *= static_cast<double>(axis.out);
+        taps *= real(axis.kernel * std::min(axes_[a].q_extent(), axis.in));
+        stored *= real(axis.out);
     }
     const auto far = [&](const Shape &shape, convt_dtype dtype) {
-        const auto elements = static_cast<double>(volume(shape));
-        return elements * static_cast<double>(size_of(dtype)) >= profile.far_from ? elements : 0;
+        const double elements = real(volume(shape));
+        return elements * real(size_of(dtype)) >= profile.far_from ? elements : 0;
     };
     return taps * profile.col2im_run_tap + stored * profile.col2im_run +
            profile.col2im_from_far * far(geometry_.x_shape, geometry_.dtype) +
@@ -63,9 +62,8 @@ void Col2im::add_up(const Columns &columns, const RunTensors &t, Range q, const 
     const std::int64_t unit = strip_axis_ == 0 ? kernel_->lanes : 1;
     const std::int64_t q_parts = std::clamp<std::int64_t>((q.end - q.begin) / unit, 1, wanted),
                        oc_parts = planar_ ? std::clamp<std::int64_t>(wanted / q_parts, 1, geometry_.out_channels) : 1;
-    settings_.parallel.for_each(static_cast<std::size_t>(q_parts * oc_parts), [&](std::size_t task) {
-        const std::int64_t q_part = static_cast<std::int64_t>(task) / oc_parts,
-                           oc_part = static_cast<std::int64_t>(task) % oc_parts;
+    settings_.parallel.for_each(q_parts * oc_parts, [&](std::int64_t task) {
+        const std::int64_t q_part = task / oc_parts, oc_part = task % oc_parts;
         const std::int64_t units = (q.end - q.begin) / unit, from = q.begin + units * q_part / q_parts * unit,
                            to = q_part + 1 == q_parts ? q.end : q.begin + units * (q_part + 1) / q_parts * unit;
         if (planar_) {
@@ -128,7 +126,7 @@ void Col2im::add_planes(const Columns &columns, const RunTensors &t, Range q, Ra
     // phases: those of the table of w. extent: along w, of y or, if kernels have a dimension of phases, of positions.
     const auto call = [&](const Outputs &phases, std::int64_t extent, std::int64_t o) {
         Buffer<2> taps_w = taps(0, phases);
-        Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype));
+        Buffer<6> out(element_at(t.y, y_offset + o * y_stride(0), y_size), type_of(geometry_.y_dtype));
         if (!kernel_->stride_w) out.add(extent, between_positions);
         out.add(kernel_->stride_w ? extent : phases.extent, y_stride(0));
         out.add(h.extent, y_stride(1));
@@ -191,7 +189,7 @@ void Col2im::add_runs(const Columns &columns, const RunTensors &t, Range range, 
         in.set(6, 0, (w.kernel - first) * channels, 1);
         in.locate(columns.data + first * channels * size_);
         Buffer<1> b(bias + first * channels * size_, type_of(sum_dtype_), {{run(), 1}});
-        Buffer<6> out(static_cast<char *>(t.y) + (y_offset + o * y_stride(0)) * y_size, type_of(geometry_.y_dtype),
+        Buffer<6> out(element_at(t.y, y_offset + o * y_stride(0), y_size), type_of(geometry_.y_dtype),
                       {{is_dense ? count * channels : channels, 1},
                        {is_dense ? 1 : count, y_stride(0)},
                        {positions, w.stride * y_stride(0)},

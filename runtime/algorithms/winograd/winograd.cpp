@@ -144,22 +144,14 @@ bool Winograd::fits() const {
 }
 
 int Winograd::product_count() const {
-    int products = 0;
-    for (const Phase &h : h_.phases) {
-        for (const Phase &w : w_.phases) products += kProducts[h.count].count * kProducts[w.count].count;
-    }
-    return products;
+    const auto products = [](const Phase &r) { return kProducts[r.count].count; };
+    return h_.sum_of(products) * w_.sum_of(products);
 }
 
 void Winograd::plan_strips() {
-    std::int64_t products = 1;
-    for (const Axis *const axis : {&h_, &w_}) {
-        int most = 0;
-        for (const Phase &r : axis->phases) most = std::max(most, kProducts[r.count].count);
-        products *= most;
-    }
-    const std::int64_t bytes =
-        (h_.entry_count() * w_.entry_count() * geometry_.in_channels + products * geometry_.out_channels) * size_;
+    const std::int64_t of_x = h_.entry_count() * w_.entry_count() * geometry_.in_channels,
+                       of_y = static_cast<std::int64_t>(most_products()) * geometry_.out_channels,
+                       bytes = (of_x + of_y) * size_;
     const std::int64_t wanted = std::max(kLeastTiles, kTransformBytes / bytes), of_image = h_.tiles * w_.tiles;
     if (of_image <= wanted && geometry_.batch > 1) {
         tiles_of_strip_ = h_.tiles;
@@ -201,9 +193,9 @@ std::int64_t Winograd::product_stride() const {
     return positions(tiles_of_strip_) * geometry_.out_channels + kCacheLine / size_;
 }
 
-std::size_t Winograd::most_products() const {
+std::size_t Winograd::Axis::most_products() const {
     std::size_t most = 0;
-    for (const Layer &layer : layers_) most = std::max(most, layer.h.entries.size() * layer.w.entries.size());
+    for (const Phase &r : phases) most = std::max(most, r.entries.size());
     return most;
 }
 
@@ -225,25 +217,24 @@ Geometry Winograd::product_geometry(std::int64_t positions) const {
 EstimatedCycles Winograd::estimated() const {
     const CostProfile &profile = *settings_.profile;
     const std::int64_t whole_strips = h_.tiles / tiles_of_strip_, times = geometry_.batch / images_;
-    const auto whole = static_cast<double>(whole_strips), images = static_cast<double>(times);
+    const double whole = real(whole_strips), images = real(times);
     double product = whole * least_cost(product_geometry(positions(tiles_of_strip_)), settings_.isa, profile);
     if (rest_tiles()) product += least_cost(product_geometry(positions(rest_tiles())), settings_.isa, profile);
     const double products = product_count();
-    double outputs = 0, weights = 0;
-    for (const Layer &layer : layers_) {
-        weights += weights_of(layer.h.count) * weights_of(layer.w.count);
-        outputs += layer.h.outputs() * layer.w.outputs();
-    }
+    const auto sums = [](const Phase &r) { return weights_of(r.count); };
+    const auto of_tile = [](const Phase &r) { return r.outputs(); };
+    const double outputs = h_.sum_of(of_tile) * w_.sum_of(of_tile);
     const std::int64_t lanes = facts_of(settings_.isa).vector_bytes / size_;
-    const auto tiles = static_cast<double>(geometry_.batch * h_.tiles * w_.tiles),
-               of_x = static_cast<double>(h_.entry_count() * w_.entry_count() * ceil_div(geometry_.in_channels, lanes)),
-               of_y = static_cast<double>(ceil_div(geometry_.out_channels, lanes));
-    weights *= static_cast<double>(geometry_.in_channels * geometry_.out_channels * size_);
+    const double tiles = real(geometry_.batch * h_.tiles * w_.tiles),
+                 of_x = real(h_.entry_count() * w_.entry_count() * ceil_div(geometry_.in_channels, lanes)),
+                 of_y = real(ceil_div(geometry_.out_channels, lanes));
+    const double weights =
+        h_.sum_of(sums) * w_.sum_of(sums) * real(geometry_.in_channels * geometry_.out_channels * size_);
     const double rate =
         positions(tiles_of_strip_) < kFewPositions ? profile.winograd_weights_of_few : profile.winograd_weights;
     // Whatever the layer was given, it reads its transformed weights; estimates of light weights have them in memory.
     const double from_memory = geometry_.light.exist() ? weights / profile.memory_rate : 0, near = profile.near,
-                 reading = from_memory + (weights > near ? images * static_cast<double>(strips_) * weights / rate : 0);
+                 reading = from_memory + (weights > near ? images * real(strips_) * weights / rate : 0);
     return {profile.winograd_products * images * products * product,
             reading + tiles * (of_x * profile.winograd_input +
                                of_y * (products * profile.winograd_product + outputs * profile.winograd_output))};
@@ -296,7 +287,7 @@ Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Laye
     const bool finite = geometry_.dtype == CONVT_F64
                             ? transform_weights(*layer, static_cast<const double *>(of.w), weights.data())
                             : transform_weights(*layer, static_cast<const float *>(of.w), weights.data());
-    if (!finite) return Status(CONVT_UNSUPPORTED, "sums of weights are not finite");
+    if (!finite) return unsupported("sums of weights are not finite");
     for (int i = 0; i < all; i++) {
         const char *const own = static_cast<const char *>(weights.data()) + i * each;
         const void *const bias = i == with_bias ? of.b : nullptr;
@@ -366,12 +357,10 @@ Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algori
 }
 
 std::string Winograd::summary() const {
-    int multiplies = 0;
-    for (const Layer &layer : layers_) {
-        multiplies += layer.h.outputs() * std::max(layer.h.count, 1) * layer.w.outputs() * std::max(layer.w.count, 1);
-    }
-    return concat("Winograd's algorithm, ", product_count(), " products for ", multiplies, ", in ",
-                  strips_ * (geometry_.batch / images_), " strips");
+    const auto multiplies = [](const Phase &r) { return r.outputs() * std::max(r.count, 1); };
+    return concat("Winograd's algorithm, ", product_count(), " products for ",
+                  h_.sum_of(multiplies) * w_.sum_of(multiplies), ", in ", strips_ * (geometry_.batch / images_),
+                  " strips");
 }
 
 std::vector<const SubPlan *> Winograd::layers() const {

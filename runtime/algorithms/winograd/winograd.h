@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,13 @@ class Winograd : public ComposedPlan {
         std::int64_t kernel = 1, kernel_step = 0, stride = 1;
 
         std::int64_t entry_count() const { return static_cast<std::int64_t>(entries.size()) / kEntryColumns; }
+        // Adds up f(phase).
+        template<typename F>
+        int sum_of(const F &f) const {
+            return std::accumulate(phases.begin(), phases.end(), 0,
+                                   [&](int sum, const Phase &r) { return sum + f(r); });
+        }
+        std::size_t most_products() const; // of a phase
     };
     // A layer has the plans for one phase of each axis.
     struct Layer {
@@ -81,7 +89,7 @@ class Winograd : public ComposedPlan {
     Geometry product_geometry(std::int64_t positions) const;
     std::int64_t positions(std::int64_t tiles) const { return images_ * tiles * w_.tiles; }
     std::int64_t rest_tiles() const { return h_.tiles % tiles_of_strip_; }
-    std::size_t most_products() const;   // of a layer
+    std::size_t most_products() const { return h_.most_products() * w_.most_products(); } // of a layer
     std::int64_t strip_elements() const; // of the transformed x of a strip, or of its products, whichever has more
     EstimatedCycles estimated() const;
     Status plan_products(const LayerWeights &weights, const SubPlan *like, Layer *layer) const;

@@ -31,11 +31,10 @@ Strides rows(std::int64_t positions, std::int64_t position) {
 } // namespace
 
 Status Winograd::run(const RunTensors &t, char *workspace) const {
-    const auto count = static_cast<std::size_t>(strips_ * (geometry_.batch / images_));
-    return run_by(threads_, workers_, count, [&](std::size_t task, std::size_t worker) {
-        const auto index = static_cast<std::int64_t>(task);
-        const std::int64_t first = index % strips_ * tiles_of_strip_;
-        const Strip strip = {index / strips_ * images_, first, std::min(tiles_of_strip_, h_.tiles - first)};
+    const std::int64_t count = strips_ * (geometry_.batch / images_);
+    return run_by(threads_, workers_, count, [&](std::int64_t task, std::int64_t worker) {
+        const std::int64_t first = task % strips_ * tiles_of_strip_;
+        const Strip strip = {task / strips_ * images_, first, std::min(tiles_of_strip_, h_.tiles - first)};
         return run_strip(strip, t, workspace + worker * bytes_of_worker());
     });
 }
@@ -44,8 +43,10 @@ Status Winograd::run_strip(const Strip &strip, const RunTensors &t, char *worksp
     char *const transformed = workspace, *const of_phases = transformed + transformed_bytes_;
     transform_input(strip, t, transformed);
     const Parallel parallel = phases_at_once_ > 1 ? threads_ : Parallel();
-    return run_by(parallel, phases_at_once_, layers_.size(), [&](std::size_t i, std::size_t worker) {
-        return run_layer(strip, layers_[i], t, transformed, of_phases + worker * bytes_of_phase());
+    const auto count = static_cast<std::int64_t>(layers_.size());
+    return run_by(parallel, phases_at_once_, count, [&](std::int64_t i, std::int64_t worker) {
+        const Layer &layer = layers_[static_cast<std::size_t>(i)];
+        return run_layer(strip, layer, t, transformed, of_phases + worker * bytes_of_phase());
     });
 }
 
@@ -88,9 +89,8 @@ void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *tr
     // Threads that share the strip take parts of it.
     const Parallel parallel = workers_ > 1 ? Parallel() : threads_;
     const std::int64_t parts = std::min<std::int64_t>(parallel.threads, strip.tiles);
-    parallel.for_each(static_cast<std::size_t>(images_ * parts), [&](std::size_t index) {
-        const std::int64_t image = static_cast<std::int64_t>(index) / parts,
-                           part = static_cast<std::int64_t>(index) % parts, begin = strip.tiles * part / parts,
+    parallel.for_each(images_ * parts, [&](std::int64_t index) {
+        const std::int64_t image = index / parts, part = index % parts, begin = strip.tiles * part / parts,
                            end = strip.tiles * (part + 1) / parts;
         const Image from(t.x, t.x_strides, strip.first_image + image, size_);
         Buffer<3> x(from.data, type_of(geometry_.dtype),
@@ -124,13 +124,12 @@ void Winograd::transform_output(const Strip &strip, const Layer &layer, const ch
         return std::array<Part, 2>{Part{0, whole, outputs}, Part{whole, left % outputs, 1}};
     };
     const auto parts_h = parts(layer.h, strip.first_tile, strip.tiles), parts_w = parts(layer.w, 0, w_.tiles);
-    settings_.parallel.for_each(static_cast<std::size_t>(images_), [&](std::size_t image) {
-        const auto index = static_cast<std::int64_t>(image);
-        const Image y(t.y, t.y_strides, strip.first_image + index, size_);
+    settings_.parallel.for_each(images_, [&](std::int64_t image) {
+        const Image y(t.y, t.y_strides, strip.first_image + image, size_);
         for (const Part &h : parts_h) {
             for (const Part &w : parts_w) {
                 if (h.tiles == 0 || w.tiles == 0) continue;
-                Buffer<5> from(products + (index * of_image + h.tile * of_row + w.tile * channels) * size_,
+                Buffer<5> from(products + (image * of_image + h.tile * of_row + w.tile * channels) * size_,
                                type_of(geometry_.dtype),
                                {{channels, 1},
                                 {w.tiles, channels},
