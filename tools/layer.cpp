@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/problem/prefer_floats.h"
+#include "bindings/onnxruntime/prefer_floats.h"
 #include "tools/node_quantization.h"
 #include "tools/onnx_tensor.h"
 #include "tools/text.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/problem/prefer_floats.h"
+#include "bindings/onnxruntime/prefer_floats.h"
 #include "tools/onnx_model.h"
 #include "tools/onnx_nodes.h"
 #include "tools/onnx_tensor.h"

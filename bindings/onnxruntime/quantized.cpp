@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bindings/onnxruntime/prefer_floats.h"
 #include "failure.h"
 #include "layer.h"
-#include "runtime/problem/prefer_floats.h"
 
 namespace convtranspose::provider {
 

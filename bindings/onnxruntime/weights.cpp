@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "bindings/onnxruntime/prefer_floats.h"
 #include "failure.h"
 #include "layer.h"
 #include "runtime/base/half.h"
-#include "runtime/problem/prefer_floats.h"
 
 namespace convtranspose::provider {
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/shape.h"
-#include "cpu/cpu.h"
 
 namespace convtranspose {
 

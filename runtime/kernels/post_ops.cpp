@@ -1,5 +1,4 @@
 #include "kernels/post_ops.h"
-#include "cpu/cpu.h"
 
 #include <algorithm>
 #include <limits>

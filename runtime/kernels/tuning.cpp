@@ -71,12 +71,10 @@ class LineReader {
         skip_space();
         if (!rest_.empty() && rest_[0] == '"') return string(text);
         if (!rest_.empty() && (rest_[0] == '{' || rest_[0] == '[')) return brackets(text);
-        while (!rest_.empty() && std::string_view(",} \t\r").find(rest_[0]) == std::string_view::npos) {
-            if (std::string_view("{[]\"").find(rest_[0]) != std::string_view::npos) return false;
-            text->push_back(rest_[0]);
-            rest_.remove_prefix(1);
-        }
-        return !text->empty();
+        const std::size_t end = std::min(rest_.find_first_of(",} \t\r{[]\""), rest_.size());
+        *text = rest_.substr(0, end);
+        rest_.remove_prefix(end);
+        return end > 0 && (rest_.empty() || std::string_view("{[]\"").find(rest_[0]) == std::string_view::npos);
     }
 
     // Takes everything up to the bracket that closes the next one.

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/allocator.h"
-#include "base/division.h"
 #include "base/shape.h"
 #include "plan/problem_plan.h"
 

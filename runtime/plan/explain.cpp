@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "cpu/cpu.h"
 #include "plan/layer_plan.h"
 
 namespace convtranspose {

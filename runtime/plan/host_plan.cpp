@@ -6,7 +6,6 @@
 #include <numeric>
 #include <vector>
 
-#include "cpu/cpu.h"
 #include "plan/layer_plan.h"
 #include "plan/problem_plan.h"
 

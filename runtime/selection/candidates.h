@@ -63,16 +63,9 @@ enum class ReadsX {
     kCopyOfRowEnds,    // the ends of rows are copied, the columns between them are read in place
 };
 
-// Returns how the variant reads x: in place wherever it can, unless a copy is faster. kCopyOfRowEnds holds if columns_in_place() has
-// any.
-ReadsX way_to_read(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
-
 // Returns the columns whose tiles read x in place if taps leave x along w only. They are whole tiles, and enough columns follow that
 // the last tile of a row, which overlaps the one before it, does not reach back to them.
 Columns columns_in_place(const Variant &v, const SpatialProblem &p, const NarrowerTiles &narrower);
-
-// Returns the cycles that reading x in place spares besides those of a copy.
-double cycles_saved_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile);
 
 // A candidate is a variant of an ISA, with its estimated cost for a problem or the reason why it cannot compute it.
 struct Candidate {

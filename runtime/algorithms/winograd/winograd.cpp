@@ -7,7 +7,6 @@
 #include "base/division.h"
 #include "base/error.h"
 #include "kernel_contract/fetching.h"
-#include "kernels/kernel_tables.h"
 #include "selection/candidates.h"
 
 namespace convtranspose {
