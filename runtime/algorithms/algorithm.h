@@ -102,15 +102,6 @@ class SubPlan {
     virtual Status replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const = 0;
 };
 
-// Plans another layer with the weights of a plan, and appends it to a list.
-inline Status add_reshaped(const SubPlan &from, const Geometry &geometry, const Parallel &parallel,
-                           std::vector<std::unique_ptr<SubPlan>> *plans) {
-    std::unique_ptr<SubPlan> plan;
-    Status status = from.reshape(geometry, parallel, &plan);
-    if (status) plans->push_back(std::move(plan));
-    return status;
-}
-
 // Returns the least estimated cycles of any algorithm for the layer; infinite: none can compute it.
 double estimate_layer(const Geometry &geometry, const PlanSettings &settings);
 // Plans another layer by the best algorithm.

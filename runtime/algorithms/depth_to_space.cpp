@@ -42,21 +42,16 @@ void copy_runs(const char *from, char *to, const Runs &r) {
 
 using CopyRuns = void (*)(const char *, char *, const Runs &);
 
-template<typename T, bool kDense>
-CopyRuns copy_of_count(std::int64_t count) {
-    switch (count) {
-    case 1: return copy_runs<T, 1, kDense>;
-    case 2: return copy_runs<T, 2, kDense>;
-    case 3: return copy_runs<T, 3, kDense>;
-    case 4: return copy_runs<T, 4, kDense>;
-    case 8: return copy_runs<T, 8, kDense>;
-    default: return copy_runs<T, 0, kDense>;
-    }
-}
-
 template<typename T>
 CopyRuns copy_of(std::int64_t count, bool dense) {
-    return dense ? copy_of_count<T, true>(count) : copy_of_count<T, false>(count);
+    switch (count) {
+    case 1: return dense ? copy_runs<T, 1, true> : copy_runs<T, 1, false>;
+    case 2: return dense ? copy_runs<T, 2, true> : copy_runs<T, 2, false>;
+    case 3: return dense ? copy_runs<T, 3, true> : copy_runs<T, 3, false>;
+    case 4: return dense ? copy_runs<T, 4, true> : copy_runs<T, 4, false>;
+    case 8: return dense ? copy_runs<T, 8, true> : copy_runs<T, 8, false>;
+    default: return dense ? copy_runs<T, 0, true> : copy_runs<T, 0, false>;
+    }
 }
 
 // Returns the function that copies runs of `count` elements of `size` bytes.

@@ -215,8 +215,10 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     }
     own->packed_ = packed_;
     // Packing again takes one pass over the weights. The reference kernel would take one pass for each position.
+    const auto is_packed_otherwise = [](const Candidate &c) { return c.unsupported.text == kOtherPacking; };
     const bool repacks = own->is_possible_
-                             ? own->direct_.variant().family == Family::kReference && own->has_packed_otherwise()
+                             ? own->direct_.variant().family == Family::kReference &&
+                                   std::any_of(own->candidates_.begin(), own->candidates_.end(), is_packed_otherwise)
                              : packed_ && !reference_reads(packed_->layout);
     Status status;
     if (repacks && !names_a_kernel()) {
@@ -233,11 +235,6 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
 
 bool Direct::shares_weights_of(const AlgorithmPlan &other) const {
     return packed_ && packed_ == static_cast<const Direct &>(other).packed_;
-}
-
-bool Direct::has_packed_otherwise() const {
-    return std::any_of(candidates_.begin(), candidates_.end(),
-                       [](const Candidate &c) { return c.unsupported.text == kOtherPacking; });
 }
 
 void Direct::for_each_kernel(const std::function<void(const char *)> &f) const {

@@ -50,7 +50,6 @@ class Direct : public AlgorithmPlan {
     void choose(const Packed *packed);
     Status refused() const;
     bool names_a_kernel() const;
-    bool has_packed_otherwise() const;     // true if some candidate is refused only for its packing
     std::int64_t leading_elements() const; // kernel elements of the leading axes
     std::int64_t weights_before(std::int64_t i) const;
 

@@ -99,39 +99,22 @@ class LayoutTranspose : public ComposedPlan {
     std::uint64_t workspace_bytes() const override { return workers_ * (layer_bytes_ + x_bytes_ + y_bytes_); }
 
     Status build(const LayerWeights &weights) override {
-        if (strips_ > 1) {
-            std::unique_ptr<SubPlan> plan; // the plan of a strip between the ends
-            Status status = plan_block(strips_ / 2, weights, &plan);
-            if (status) status = add_strips(*plan);
-            if (!status) return status;
-        } else {
-            for (std::int64_t i = 0; i < block_count(); i++) {
-                std::unique_ptr<SubPlan> plan;
-                if (Status status = plan_block(i, weights, &plan); !status) return status;
-                blocks_.push_back({std::move(plan), first_group(i), 0, 0});
-            }
-        }
-        plan_workspace();
-        return Status();
+        std::unique_ptr<SubPlan> between; // the plan of a strip between the ends, whose weights all strips have
+        Status status = strips_ > 1 ? plan_block(strips_ / 2, weights, &between) : Status();
+        if (!status) return status;
+        return add_blocks([&](std::int64_t i, std::unique_ptr<SubPlan> *plan) {
+            return between ? between->reshape(inner(i), settings_.parallel, plan) : plan_block(i, weights, plan);
+        });
     }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
-        const Geometry &geometry = problem.geometry;
-        std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(geometry, problem.settings, block_groups_));
-        if (own->strips_ > 1) {
-            if (Status status = own->add_strips(*blocks_.front().plan); !status) return status;
-        } else {
-            for (std::int64_t i = 0; i < own->block_count(); i++) {
-                const Block &from = blocks_[static_cast<std::size_t>(i)]; // the block of the same groups
-                std::unique_ptr<SubPlan> plan;
-                if (Status status = from.plan->reshape(own->inner(i), own->settings_.parallel, &plan); !status)
-                    return status;
-                own->blocks_.push_back({std::move(plan), from.first_group, 0, 0});
-            }
-        }
-        own->plan_workspace();
-        *made = std::move(own);
-        return Status();
+        std::unique_ptr<LayoutTranspose> own(new LayoutTranspose(problem.geometry, problem.settings, block_groups_));
+        Status status = own->add_blocks([&](std::int64_t i, std::unique_ptr<SubPlan> *plan) {
+            const Block &from = blocks_[static_cast<std::size_t>(own->strips_ > 1 ? 0 : i)]; // of the same groups
+            return from.plan->reshape(own->inner(i), own->settings_.parallel, plan);
+        });
+        if (status) *made = std::move(own);
+        return status;
     }
 
     Status run(const RunTensors &t, char *workspace) const override {
@@ -151,7 +134,7 @@ class LayoutTranspose : public ComposedPlan {
     };
     // A strip is a range of x and a range of y along the outermost axis. y_begin belongs to phase 0.
     struct Strip {
-        std::int64_t x_begin, x_end, y_begin, y_end;
+        std::int64_t x_begin = 0, x_end = 0, y_begin = 0, y_end = 0;
     };
 
     // block_groups: 0 for as many as groups_at_once() says.
@@ -330,25 +313,25 @@ class LayoutTranspose : public ComposedPlan {
         return plan_layer(geometry, settings_, own, plan);
     }
 
-    // Adds all strips, planned with the weights of another plan. Only strips at the ends differ from the others.
-    Status add_strips(const SubPlan &from) {
-        for (std::int64_t i = 0; i < strips_; i++) {
-            const Strip own = strip(i);
-            const Geometry geometry = inner(i);
-            Block block = {nullptr, 0, own.x_begin, own.y_begin};
-            if (!blocks_.empty()) {
-                const AxisGeometry &before = blocks_.back().plan->geometry().axes.front(),
-                                   &axis = geometry.axes.front();
+    // Plans all blocks, by plan(block, &made). Only strips at the ends differ from the others.
+    template<typename Plan>
+    Status add_blocks(const Plan &plan) {
+        for (std::int64_t i = 0; i < block_count(); i++) {
+            const Strip own = strips_ > 1 ? strip(i) : Strip();
+            Block block = {nullptr, first_group(i), own.x_begin, own.y_begin};
+            if (strips_ > 1 && i > 0) {
+                const AxisGeometry &before = blocks_.back().plan->geometry().axes.front(), axis = inner(i).axes.front();
                 const bool alike = axis.in == before.in && axis.out == before.out && axis.pad_begin == before.pad_begin;
                 if (alike) block.plan = blocks_.back().plan;
             }
             if (!block.plan) {
-                std::unique_ptr<SubPlan> plan;
-                if (Status status = from.reshape(geometry, settings_.parallel, &plan); !status) return status;
-                block.plan = std::move(plan);
+                std::unique_ptr<SubPlan> made;
+                if (Status status = plan(i, &made); !status) return status;
+                block.plan = std::move(made);
             }
             blocks_.push_back(std::move(block));
         }
+        plan_workspace();
         return Status();
     }
 

@@ -116,13 +116,8 @@ Box DirectPlan::box_of_part(const Tasks &t, const Call &c, std::size_t a, std::i
 DirectPlan::PartOfY DirectPlan::part_of_y(const Strip &s, const Call &c) const {
     const std::int64_t tile = std::max<std::int64_t>(packed_.oc_tile, 1);
     const std::int64_t oc_begin = c.oc_tile_begin * tile, oc_end = std::min(c.oc_tile_end * tile, packed_.oc);
-    PartOfY part = {s.first_image,
-                    s.images,
-                    c.group_begin * packed_.oc + oc_begin,
-                    c.group_end - c.group_begin,
-                    oc_end - oc_begin,
-                    {},
-                    {}};
+    const std::int64_t channel = c.group_begin * packed_.oc + oc_begin, groups = c.group_end - c.group_begin;
+    PartOfY part = {s.first_image, s.images, channel, groups, oc_end - oc_begin, {}, {}};
     for (std::size_t a = 0; a < 3; a++) {
         const AxisGeometry &axis = axes_[a].geometry;
         const bool strip_axis = static_cast<int>(a) == strip_axis_;

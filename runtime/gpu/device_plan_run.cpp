@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <mutex>
+#include <optional>
 
 #include "base/error.h"
 #include "base/shape.h"
@@ -69,16 +70,12 @@ class DevicePlan::KernelArguments {
 
     // Adds a dense buffer.
     void add_buffer(std::uint64_t memory, halide_type_t type, std::initializer_list<std::int64_t> extents) {
-        Buffer &b = buffers_[buffer_count_++];
+        Buffer<5> &b = buffers_[buffer_count_++].emplace(nullptr, type);
         b.raw.device = memory;
         b.raw.device_interface = interface_;
-        b.raw.type = type;
-        b.raw.dimensions = static_cast<std::int32_t>(extents.size());
-        b.raw.dim = b.dims;
         std::int64_t stride = 1;
-        std::size_t i = 0;
         for (const std::int64_t extent : extents) {
-            b.dims[i++] = halide_dimension_t(0, static_cast<std::int32_t>(extent), static_cast<std::int32_t>(stride));
+            b.add(extent, stride);
             stride *= extent;
         }
         pointers_[++count_] = &b.raw;
@@ -92,10 +89,6 @@ class DevicePlan::KernelArguments {
     void **data() { return pointers_.data(); } // the first is for the user context
 
   private:
-    struct Buffer {
-        halide_dimension_t dims[5] = {};
-        halide_buffer_t raw = {};
-    };
     template<typename Integer>
     void put(Integer value) {
         values_[value_count_] = static_cast<std::uint32_t>(value);
@@ -120,7 +113,7 @@ class DevicePlan::KernelArguments {
     }
 
     const halide_device_interface_t *interface_;
-    std::array<Buffer, 8> buffers_;
+    std::array<std::optional<Buffer<5>>, 8> buffers_;
     std::array<std::uint32_t, 72> values_ = {};
     std::array<void *, 82> pointers_ = {};
     std::size_t buffer_count_ = 0, value_count_ = 0, count_ = 0;

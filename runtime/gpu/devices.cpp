@@ -23,15 +23,11 @@ struct Registry {
     std::vector<Opened> opened;
 };
 
-Registry &registry() {
-    static auto *const the_one = new Registry;
-    return *the_one;
-}
-
 } // namespace
 
 Status OpenDevice::open(const DeviceTable &table, int index, void *context, std::shared_ptr<OpenDevice> *out) {
-    Registry &all = registry();
+    static auto *const the_one = new Registry;
+    Registry &all = *the_one;
     const std::lock_guard<Mutex> lock(all.mutex);
     for (auto i = all.opened.begin(); i != all.opened.end();) {
         std::shared_ptr<OpenDevice> device = i->device.lock();

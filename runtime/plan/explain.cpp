@@ -62,12 +62,8 @@ void explain_quantization(const Geometry &g, const QuantizationValues *quantizat
          << ", w_zero_point " << range(q.w_zero_point);
     if (g.y_dtype != CONVT_F32) *out << "; y_scale " << q.y_scale << ", y_zero_point " << q.y_zero_point;
     const OutputRange r = output_range(q, g);
-    if (g.y_dtype == CONVT_F32) {
-        *out << "; y in " << r.least << " .. " << r.most << "\n";
-    } else {
-        *out << "; y in " << static_cast<double>(r.least) + r.zero_point << " .. "
-             << static_cast<double>(r.most) + r.zero_point << "\n";
-    }
+    *out << "; y in " << static_cast<double>(r.least) + r.zero_point << " .. "
+         << static_cast<double>(r.most) + r.zero_point << "\n";
     if (!facts) {
         *out << "weights of each run decide between 8-bit, 16-bit and 64-bit arithmetic\n";
         return;

@@ -306,11 +306,11 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &paralle
     ChoiceReason why = by_estimate(p->record_note_);
     if (!settings_.variant.empty()) {
         why = {ChoiceReason::kByName, "asked for by name", ""};
-    } else if (p->record_ && algorithm_of(p->record_->variant) == algorithm_ && p->follows_record(*p->chosen_)) {
-        why = {ChoiceReason::kByRecord, p->record_->reason, ""};
-    } else if (p->record_ && algorithm_of(p->record_->variant) != algorithm_) {
+    } else if (p->record_ && p->named() != algorithm_) {
         why.note =
             concat("a tuning record names ", p->record_->variant, ", for which weights are packed in another order");
+    } else if (p->record_ && p->follows_record(*p->chosen_)) {
+        why = {ChoiceReason::kByRecord, p->record_->reason, ""};
     }
     p->set_reason(why);
     *plan = std::move(p);

@@ -317,13 +317,10 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
                        " must be less than max(stride, dilation) = ", limit);
     }
     status = read_auto_pad(attributes.auto_pad, &padding.auto_pad);
-    if (!status) return status;
-    status = read_list(kPads, attributes.pads, axes, &padding.pads);
-    if (!status) return status;
-    if (given(attributes.pads) && padding.auto_pad != AutoPad::notset) {
-        return invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\"");
-    }
-    status = read_output_shape(attributes.output_shape, axes, &padding.output_shape);
+    if (status) status = read_list(kPads, attributes.pads, axes, &padding.pads);
+    if (status && given(attributes.pads) && padding.auto_pad != AutoPad::notset)
+        status = invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\"");
+    if (status) status = read_output_shape(attributes.output_shape, axes, &padding.output_shape);
     if (!status) return status;
 
     const std::size_t first = geometry->dimensions().first_axis;
@@ -417,15 +414,14 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
 
 Status resolve(const convt_problem &problem, Geometry *geometry) {
     Geometry resolved;
-    if (Status status = resolve_channels(problem, &resolved); !status) return status;
-    if (Status status = resolve_axes(*problem.attributes, &resolved); !status) return status;
-
+    Status status = resolve_channels(problem, &resolved);
+    if (status) status = resolve_axes(*problem.attributes, &resolved);
+    if (!status) return status;
     resolved.set_shapes();
-    if (Status status = check_bytes("y", resolved.y_shape, resolved.y_dtype); !status) return status;
-
-    if (Status status = resolve_post_ops(*problem.post_ops, &resolved); !status) return status;
-    *geometry = std::move(resolved);
-    return Status();
+    status = check_bytes("y", resolved.y_shape, resolved.y_dtype);
+    if (status) status = resolve_post_ops(*problem.post_ops, &resolved);
+    if (status) *geometry = std::move(resolved);
+    return status;
 }
 
 std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {

@@ -294,11 +294,18 @@ Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Laye
         status = like
                      ? like->replan({own, bias, nullptr}, &plan)
                      : plan_layer(product_geometry(positions(tiles_of_strip_)), settings_, {own, bias, nullptr}, &plan);
-        if (status && rest_tiles())
-            status = add_reshaped(*plan, product_geometry(positions(rest_tiles())), settings_.parallel, &layer->rest);
         if (!status) return status;
         layer->products.push_back(std::move(plan));
         if (!like) like = layer->products.front().get();
+    }
+    return rest_tiles() ? reshape_products(layer->products, rest_tiles(), &layer->rest) : Status();
+}
+
+// Plans products with the weights of others, for strips of so many tiles.
+Status Winograd::reshape_products(const Plans &from, std::int64_t tiles, Plans *to) const {
+    for (const std::unique_ptr<SubPlan> &plan : from) {
+        Status status = plan->reshape(product_geometry(positions(tiles)), settings_.parallel, &to->emplace_back());
+        if (!status) return status;
     }
     return Status();
 }
@@ -339,15 +346,8 @@ Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algori
         const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
             return layer.h.kernel_begin == other.h.kernel_begin && layer.w.kernel_begin == other.w.kernel_begin;
         });
-        const auto reshaped = [&](std::int64_t positions, std::vector<std::unique_ptr<SubPlan>> *to) {
-            Status status;
-            for (const std::unique_ptr<SubPlan> &plan : from.products) {
-                if (status) status = add_reshaped(*plan, own->product_geometry(positions), own->settings_.parallel, to);
-            }
-            return status;
-        };
-        Status status = reshaped(own->positions(own->tiles_of_strip_), &layer.products);
-        if (status && own->rest_tiles()) status = reshaped(own->positions(own->rest_tiles()), &layer.rest);
+        Status status = own->reshape_products(from.products, own->tiles_of_strip_, &layer.products);
+        if (status && own->rest_tiles()) status = own->reshape_products(from.products, own->rest_tiles(), &layer.rest);
         if (!status) return status;
     }
     own->plan_workspace();

@@ -66,12 +66,13 @@ class Winograd : public ComposedPlan {
         }
         std::size_t most_products() const; // of a phase
     };
+    using Plans = std::vector<std::unique_ptr<SubPlan>>;
     // A layer has the plans for one phase of each axis.
     struct Layer {
         const Phase &h, &w;
         // products are for whole strips, one plan for each sum of weights of h and, innermost, of w. rest is the same for the
         // last strip, if that has fewer positions.
-        std::vector<std::unique_ptr<SubPlan>> products, rest;
+        Plans products, rest;
         WinogradOutputFunction output = nullptr;
     };
     struct Strip {
@@ -93,6 +94,7 @@ class Winograd : public ComposedPlan {
     std::int64_t strip_elements() const; // of the transformed x of a strip, or of its products, whichever has more
     EstimatedCycles estimated() const;
     Status plan_products(const LayerWeights &weights, const SubPlan *like, Layer *layer) const;
+    Status reshape_products(const Plans &from, std::int64_t tiles, Plans *to) const;
     template<typename T>
     bool transform_weights(const Layer &layer, const T *w, void *transformed) const;
 
