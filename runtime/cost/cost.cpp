@@ -28,25 +28,6 @@ double per_light_line(Arithmetic arithmetic, const CostProfile &m) {
     }
 }
 
-double cost_of_reference(const CostTerms &t) {
-    return real(t.p.oc()) * real(t.w.q_extent() * t.h.q_extent() * t.d.q_extent()) * t.m.per_plain_step *
-           (t.of(CostPart::kStores, 2 * t.phases) + t.taps * (t.of(CostPart::kTiles, 1) + t.ic));
-}
-
-double cost_of_group(const CostTerms &t, const Variant *narrower) {
-    switch (t.v.family) {
-    case Family::kReference: break;
-    case Family::kOcVectorized: return cost_of_oc_vectorized(t, narrower);
-    case Family::kAmx: return cost_of_amx(t);
-    case Family::kDepthwise:
-        if (t.v.output_order == OutputOrder::kChannels) return cost_of_depthwise_channels(t);
-        return has_vectors_of_phases(t.v) ? cost_of_vectors_of_phases(t) : cost_of_rows(t, narrower);
-    case Family::kOwVectorized: return cost_of_rows(t, narrower);
-    case Family::kSmallOc: return cost_of_small_oc(t);
-    }
-    return cost_of_reference(t);
-}
-
 } // namespace
 
 CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, CostPart last_)
@@ -89,6 +70,25 @@ CostTerms::CostTerms(const Variant &variant, const SpatialProblem &problem, cons
     interleave = m.interleave + (is_float(v.arithmetic) ? 0 : m.requantize_phase * v.stride_w);
 }
 
+double CostTerms::cost_of_reference() const {
+    return real(p.oc()) * real(w.q_extent() * h.q_extent() * d.q_extent()) * m.per_plain_step *
+           (of(CostPart::kStores, 2 * phases) + taps * (of(CostPart::kTiles, 1) + ic));
+}
+
+double CostTerms::cost_of_group(const Variant *narrower) const {
+    switch (v.family) {
+    case Family::kReference: break;
+    case Family::kOcVectorized: return cost_of_oc_vectorized(*this, narrower);
+    case Family::kAmx: return cost_of_amx();
+    case Family::kDepthwise:
+        if (v.output_order == OutputOrder::kChannels && !has_tap_offset_order(v)) return cost_of_depthwise_channels();
+        return has_vectors_of_phases(v) ? cost_of_vectors_of_phases() : cost_of_rows(narrower);
+    case Family::kOwVectorized: return cost_of_rows(narrower);
+    case Family::kSmallOc: return cost_of_small_oc();
+    }
+    return cost_of_reference();
+}
+
 double CostTerms::step(double vectors, double broadcasts) const {
     // A step loads each vector of weights and prefetches a later one; the loop itself takes four instructions.
     const double others = per_other > 0                          ? per_other * (2 * vectors + broadcasts + 4)
@@ -106,7 +106,7 @@ double CostTerms::step(double vectors, double broadcasts) const {
 double cost(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile, const Variant *narrower,
             CostPart last) {
     const CostTerms terms(variant, problem, profile, last);
-    const double cycles = cost_of_group(terms, narrower) * terms.images * terms.groups;
+    const double cycles = terms.cost_of_group(narrower) * terms.images * terms.groups;
     if (!problem.geometry.light.exist() || last < CostPart::kLoads) return cycles;
     const double weights = real(problem.geometry.in_channels) * parts_of(problem.oc(), variant.tile_oc) *
                            variant.tile_oc * real(problem.geometry.kernel_volume());

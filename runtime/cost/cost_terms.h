@@ -50,6 +50,20 @@ struct CostTerms {
 
     // Returns whether so many bytes do not fit in the second-level cache.
     bool is_far(double bytes) const { return bytes >= m.far_from; }
+
+    double cycles_to_cross_lines() const;
+    double cycles_from_far() const;
+    double cycles_to_store_ends() const;
+
+    // These return the cycles for one image and one group.
+    double cost_of_group(const Variant *narrower) const; // by the variant's family
+    double cost_of_reference() const;
+    double cost_of_amx() const;
+    double cost_of_rows(const Variant *narrower) const; // vectors along w
+    double cost_of_depthwise_channels() const;
+    double cost_of_vectors_of_phases() const;
+    double cost_of_small_oc() const;
+    double cost_of_tap_offset_order() const;
 };
 
 // The tiles of a row: their number and their cycles, without the narrower tile at the end of the row; and the cycles of that one.
@@ -76,12 +90,7 @@ inline std::int64_t y_position_bytes(const Geometry &geometry) {
     return geometry.out_channels * size_of(geometry.y_dtype);
 }
 
-// These return the cycles for one image and one group.
+// Returns the cycles for one image and one group.
 double cost_of_oc_vectorized(const CostTerms &terms, const Variant *narrower);
-double cost_of_amx(const CostTerms &terms);
-double cost_of_rows(const CostTerms &terms, const Variant *narrower); // vectors along w
-double cost_of_depthwise_channels(const CostTerms &terms);
-double cost_of_vectors_of_phases(const CostTerms &terms);
-double cost_of_small_oc(const CostTerms &terms);
 
 } // namespace convtranspose

@@ -102,12 +102,7 @@ Status DevicePlan::choose_for_any_weights() {
 }
 
 TuningRecord DevicePlan::record() const {
-    TuningRecord record;
-    record.cpu = device_->facts().name;
-    record.isa = facts_.isa;
-    record.problem = tuning_key(problem_.geometry);
-    record.variant = facts_.variant;
-    return record;
+    return {device_->facts().name, facts_.isa, tuning_key(problem_.geometry), facts_.variant, 1, 0, 0, ""};
 }
 
 Status DevicePlan::make_tables(Kernel *kernel) const {

@@ -214,7 +214,7 @@ std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, Choic
 Status LayerPlan::choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why) {
     std::vector<Proposal> proposals = consider(problem(weights.w != nullptr));
     if (Status status = build_first(proposals, weights); !status) return status;
-    std::call_once(considered_, [&] { keep_estimates(&proposals); });
+    std::call_once(was_considered_, [&] { keep_estimates(&proposals); });
     for (Proposal &proposal : proposals) {
         if (proposal.algorithm == algorithm_) chosen_ = std::move(proposal.plan);
     }
@@ -234,16 +234,16 @@ void LayerPlan::follow(std::shared_ptr<const TuningRecord> record) {
 }
 
 TuningRecord LayerPlan::record() const {
-    TuningRecord record;
-    record.cpu = cpu_name();
-    record.isa = recorded_isa();
-    record.problem = tuning_key(geometry_);
     const char *const kernel = chosen_->own_kernel();
-    record.variant = kernel ? kernel : algorithm();
-    record.threads = asked_.parallel.threads;
-    record.on_threads = threads() < record.threads ? threads() : 0;
-    if (reason_kind_ == ChoiceReason::kByRecord) record.ms = record_->ms;
-    return record;
+    const int most = asked_.parallel.threads;
+    return {cpu_name(),
+            recorded_isa(),
+            tuning_key(geometry_),
+            kernel ? kernel : algorithm(),
+            most,
+            threads() < most ? threads() : 0,
+            reason_kind_ == ChoiceReason::kByRecord ? record_->ms : 0,
+            ""};
 }
 
 // Keeps what was considered for estimates() and candidates().
@@ -349,21 +349,18 @@ bool LayerPlan::shares_weights_of(const SubPlan &other) const {
     return algorithm_ == plan.algorithm_ && chosen_->shares_weights_of(*plan.chosen_);
 }
 
-const std::vector<AlgorithmEstimate> &LayerPlan::estimates() const {
-    std::call_once(considered_, [this] {
+// Returns the plan, which has its estimates and candidates.
+const LayerPlan &LayerPlan::considered() const {
+    std::call_once(was_considered_, [this] {
         std::vector<Proposal> proposals = consider(problem(!weights_at_run_time()));
         keep_estimates(&proposals);
     });
-    return estimates_;
+    return *this;
 }
 
-const std::vector<Candidate> &LayerPlan::candidates() const {
-    estimates();
-    return candidates_;
-}
-
-void LayerPlan::list_candidates_and_kernels() const {
-    std::call_once(listed_, [this] {
+// Returns the plan, which has its lists of all that can compute the layer, and of the kernels that a run may call.
+const LayerPlan &LayerPlan::listed() const {
+    std::call_once(was_listed_, [this] {
         kernels_.clear(); // an earlier call may have run out of memory half-way
         chosen_->for_each_kernel([this](const char *name) {
             const auto same = [name](const char *other) { return std::strcmp(name, other) == 0; };
@@ -378,16 +375,7 @@ void LayerPlan::list_candidates_and_kernels() const {
             behind++;
         }
     });
-}
-
-const std::vector<AbleCandidate> &LayerPlan::able() const {
-    list_candidates_and_kernels();
-    return able_;
-}
-
-const std::vector<const char *> &LayerPlan::kernels() const {
-    list_candidates_and_kernels();
-    return kernels_;
+    return *this;
 }
 
 Status LayerPlan::run(const RunTensors &t, void *workspace) const {

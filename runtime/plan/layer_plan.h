@@ -45,7 +45,7 @@ class LayerPlan : public SubPlan {
     std::size_t workspace_bytes() const override { return static_cast<std::size_t>(workspace_bytes_); }
     std::size_t packed_bytes() const override { return packed_bytes_; }
     bool shares_weights_of(const SubPlan &other) const override;
-    const std::vector<const char *> &kernels() const override; // names of all variants that a run may call
+    const std::vector<const char *> &kernels() const override { return listed().kernels_; }
 
     const char *algorithm() const { return algorithm_->name; }
     int threads() const { return settings_.parallel.threads; } // at most those of settings()
@@ -59,9 +59,12 @@ class LayerPlan : public SubPlan {
     const QuantizationValues *quantization() const { return quantization_ ? &*quantization_ : nullptr; }
     const WeightFacts *facts() const { return facts_ ? &*facts_ : nullptr; } // known for constant quantized weights
     const std::string &reason() const { return reason_; }
-    const std::vector<Candidate> &candidates() const;        // the kernels that were compared
-    const std::vector<AlgorithmEstimate> &estimates() const; // estimates of all algorithms that are not excluded
-    const std::vector<AbleCandidate> &able() const;          // all that can, the chosen one first
+    const std::vector<Candidate> &candidates() const {
+        return considered().candidates_;
+    } // the kernels that were compared
+    // estimates of all algorithms that are not excluded
+    const std::vector<AlgorithmEstimate> &estimates() const { return considered().estimates_; }
+    const std::vector<AbleCandidate> &able() const { return listed().able_; } // all that can, the chosen one first
 
   private:
     LayerPlan(const Geometry &geometry, const PlanSettings &settings);
@@ -82,7 +85,8 @@ class LayerPlan : public SubPlan {
     Status choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why);
     Status finish();
     void keep_estimates(std::vector<Proposal> *proposals) const;
-    void list_candidates_and_kernels() const;
+    const LayerPlan &considered() const;
+    const LayerPlan &listed() const;
     void finish_whole(const RunTensors &tensors) const;
 
     const Geometry geometry_;
@@ -102,7 +106,7 @@ class LayerPlan : public SubPlan {
     std::size_t packed_bytes_ = 0;
     std::uint64_t workspace_bytes_ = 0;
 
-    mutable std::once_flag considered_, listed_;
+    mutable std::once_flag was_considered_, was_listed_;
     mutable std::vector<Candidate> candidates_;
     mutable std::vector<AlgorithmEstimate> estimates_;
     mutable std::vector<AbleCandidate> able_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/division.h"
@@ -66,7 +68,7 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
     axis.kernel_step = geometry.kernel_step;
     axis.stride = geometry.stride;
     std::vector<std::vector<Entry>> of_phases;
-    std::vector<Entry> all;
+    std::set<Entry> all;
     // All taps count, whether or not a position meets them inside x, so that the packed weights serve every input size.
     AxisGeometry endless = geometry;
     endless.in = endless.out = std::int64_t{1} << 40;
@@ -84,11 +86,9 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
             of_phases.back().push_back(
                 {static_cast<std::int32_t>(taps.offset) + entry[kStart], entry[kDistance], entry[kSecond]});
         }
-        all.insert(all.end(), of_phases.back().begin(), of_phases.back().end());
+        all.insert(of_phases.back().begin(), of_phases.back().end());
     }
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    axis.first = all.empty() ? 0 : all.front()[kStart];
+    axis.first = all.empty() ? 0 : (*all.begin())[kStart];
     axis.entries.clear();
     axis.text.clear();
     for (const Entry &entry : all) {
@@ -98,10 +98,8 @@ Winograd::Axis Winograd::axis_of(const AxisGeometry &geometry) {
         axis.text += std::to_string(start);
     }
     for (std::size_t r = 0; r < of_phases.size(); r++) {
-        for (const Entry &entry : of_phases[r]) {
-            const auto place = std::lower_bound(all.begin(), all.end(), entry) - all.begin();
-            axis.phases[r].entries.push_back(static_cast<std::size_t>(place));
-        }
+        for (const Entry &entry : of_phases[r])
+            axis.phases[r].entries.push_back(static_cast<std::size_t>(std::distance(all.begin(), all.find(entry))));
     }
     return axis;
 }
