@@ -81,7 +81,7 @@ double CostTerms::cost_of_group(const Variant *narrower) const {
     case Family::kOcVectorized: return cost_of_oc_vectorized(*this, narrower);
     case Family::kAmx: return cost_of_amx();
     case Family::kDepthwise:
-        if (v.output_order == OutputOrder::kChannels && !has_tap_offset_order(v)) return cost_of_depthwise_channels();
+        if (v.output_order == OutputOrder::kChannels) return cost_of_depthwise_channels();
         return has_vectors_of_phases(v) ? cost_of_vectors_of_phases() : cost_of_rows(narrower);
     case Family::kOwVectorized: return cost_of_rows(narrower);
     case Family::kSmallOc: return cost_of_small_oc();

@@ -74,9 +74,9 @@ DirectPlan::Amounts DirectPlan::amounts(const CostProfile &profile) const {
     a.weights_bytes = packed_.weights() * size;
     a.x_elements = problem_.geometry.in_channels;
     a.y_elements = problem_.geometry.out_channels;
-    for (const AxisGeometry &axis : problem_.axes) {
-        a.x_elements *= axis.in;
-        a.y_elements *= axis.out;
+    for (const AxisPlan &axis : axes_) {
+        a.x_elements *= axis.geometry.in;
+        a.y_elements *= axis.geometry.out;
     }
     a.y_bytes = a.y_elements * size_of(v.dtype);
     a.fine_strips = profile.fine_strips;

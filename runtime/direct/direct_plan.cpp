@@ -46,7 +46,7 @@ DirectPlan::DirectPlan(const SpatialProblem &problem, const Candidate &choice, c
         g.layout == CONVT_CHANNELS_FIRST ? fetches_copied(g.x_bytes(), g.in_channels) : g.x_bytes() >= kLeavesLastCache;
     packed_ = packed ? *packed : packing_of(v);
     for (std::size_t a = 0; a < 3; a++) {
-        axes_[a] = whole_[a] ? plan_axis(problem.axes[a], problem.weight_stride[a], true) : problem.plan[a];
+        axes_[a] = whole_[a] ? plan_axis(problem.plan[a].geometry, problem.weight_stride[a], true) : problem.plan[a];
         if (a == 0 && pairs_taps(v)) pair_taps(&axes_[a]);
         if (a == 0 && has_vectors_of_phases(v)) put_phases_inside(&axes_[a]);
         packed_.taps[a] = axes_[a].element_count() / (axes_[a].paired ? 2 : 1);

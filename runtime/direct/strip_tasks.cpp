@@ -178,12 +178,7 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, char *
 
 // Returns the number of pieces that the strip's y is divided into, so that each stays in the second-level cache until it is finished.
 std::int64_t DirectPlan::pieces_of(const Strip &s) const {
-    Call all;
-    all.q_begin = s.q_begin;
-    all.q_end = s.q_end;
-    all.group_begin = s.first_group;
-    all.group_end = s.first_group + s.groups;
-    all.oc_tile_end = packed_.tiles();
+    const Call all = part(s, Tasks(), 0);
     return std::max<std::int64_t>(ceil_div(dense_bytes(part_of_y(s, all)), kPieceBytes), 1);
 }
 

@@ -213,7 +213,7 @@ Status DevicePlan::run_combine(const Kernel &kernel, const Placed &parts, const 
     };
     std::array<Axis, 5> axes;
     for (std::size_t i = 0; i < 3; i++) {
-        axes[i] = {problem_.axes[i].out, parts.strides.axes[i], residual.strides.axes[i], y.strides.axes[i]};
+        axes[i] = {problem_.plan[i].geometry.out, parts.strides.axes[i], residual.strides.axes[i], y.strides.axes[i]};
     }
     axes[3] = {g.out_channels, parts.strides.c, residual.strides.c, y.strides.c};
     axes[4] = {g.batch, parts.strides.n, residual.strides.n, y.strides.n};

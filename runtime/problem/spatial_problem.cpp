@@ -34,12 +34,12 @@ SpatialProblem spatial_problem(const Geometry &geometry, convt_dtype y_dtype, bo
     SpatialProblem p;
     p.geometry = geometry;
     p.y_dtype = y_dtype == CONVT_S8 ? CONVT_U8 : y_dtype;
-    p.axes.fill(pointwise_axis(1));
-    for (std::size_t i = 0; i < geometry.axes.size(); i++) p.axes[i] = geometry.axes[geometry.axes.size() - 1 - i];
+    const std::size_t axes = geometry.axes.size();
     for (std::size_t i = 0; i < 3; i++) {
-        p.weight_stride[i] = p.axes[i].stride;
-        if (single_positions && p.axes[i].in == 1 && p.axes[i].kernel > 1) p.axes[i] = single_position(p.axes[i]);
-        p.plan[i] = plan_axis(p.axes[i], p.weight_stride[i], false);
+        AxisGeometry axis = i < axes ? geometry.axes[axes - 1 - i] : pointwise_axis(1);
+        p.weight_stride[i] = axis.stride;
+        if (single_positions && axis.in == 1 && axis.kernel > 1) axis = single_position(axis);
+        p.plan[i] = plan_axis(axis, p.weight_stride[i], false);
         p.taps_leave_x[i] = a_tap_leaves_x(p.plan[i]);
     }
     return p;

@@ -15,8 +15,7 @@ namespace convtranspose {
 struct SpatialProblem {
     Geometry geometry;
     convt_dtype y_dtype;                       // of y or of the sums; u8 stands for any 8-bit y
-    std::array<AxisGeometry, 3> axes;          // w, h, d
-    std::array<std::int64_t, 3> weight_stride; // the layer's strides, which order packed weights; axes may have others
+    std::array<std::int64_t, 3> weight_stride; // the layer's strides, which order packed weights; plans may have others
     std::array<AxisPlan, 3> plan;              // all phases that have outputs
     std::array<bool, 3> taps_leave_x;          // along each axis: a tap of some output does
     bool sums_in_f16 = false;                  // on request

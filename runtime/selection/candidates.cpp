@@ -27,7 +27,7 @@ bool reads_seldom(const Variant &v, const SpatialProblem &p) {
 
 // Returns whether rows of y are whole tiles, or need not be: kernels with a built-in stride of w read x for whole tiles only.
 bool has_whole_tiles(const Variant &v, const SpatialProblem &p) {
-    return v.stride_w == 0 || p.axes[0].out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
+    return v.stride_w == 0 || p.plan[0].geometry.out % (static_cast<std::int64_t>(v.stride_w) * v.tile_q) == 0;
 }
 
 // Returns whether the variant multiplies each element of x so few times that copying x would take about as long as that.
@@ -85,7 +85,7 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
     if (!forces_in_place(v, p, profile) && p.ic() >= 16 && plane > 2048) return false;
     // Kernels with a built-in stride of h read x for all phases, also for those past the last row of y. Those with a built-in stride of
     // w read x for whole tiles.
-    if (v.stride_h != 0 && p.axes[1].out % v.stride_h != 0) return false;
+    if (v.stride_h != 0 && p.plan[1].geometry.out % v.stride_h != 0) return false;
     return has_whole_tiles(v, p) || (forces_in_place(v, p, profile) && p.strip_axis() == 0);
 }
 

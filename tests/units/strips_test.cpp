@@ -370,7 +370,7 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     *copies += workspace_bytes > 0;
     if (threads > 1 || strips.piece_bytes > 0) return;
     // One thread goes along the axis of the strips: an output of a position is not written before that of one before it.
-    const AxisGeometry &axis = problem.axes[strips.axis];
+    const AxisGeometry &axis = problem.plan[strips.axis].geometry;
     const std::int64_t stride = operands.y_strides.axes[strips.axis], step = axis.stride * stride;
     for (std::int64_t i = 0; i + step < y.size(); i++) {
         if (i / stride % axis.out + axis.stride >= axis.out) continue;
