@@ -45,13 +45,11 @@ struct PlanSettings {
 
 // Algorithms are compared for this layer. The objects that it refers to must outlive the AlgorithmPlans proposed for it.
 struct AlgorithmProblem {
-    AlgorithmProblem(const Geometry &layer, const PlanSettings &how) : geometry(layer), settings(how) {}
-
     const Geometry &geometry;
     const PlanSettings &settings;
     const QuantizationValues *quantization = nullptr; // null: the layer is of floats, or it arrives with each run
     bool constant_weights = true;
-    WeightFacts facts;                    // known for constant quantized weights
+    WeightFacts facts = {};               // known for constant quantized weights
     const TuningRecord *record = nullptr; // the layer's; null: none, or settings.variant names something
     // The direct algorithm's estimate in cycles. A proposal that cannot be below it need not be made.
     double limit = std::numeric_limits<double>::infinity();

@@ -11,19 +11,11 @@
 namespace convtranspose {
 
 DirectPlan::OperandTypes DirectPlan::types_of(const Variant &v) {
-    const halide_type_t s32(halide_type_int, 32), s16(halide_type_int, 16);
-    switch (v.arithmetic) {
-    case Arithmetic::kFloat:
-    case Arithmetic::kHalf: break;
-    case Arithmetic::kBf16: return {type_of(CONVT_BF16), type_of(CONVT_BF16), type_of(CONVT_F32)};
-    case Arithmetic::kInt8: return {type_of(CONVT_S8), type_of(kByteX), s32};
-    case Arithmetic::kInt16: return {s16, s16, s32};
-    case Arithmetic::kF16Weights:
-    case Arithmetic::kBf16Weights:
-    case Arithmetic::kS8Weights: return {type_of(light_dtype(v.arithmetic)), type_of(CONVT_F32), type_of(CONVT_F32)};
-    }
-    const halide_type_t sum = type_of(sum_dtype(v));
-    return {sum, sum, sum};
+    const halide_type_t s32(halide_type_int, 32), s16(halide_type_int, 16), sum = type_of(sum_dtype(v));
+    if (v.arithmetic == Arithmetic::kBf16) return {type_of(CONVT_BF16), type_of(CONVT_BF16), type_of(CONVT_F32)};
+    if (v.arithmetic == Arithmetic::kInt8) return {type_of(CONVT_S8), type_of(kByteX), s32};
+    if (v.arithmetic == Arithmetic::kInt16) return {s16, s16, s32};
+    return {has_light_weights(v.arithmetic) ? type_of(light_dtype(v.arithmetic)) : sum, sum, sum};
 }
 
 TensorStrides tensor_strides(const Geometry &geometry, const Strides &strides) {

@@ -110,15 +110,15 @@ std::string built_in_of(const BuiltIn &b) {
 std::string reading_of_x(const DirectPlan &direct) {
     const std::int64_t strips = direct.strip_count();
     const std::string in_strips = strips > 1 ? concat(", in ", strips, " strips") : std::string();
+    const std::string around = ", which are copied, with zeros around them";
+    std::string in_place = "read in place" + in_strips;
     switch (direct.reads_x()) {
     case ReadsX::kInPlace: break;
     case ReadsX::kCopy: return "copied, with zeros around it" + in_strips;
-    case ReadsX::kCopyOfEdgeStrips:
-        return "read in place" + in_strips + ", but for those at its ends, which are copied, with zeros around them";
-    case ReadsX::kCopyOfRowEnds:
-        return "read in place" + in_strips + ", but for the ends of rows, which are copied, with zeros around them";
+    case ReadsX::kCopyOfEdgeStrips: return in_place + ", but for those at its ends" + around;
+    case ReadsX::kCopyOfRowEnds: return in_place + ", but for the ends of rows" + around;
     }
-    return "read in place" + in_strips;
+    return in_place;
 }
 
 // Says how many threads are used, and why they are fewer than are allowed, or why they are not.

@@ -37,7 +37,7 @@ struct LayerPlan::Proposal {
 
 double estimate_layer(const Geometry &geometry, const PlanSettings &settings) {
     double least = std::numeric_limits<double>::infinity();
-    for (const LayerPlan::Proposal &p : LayerPlan::consider(AlgorithmProblem(geometry, settings))) {
+    for (const LayerPlan::Proposal &p : LayerPlan::consider({geometry, settings})) {
         if (p.plan) least = std::min(least, p.plan->cycles());
     }
     return least;
@@ -102,7 +102,7 @@ void LayerPlan::choose_threads(bool constant_weights) {
 }
 
 AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
-    AlgorithmProblem problem(geometry_, settings_);
+    AlgorithmProblem problem = {geometry_, settings_};
     problem.quantization = quantization();
     problem.constant_weights = constant_weights;
     if (facts_) problem.facts = *facts_;
