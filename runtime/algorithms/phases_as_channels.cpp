@@ -84,10 +84,8 @@ void PhasesAsChannels::list_layers() {
         images_ = geometry_.batch;
         return;
     }
-    std::int64_t most = 1; // elements of an image
-    for (const Layer &layer : layers_) most = std::max(most, volume(geometry_of(layer).y_shape));
-    most *= size_of(geometry_.y_dtype);
-    images_ = divisor_up_to(std::max<std::int64_t>(geometry_.batch, 1), kNearBytes / most);
+    const std::int64_t of_image = std::max<std::int64_t>(most_elements(), 1) * size_of(geometry_.y_dtype); // in bytes
+    images_ = divisor_up_to(std::max<std::int64_t>(geometry_.batch, 1), kNearBytes / of_image);
 }
 
 void PhasesAsChannels::divide_at_crops() {

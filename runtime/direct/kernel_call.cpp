@@ -7,16 +7,13 @@
 
 namespace convtranspose {
 
-// The channels of a call, and its kernel's types.
+// The channels of a call.
 struct DirectPlan::CallChannels {
-    CallChannels(const Variant &v, const PackedLayout &packed, const Call &c)
-        : types(types_of(v)), blocked(packed.block > 1), groups(c.group_end - c.group_begin),
-          read_groups(ceil_div(groups, packed.group_tile) * packed.group_tile),
+    CallChannels(const PackedLayout &packed, const Call &c)
+        : groups(c.group_end - c.group_begin), read_groups(ceil_div(groups, packed.group_tile) * packed.group_tile),
           oc_tiles(c.oc_tile_end - c.oc_tile_begin), oc_tile(std::max<std::int64_t>(packed.oc_tile, 1)),
           oc_begin(c.oc_tile_begin * oc_tile), oc_end(std::min(c.oc_tile_end * oc_tile, packed.oc)) {}
 
-    OperandTypes types;
-    bool blocked; // a dimension in front of the others is that of a block of channels
     std::int64_t groups;
     // Vectors along the groups read whole tiles of groups, to which packed weights and copies of x are padded. Kernels whose tiles
     // overlap do not read that padding.
@@ -28,7 +25,7 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
                             Buffer<7> *x) const {
     const std::int64_t size = x->raw.type.bits / 8;
     const char *host = s.x + (c.group_begin - s.first_group) * s.group_stride * size;
-    if (channels.blocked) x->add(x_block(), 1);
+    if (packed_.block > 1) x->add(x_block(), 1); // a block of channels is a dimension in front of the others
     // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
     // kernels multiply its minimum by strides in 32 bits.
     for (std::size_t a = 0; a < 3; a++) {
@@ -83,16 +80,17 @@ std::int32_t DirectPlan::turn_of(const Box &box) const {
 }
 
 void DirectPlan::call_kernel(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
-    const CallChannels channels(v, packed_, c);
+    const CallChannels channels(packed_, c);
+    const OperandTypes types = types_of(v);
     const bool in_place = v.family == Family::kReference && reads_x_ == ReadsX::kInPlace;
-    Buffer<7> x(nullptr, in_place ? type_of(problem_.geometry.dtype) : channels.types.x);
+    Buffer<7> x(nullptr, in_place ? type_of(problem_.geometry.dtype) : types.x);
     describe_x(v, s, c, channels, &x);
 
-    Buffer<8> w(nullptr, channels.types.w);
+    Buffer<8> w(nullptr, types.w);
     const std::array<std::int64_t, 3> &taps = packed_.taps;
     const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
     const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
-    if (channels.blocked) w.add(packed_.block, 1);
+    if (packed_.block > 1) w.add(packed_.block, 1);
     w.add(one_channel ? 1 : channels.oc_tile, packed_.block);
     w.add(packed_.blocks(), packed_.block_stride());
     w.add(taps[0], tap);
@@ -109,7 +107,7 @@ void DirectPlan::call_kernel(const Variant &v, const Strip &s, const Call &c, co
     const std::int64_t oc_padded = packed_.biases() / packed_.groups(),
                        oc_extent = channels.oc_tiles * channels.oc_tile,
                        first = c.group_begin * oc_padded + channels.oc_begin;
-    Buffer<5> bias(biases + first * (channels.types.bias.bits / 8), channels.types.bias,
+    Buffer<5> bias(biases + first * (types.bias.bits / 8), types.bias,
                    {{oc_extent, 1}, {channels.read_groups, oc_padded}});
     const EpilogueLayout epilogue = quantized ? epilogue_of({packed_, axes_}) : EpilogueLayout();
     std::int64_t class_stride = epilogue.biases;
