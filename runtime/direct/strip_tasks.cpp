@@ -191,7 +191,7 @@ void DirectPlan::plan_pieces(int threads) {
     if (packed_.tiles() == 0) return; // y has no channels, so no run computes anything
     rounder_ = find_rounder(variant_->isa, CopyOrder::kPlanar, problem_.y_dtype);
     std::int64_t most = 0;
-    std::size_t tasks = 0;
+    std::int64_t tasks = 0;
     // The last images and groups may be fewer than the others. Their strips are divided otherwise, and not always into smaller parts.
     const std::int64_t last_images = (problem_.geometry.batch - 1) % images_ + 1,
                        last_groups = (packed_.group - 1) % groups_ + 1;
@@ -207,7 +207,7 @@ void DirectPlan::plan_pieces(int threads) {
         }
     }
     piece_bytes_ = round_up(most);
-    piece_count_ = workers_ > 1 ? workers_ : static_cast<int>(std::min<std::size_t>(threads, tasks));
+    piece_count_ = workers_ > 1 ? workers_ : static_cast<int>(std::min<std::int64_t>(threads, tasks));
 }
 
 // Returns the part in two tensors of these strides.
