@@ -50,7 +50,8 @@ Direct::Direct(const AlgorithmProblem &problem)
 void Direct::set_problem(const AlgorithmProblem &problem, bool single_positions) {
     Geometry inner = geometry_;
     inner.axes.erase(inner.axes.begin(), inner.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
-    problem_ = spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0, problem.facts.fits_int32), single_positions);
+    problem_ =
+        spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0, problem.facts.fits_int32), single_positions);
     problem_.weights_at_run_time = !problem.constant_weights;
     problem_.sums_in_f16 = settings_.sums_in_f16;
     problem_.facts = problem.facts;

@@ -70,7 +70,8 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
         operands.packed = element_at(packed, element, direct.packed_bytes());
         if (epilogue) operands.epilogue = element_at(epilogue, element, direct.epilogue_bytes());
         direct.run(operands, settings_.parallel);
-        for (std::int64_t i = 0; i < elements; i++) total[i] += load_element(direct.variant().dtype, partial + i * size);
+        for (std::int64_t i = 0; i < elements; i++)
+            total[i] += load_element(direct.variant().dtype, partial + i * size);
     };
     do {
         for_each_element([&](std::int64_t i) { total[i] = bias_in_sum ? bias_of(position[channel]) : 0; });

@@ -131,7 +131,8 @@ const std::vector<Isa> &isas_built_in() {
 Status device_table_of(const char *kind, const DeviceTable **table) {
     *table = find_device_table(kind);
     return *table ? Status()
-                  : unsupported("device \"", kind, "\" is not built in: convt_device_kind_name() and `convtranspose targets` ",
+                  : unsupported("device \"", kind,
+                                "\" is not built in: convt_device_kind_name() and `convtranspose targets` ",
                                 "list those that are");
 }
 

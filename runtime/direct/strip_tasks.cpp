@@ -163,17 +163,18 @@ void DirectPlan::compute_strip(const StripParts &rows, const Operands &o, char *
             if (o.post_ops) finish(part_of_y(s, c), o);
         });
     }
-    parallel.for_each_by(std::min(parallel.threads, piece_count_), t.count, [&](std::int64_t task, std::int64_t worker) {
-        const Call c = part_of_task(task);
-        const PartOfY of_y = part_of_y(s, c);
-        Operands piece = o;
-        piece.y = pieces + worker * piece_bytes_;
-        piece.y_strides = dense_strides_of(of_y);
-        piece.y_begin = of_y.offset(piece.y_strides);
-        call_for_task(rows, t, task, c, piece);
-        round(of_y, piece, o);
-        if (o.post_ops) finish(of_y, o);
-    });
+    parallel.for_each_by(std::min(parallel.threads, piece_count_), t.count,
+                         [&](std::int64_t task, std::int64_t worker) {
+                             const Call c = part_of_task(task);
+                             const PartOfY of_y = part_of_y(s, c);
+                             Operands piece = o;
+                             piece.y = pieces + worker * piece_bytes_;
+                             piece.y_strides = dense_strides_of(of_y);
+                             piece.y_begin = of_y.offset(piece.y_strides);
+                             call_for_task(rows, t, task, c, piece);
+                             round(of_y, piece, o);
+                             if (o.post_ops) finish(of_y, o);
+                         });
 }
 
 // Returns the number of pieces that the strip's y is divided into, so that each stays in the second-level cache until it is finished.
