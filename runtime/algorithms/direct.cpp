@@ -158,7 +158,7 @@ void Direct::plan_fallbacks() {
         if (fits_int32 && chosen.arithmetic != Arithmetic::kInt8) continue;
         problem.facts.fits_int8 = false;
         problem.facts.fits_int32 = fits_int32;
-        problem.y_dtype = kernel_y_dtype(geometry_, leading_ > 0, fits_int32);
+        if (leading_) problem.y_dtype = kernel_y_dtype(geometry_, true, fits_int32);
         const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa, *settings_.profile);
         const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
         if (best) fallbacks_.emplace_back(problem, *best, *settings_.profile, threads);

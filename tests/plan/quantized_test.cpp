@@ -215,6 +215,7 @@ TEST(Quantized, WorkspacesAreEnoughForAnyWeights) {
                                    "u8 nchw ic9 oc3 i5x37 k3x4 s2x2 p1x1_1x1 bias wu8 yu8 zx7 zw0 zy7",
                                    "u8 nhwc g20 ic20 oc20 i5x6 k3x3 s1x1 p1x1_1x1 bias wu8 yu8 zx7 zw0 zy7",
                                    "u8 nchw ic2200 oc2 i2x9 k4x4 s1x1 bias wu8 yu8 zx0 zw0 zy7",
+                                   "u8 nhwc ic2200 oc2 i2x9 k4x4 s1x1 bias wu8 ys8 zx0 zw0 zy7",
                                    "s8 nchw ic3 oc4 i2x2x3x3 k2x2x3x3 s1x1x2x2 bias ws8 ys8 zx-7 zw0 zy7"}) {
         Problem problem = parse_problem(line);
         Inputs inputs = draw(problem, 3);
