@@ -7,7 +7,7 @@
 namespace convtranspose {
 
 std::initializer_list<Algorithm> algorithms() {
-    // The order is alphabetical, as convt_algorithm_name() promises, and decides nothing else.
+    // convt_algorithm_name() promises that they are in alphabetical order.
     static constexpr std::initializer_list<Algorithm> kAll = {
         {"batch_as_width", false, propose_batch_as_width},
         {"col2im", false, propose_col2im},

@@ -205,7 +205,7 @@ struct Algorithm {
     Proposer *propose;
 };
 
-// Returns all algorithms. Their order decides nothing.
+// Returns all algorithms in alphabetical order, which decides no choice.
 std::initializer_list<Algorithm> algorithms();
 const Algorithm *find_algorithm(const std::string &name); // null: there is none of that name
 std::uint32_t bit_of(const Algorithm &algorithm);         // in PlanSettings::excluded

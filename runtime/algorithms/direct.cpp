@@ -11,9 +11,8 @@ namespace convtranspose {
 
 namespace {
 
-// Returns the type that kernels write. With leading axes that is the type of sums. fits_int32: as in WeightFacts.
-convt_dtype kernel_y_dtype(const Geometry &geometry, bool leading, bool fits_int32) {
-    if (!leading) return geometry.y_dtype;
+// Returns the type of bare sums, which kernels write if there are leading axes. fits_int32: as in WeightFacts.
+convt_dtype bare_sum_dtype(const Geometry &geometry, bool fits_int32) {
     if (!geometry.quantized()) return sum_dtype(geometry.dtype);
     return fits_int32 ? CONVT_S32 : CONVT_F64;
 }
@@ -50,8 +49,8 @@ Direct::Direct(const AlgorithmProblem &problem)
 void Direct::set_problem(const AlgorithmProblem &problem, bool single_positions) {
     Geometry inner = geometry_;
     inner.axes.erase(inner.axes.begin(), inner.axes.begin() + static_cast<std::ptrdiff_t>(leading_));
-    problem_ =
-        spatial_problem(inner, kernel_y_dtype(geometry_, leading_ > 0, problem.facts.fits_int32), single_positions);
+    const convt_dtype y_dtype = leading_ ? bare_sum_dtype(geometry_, problem.facts.fits_int32) : geometry_.y_dtype;
+    problem_ = spatial_problem(inner, y_dtype, single_positions);
     problem_.weights_at_run_time = !problem.constant_weights;
     problem_.sums_in_f16 = settings_.sums_in_f16;
     problem_.facts = problem.facts;
@@ -158,7 +157,7 @@ void Direct::plan_fallbacks() {
         if (fits_int32 && chosen.arithmetic != Arithmetic::kInt8) continue;
         problem.facts.fits_int8 = false;
         problem.facts.fits_int32 = fits_int32;
-        if (leading_) problem.y_dtype = kernel_y_dtype(geometry_, true, fits_int32);
+        if (leading_) problem.y_dtype = bare_sum_dtype(geometry_, fits_int32);
         const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa, *settings_.profile);
         const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
         if (best) fallbacks_.emplace_back(problem, *best, *settings_.profile, threads);
@@ -318,7 +317,8 @@ Status Direct::repack(const Direct &from) {
     Status status = copy_block(settings_.allocator, bias.data(), bias.size(), "biases", &packed->bias);
     if (status) status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &dense);
     if (!status) return status;
-    for (std::int64_t i = 0; i < from.leading_elements(); i++) { // the other layer may have an axis of one element more
+    // `from` may have other axes than this plan: those with one position of x, y and the kernel are left out.
+    for (std::int64_t i = 0; i < from.leading_elements(); i++) {
         from.direct_.unpack(view_of_dense(from.geometry_.w_shape, nullptr), quantization_,
                             element_at(from.packed_->block.data(), i, from.direct_.packed_bytes()),
                             element_at(dense.data(), from.weights_before(i), 1));

@@ -30,8 +30,9 @@ void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPl
                          char *partial) const {
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
     const void *const b = packed_ ? packed_->bias.data() : t.b;
-    const void *const packed = operands.packed, *const epilogue =
-                                                    operands.epilogue; // of all elements of the leading axes
+    // Those of all elements of the leading axes.
+    const void *const packed = operands.packed;
+    const void *const epilogue = operands.epilogue;
     // If sums of integers become an f32 y, the bias is added after the multiplication by the scales.
     const bool bias_in_sum = !(q && geometry_.y_dtype == CONVT_F32);
     const std::size_t first_axis = geometry_.dimensions().first_axis;

@@ -4,7 +4,7 @@
 
 namespace convtranspose {
 
-bool SpatialProblem::reads_outside() const { return reads_outside(0) || reads_outside(1) || reads_outside(2); }
+bool SpatialProblem::reads_outside() const { return taps_leave_x[0] || taps_leave_x[1] || taps_leave_x[2]; }
 
 std::size_t SpatialProblem::strip_axis() const { return plan[2].q_extent() > 1 ? 2 : plan[1].q_extent() > 1 ? 1 : 0; }
 

@@ -17,7 +17,7 @@ struct SpatialProblem {
     convt_dtype y_dtype;                       // of y or of the sums; u8 stands for any 8-bit y
     std::array<std::int64_t, 3> weight_stride; // the layer's strides, which order packed weights; plans may have others
     std::array<AxisPlan, 3> plan;              // all phases that have outputs
-    std::array<bool, 3> taps_leave_x;          // along each axis: a tap of some output does
+    std::array<bool, 3> taps_leave_x;          // true for an axis along which a tap of some output leaves x
     bool sums_in_f16 = false;                  // on request
     bool weights_at_run_time = false;
     bool may_be_infinite = false; // the weights hold an infinity or a NaN
@@ -25,8 +25,7 @@ struct SpatialProblem {
 
     std::int64_t ic() const { return geometry.in_channels_per_group(); }
     std::int64_t oc() const { return geometry.out_channels_per_group(); }
-    bool reads_outside() const; // true if a tap of some output leaves x
-    bool reads_outside(std::size_t axis) const { return taps_leave_x[axis]; }
+    bool reads_outside() const;     // true if a tap of some output leaves x
     std::size_t strip_axis() const; // the outermost axis with an extent; strips of x are copied and computed along it
 };
 

@@ -92,7 +92,7 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
 // Returns whether taps along an axis other than `but` (kNoAxis: any axis) leave x and the variant does not skip them there.
 bool leaves_x(const Variant &v, const SpatialProblem &p, std::size_t but) {
     bool any = false;
-    for (std::size_t a = 0; a < 3; a++) any = any || (a != but && p.reads_outside(a) && !skips_outside(v, a));
+    for (std::size_t a = 0; a < 3; a++) any = any || (a != but && p.taps_leave_x[a] && !skips_outside(v, a));
     return any;
 }
 
