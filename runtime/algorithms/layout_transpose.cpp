@@ -184,7 +184,7 @@ class LayoutTranspose : public ComposedPlan {
     // Plans blocks of all groups: several images if they are small, else strips of an image.
     void plan_strips() {
         if (geometry_.batch == 0) return;
-        // If only x or y is transposed, strips pay where that is a stream for each channel.
+        // If only x or only y is transposed, strips pay with channels first, where that tensor is a stream for each channel.
         const bool x_moves = geometry_.in_channels > 1, y_moves = geometry_.out_channels > 1;
         if (!(x_moves && y_moves) && (geometry_.layout == CONVT_CHANNELS_LAST || x_moves == y_moves)) return;
         const AxisGeometry &axis = geometry_.axes.front();

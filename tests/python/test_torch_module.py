@@ -292,7 +292,7 @@ class Weights(TorchTest):
         self.check(stock, ours)
 
     def test_fused_optimizers(self):
-        """Their kernels count no change, and each step comes after one in eval mode."""
+        """Their kernels do not count changes. Each step follows a call in eval mode, which packs the weights."""
         for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad):
             stock, ours = both(layer())
             optimizers = [kind(module.parameters(), 0.1, fused=True) for module in (stock, ours)]

@@ -176,7 +176,7 @@ class _Fusion:
     def run(self, model: Any, prefix: str, elements_called: bool = False) -> None:
         """Fuses what one trace of a model shows or, if it cannot be traced, what traces of the children that it only calls show.
 
-        elements_called: of a list of modules, whether what has it only calls them.
+        elements_called: Whether the model is a list of modules that its owner only calls.
         """
         if not any(isinstance(module, _Module) for module in model.modules()) or isinstance(model, _Module):
             return

@@ -85,8 +85,7 @@ class _Function:
 def uses_of_children(module: Any) -> Uses:
     """Says what the code of a module, and of the classes that it derives from, does with its children when forward is called.
 
-    Nothing is known, so that both sets are empty, where there is no code, or where it reaches children in other ways than by their
-    names.
+    Both sets are empty if the code is not to be had, or reaches children in other ways than by their names.
     """
     children = dict(module.named_children())
     if type(module) is torch.nn.Sequential:
