@@ -7,7 +7,8 @@
 set(CONVTRANSPOSE_TYPES all CACHE STRING "Types to build kernels for: all, or a list of f16, bf16, f32, light, f64 and quantized")
 set(CONVTRANSPOSE_FAMILIES all CACHE STRING
     "Families of kernels to build: all, or a list; beside them the reference, which is slow and does everything, always is")
-set(CONVTRANSPOSE_ISAS all CACHE STRING "ISAs to build kernels for: all of the architecture, or a list")
+set(CONVTRANSPOSE_ISAS all CACHE STRING
+    "ISAs to build kernels for: all of the architecture, native for what this machine's CPU needs alone, or a list")
 set(CONVTRANSPOSE_DEVICES "" CACHE STRING "Devices to build kernels for, a list of cuda and opencl")
 set(CONVTRANSPOSE_KERNELS_FROM "" CACHE PATH
     "Folder of a build of the same sources for the same machine, whose kernels are taken; empty: build them")
@@ -23,10 +24,29 @@ set(tuned)
 if(CONVTRANSPOSE_TUNED)
     set(tuned --tuned ${PROJECT_SOURCE_DIR}/schedules/tuned)
 endif()
+set(isas ${CONVTRANSPOSE_ISAS})
+if(isas STREQUAL native)
+    if(CMAKE_CROSSCOMPILING)
+        message(FATAL_ERROR "CONVTRANSPOSE_ISAS=native: this builds for another machine, whose ISAs must be named")
+    endif()
+    if(NOT CONVTRANSPOSE_NATIVE_ISAS) # asked once, as compiling takes seconds
+        set(runtime ${PROJECT_SOURCE_DIR}/runtime)
+        try_run(ran compiled SOURCES ${PROJECT_SOURCE_DIR}/cmake/native_isas.cpp ${runtime}/cpu/isa.cpp
+                CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${runtime};${runtime}/include;${PROJECT_SOURCE_DIR}"
+                CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON
+                COMPILE_OUTPUT_VARIABLE said RUN_OUTPUT_VARIABLE isas)
+        if(NOT compiled OR NOT ran EQUAL 0)
+            message(FATAL_ERROR "CONVTRANSPOSE_ISAS=native: this CPU could not be asked: ${said}")
+        endif()
+        set(CONVTRANSPOSE_NATIVE_ISAS "${isas}" CACHE INTERNAL "what CONVTRANSPOSE_ISAS=native is on this machine")
+    endif()
+    set(isas ${CONVTRANSPOSE_NATIVE_ISAS})
+    message(STATUS "Kernels for this machine's CPU: ${isas}")
+endif()
 execute_process(
     COMMAND ${Python3_EXECUTABLE} -E -B -m kernels.generate --output ${CMAKE_CURRENT_BINARY_DIR} --system ${CMAKE_SYSTEM_NAME}
             "--processor=${processor}" "--types=${CONVTRANSPOSE_TYPES}" "--families=${CONVTRANSPOSE_FAMILIES}"
-            "--isas=${CONVTRANSPOSE_ISAS}" "--devices=${CONVTRANSPOSE_DEVICES}" ${tuned}
+            "--isas=${isas}" "--devices=${CONVTRANSPOSE_DEVICES}" ${tuned}
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
     RESULT_VARIABLE failed ERROR_VARIABLE said)
 if(failed)

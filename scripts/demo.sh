@@ -10,8 +10,10 @@ cd "$root"
 
 heading "Set-up and build"
 scripts/setup.sh
-# All that is installed, without the tests.
-scripts/build.sh release generators/all runtime/all tools/all bindings/python/all bindings/onnxruntime/all
+# All that is installed, without the tests, and of the kernels those that this runs. A build that has more keeps them.
+preset=demo
+if [[ -f build/build.ninja && $(cat build/.preset 2>/dev/null) != demo ]]; then preset=release; fi
+scripts/build.sh "$preset" generators/all runtime/all tools/all bindings/python/all bindings/onnxruntime/all
 
 work=build/demo
 rm -rf "$work"
