@@ -37,7 +37,9 @@ bool spin(Clock::time_point deadline, const Condition &condition) {
     return false;
 }
 
-struct Job {
+} // namespace
+
+struct Pool::Job {
     Job(std::size_t count, std::size_t workers, convt_task task_, void *context_)
         : shares(count, workers), task(task_), context(context_) {}
 
@@ -49,8 +51,6 @@ struct Job {
     const convt_task task;
     void *const context;
 };
-
-} // namespace
 
 class Pool::Helper {
   public:

@@ -34,6 +34,7 @@ class Pool {
     std::size_t started() const;
 
   private:
+    struct Job;
     class Helper;
 
     Helper *take(std::size_t wanted, std::size_t *taken);
