@@ -304,6 +304,19 @@ class Weights(TorchTest):
                     optimizer.step()
             self.check(stock.eval(), ours.eval())
 
+    def test_a_compiled_step_of_a_fused_optimizer(self):
+        stock, ours = both(layer())
+        steps = []
+        for module in (stock, ours):
+            for parameter in module.parameters():
+                parameter.grad = torch.ones_like(parameter)
+            steps.append(torch.compile(torch.optim.SGD(module.parameters(), 0.1, fused=True).step, backend="aot_eager"))
+        for _ in range(3):
+            self.check(stock.eval(), ours.eval())
+            for step in steps:
+                step()
+        self.check(stock.eval(), ours.eval())
+
     def test_parameters_are_swapped(self):
         """As torch.__future__ may have modules do, which no weak reference may prevent."""
         stock, ours = both(layer())

@@ -240,11 +240,15 @@ def forget(tensors: Any) -> None:
         _seen.pop(id(tensor), None)
 
 
+# In a compiled step it would count nothing. torch.compiler.disable() does the same, but imports the compiler, which takes seconds.
+_increment_version: Any = torch._disable_dynamo(torch.autograd.graph.increment_version)
+
+
 def _count_changes(optimizer: Any, *_: Any) -> None:
     """Counts what a fused optimizer has changed in a step, which its kernels do not."""
     changed = [p for group in optimizer.param_groups if group.get("fused") for p in group["params"] if p.grad is not None]
     if changed:
-        torch.autograd.graph.increment_version(changed)
+        _increment_version(changed)
 
 
 register_optimizer_step_post_hook(_count_changes)
