@@ -163,6 +163,12 @@ def _has_hooks(module: Any, kinds: tuple[str, ...] = _HOOKS) -> bool:
     return any(getattr(module, kind) for kind in kinds)
 
 
+def _containers(name: str) -> set[str]:
+    """The names of the modules that a module of a model is in, but for the model itself."""
+    parts = name.split(".")
+    return {".".join(parts[:depth]) for depth in range(1, len(parts))}
+
+
 class _Fusion:
     """The fusion of one model."""
 
@@ -227,11 +233,9 @@ class _Fusion:
         if reader.op != "call_module":
             return self.take_function(model, graphs, reader, layer, taken)
         module = model.get_submodule(reader.target)
-        # A container that ends between the two may have hooks that see what lies between.
-        parts = name.split(".")
-        for depth in range(1, len(parts)):
-            container = ".".join(parts[:depth])
-            if not reader.target.startswith(f"{container}.") and _has_hooks(model.get_submodule(container)):
+        # A container that ends or begins between the two may have hooks that see what lies between.
+        for container in sorted(_containers(name) ^ _containers(reader.target)):
+            if _has_hooks(model.get_submodule(container)):
                 return f"{container} has hooks, which see its output"
         if _has_hooks(module):
             return f"{reader.target} has hooks"
