@@ -222,6 +222,12 @@ class WrongArrays(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "__dlpack__.* gives no array"):
             ct.conv_transpose(Broken(), self.w)
 
+    def test_a_capsule(self):
+        plan, capsule = ct.Plan(self.w, x_shape=self.x.shape), self.x.__dlpack__()
+        np.testing.assert_array_equal(plan(capsule, out=np.empty(plan.y_shape, np.float32)), plan(self.x))
+        with self.assertRaisesRegex(TypeError, "^x is a capsule that .* was taken before"):
+            plan(capsule, out=np.empty(plan.y_shape, np.float32))
+
     def test_memory_of_a_device(self):
         """A plan for the CPU refuses it, and any plan refuses an x that shares it with out."""
         class OnDevice(OnlyDlpack):

@@ -149,6 +149,15 @@ class Values(TorchTest):
                     self.assert_same(ours, stock, draw(axes)[0])
                     self.assert_same(ours, stock, draw(axes, extent=6))
 
+    def test_tensors_stay_resizable(self):
+        """As FSDP asks of weights, and as tensors that are used again for other shapes are."""
+        for train in (False, True):
+            x, ours = draw(), both(layer())[1].train(train)
+            y = ours(x).detach()
+            with torch.no_grad():
+                tensors = x, y, ours.weight, ours.bias, ours(x)
+            self.assertEqual([tensor.untyped_storage().resizable() for tensor in tensors], [True] * 5)
+
     def test_types(self):
         for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
             with self.subTest(dtype=dtype):

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch  # type: ignore[import-not-found, unused-ignore]
 from torch.optim.optimizer import register_optimizer_step_post_hook  # type: ignore[import-not-found, unused-ignore]
+from torch.utils.dlpack import to_dlpack  # type: ignore[import-not-found, unused-ignore]
 
 from ._native import Plan, devices
 
@@ -77,10 +78,10 @@ def _empty(x: Any, shape: Any, last: bool, batched: bool) -> Any:
 
 
 def _array(tensor: Any) -> Any:
-    """Returns what plans take for a tensor: numpy's view of it where there is one, because that is made faster than DLPack's."""
-    if tensor.requires_grad:
-        tensor = tensor.detach()
-    return tensor.numpy() if tensor.is_cpu and tensor.dtype is not torch.bfloat16 else tensor
+    """Returns what plans take for a tensor. A capsule is made faster than numpy's view, which would forbid to resize the tensor."""
+    if tensor.is_cpu:
+        return to_dlpack(tensor)
+    return tensor.detach() if tensor.requires_grad else tensor
 
 
 def run(plan: Plan, shape: Any, x: Any, last: bool, batched: bool, **arrays: Any) -> Any:

@@ -132,17 +132,22 @@ bool Array::take_buffer(nb::handle object, const char *name, Use use) {
 }
 
 bool Array::take_dlpack(nb::handle object, const char *name, Use use) {
-    if (!nb::hasattr(object, "__dlpack__")) return false;
+    // PyTorch makes a capsule faster than its __dlpack__() does.
+    const bool is_capsule = PyCapsule_CheckExact(object.ptr()) != 0;
+    if (!is_capsule && !nb::hasattr(object, "__dlpack__")) return false;
     // PyTorch's tensors may be views that are still to be negated, of which DLPack says nothing.
     if (nb::hasattr(object, "is_neg") && nb::cast<bool>(object.attr("is_neg")())) {
         if (use == Use::output) value_error("out is a view that negates its memory; it must be a plain tensor");
         return take_dlpack(object.attr("resolve_neg")(), name, use);
     }
     // The stream that reads it; the array's library makes that one wait for what writes it.
-    const nb::object stream = call_framework("stream_of", object);
-    nb::object capsule =
-        stream.is_none() ? object.attr("__dlpack__")() : object.attr("__dlpack__")(nb::arg("stream") = stream);
-    if (!nb::try_cast(capsule, dlpack_)) type_error(std::string(name) + ".__dlpack__() gives no array");
+    const nb::object stream = is_capsule ? nb::none() : call_framework("stream_of", object);
+    const nb::object capsule = is_capsule         ? nb::borrow(object)
+                               : stream.is_none() ? object.attr("__dlpack__")()
+                                                  : object.attr("__dlpack__")(nb::arg("stream") = stream);
+    if (!nb::try_cast(capsule, dlpack_))
+        type_error(std::string(name) + (is_capsule ? " is a capsule that holds no array of DLPack, or was taken before"
+                                                   : ".__dlpack__() gives no array"));
     const auto &array = dlpack_;
     const nb::dlpack::dtype found = array.dtype();
     for (const Type &type : kTypes)

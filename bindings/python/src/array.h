@@ -21,7 +21,8 @@ enum class Use {
     named,  ///< It is only asked for its type, its shape and its place, and never copied.
 };
 
-/// A view of an object that has the buffer protocol, as numpy's arrays have, or `__dlpack__`. It keeps the object's memory.
+/// A view of an object that has the buffer protocol, as numpy's arrays have, or `__dlpack__`, or of a capsule of DLPack, which can
+/// be taken once. It keeps the object's memory.
 ///
 /// An input whose strides the library does not take is copied, once its shape is known to be right: a view of any size may stand
 /// on a single number. An output is never copied: it is refused by the library's rule.
