@@ -1,6 +1,7 @@
 """fuse_() of convtranspose.torch, where PyTorch is installed."""
 
 import copy
+import functools
 import pickle
 import unittest
 
@@ -237,6 +238,82 @@ class Fusion(TorchTest):
         for model in (Branches(lambda m, x: m.block[0](x)), Walks(None), Early(None), Alias(None), Names(None), ByAMethod(None)):
             report = self.check(model, [], ["block.0", "block.2"])
             self.assertIn("other ways", report.left["block.0"])
+
+    def test_ways_around_the_names_of_children(self):
+        """Code calls up[0] alone, or reads its weights, by other means than self.up."""
+        class Up(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = nn.Sequential(layer(m=4, padding=1), Fusion.norm(2, 4), nn.ReLU())
+
+            def alone(self, x):
+                return self.up[0](x)
+
+            def forward(self, x):
+                return self.up(x) if x.sum() < 99 else x
+
+        def alone(module, x):
+            return module.up[0](x) if x.sum() < 99 else module.up(x)
+
+        class Renamed(Up):
+            def forward(this, x):
+                return this.up[0](x) if x.sum() < 99 else this.up(x)
+
+        class Inherited(Up):
+            def forward(self, x):
+                return super().alone(x) if x.sum() < 99 else self.up(x)
+
+        class Mixin:
+            def other(self, x):
+                return self.up[0](x)
+
+        class Mixed(Up, Mixin):
+            def forward(self, x):
+                return self.other(x) if x.sum() < 99 else self.up(x)
+
+        class Assigned(Up):
+            forward = alone
+
+        class Hidden(Up):
+            def __init__(self, hide):
+                super().__init__()
+                self.hidden = hide(self)
+
+            def forward(self, x):
+                return self.hidden[0](x) if x.sum() < 99 else self.up(x)
+
+        class Dictionary(Up):
+            def forward(self, x):
+                return self.__dict__["_modules"]["up"][0](x) if x.sum() < 99 else self.up(x)
+
+        class Read(Up):
+            def forward(self, x):
+                return self.up(x) + sum(p.sum() for p in self.parameters()) if x.sum() < 99 else x
+
+        hidden = [Hidden(hide) for hide in (
+            lambda module: [module.up[0]], lambda module: [module.alone], lambda module: [functools.partial(alone, module)],
+            lambda module: [lambda x: module.up[0](x) + 0])]
+        for model in (Renamed(), Inherited(), Mixed(), Assigned(), *hidden, Dictionary(), Read()):
+            with self.subTest(type(model).__name__):
+                self.check(model, [], ["up.0"])
+
+        class Ordinary(Up):
+            def __init__(self):
+                super().__init__()
+                self.act, self.steps = F.relu, {"twice": [self.twice]}
+
+            @property
+            def device(self):
+                return next(self.parameters()).device
+
+            @staticmethod
+            def twice(x):
+                return 2 * x
+
+            def forward(self, x):
+                return self.steps["twice"][0](self.act(super().forward(x.to(self.device))))
+
+        self.check(Ordinary(), ["up.0"])
 
     def test_lists_of_what_cannot_be_traced(self):
         class Called(nn.Module):
