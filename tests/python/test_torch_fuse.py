@@ -115,6 +115,24 @@ class Fusion(TorchTest):
         relu = nn.ReLU()
         self.check(nn.Sequential(layer(), relu, nn.Sequential(nn.Conv2d(6, 6, 1), relu)), [], ["0"])
 
+    def test_attributes_stay_as_they_were(self):
+        """A trace runs forward."""
+        class Remembers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up, self.bn, self.calls, self.last = layer(), Fusion.norm(2), 0, None
+
+            def forward(self, x, scale=None):
+                self.calls += 1
+                self.last = self.new = self.bn(self.up(x * torch.tensor(2.0)))
+                return self.last if scale is None else self.last * scale
+
+        model = Remembers().eval()
+        before = model.__dict__.copy()
+        self.assertIn("up", ct.fuse_(model).replaced)
+        self.assertEqual(vars(model), before)
+        self.check(Remembers(), ["up"])
+
     def test_weights_that_are_read_besides(self):
         class Reads(nn.Module):
             def __init__(self, read):

@@ -126,12 +126,16 @@ def _graphs(model: Any) -> list[Any]:
     """
     if isinstance(model, torch.fx.GraphModule):
         return [model.graph]
-    graphs = [_Tracer().trace(model)]
     parameters = inspect.signature(model.forward).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    if defaults:
-        graphs.append(_Tracer().trace(model, concrete_args=defaults))
-    return graphs
+    kept = [(module, dict(vars(module))) for module in model.modules()]
+    try:
+        return [_Tracer().trace(model, concrete_args=given) for given in ([None, defaults] if defaults else [None])]
+    finally:  # a trace runs the model's code, which may set attributes, and gives the model some for constants
+        for module, attributes in kept:
+            for name in vars(module).keys() - attributes.keys():
+                del vars(module)[name]
+            vars(module).update(attributes)
 
 
 def _follower(model: Any, graph: Any, name: str) -> Any:
@@ -152,7 +156,8 @@ def _follower(model: Any, graph: Any, name: str) -> Any:
 def _read_elsewhere(model: Any, graphs: list[Any], layer: Any, norm: str) -> str | None:
     """Why a norm cannot be folded into a layer: the code reads, besides calling the two, tensors that folding would replace."""
     for node in (node for graph in graphs for node in graph.nodes if node.op == "get_attr"):
-        value = functools.reduce(getattr, node.target.split("."), model)  # torch.fx has one name of a shared parameter
+        # torch.fx has one name of a shared parameter. Constants of the trace are no attributes of the model.
+        value = functools.reduce(lambda owner, name: getattr(owner, name, None), node.target.split("."), model)
         is_of_layer = value is layer.weight or (layer.bias is not None and value is layer.bias)
         if is_of_layer or node.target.startswith(f"{norm}."):
             return f"{node.target} is read besides"
