@@ -147,6 +147,21 @@ class Fusion(TorchTest):
             report = self.check(Reads(read), [], ["up"])
             self.assertIn(f"{name} is read besides", report.left["up"])
 
+    def test_weights_that_a_trace_computes_with(self):
+        class Sums(nn.Module):
+            def __init__(self, summed):
+                super().__init__()
+                self.up, self.bn, self.summed = layer(), Fusion.norm(2), summed
+
+            def forward(self, x):
+                return self.bn(self.up(x)).to(next(self.parameters()).device) + self.summed(self)
+
+        for name, summed in {"parameters": lambda model: sum(p.sum() for p in model.parameters()),
+                             "state_dict": lambda model: model.state_dict()["bn.running_mean"].sum()}.items():
+            with self.subTest(name):
+                self.check(Sums(summed), [], ["up"])
+        self.check(Sums(lambda model: 1), ["up"])
+
     def test_untraceable(self):
         class Branches(nn.Module):
             def __init__(self):

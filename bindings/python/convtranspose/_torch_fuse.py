@@ -119,10 +119,24 @@ def _calls(graph: Any) -> dict[str, list[Any]]:
     return calls
 
 
-def _graphs(model: Any) -> list[Any]:
+class _Reads(torch.overrides.TorchFunctionMode):  # type: ignore[misc, unused-ignore]
+    """Collects the tensors that a trace computes with at once, of which its graph shows only the results, as constants."""
+
+    def __init__(self, tensors: dict[int, Any]) -> None:
+        super().__init__()
+        self.tensors = tensors
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not isinstance(result, (int, float, torch.Size, torch.dtype, torch.device)):
+            self.tensors.update((id(leaf), leaf) for leaf in torch.utils._pytree.tree_leaves((args, kwargs)))
+        return result
+
+
+def _graphs(model: Any, read: dict[int, Any]) -> list[Any]:
     """Graphs of a model's forward: as it is called with all arguments, and with the defaults of those that have one.
 
-    A trace takes one way through the code. What is not the same in both is not fused.
+    A trace takes one way through the code. What is not the same in both is not fused. Adds to the tensors that were read.
     """
     if isinstance(model, torch.fx.GraphModule):
         return [model.graph]
@@ -130,7 +144,8 @@ def _graphs(model: Any) -> list[Any]:
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     kept = [(module, dict(vars(module))) for module in model.modules()]
     try:
-        return [_Tracer().trace(model, concrete_args=given) for given in ([None, defaults] if defaults else [None])]
+        with _Reads(read):
+            return [_Tracer().trace(model, concrete_args=given) for given in ([None, defaults] if defaults else [None])]
     finally:  # a trace runs the model's code, which may set attributes, and gives the model some for constants
         for module, attributes in kept:
             for name in vars(module).keys() - attributes.keys():
@@ -153,8 +168,11 @@ def _follower(model: Any, graph: Any, name: str) -> Any:
     return user if user.args[:1] == (calls[0],) and list(user.all_input_nodes) == [calls[0]] else "its reader takes more inputs"
 
 
-def _read_elsewhere(model: Any, graphs: list[Any], layer: Any, norm: str) -> str | None:
+def _read_elsewhere(model: Any, graphs: list[Any], read: dict[int, Any], layer: Any, norm: str) -> str | None:
     """Why a norm cannot be folded into a layer: the code reads, besides calling the two, tensors that folding would replace."""
+    for part in (layer, model.get_submodule(norm)):
+        if any(id(tensor) in read for tensor in (*part._parameters.values(), *part._buffers.values()) if tensor is not None):
+            return f"tensors of {type(part).__name__} are read besides"
     for node in (node for graph in graphs for node in graph.nodes if node.op == "get_attr"):
         # torch.fx has one name of a shared parameter. Constants of the trace are no attributes of the model.
         value = functools.reduce(lambda owner, name: getattr(owner, name, None), node.target.split("."), model)
@@ -179,6 +197,7 @@ class _Fusion:
 
     def __init__(self, model: Any) -> None:
         self.model, self.report = model, Report()
+        self.read: dict[int, Any] = {}
         places = collections.Counter(
             id(child) for parent in model.modules() for child in parent._modules.values() if child is not None)
         # Modules that have several places, or are a part of one that has: they are called from where a trace does not show it.
@@ -192,7 +211,7 @@ class _Fusion:
         if not any(isinstance(module, _Module) for module in model.modules()) or isinstance(model, _Module):
             return
         try:
-            graphs = _graphs(model)
+            graphs = _graphs(model, self.read)
         except Exception as error:  # whatever the model's own code raises when it is given no tensor
             why = (str(error).splitlines() or [type(error).__name__])[0]
             uses = Uses(called={name for name, _ in model.named_children()}) if elements_called else uses_of_children(model)
@@ -249,7 +268,7 @@ class _Fusion:
         if id(module) in self.shared:
             return f"{reader.target} has several places in the model"
         if type(module) in (_NORMS[layer.weight.dim() - 2], torch.nn.SyncBatchNorm):
-            if problem := _norm_problem(layer, module) or _read_elsewhere(model, graphs, layer, reader.target):
+            if problem := _norm_problem(layer, module) or _read_elsewhere(model, graphs, self.read, layer, reader.target):
                 return problem
             _fold(layer, module)
             taken.append(type(module).__name__)
