@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "base/division.h"
@@ -48,14 +49,15 @@ Status check_spread(const char *name, const Shape &shape, const std::int64_t *st
 // Checks that no two elements of a tensor share memory. That is hard to decide in general, so the rule is stricter: sorted by
 // stride, each axis must step over all that the axes before it span.
 Status check_no_overlap(const char *name, const Shape &shape, const Strides &strides) {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < shape.size(); i++) {
-        if (shape[i] == 0) return Status();
-        if (shape[i] > 1) order.push_back(i);
-    }
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return strides[a] < strides[b]; });
+    if (has_no_elements(shape)) return Status();
+    Strides order(shape.size()); // the axes by rising strides
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    const auto stride = [&](std::int64_t i) { return strides[static_cast<std::size_t>(i)]; };
+    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return stride(a) < stride(b); });
     std::int64_t reach = 1;
-    for (const std::size_t i : order) {
+    for (const std::int64_t axis : order) {
+        const auto i = static_cast<std::size_t>(axis);
+        if (shape[i] == 1) continue;
         if (strides[i] < reach) {
             return invalid(name, " stride[", i, "] = ", strides[i], " must be at least ", reach,
                            ", the elements that axes of smaller strides span: elements of ", name, " might overlap");
@@ -71,7 +73,7 @@ Status check_weights(const convt_tensor &w, const convt_tensor *b, const Geometr
     if (Status status = check_tensor("w", w, g.w_dtype, g.w_shape, true, &strides); !status) return status;
     if (!g.has_bias) return b ? invalid("b is given, but the problem has no bias") : Status();
     if (!b) return invalid("b is missing: ", why);
-    return check_tensor("b", *b, g.b_dtype, {g.out_channels}, true, &strides);
+    return check_tensor("b", *b, g.b_dtype, g.b_shape, true, &strides);
 }
 
 // Checks scales and zero points that arrive with a run, and keeps them in *values.

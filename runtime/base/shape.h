@@ -85,8 +85,9 @@ inline DimensionOrder dimension_order(convt_layout layout, std::size_t rank) {
     return {1, 2, rank - 1};
 }
 
-// Advances the index `at` to the next element in C order. Returns false after the last.
-inline bool next(const std::vector<std::int64_t> &extents, std::vector<std::int64_t> *at) {
+// Advances the index `at` to the next element in C order. Returns false after the last. List: holds one number for each axis.
+template<typename List>
+bool next(const List &extents, List *at) {
     for (std::size_t i = extents.size(); i-- > 0;) {
         if (++(*at)[i] < extents[i]) return true;
         (*at)[i] = 0;
@@ -98,13 +99,13 @@ inline bool next(const std::vector<std::int64_t> &extents, std::vector<std::int6
 // tensors, it copies rows.
 inline void copy_tensor(const Shape &shape, std::int64_t size, const void *from, const Strides &from_strides, void *to,
                         const Strides &to_strides) {
-    Shape extents = shape;
+    Strides extents(shape.size()), at(shape.size());
+    std::copy(shape.begin(), shape.end(), extents.begin());
     std::int64_t bytes = size;
     if (from_strides.back() == 1 && to_strides.back() == 1) {
         bytes *= shape.back();
-        extents.back() = 1;
+        *(extents.end() - 1) = 1;
     }
-    std::vector<std::int64_t> at(shape.size(), 0);
     do {
         std::int64_t source = 0, target = 0;
         for (std::size_t d = 0; d < shape.size(); d++) {

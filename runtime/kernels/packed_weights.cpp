@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
-#include <vector>
 
 #include "base/half.h"
 
@@ -40,28 +39,56 @@ class FiniteCheck {
 };
 
 // The places of an element of the kernel, in elements: among those of a pair of channels, -1 if it only fills up a pair of taps, and
-// among the packed ones of an input channel.
+// among the packed ones of an input channel. tap: the number of its tap.
 struct ElementPlace {
-    std::int64_t from, to;
+    std::int64_t from, to, tap;
 };
 
-// Returns the places of all elements, in packed order.
-std::vector<ElementPlace> element_places(const Packing &packing, const WeightsView &w) {
-    const PackedLayout &p = packing.layout;
-    const std::array<AxisPlan, 3> &axes = packing.axes;
-    const std::int64_t of_tap = p.pairs_taps ? 2 : 1;
-    std::vector<ElementPlace> places;
-    places.reserve(static_cast<std::size_t>(of_tap * p.taps_volume()));
-    const auto element = [&](std::size_t a, const Index &at) {
-        return std::int64_t{axes[a].elements[static_cast<std::size_t>(at[a])]};
-    };
-    for_each_index({axes[0].element_count(), axes[1].element_count(), axes[2].element_count()}, [&](const Index &at) {
-        const std::int64_t v = element(0, at), tap = (at[1] * axes[0].element_count() + at[0]) / of_tap;
-        const std::int64_t from = v < 0 ? -1 : element(2, at) * w.k[2] + element(1, at) * w.k[1] + v * w.k[0];
-        places.push_back({from, at[2] * p.plane_stride() + tap * p.tap_stride() + at[0] % of_tap});
-    });
-    return places;
-}
+// The places of all elements. They are computed, not listed, because runs pack weights too, and allocate nothing.
+class ElementPlaces {
+  public:
+    ElementPlaces(const Packing &packing, const WeightsView &w)
+        : axes_(packing.axes), k_(w.k), pairs_(packing.layout.pairs_taps ? 1 : 0),
+          tap_stride_(packing.layout.tap_stride()), plane_stride_(packing.layout.plane_stride()) {}
+
+    // Calls f(place) for all of them, in packed order.
+    template<typename F>
+    void for_each(const F &f) const {
+        const std::int64_t of_w = axes_[0].element_count(), of_h = axes_[1].element_count(),
+                           of_d = axes_[2].element_count();
+        const std::int32_t *const w = axes_[0].elements.data(), *const h = axes_[1].elements.data(),
+                                  *const d = axes_[2].elements.data();
+        std::int64_t tap = 0;
+        for (std::int64_t id = 0; id < of_d; id++) {
+            std::int64_t to = id * plane_stride_;
+            for (std::int64_t ih = 0; ih < of_h; ih++) {
+                const std::int64_t from = d[id] * k_[2] + h[ih] * k_[1];
+                for (std::int64_t iw = 0; iw < of_w; iw++) {
+                    const std::int64_t second = iw & pairs_; // 1: of a pair
+                    f(ElementPlace{w[iw] < 0 ? -1 : from + w[iw] * k_[0], to + second, tap});
+                    if (second != pairs_) continue;
+                    tap++;
+                    to += tap_stride_;
+                }
+            }
+        }
+    }
+
+  private:
+    const std::array<AxisPlan, 3> &axes_;
+    const std::array<std::int64_t, 3> k_;
+    const std::int64_t pairs_, tap_stride_, plane_stride_; // pairs_: 1 if two elements along w are a tap, else 0
+};
+
+// The tiles of output channels. If oc_tile = 0, a tile is all groups, each of one channel. stride: between channels of w. filled: how
+// many channels the tiles of a group have; what is left of the last one are zeros.
+struct Tiles {
+    std::int64_t groups, length, filled, stride;
+
+    Tiles(const PackedLayout &p, const WeightsView &w)
+        : groups(p.oc_tile ? p.group : 1), length(p.oc_tile ? p.oc_tile : p.groups()),
+          filled(p.oc_tile ? p.oc : p.group), stride(p.oc_tile ? w.m : w.c) {}
+};
 
 // Sets to[i * kBlock] = convert(from[i * stride], i) for i < filled, then zeros up to `tile`.
 template<int kBlock, typename Stored, typename Operand, typename Convert>
@@ -94,44 +121,43 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
           const Convert &convert = {}) {
     const PackedLayout &p = packing.layout;
     const auto *from = static_cast<const Stored *>(w.data);
-    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
+    const Tiles tiles(p, w);
+    const std::int64_t tile = tiles.length;
     const std::int64_t block_stride = p.block_stride(); // oc_tile = 0 has one input channel
-    const std::int64_t tap_stride = p.tap_stride(), plane_stride = p.plane_stride();
     const std::int64_t tile_stride = p.tile_stride(), group_stride = p.group_stride();
     const std::int64_t all_ic = p.blocks() * kBlock; // with the zeros that fill up blocks
-    const std::int64_t taps_of_plane = p.taps[0] * p.taps[1];
-    const std::vector<ElementPlace> places = element_places(packing, w);
+    const std::int64_t taps_of_plane = p.taps[0] * p.taps[1], in_channels = p.ic, c_stride = w.c,
+                       m_stride = tiles.stride;
+    const ElementPlaces places(packing, w);
     // So many input channels are packed at a time that they stay in the first-level cache: all taps of a pair of channels share
     // cache lines, but the channels of a tap are written side by side.
     const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
     const std::int64_t at_a_time =
         std::max<std::int64_t>(kTakenApartBytes / std::max<std::int64_t>(bytes, 1) / kBlock * kBlock, kBlock);
     FiniteCheck<Operand> check;
-    for (std::int64_t g = 0; g < p.groups(); g++) {
+    for (std::int64_t g = 0; g < tiles.groups; g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
             Operand *const to_tile = w_out + g * group_stride + t * tile_stride;
-            const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
+            const std::int64_t filled = std::min(tile, tiles.filled - t * tile);
             const auto convert_at = [&, first = g * p.oc + t * tile](Stored weight, std::int64_t i) {
                 return convert(weight, first + i);
             };
             for (std::int64_t begin = 0; begin < all_ic; begin += at_a_time) {
                 const std::int64_t count = std::min(at_a_time, all_ic - begin);
-                const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * w.m;
+                const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * tiles.stride;
                 Operand *const to_channels = to_tile + begin / kBlock * block_stride;
-                for (std::int64_t d = 0; d < p.taps[2]; d++) {
-                    Operand *const to_plane = to_channels + d * plane_stride;
-                    for (std::int64_t k = 0; k < taps_of_plane; k++) {
-                        Operand *const to_tap = to_plane + k * tap_stride;
-                        const std::int64_t offset = places[static_cast<std::size_t>(d * taps_of_plane + k)].from;
-                        for (std::int64_t ic = 0; ic < count; ic++) {
-                            const std::int64_t there = begin + ic < p.ic ? filled : 0;
-                            gather<kBlock>(channels + ic * w.c + offset, w.m, there, tile, convert_at,
-                                           to_tap + ic / kBlock * block_stride + ic % kBlock);
-                        }
-                        if (!p.taps_inside) check.add(to_tap, count * tile);
+                const bool by_tap = !p.taps_inside;
+                places.for_each([=, &check](const ElementPlace &e) {
+                    Operand *const to_tap = to_channels + e.to;
+                    for (std::int64_t ic = 0; ic < count; ic++) {
+                        const std::int64_t there = begin + ic < in_channels ? filled : 0;
+                        gather<kBlock>(channels + ic * c_stride + e.from, m_stride, there, tile, convert_at,
+                                       to_tap + ic / kBlock * block_stride + ic % kBlock);
                     }
-                    if (p.taps_inside) check.add(to_plane, taps_of_plane * count * tile);
-                }
+                    if (by_tap) check.add(to_tap, count * tile);
+                });
+                for (std::int64_t d = 0; p.taps_inside && d < p.taps[2]; d++)
+                    check.add(to_channels + d * p.plane_stride(), taps_of_plane * count * tile);
             }
         }
     }
@@ -148,40 +174,38 @@ void pack_integers(const Packing &packing, const Geometry &geometry, const Quant
                    Packed *w_out, std::int32_t *sums) {
     const PackedLayout &p = packing.layout;
     const auto *const from = static_cast<const std::uint8_t *>(w.data);
-    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0; // to u8, whose zero point is 128 more
-    const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1), taps = p.taps_volume();
+    // An s8 becomes a u8, whose zero point is 128 more.
+    const std::int32_t flip = geometry.w_dtype == CONVT_S8 ? 0x80 : 0, middle = flip ? 128 : 0;
+    const Tiles tiles(p, w);
+    const std::int64_t tile = tiles.length, taps = p.taps_volume();
     const std::int64_t channels = p.pairs_taps ? 1 : p.blocks() * p.block; // with the zeros that fill up blocks
-    const std::int64_t per_group = p.biases() / p.groups();
-    const std::vector<ElementPlace> places = element_places(packing, w);
-    std::vector<std::int32_t> zeros(static_cast<std::size_t>(tile));
-    std::vector<std::int32_t> tile_sums(static_cast<std::size_t>(tile * taps));
-    for (std::int64_t g = 0; g < p.groups(); g++) {
+    const std::int64_t biases = p.biases(), per_group = biases / tiles.groups;
+    const ElementPlaces places(packing, w);
+    const bool has_zeros = q.w_zero_point.size() > 1; // one for each output channel
+    for (std::int64_t g = 0; g < tiles.groups; g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
             Packed *const to_tile = w_out + g * p.group_stride() + t * p.tile_stride();
-            const std::int64_t filled = g < p.group ? std::min(tile, p.oc - t * tile) : 0;
-            for (std::int64_t i = 0; i < filled; i++) {
-                zeros[static_cast<std::size_t>(i)] = q.w_zero_point_of(g * p.oc + t * tile + i) + (flip ? 128 : 0);
-            }
-            std::fill(tile_sums.begin(), tile_sums.end(), 0);
+            const std::int64_t filled = std::min(tile, tiles.filled - t * tile);
+            const std::int32_t *const zeros = q.w_zero_point.data() + (has_zeros ? g * p.oc + t * tile : 0);
+            std::int32_t *const tile_sums = sums ? sums + g * per_group + t * tile : nullptr;
+            for (std::int64_t k = 0; sums && k < taps; k++) std::fill_n(tile_sums + k * biases, tile, 0);
             for (std::int64_t ic = 0; ic < channels; ic++) {
-                const std::uint8_t *const pair = from + (g * p.ic + ic) * w.c + t * tile * w.m;
+                const std::uint8_t *const pair = from + (g * p.ic + ic) * w.c + t * tile * tiles.stride;
                 Packed *const to_channel = to_tile + p.place_of(ic);
-                std::int32_t *sum = tile_sums.data();
-                for (std::size_t e = 0; e < places.size(); e++) {
-                    const std::int64_t there = ic < p.ic && places[e].from >= 0 ? filled : 0;
-                    Packed *const to = to_channel + places[e].to;
+                places.for_each([&](const ElementPlace &e) {
+                    const std::int64_t there = ic < p.ic && e.from >= 0 ? filled : 0;
+                    Packed *const to = to_channel + e.to;
+                    std::int32_t *const sum = sums ? tile_sums + e.tap * biases : nullptr;
+                    const std::int64_t block = p.block,
+                                       m_stride = tiles.stride; // stores might change what they are read from
                     for (std::int64_t i = 0; i < there; i++) {
                         const std::int32_t value =
-                            (pair[places[e].from + i * w.m] ^ flip) - zeros[static_cast<std::size_t>(i)];
-                        to[i * p.block] = static_cast<Packed>(value);
-                        sum[i] += value;
+                            (pair[e.from + i * m_stride] ^ flip) - zeros[has_zeros ? i : 0] - middle;
+                        to[i * block] = static_cast<Packed>(value);
+                        if (sum) sum[i] += value;
                     }
-                    for (std::int64_t i = there; i < tile; i++) to[i * p.block] = 0;
-                    if (!p.pairs_taps || e % 2 != 0) sum += tile;
-                }
-            }
-            for (std::int64_t k = 0; sums && k < taps; k++) {
-                std::copy_n(tile_sums.data() + k * tile, tile, sums + k * p.biases() + g * per_group + t * tile);
+                    for (std::int64_t i = there; i < tile; i++) to[i * block] = 0;
+                });
             }
         }
     }
@@ -271,7 +295,7 @@ void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeight
                     const void *packed, const WeightsView &w, void *w_out) {
     const PackedLayout &p = packing.layout;
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
-    const std::vector<ElementPlace> places = element_places(packing, w);
+    const ElementPlaces places(packing, w);
     const convt_dtype stored = has_light_weights(p.arithmetic)     ? light_dtype(p.arithmetic)
                                : p.arithmetic == Arithmetic::kHalf ? CONVT_F16
                                : p.arithmetic == Arithmetic::kBf16 ? CONVT_BF16
@@ -293,9 +317,9 @@ void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeight
                 const std::int64_t from = g * p.group_stride() + oc / tile * p.tile_stride() + oc % tile * p.block +
                                           p.place_of(ic),
                                    to = (g * p.ic + ic) * w.c + oc * w.m;
-                for (const ElementPlace &e : places) {
+                places.for_each([&](const ElementPlace &e) {
                     if (e.from >= 0) unpack(from + e.to, to + e.from, g * p.oc + oc);
-                }
+                });
             }
         }
     }

@@ -373,6 +373,7 @@ void AxisGeometry::set_steps() {
 void Geometry::set_shapes() {
     x_shape = y_shape = {batch};
     w_shape = {in_channels, out_channels_per_group()};
+    b_shape = {out_channels};
     for (const AxisGeometry &axis : axes) {
         x_shape.push_back(axis.in);
         w_shape.push_back(axis.kernel);

@@ -95,9 +95,9 @@ struct Geometry {
     std::int64_t out_channels = 0; // M, may be 0
     std::int64_t group = 1;
     PostOps post_ops;
-    std::vector<AxisGeometry> axes;  // spatial, outermost first
-    Shape x_shape, w_shape, y_shape; // as the problem lays them out
-    Shape given_x_shape;             // x with the axes that with_dimensions() left out; empty: it left out none
+    std::vector<AxisGeometry> axes;           // spatial, outermost first
+    Shape x_shape, w_shape, b_shape, y_shape; // as the problem lays them out
+    Shape given_x_shape; // x with the axes that with_dimensions() left out; empty: it left out none
     // This is the distance in bytes between neighbouring positions of x along the last axis, channels last.
     std::int64_t x_column_bytes = 0;  // 0: the size of all channels
     std::int64_t x_part_of_bytes = 0; // size of the tensor that x is a part of; 0: x is all of it

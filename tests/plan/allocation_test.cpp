@@ -48,6 +48,36 @@ TEST_P(Allocation, RunsNeedNone) {
     }
 }
 
+// Nor do those whose weights come with them and whose y is a part of a larger tensor.
+TEST_P(Allocation, RunsWithWeightsAndViewsNeedNone) {
+    Problem problem = parse_problem(GetParam());
+    if (is_quantized(problem.dtype)) quantize(&problem, QuantizedAs());
+    const Inputs inputs = draw(problem, 1);
+    Plan plan;
+    Status status = Plan::create(problem, {}, nullptr, nullptr, &plan);
+    ASSERT_TRUE(status) << status.message();
+    const Shape y_shape = plan.y_shape();
+    Shape parent = y_shape; // its rows are longer
+    parent.back() += 3;
+    Tensor y_parent(problem.y_dtype.value_or(problem.dtype), parent), y(y_parent.dtype(), y_shape);
+    const Strides strides = dense_strides(parent);
+    Arguments arguments;
+    arguments.x = inputs.x.view();
+    arguments.w = inputs.w.view();
+    if (inputs.b) arguments.b = inputs.b->view();
+    arguments.y = {y_parent.data(), y_parent.dtype(), y_shape, Shape(strides.begin(), strides.end())};
+    status = plan.run(arguments);
+    ASSERT_TRUE(status) << status.message();
+    const std::size_t before = news();
+    bool all_well = true;
+    for (int i = 0; i < 3; ++i) all_well = all_well && plan.run(arguments);
+    EXPECT_EQ(news() - before, 0u) << plan.variant();
+    EXPECT_TRUE(all_well);
+    for (std::int64_t i = 0; i < y.size(); ++i)
+        y.set(i, y_parent.get(i / y_shape.back() * parent.back() + i % y_shape.back()));
+    EXPECT_TRUE(agrees(y, reference(problem, inputs)));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Plan, Allocation,
     testing::Values("f32 nchw n1 ic1 oc2 i3x3 k3x3", "f32 nchw n1 ic16 oc24 i9x9 k4x4 s2x2 p1x1_1x1 bias",
