@@ -96,7 +96,7 @@ Col2im::Part Col2im::part_of(std::int64_t q_begin, std::int64_t q_end) const {
     return part;
 }
 
-// Divides y into parts for threads. Weights must be constant, as those of a run are packed once, for one strip.
+// Divides y into parts for threads. Weights must be constant, as each part would pack those of a run.
 void Col2im::plan_parts() {
     const std::int64_t threads = threads_.threads, groups = geometry_.batch / images_;
     if (threads <= 1) return;
@@ -137,7 +137,7 @@ Geometry Col2im::product(std::int64_t positions) const {
     return g;
 }
 
-EstimatedCycles Col2im::estimated() const {
+EstimatedCycles Col2im::estimated(bool weights_at_run_time) const {
     const CostProfile &profile = *settings_.profile;
     const double strips_of_all = real(strips());
     const double strips_of_image = strips_of_all * real(images_) / real(geometry_.batch);
@@ -146,10 +146,12 @@ EstimatedCycles Col2im::estimated() const {
                             rows / real(strip_rows_) * strips_of_all / strips_of_image;
     const double rows_moved = strips_of_image > 1 ? strips_of_all * real(kept_rows_) : 0,
                  moved = rows_moved * real(row_ * elements() * images_);
-    const double weights = real(geometry_.in_channels_per_group() * elements() * size_);
-    const double far = weights > profile.near ? strips_of_all * weights / profile.col2im_weights : 0;
-    return {multiply, far + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) + moved * 2 / kernel_->lanes +
-                          strips_of_all * profile.col2im_strip};
+    const double weights = real(geometry_.in_channels_per_group() * elements()), weight_bytes = weights * real(size_);
+    const double far = weight_bytes > profile.near ? strips_of_all * weight_bytes / profile.col2im_weights : 0;
+    // Each strip packs the weights of a run, which all other candidates do once.
+    const double packing = weights_at_run_time ? (strips_of_all - 1) * weights * profile.col2im_run_weight : 0;
+    return {multiply, far + packing + (planar_ ? cycles_to_add_planes() : cycles_to_add_runs()) +
+                          moved * 2 / kernel_->lanes + strips_of_all * profile.col2im_strip};
 }
 
 std::string Col2im::summary() const {
@@ -187,8 +189,8 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, U
         if (!own->kernel_) continue;
         own->plan_strips();
         *why = {"the columns of a strip do not fit in the cache"};
-        if (!own->may_hold(!problem.constant_weights)) continue;
-        own->estimate(own->estimated());
+        if (!own->may_hold()) continue;
+        own->estimate(own->estimated(!problem.constant_weights));
         if (!best || own->cycles() < best->cycles()) best = std::move(own);
     }
     return best;
@@ -209,12 +211,10 @@ std::int64_t Col2im::columns_of_strip() const {
     return capped_product({strip_rows_ + kept_rows_, row_, elements(), images_});
 }
 
-bool Col2im::may_hold(bool weights_at_run_time) const {
+bool Col2im::may_hold() const {
     const std::int64_t strip_bytes = capped_product({columns_of_strip(), size_});
     return std::max(axes_[1].geometry.out, axes_[2].geometry.out) <= kMostPositions && strip_bytes <= kMostBytes &&
-           (planar_ || capped_product({run(), size_}) <= kMostRunBytes) &&
-           // Weights of a run are packed once, for a single strip.
-           (!weights_at_run_time || strips() == 1);
+           (planar_ || capped_product({run(), size_}) <= kMostRunBytes);
 }
 
 Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {

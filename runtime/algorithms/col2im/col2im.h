@@ -40,7 +40,7 @@ class Col2im : public ComposedPlan {
 
     Col2im(const Geometry &geometry, const PlanSettings &settings, bool planar);
     static bool may_take_channels(const Geometry &geometry);
-    bool may_hold(bool weights_at_run_time) const;    // true if the columns of a strip, and a run's weights, fit
+    bool may_hold() const;                            // true if the columns of a strip fit
     bool takes_vectors(const Col2imVariant &v) const; // true if rows are long and dense enough for several at once
     // Returns the number of columns of a position.
     std::int64_t elements() const { return geometry_.out_channels * geometry_.kernel_volume(); }
@@ -55,7 +55,7 @@ class Col2im : public ComposedPlan {
     void plan_parts();
     Part part_of(std::int64_t q_begin, std::int64_t q_end) const;
     std::int64_t strips() const;
-    EstimatedCycles estimated() const;
+    EstimatedCycles estimated(bool weights_at_run_time) const;
     double cycles_to_add_planes() const;
     double cycles_to_add_runs() const;
     Geometry product(std::int64_t positions) const; // the 1x1 layer
