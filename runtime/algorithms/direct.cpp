@@ -100,10 +100,11 @@ void Direct::choose(const Packed *packed) {
             estimate({std::numeric_limits<double>::infinity()});
             return;
         }
-        direct_ = DirectPlan(problem_, *best, *settings_.profile, settings_.parallel.threads,
-                             packed && packed->block ? &packed->layout : nullptr);
-        if (!direct_.overflow().text) break;
-        candidates_[static_cast<std::size_t>(best - candidates_.data())].unsupported = direct_.overflow();
+        direct_ = std::make_shared<const DirectPlan>(problem_, *best, *settings_.profile, settings_.parallel.threads,
+                                                     packed && packed->block ? &packed->layout : nullptr);
+        const UnsupportedReason overflow = direct_->overflow();
+        if (!overflow.text) break;
+        candidates_[static_cast<std::size_t>(best - candidates_.data())].unsupported = overflow;
     }
     recorded_ = recorded != nullptr;
     const Family family = best->variant->family;
@@ -137,7 +138,7 @@ Status Direct::refused() const {
 
 void Direct::plan_fallbacks() {
     fallbacks_.clear();
-    const Variant &chosen = direct_.variant();
+    const Variant &chosen = direct_->variant();
     if (!weights_at_run_time() || chosen.family == Family::kReference) return;
     const int threads = settings_.parallel.threads;
     if (!geometry_.quantized()) {
@@ -149,7 +150,7 @@ void Direct::plan_fallbacks() {
         const auto reference = std::find_if(candidates_.begin(), candidates_.end(), reads_it);
         if (reference != candidates_.end())
             fallbacks_.emplace_back(problem_, *reference, *settings_.profile, threads,
-                                    reference_reads(direct_.packed_layout()) ? &direct_.packed_layout() : nullptr);
+                                    reference_reads(direct_->packed_layout()) ? &direct_->packed_layout() : nullptr);
         return;
     }
     SpatialProblem problem = problem_;
@@ -167,10 +168,10 @@ void Direct::plan_fallbacks() {
 
 // Packs constant weights for direct_.
 Status Direct::pack_all(const LayerWeights &weights, Packed *packed) const {
-    packed->layout = direct_.packed_layout();
-    const std::uint64_t bytes = direct_.packed_bytes() * leading_elements();
+    packed->layout = direct_->packed_layout();
+    const std::uint64_t bytes = direct_->packed_bytes() * leading_elements();
     Status status = get_block(settings_.allocator, bytes, "packed weights", &packed->block);
-    if (status) packed->finite = pack(direct_, weights, quantization_, packed->block.data());
+    if (status) packed->finite = pack(*direct_, weights, quantization_, packed->block.data());
     return status;
 }
 
@@ -208,7 +209,7 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     std::unique_ptr<Direct> own(new Direct(problem));
     // Another variant may fit best now, among those that read the weights as they are packed.
     own->choose(packed_.get());
-    if (!own->is_possible_ || own->direct_.variant().family == Family::kReference) {
+    if (!own->is_possible_ || own->direct_->variant().family == Family::kReference) {
         // For an axis of one position, the layer's own stride allows more variants than the stride that saves multiplications.
         own->set_problem(problem, false);
         own->choose(packed_.get());
@@ -217,7 +218,7 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     // Packing again takes one pass over the weights. The reference kernel would take one pass for each position.
     const auto is_packed_otherwise = [](const Candidate &c) { return c.unsupported.text == kOtherPacking; };
     const bool repacks = own->is_possible_
-                             ? own->direct_.variant().family == Family::kReference &&
+                             ? own->direct_->variant().family == Family::kReference &&
                                    std::any_of(own->candidates_.begin(), own->candidates_.end(), is_packed_otherwise)
                              : packed_ && !reference_reads(packed_->layout);
     Status status;
@@ -242,7 +243,7 @@ void Direct::for_each_kernel(const std::function<void(const char *)> &f) const {
         f(direct.variant().name);
         if (const Variant *const end = direct.row_end()) f(end->name);
     };
-    add(direct_);
+    add(*direct_);
     for (const DirectPlan &direct : fallbacks_) add(direct);
 }
 
@@ -255,8 +256,8 @@ std::string Direct::reason(const ChoiceReason &why) const {
 Status Direct::finish() {
     if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
     plan_fallbacks();
-    std::uint64_t direct_bytes = direct_.workspace_bytes(), direct_packed = direct_.packed_bytes(),
-                  direct_epilogue = direct_.epilogue_bytes();
+    std::uint64_t direct_bytes = direct_->workspace_bytes(), direct_packed = direct_->packed_bytes(),
+                  direct_epilogue = direct_->epilogue_bytes();
     for (const DirectPlan &direct : fallbacks_) {
         direct_bytes = std::max(direct_bytes, direct.workspace_bytes());
         direct_packed = std::max(direct_packed, direct.packed_bytes());
@@ -271,10 +272,10 @@ Status Direct::finish() {
     if (packed_ && quantization_) {
         Status status = get_block(settings_.allocator, run_epilogue_bytes_, "biases", &epilogue_);
         if (!status) return status;
-        prepare(direct_, *quantization_, packed_->block.data(), packed_->bias.data(), epilogue_.data());
+        prepare(*direct_, *quantization_, packed_->block.data(), packed_->bias.data(), epilogue_.data());
     }
     const bool planar =
-        direct_.variant().family != Family::kReference && direct_.variant().output_order == OutputOrder::kPlanar;
+        direct_->variant().family != Family::kReference && direct_->variant().output_order == OutputOrder::kPlanar;
     dense_y_bytes_ = 0;
     if (!leading_ && planar && geometry_.y_channels_last()) {
         dense_y_bytes_ = round_up(geometry_.y_bytes());
@@ -319,9 +320,9 @@ Status Direct::repack(const Direct &from) {
     if (!status) return status;
     // `from` may have other axes than this plan: those with one position of x, y and the kernel are left out.
     for (std::int64_t i = 0; i < from.leading_elements(); i++) {
-        from.direct_.unpack(view_of_dense(from.geometry_.w_shape, nullptr), quantization_,
-                            element_at(from.packed_->block.data(), i, from.direct_.packed_bytes()),
-                            element_at(dense.data(), from.weights_before(i), 1));
+        from.direct_->unpack(view_of_dense(from.geometry_.w_shape, nullptr), quantization_,
+                             element_at(from.packed_->block.data(), i, from.direct_->packed_bytes()),
+                             element_at(dense.data(), from.weights_before(i), 1));
     }
     status = pack_all({dense.data(), packed->bias.data()}, packed.get());
     if (!status) return status;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,9 +22,9 @@ class Direct : public AlgorithmPlan {
     Status run(const RunTensors &tensors, char *workspace) const override;
 
     std::string reason(const ChoiceReason &why) const override;
-    const char *own_kernel() const override { return direct_.variant().name; }
+    const char *own_kernel() const override { return direct_->variant().name; }
     bool follows_record() const override { return recorded_; }
-    const DirectPlan &direct() const override { return direct_; }
+    const DirectPlan &direct() const override { return *direct_; }
     bool weights_at_run_time() const override { return packed_ == nullptr; }
     bool applies_post_ops() const override { return leading_ == 0; }
     std::uint64_t workspace_bytes() const override {
@@ -62,8 +63,7 @@ class Direct : public AlgorithmPlan {
     Status finish();
 
     const DirectPlan *direct_for(const RunTensors &tensors, void *workspace) const;
-    void run_leading(const DirectPlan &direct, const RunTensors &tensors, DirectPlan::Operands operands,
-                     char *partial) const;
+    void run_leading(const DirectPlan &direct, const RunTensors &tensors, DirectOperands operands, char *partial) const;
 
     const Geometry &geometry_;
     const PlanSettings &settings_;
@@ -74,11 +74,11 @@ class Direct : public AlgorithmPlan {
     std::vector<Candidate> candidates_;
     std::string why_;                             // the reason for this kernel
     bool is_possible_ = false, recorded_ = false; // some kernel can; a tuning record names direct_
-    DirectPlan direct_;
+    std::shared_ptr<const DirectPlan> direct_;    // shared by replan(); null until a kernel is chosen
     PostOpsCall post_ops_;
     // Weights that arrive with a run may hold an infinity or a NaN, or their sums may not fit, so that direct_ must not be
     // used. Then the run uses the first of these plans that it may use; the last one is the reference.
-    std::vector<DirectPlan> fallbacks_;
+    std::list<DirectPlan> fallbacks_;
     std::shared_ptr<const Packed> packed_;
     Block epilogue_; // one for each kernel element of the leading axes; constant weights only
     // These are the sizes of the parts of the workspace, in order: the run's packed weights and epilogue, the direct plan's

@@ -10,15 +10,15 @@ namespace convtranspose {
 
 // Returns the direct plan that is right for the run's weights; null: the plan that they need would overflow.
 const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const {
-    if (!weights_at_run_time() || !geometry_.quantized() || direct_.variant().family == Family::kReference)
-        return &direct_;
+    if (!weights_at_run_time() || !geometry_.quantized() || direct_->variant().family == Family::kReference)
+        return direct_.get();
     const WeightFacts facts = examine_weights(geometry_, *t.quantization, t.w, t.b, workspace);
     const auto allowed = [&](const DirectPlan &direct) {
         if (direct.variant().family == Family::kReference) return true;
         return direct.variant().arithmetic == Arithmetic::kInt8 ? facts.fits_int8 && facts.fits_int32
                                                                 : facts.fits_int32;
     };
-    if (allowed(direct_)) return &direct_;
+    if (allowed(*direct_)) return direct_.get();
     const auto found = std::find_if(fallbacks_.begin(), fallbacks_.end(), allowed);
     return found == fallbacks_.end() ? nullptr : &*found;
 }
@@ -26,8 +26,7 @@ const DirectPlan *Direct::direct_for(const RunTensors &t, void *workspace) const
 // Runs over the leading axes: each of their positions is the sum of the direct plan's results over the taps of those axes.
 // operands: those of the whole layer. partial: partial_bytes_ long. All book-keeping is allocated before any part of y is
 // written, so that nothing can fail afterwards.
-void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectPlan::Operands operands,
-                         char *partial) const {
+void Direct::run_leading(const DirectPlan &direct, const RunTensors &t, DirectOperands operands, char *partial) const {
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
     const void *const b = packed_ ? packed_->bias.data() : t.b;
     // Those of all elements of the leading axes.
@@ -111,7 +110,7 @@ Status Direct::run(const RunTensors &t, char *workspace) const {
     }
     const QuantizationValues *const q = t.quantization ? t.quantization : quantization_;
 
-    DirectPlan::Operands operands;
+    DirectOperands operands;
     operands.x = t.x;
     operands.x_strides = tensor_strides(problem_.geometry, t.x_strides);
     operands.y = t.y;

@@ -12,7 +12,7 @@
 namespace convtranspose {
 
 // Returns the cycles that a load of a vector of x along w loses by crossing cache lines, on the average over the offsets. Rows begin
-// at cache lines (DirectPlan::copied_row()), so the loads of one offset cross none.
+// at cache lines (DirectLayer::copied_row()), so the loads of one offset cross none.
 double CostTerms::cycles_to_cross_lines() const {
     return m.per_crossing * (1 - 1 / real(std::max<std::int64_t>(w.high - w.low, 1)));
 }

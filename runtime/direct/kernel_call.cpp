@@ -1,15 +1,18 @@
-// One call of a kernel: makes the buffers of x, w, bias, tap tables and y that it takes.
+#include "direct/kernel_call.h"
+
 #include <algorithm>
 
 #include "base/division.h"
-#include "direct/direct_plan.h"
 #include "kernel_contract/table_columns.h"
+#include "kernels/halide_buffer.h"
 
 namespace convtranspose {
 
+namespace {
+
 // The channels of a call.
-struct DirectPlan::CallChannels {
-    CallChannels(const PackedLayout &packed, const Call &c)
+struct CallChannels {
+    CallChannels(const PackedLayout &packed, const KernelCall &c)
         : groups(c.group_end - c.group_begin), read_groups(ceil_div(groups, packed.group_tile) * packed.group_tile),
           oc_tiles(c.oc_tile_end - c.oc_tile_begin), oc_tile(std::max<std::int64_t>(packed.oc_tile, 1)),
           oc_begin(c.oc_tile_begin * oc_tile), oc_end(std::min(c.oc_tile_end * oc_tile, packed.oc)) {}
@@ -21,11 +24,11 @@ struct DirectPlan::CallChannels {
     std::int64_t oc_tiles, oc_tile, oc_begin, oc_end; // output channels of a group
 };
 
-void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, const CallChannels &channels,
-                            Buffer<7> *x) const {
+void describe_x(const DirectLayer &layer, const Variant &v, const LocatedStrip &s, const KernelCall &c,
+                const CallChannels &channels, Buffer<7> *x) {
     const std::int64_t size = x->raw.type.bits / 8;
     const char *host = s.x + (c.group_begin - s.first_group) * s.group_stride * size;
-    if (packed_.block > 1) x->add(x_block(), 1); // a block of channels is a dimension in front of the others
+    if (layer.packed.block > 1) x->add(layer.x_block(), 1); // a block of channels is a dimension in front of the others
     // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
     // kernels multiply its minimum by strides in 32 bits.
     for (std::size_t a = 0; a < 3; a++) {
@@ -34,9 +37,9 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
         // padding around x, and it skips what lies outside that buffer.
         if (skips_outside(v, a) || (a == 0 && skips_positions(v))) {
             begin = std::clamp<std::int64_t>(-s.x_min[a], 0, end);
-            end = std::clamp(axes_[a].geometry.in - s.x_min[a], begin, end);
+            end = std::clamp(layer.axes[a].geometry.in - s.x_min[a], begin, end);
         }
-        const AxisPlan &axis = axes_[a];
+        const AxisPlan &axis = layer.axes[a];
         const Box &box = c.box[a];
         const std::int64_t q_begin =
             std::min(box.q_begin, box.q_end - tile_along(v, a)); // of the last tile, if before the box
@@ -44,23 +47,40 @@ void DirectPlan::describe_x(const Variant &v, const Strip &s, const Call &c, con
         host += begin * s.strides.axes[a] * size;
         x->add(end - begin, s.strides.axes[a], s.x_min[a] + begin - box.q_begin);
     }
-    x->add(x_blocks(), s.strides.c);
+    x->add(layer.x_blocks(), s.strides.c);
     x->add(channels.read_groups, s.group_stride);
     x->add(s.images, s.strides.n);
     x->locate(host);
 }
 
-void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &channels, const Operands &o,
-                            Buffer<9> *y) const {
+void describe_w(const PackedLayout &packed, const Variant &v, const KernelCall &c, const CallChannels &channels,
+                const void *data, Buffer<8> *w) {
+    const std::array<std::int64_t, 3> &taps = packed.taps;
+    const std::int64_t tap = packed.tap_stride(), tile_stride = packed.tile_stride();
+    const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
+    if (packed.block > 1) w->add(packed.block, 1);
+    w->add(one_channel ? 1 : channels.oc_tile, packed.block);
+    w->add(packed.blocks(), packed.block_stride());
+    w->add(taps[0], tap);
+    w->add(taps[1], tap * taps[0]);
+    w->add(taps[2], packed.plane_stride());
+    w->add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
+    w->add(channels.read_groups, packed.group_stride());
+    const std::int64_t first_weight = c.group_begin * packed.group_stride() + c.oc_tile_begin * tile_stride;
+    w->locate(element_at(data, first_weight, weight_size(v)));
+}
+
+void describe_y(const DirectLayer &layer, const LocatedStrip &s, const KernelCall &c, const CallChannels &channels,
+                const DirectOperands &o, Buffer<9> *y) {
     const TensorStrides &strides = o.y_strides;
-    std::int64_t offset = s.first_image * strides.n + (c.group_begin * packed_.oc + channels.oc_begin) * strides.c;
+    std::int64_t offset = s.first_image * strides.n + (c.group_begin * layer.packed.oc + channels.oc_begin) * strides.c;
     y->add(channels.oc_end - channels.oc_begin, strides.c);
     for (int a = 0; a < 3; a++) {
         const Box &box = c.box[a];
-        const std::int64_t stride = axes_[a].geometry.stride, begin = box.q_begin * stride + box.first;
+        const std::int64_t stride = layer.axes[a].geometry.stride, begin = box.q_begin * stride + box.first;
         offset += begin * strides.axes[a];
-        if (whole_[a]) {
-            y->add(std::min(box.q_end * stride, axes_[a].geometry.out) - begin, strides.axes[a]);
+        if (layer.whole[a]) {
+            y->add(std::min(box.q_end * stride, layer.axes[a].geometry.out) - begin, strides.axes[a]);
         } else {
             // The stride of a single position is never used, so its product may wrap around in 64 bits.
             const auto step = static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(strides.axes[a]);
@@ -68,73 +88,84 @@ void DirectPlan::describe_y(const Strip &s, const Call &c, const CallChannels &c
             y->add(box.count, strides.axes[a]);
         }
     }
-    y->add(channels.groups, packed_.oc * strides.c);
+    y->add(channels.groups, layer.packed.oc * strides.c);
     y->add(s.images, strides.n);
     y->locate(element_at(o.y, offset - o.y_begin, y->raw.type.bytes()));
 }
 
 // Returns the phase of a box from which the offsets of taps along w are one more than those of the first; the number of phases if none are.
-std::int32_t DirectPlan::turn_of(const Box &box) const {
-    const AxisGeometry &w = axes_[0].geometry;
+std::int32_t turn_of(const Box &box, const AxisGeometry &w) {
     return static_cast<std::int32_t>(std::min(w.stride - floor_mod(w.pad_begin + box.first, w.stride), box.count));
 }
 
-void DirectPlan::call_kernel(const Variant &v, const Strip &s, const Call &c, const Operands &o) const {
-    const CallChannels channels(packed_, c);
-    const OperandTypes types = types_of(v);
-    const bool in_place = v.family == Family::kReference && reads_x_ == ReadsX::kInPlace;
-    Buffer<7> x(nullptr, in_place ? type_of(problem_.geometry.dtype) : types.x);
-    describe_x(v, s, c, channels, &x);
-
+void call_variant(const DirectLayer &layer, const Variant &v, const LocatedStrip &s, const KernelCall &c,
+                  const DirectOperands &o) {
+    const PackedLayout &packed = layer.packed;
+    const std::array<AxisPlan, 3> &axes = layer.axes;
+    const CallChannels channels(packed, c);
+    const OperandTypes types = operand_types(v);
+    const bool in_place = v.family == Family::kReference && layer.reads_x == ReadsX::kInPlace;
+    Buffer<7> x(nullptr, in_place ? type_of(layer.problem.geometry.dtype) : types.x);
+    describe_x(layer, v, s, c, channels, &x);
     Buffer<8> w(nullptr, types.w);
-    const std::array<std::int64_t, 3> &taps = packed_.taps;
-    const std::int64_t tap = packed_.tap_stride(), tile_stride = packed_.tile_stride();
-    const bool one_channel = v.family == Family::kReference; // a step of dimension oo is one channel, not a tile
-    if (packed_.block > 1) w.add(packed_.block, 1);
-    w.add(one_channel ? 1 : channels.oc_tile, packed_.block);
-    w.add(packed_.blocks(), packed_.block_stride());
-    w.add(taps[0], tap);
-    w.add(taps[1], tap * taps[0]);
-    w.add(taps[2], packed_.plane_stride());
-    w.add(one_channel ? channels.oc_end - channels.oc_begin : channels.oc_tiles, one_channel ? 1 : tile_stride);
-    w.add(channels.read_groups, packed_.group_stride());
-    const std::int64_t first_weight = c.group_begin * packed_.group_stride() + c.oc_tile_begin * tile_stride;
-    w.locate(element_at(o.packed, first_weight, weight_size(v)));
-
+    describe_w(packed, v, c, channels, o.packed, &w);
     const bool quantized = !is_float(v.arithmetic);
     const auto *const biases =
-        quantized ? static_cast<const char *>(o.epilogue) : static_cast<const char *>(o.packed) + weight_bytes();
-    const std::int64_t oc_padded = packed_.biases() / packed_.groups(),
-                       oc_extent = channels.oc_tiles * channels.oc_tile,
+        quantized ? static_cast<const char *>(o.epilogue) : static_cast<const char *>(o.packed) + layer.weight_bytes();
+    const std::int64_t oc_padded = packed.biases() / packed.groups(), oc_extent = channels.oc_tiles * channels.oc_tile,
                        first = c.group_begin * oc_padded + channels.oc_begin;
     Buffer<5> bias(biases + first * (types.bias.bits / 8), types.bias,
                    {{oc_extent, 1}, {channels.read_groups, oc_padded}});
-    const EpilogueLayout epilogue = quantized ? epilogue_of({packed_, axes_}) : EpilogueLayout();
+    const EpilogueLayout epilogue = quantized ? epilogue_of(layer.packing()) : EpilogueLayout();
     std::int64_t class_stride = epilogue.biases;
     for (int a = 0; quantized && a < 3; a++) { // 16-bit integers have one bias for all classes of taps
         const bool classes = v.arithmetic == Arithmetic::kInt8;
-        bias.add(static_cast<std::int64_t>(axes_[a].classes.size()), classes ? class_stride : 0);
+        bias.add(static_cast<std::int64_t>(axes[a].classes.size()), classes ? class_stride : 0);
         class_stride *= epilogue.classes[a];
     }
     // The scales of light weights are factors, behind the biases.
-    const std::int64_t bias_count = quantized ? epilogue.bias_count() : packed_.biases();
+    const std::int64_t bias_count = quantized ? epilogue.bias_count() : packed.biases();
     Buffer<3> factors(
         biases + (bias_count + first) * 4, type_of(CONVT_F32),
         {{oc_extent, 1}, {kFactorColumns, quantized ? epilogue.biases : 0}, {channels.read_groups, oc_padded}});
 
     Buffer<9> y(nullptr, type_of(v.dtype));
-    describe_y(s, c, channels, o, &y);
+    describe_y(layer, s, c, channels, o, &y);
     // The rows of an axis's tap table from the box's first phase on.
     const auto taps_of = [&](std::size_t a) {
         const std::int64_t row = c.box[a].row;
-        return table_buffer(axes_[a].row(row), axes_[a].rows() - row, kTapColumns);
+        return table_buffer(axes[a].row(row), axes[a].rows() - row, kTapColumns);
     };
     Buffer<2> taps_w = taps_of(0), taps_h = taps_of(1), taps_d = taps_of(2);
-    const std::int32_t first_w = has_vectors_of_phases(v) ? turn_of(c.box[0]) : axes_[0].shared_first;
-    const auto step = [&](int a) { return static_cast<std::int32_t>(axes_[a].step); };
+    const std::int32_t first_w = has_vectors_of_phases(v) ? turn_of(c.box[0], axes[0].geometry) : axes[0].shared_first;
+    const auto step = [&](int a) { return static_cast<std::int32_t>(axes[a].step); };
     v.run(&x.raw, &w.raw, &bias.raw, &factors.raw, &taps_w.raw, &taps_h.raw, &taps_d.raw, step(0), step(1), step(2),
-          axes_[0].max_count, axes_[1].max_count, axes_[2].max_count, first_w, axes_[0].shared_count,
-          axes_[1].shared_first, axes_[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &y.raw);
+          axes[0].max_count, axes[1].max_count, axes[2].max_count, first_w, axes[0].shared_count, axes[1].shared_first,
+          axes[1].shared_count, o.range.zero_point, o.range.least, o.range.most, &y.raw);
+}
+
+void call_on_strip(const DirectLayer &layer, const LocatedStrip &s, const KernelCall &c, const DirectOperands &o) {
+    const Box &row = c.box[0];
+    const std::int64_t rest = (row.q_end - row.q_begin) % layer.variant.tile_q;
+    const Variant *const narrower = layer.narrower.holding(rest);
+    if (!narrower) return call_variant(layer, layer.variant, s, c, o);
+    KernelCall tiles = c, end = c;
+    tiles.box[0].q_end = end.box[0].q_begin = row.q_end - rest;
+    if (tiles.box[0].q_end > row.q_begin) call_variant(layer, layer.variant, s, tiles, o);
+    call_variant(layer, *narrower, s, end, o);
+}
+
+} // namespace
+
+void call_kernels(const DirectLayer &layer, const StripParts &rows, const KernelCall &c, const DirectOperands &o) {
+    for (std::size_t k = 0; k < rows.count; k++) {
+        const LocatedStrip &s = rows.part[k];
+        KernelCall part = c;
+        Box &row = part.box[0];
+        row.q_begin = std::max(row.q_begin, s.columns.begin);
+        row.q_end = std::min(row.q_end, s.columns.end);
+        if (row.q_begin < row.q_end) call_on_strip(layer, s, part, o);
+    }
 }
 
 } // namespace convtranspose

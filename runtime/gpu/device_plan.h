@@ -9,7 +9,7 @@
 #include "algorithms/algorithm.h"
 #include "base/allocator.h"
 #include "base/parallel.h"
-#include "direct/direct_plan.h"
+#include "direct/operands.h"
 #include "gpu/device_choice.h"
 #include "gpu/open_device.h"
 #include "kernels/tuning.h"

@@ -49,7 +49,7 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     for (std::size_t a = 0; a + 2 < strides.size(); a++) w.k[a] = strides[strides.size() - 1 - a];
     const void *const b = inputs.b ? inputs.b->data() : nullptr;
     const Block epilogue(allocator, direct.epilogue_bytes());
-    DirectPlan::Operands operands;
+    DirectOperands operands;
     operands.x = inputs.x.data();
     operands.x_strides = core_strides(geometry.x_shape, geometry.layout);
     operands.packed = packed.data();

@@ -15,7 +15,7 @@ PUBLIC = {
     "gpu": ["device_plan.h"],
     "plan": ["explain.h", "problem_plan.h"],
     "algorithms": ["algorithm.h"],
-    "direct": ["copy_box.h", "direct_plan.h"],
+    "direct": ["copy_box.h", "direct_plan.h", "operands.h"],
     "selection": ["candidates.h"],
     "cost": ["cost.h"],
     "kernels": ["halide_buffer.h", "kernel_tables.h", "packed_weights.h", "post_ops.h", "tuning.h", "variant.h"],

@@ -20,7 +20,7 @@
 #include "reference/tensor.h"
 #include "runtime/base/shape.h"
 #include "runtime/cpu/cpu.h"
-#include "runtime/direct/direct_plan.h"
+#include "runtime/direct/direct_layer.h"
 #include "runtime/kernels/kernel_tables.h"
 #include "runtime/selection/candidates.h"
 #include "variants/problems.h"
@@ -136,7 +136,7 @@ void for_each_packed(const PackedLayout &p, const std::array<AxisPlan, 3> &axes,
 
 class PackedWeights : public testing::TestWithParam<Packing> {
   protected:
-    // f(plan, problem, geometry) for problems that the kernel can do: none of them is empty.
+    // f(layer, problem, geometry) for problems that the kernel can do: none of them is empty.
     template<typename F>
     void for_each_problem(const F &f) const {
         const Variant &v = *GetParam().variant;
@@ -157,7 +157,7 @@ class PackedWeights : public testing::TestWithParam<Packing> {
                 const Candidate choice = candidate(v, spatial, profile_of_cpu(v.isa));
                 if (choice.unsupported.text) continue;
                 SCOPED_TRACE(testing::Message() << describe(problem) << " seed " << kSeed);
-                f(DirectPlan(spatial, choice, profile_of_cpu(v.isa), 1), problem, geometry);
+                f(DirectLayer(spatial, choice), problem, geometry);
                 if (HasFatalFailure()) return;
                 of_layout++;
             }
@@ -168,14 +168,14 @@ class PackedWeights : public testing::TestWithParam<Packing> {
     }
 
     // Checks what is packed, over the whole buffer, and that it comes back. sums: of int8, or null.
-    static void expect_packed(const DirectPlan &plan, const Geometry &geometry, const Tensor &w,
+    static void expect_packed(const DirectLayer &layer, const Geometry &geometry, const Tensor &w,
                               const QuantizationValues *q, const std::vector<unsigned char> &packed, bool sum,
                               const std::vector<std::int32_t> &sums) {
-        const PackedLayout &layout = plan.packed_layout();
+        const PackedLayout &layout = layer.packed;
         const WeightsView view = view_of(geometry, w);
         const convt_dtype dtype = geometry.dtype;
         std::int64_t at = 0, filled = 0, wrong = -1;
-        for_each_packed(layout, plan.axes(),
+        for_each_packed(layout, layer.axes,
                         [&](std::int64_t g, std::int64_t oc, std::int64_t ic, const std::array<std::int32_t, 3> &k) {
                             const bool exists = g < layout.group && oc < layout.oc && ic < layout.ic && k[0] >= 0;
                             double expected = 0;
@@ -191,28 +191,28 @@ class PackedWeights : public testing::TestWithParam<Packing> {
         ASSERT_EQ(wrong, -1) << "the first element that is not what it should be";
         ASSERT_EQ(at, layout.weights());
         ASSERT_EQ(filled, w.size() * (layout.phases_inside ? 2 : 1));
-        for (std::size_t i = static_cast<std::size_t>(at) * static_cast<std::size_t>(operand_size(plan.variant()));
+        for (std::size_t i = static_cast<std::size_t>(at) * static_cast<std::size_t>(operand_size(layer.variant));
              i < packed.size(); i++) {
             ASSERT_EQ(packed[i], kBeyond) << "written behind the last";
         }
         if (sum) {
-            ASSERT_NO_FATAL_FAILURE(expect_sums(plan, geometry, w, *q, sums));
+            ASSERT_NO_FATAL_FAILURE(expect_sums(layer, geometry, w, *q, sums));
         }
         Tensor back(w.dtype(), w.shape());
-        unpack_weights({layout, plan.axes()}, dtype, {}, q, packed.data(), view, back.data());
+        unpack_weights(layer.packing(), dtype, {}, q, packed.data(), view, back.data());
         ASSERT_TRUE(back == w) << "unpacked, they are others";
     }
 
     // [tap d][tap h][tap w][biases()], each over the input channels.
-    static void expect_sums(const DirectPlan &plan, const Geometry &geometry, const Tensor &w,
+    static void expect_sums(const DirectLayer &layer, const Geometry &geometry, const Tensor &w,
                             const QuantizationValues &q, const std::vector<std::int32_t> &sums) {
-        const PackedLayout &p = plan.packed_layout();
+        const PackedLayout &p = layer.packed;
         const WeightsView view = view_of(geometry, w);
         const std::int64_t per_group = p.biases() / p.groups();
         std::size_t at = 0;
-        for (const std::int32_t d : plan.axes()[2].elements) {
-            for (const std::int32_t h : plan.axes()[1].elements) {
-                for (const std::int32_t v : plan.axes()[0].elements) {
+        for (const std::int32_t d : layer.axes[2].elements) {
+            for (const std::int32_t h : layer.axes[1].elements) {
+                for (const std::int32_t v : layer.axes[0].elements) {
                     for (std::int64_t i = 0; i < p.biases(); i++) {
                         const std::int64_t g = i / per_group, oc = i % per_group;
                         double sum = 0;
@@ -244,21 +244,21 @@ Tensor weights_without_zeros(const Geometry &geometry, Random *random) {
 
 TEST_P(PackedFloats, StandInOrderAndComeBack) {
     Random random(kSeed);
-    for_each_problem([&](const DirectPlan &plan, const Problem &, const Geometry &geometry) {
-        const PackedLayout &layout = plan.packed_layout();
+    for_each_problem([&](const DirectLayer &layer, const Problem &, const Geometry &geometry) {
+        const PackedLayout &layout = layer.packed;
         Tensor w = weights_without_zeros(geometry, &random), bias(geometry.dtype, {geometry.out_channels});
         for (std::int64_t i = 0; i < bias.size(); i++) bias.set(i, random.uniform(0.5, 2));
         const auto bytes =
-            static_cast<std::size_t>(layout.weights()) * static_cast<std::size_t>(operand_size(plan.variant()));
+            static_cast<std::size_t>(layout.weights()) * static_cast<std::size_t>(operand_size(layer.variant));
         const convt_dtype bias_dtype = layout.arithmetic == Arithmetic::kHalf ? CONVT_F16 : sum_dtype(geometry.dtype);
         std::vector<unsigned char> packed(bytes + 64, kBeyond);
         Tensor packed_bias(bias_dtype, {layout.biases()});
         const auto pack = [&](const void *b) {
-            return pack_weights({layout, plan.axes()}, geometry.dtype, {}, view_of(geometry, w), b, packed.data(),
+            return pack_weights(layer.packing(), geometry.dtype, {}, view_of(geometry, w), b, packed.data(),
                                 packed_bias.data());
         };
         ASSERT_TRUE(pack(bias.data()));
-        ASSERT_NO_FATAL_FAILURE(expect_packed(plan, geometry, w, nullptr, packed, false, {}));
+        ASSERT_NO_FATAL_FAILURE(expect_packed(layer, geometry, w, nullptr, packed, false, {}));
         const std::int64_t per_group = layout.biases() / layout.groups();
         ASSERT_GE(per_group, layout.oc);
         ASSERT_GE(layout.groups(), layout.group);
@@ -277,7 +277,7 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
             w.set(i, value);
             ASSERT_FALSE(pack(nullptr)) << value << " is weight " << i;
             Tensor back(w.dtype(), w.shape());
-            unpack_weights({layout, plan.axes()}, geometry.dtype, {}, nullptr, packed.data(), view_of(geometry, w),
+            unpack_weights(layer.packing(), geometry.dtype, {}, nullptr, packed.data(), view_of(geometry, w),
                            back.data());
             ASSERT_TRUE(value == back.get(i) || (value != value && back.get(i) != back.get(i)));
             w.set(i, was);
@@ -287,8 +287,8 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
 
 TEST_P(PackedIntegers, StandInOrderAndComeBack) {
     Random random(kSeed);
-    for_each_problem([&](const DirectPlan &plan, const Problem &problem, const Geometry &geometry) {
-        const PackedLayout &layout = plan.packed_layout();
+    for_each_problem([&](const DirectLayer &layer, const Problem &problem, const Geometry &geometry) {
+        const PackedLayout &layout = layer.packed;
         QuantizationValues q;
         q.w_scale = problem.quantization->w_scale;
         q.w_zero_point = problem.quantization->w_zero_point;
@@ -305,11 +305,11 @@ TEST_P(PackedIntegers, StandInOrderAndComeBack) {
         }
         const bool sum = layout.arithmetic == Arithmetic::kInt8;
         std::vector<unsigned char> packed(
-            static_cast<std::size_t>(layout.weights()) * static_cast<std::size_t>(operand_size(plan.variant())) + 64,
+            static_cast<std::size_t>(layout.weights()) * static_cast<std::size_t>(operand_size(layer.variant)) + 64,
             kBeyond);
         std::vector<std::int32_t> sums(sum ? static_cast<std::size_t>(layout.taps_volume() * layout.biases()) : 0, -1);
-        pack_quantized({layout, plan.axes()}, geometry, q, view_of(geometry, w), packed.data(), sums.data());
-        ASSERT_NO_FATAL_FAILURE(expect_packed(plan, geometry, w, &q, packed, sum, sums));
+        pack_quantized(layer.packing(), geometry, q, view_of(geometry, w), packed.data(), sums.data());
+        ASSERT_NO_FATAL_FAILURE(expect_packed(layer, geometry, w, &q, packed, sum, sums));
     });
 }
 

@@ -19,31 +19,15 @@
 #include "reference/tensor.h"
 #include "runtime/base/parallel.h"
 #include "runtime/cpu/cpu.h"
+#include "runtime/direct/blocking.h"
+#include "runtime/direct/direct_layer.h"
 #include "runtime/direct/direct_plan.h"
+#include "runtime/direct/input_packing.h"
+#include "runtime/direct/pieces.h"
+#include "runtime/direct/strip_tasks.h"
 #include "runtime/kernels/halide_buffer.h"
 #include "runtime/kernels/kernel_tables.h"
 #include "runtime/selection/candidates.h"
-
-namespace convtranspose {
-
-// This shows tests what a plan does not by its interface.
-struct StripsForTests {
-    std::vector<std::int64_t> begins; // of the strips of an image, and the end of the last
-    std::int64_t tile, images, groups, positions;
-    int workers;
-    std::size_t axis;
-    std::int64_t copy_bytes, piece_bytes, pieces; // piece_bytes: of each, 0 if y is written as it is
-
-    explicit StripsForTests(const DirectPlan &plan)
-        : tile(plan.strip_tile_), images(plan.images_), groups(plan.groups_), workers(plan.workers_),
-          axis(static_cast<std::size_t>(plan.strip_axis_)), copy_bytes(static_cast<std::int64_t>(plan.copy_bytes_)),
-          piece_bytes(static_cast<std::int64_t>(plan.piece_bytes_)), pieces(plan.piece_count_) {
-        positions = plan.axes()[axis].q_extent();
-        for (std::int64_t i = 0; i <= plan.strips_; i++) begins.push_back(plan.strip_begin(i));
-    }
-};
-
-} // namespace convtranspose
 
 namespace convtranspose::test {
 namespace {
@@ -121,6 +105,23 @@ void for_each_problem(const std::vector<std::string> &all, const F &f) {
     }
 }
 
+// The strips of a run take each image, group and position once, in order.
+void expect_all_once(const Geometry &geometry, const Blocking &blocking) {
+    std::int64_t taken = 0;
+    for (std::int64_t i = 0; i < blocking.strip_count(); i++) {
+        const Strip s = blocking.strip(i);
+        ASSERT_GE(s.images, 1);
+        ASSERT_GE(s.groups, 1);
+        ASSERT_LE(s.first_group + s.groups, geometry.group);
+        ASSERT_LE(s.first_image + s.images, geometry.batch);
+        // Whatever comes before has been taken: images before those of the strip, then their groups, then positions.
+        ASSERT_EQ(taken, (s.first_image * geometry.group + s.images * s.first_group) * blocking.positions() +
+                             s.images * s.groups * s.q_begin);
+        taken += s.images * s.groups * (s.q_end - s.q_begin);
+    }
+    ASSERT_EQ(taken, geometry.batch * geometry.group * blocking.positions());
+}
+
 TEST(Strips, CoverAllPositionsOnceInOrder) {
     std::size_t several = 0, apart = 0; // apart: plans that take groups in several parts
     const auto expect_strips = [&](const Geometry &geometry, const SpatialProblem &problem) {
@@ -130,30 +131,33 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
             if (choice.unsupported.text) continue;
             for (const int threads : kThreads) {
                 SCOPED_TRACE(testing::Message() << variant_at(i).name << ", " << threads << " threads");
-                const DirectPlan plan(problem, choice, profile, threads);
-                const StripsForTests strips(plan);
-                ASSERT_GE(strips.begins.size(), 2u);
-                ASSERT_EQ(strips.begins.front(), 0);
-                ASSERT_EQ(strips.begins.back(), strips.positions);
-                for (std::size_t k = 1; k < strips.begins.size(); k++) {
-                    ASSERT_LT(strips.begins[k - 1], strips.begins[k]) << "strip " << k - 1 << " is empty";
-                    ASSERT_EQ(strips.begins[k - 1] % strips.tile, 0) << "strip " << k << " begins within a tile";
+                const DirectLayer layer(problem, choice);
+                const Blocking blocking(layer, profile, threads);
+                const std::int64_t of_image = blocking.strips;
+                ASSERT_GE(of_image, 1);
+                ASSERT_EQ(blocking.strip_begin(0), 0);
+                ASSERT_EQ(blocking.strip_begin(of_image), layer.axes[blocking.strip_axis].q_extent());
+                for (std::int64_t k = 0; k < of_image; k++) {
+                    const std::int64_t begin = blocking.strip_begin(k);
+                    ASSERT_LT(begin, blocking.strip_begin(k + 1)) << "strip " << k << " is empty";
+                    ASSERT_EQ(begin % blocking.strip_tile, 0) << "strip " << k << " begins within a tile";
                 }
-                ASSERT_GE(strips.images, 1);
-                const auto of_image = static_cast<std::int64_t>(strips.begins.size()) - 1,
-                           rounds = (geometry.batch + strips.images - 1) / strips.images,
-                           group_parts = (geometry.group + strips.groups - 1) / strips.groups;
-                ASSERT_GE(strips.groups, 1);
-                ASSERT_LE(strips.groups, geometry.group);
-                ASSERT_EQ(plan.strip_count(), rounds * group_parts * of_image);
-                ASSERT_TRUE(of_image * group_parts == 1 || strips.images == 1) << "strips of several images";
+                ASSERT_GE(blocking.images, 1);
+                const std::int64_t rounds = (geometry.batch + blocking.images - 1) / blocking.images,
+                                   group_parts = (geometry.group + blocking.groups - 1) / blocking.groups;
+                ASSERT_GE(blocking.groups, 1);
+                ASSERT_LE(blocking.groups, geometry.group);
+                ASSERT_EQ(blocking.strip_count(), rounds * group_parts * of_image);
+                expect_all_once(geometry, blocking);
+                ASSERT_TRUE(of_image * group_parts == 1 || blocking.images == 1) << "strips of several images";
                 ASSERT_TRUE(of_image == 1 || group_parts == 1) << "strips of several groups";
                 // Whole strips are for one thread each: so there are enough.
-                ASSERT_TRUE(strips.workers == 1 || strips.workers == threads);
-                ASSERT_TRUE(strips.workers == 1 || plan.strip_count() >= threads || geometry.batch == 0);
-                ASSERT_EQ(strips.copy_bytes > 0, plan.reads_x() != ReadsX::kInPlace && geometry.batch > 0);
-                ASSERT_EQ(strips.copy_bytes % 64, 0);
-                ASSERT_EQ(strips.piece_bytes % 64, 0);
+                ASSERT_TRUE(blocking.workers == 1 || blocking.workers == threads);
+                ASSERT_TRUE(blocking.workers == 1 || blocking.strip_count() >= threads || geometry.batch == 0);
+                const InputPacking input(blocking);
+                ASSERT_EQ(input.bytes() > 0, layer.reads_x != ReadsX::kInPlace && geometry.batch > 0);
+                ASSERT_EQ(input.bytes() % 64, 0u);
+                ASSERT_EQ(Pieces(blocking, threads).bytes() % 64, 0u);
                 several += of_image > 1;
                 apart += group_parts > 1;
             }
@@ -163,6 +167,40 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
     for_each_problem(large_lines(), expect_strips);
     EXPECT_GT(several, 100u);
     EXPECT_GT(apart, 100u);
+}
+
+// Each element of y is of one part of one strip, however many parts are asked for.
+TEST(Strips, AreDividedIntoPartsOfY) {
+    const auto expect_parts = [](const Geometry &geometry, const SpatialProblem &problem) {
+        for (std::size_t i = 0; i < variant_count(); i++) {
+            const CostProfile &profile = profile_of_cpu(variant_at(i).isa);
+            const Candidate choice = candidate(variant_at(i), problem, profile);
+            if (choice.unsupported.text) continue;
+            for (const int threads : kThreads) {
+                SCOPED_TRACE(testing::Message() << variant_at(i).name << ", " << threads << " threads");
+                const DirectLayer layer(problem, choice);
+                const Blocking blocking(layer, profile, threads);
+                const Pieces pieces(blocking, threads);
+                for (const std::int64_t asked_for : {0, 1, 50}) {
+                    std::int64_t elements = 0;
+                    for (std::int64_t k = 0; k < blocking.strip_count(); k++) {
+                        const Strip s = blocking.strip(k);
+                        const StripTasks tasks(blocking, s, asked_for, threads);
+                        ASSERT_GE(tasks.count(), tasks.parts());
+                        ASSERT_TRUE(asked_for == 0 || tasks.count() == tasks.parts()) << "a piece has gaps";
+                        for (std::int64_t p = 0; p < tasks.parts(); p++) {
+                            const PartOfY part = pieces.part_of_y(s, tasks.part(p));
+                            elements +=
+                                part.images * part.groups * part.oc * part.extent[0] * part.extent[1] * part.extent[2];
+                        }
+                    }
+                    ASSERT_EQ(elements, volume(geometry.y_shape));
+                }
+            }
+        }
+    };
+    for_each_problem(lines(), expect_parts);
+    for_each_problem(large_lines(), expect_parts);
 }
 
 // In place of a kernel: notes which x it may read and which y it would write.
@@ -317,7 +355,12 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     const CostProfile &profile = profile_of_cpu(v.isa);
     const Candidate choice = candidate(v, problem, profile);
     const DirectPlan plan(problem, choice, profile, threads);
-    const StripsForTests strips(plan);
+    const DirectLayer layer(problem, choice); // the parts of the plan, made alone
+    const Blocking blocking(layer, profile, threads);
+    const InputPacking input(blocking);
+    const Pieces pieces(blocking, threads);
+    const auto copy_bytes = static_cast<std::int64_t>(input.bytes()),
+               piece_bytes = static_cast<std::int64_t>(pieces.bytes());
     Tensor x(geometry.dtype, geometry.x_shape), y(problem.y_dtype, geometry.y_shape);
     std::vector<char> packed(static_cast<std::size_t>(plan.packed_bytes()) + 64),
         epilogue(static_cast<std::size_t>(plan.epilogue_bytes()) + 64);
@@ -334,18 +377,17 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     own.x = static_cast<const char *>(x.data());
     own.x_bytes = x.size() * static_cast<std::int64_t>(convt_dtype_size(x.dtype()));
     own.copies = aligned(workspace);
-    own.copy_bytes = strips.copy_bytes;
-    own.workers = strips.workers;
-    own.pieces = own.copies + strips.workers * strips.copy_bytes;
-    own.piece_bytes = strips.piece_bytes;
-    own.piece_count = strips.pieces;
-    ASSERT_EQ(static_cast<std::int64_t>(workspace_bytes),
-              strips.workers * strips.copy_bytes + strips.pieces * strips.piece_bytes);
+    own.copy_bytes = copy_bytes;
+    own.workers = blocking.workers;
+    own.pieces = own.copies + blocking.workers * copy_bytes;
+    own.piece_bytes = piece_bytes;
+    own.piece_count = pieces.count();
+    ASSERT_EQ(static_cast<std::int64_t>(workspace_bytes), blocking.workers * copy_bytes + pieces.count() * piece_bytes);
     own.y = static_cast<const char *>(y.data());
     own.writer.resize(static_cast<std::size_t>(y.size()));
     recorder = &own;
 
-    DirectPlan::Operands operands;
+    DirectOperands operands;
     operands.x = x.data();
     operands.x_strides = tensor_strides(geometry, dense_strides(geometry.x_shape));
     operands.y = y.data();
@@ -359,7 +401,7 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     recorder = nullptr;
 
     ASSERT_EQ(own.fault, "");
-    if (strips.piece_bytes > 0) { // what is in the workspace is not zero, and neither is it when rounded
+    if (piece_bytes > 0) { // what is in the workspace is not zero, and neither is it when rounded
         for (std::int64_t i = 0; i < y.size(); i++) ASSERT_NE(y.get(i), 0) << "element " << i << " of y is not written";
     } else {
         ASSERT_EQ(std::count(own.writer.begin(), own.writer.end(), 0), 0) << "elements of y are not written";
@@ -368,10 +410,10 @@ void expect_run(const Geometry &geometry, const SpatialProblem &problem, const V
     ASSERT_TRUE(std::all_of(end, end + kBehind, [](char c) { return c == kUntouched; }))
         << "written behind the workspace";
     *copies += workspace_bytes > 0;
-    if (threads > 1 || strips.piece_bytes > 0) return;
+    if (threads > 1 || piece_bytes > 0) return;
     // One thread goes along the axis of the strips: an output of a position is not written before that of one before it.
-    const AxisGeometry &axis = problem.plan[strips.axis].geometry;
-    const std::int64_t stride = operands.y_strides.axes[strips.axis], step = axis.stride * stride;
+    const AxisGeometry &axis = problem.plan[blocking.strip_axis].geometry;
+    const std::int64_t stride = operands.y_strides.axes[blocking.strip_axis], step = axis.stride * stride;
     for (std::int64_t i = 0; i + step < y.size(); i++) {
         if (i / stride % axis.out + axis.stride >= axis.out) continue;
         ASSERT_LE(own.writer[static_cast<std::size_t>(i)], own.writer[static_cast<std::size_t>(i + step)]);
