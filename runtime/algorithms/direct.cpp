@@ -75,10 +75,12 @@ std::int64_t Direct::weights_before(std::int64_t i) const {
     return i * dense_strides(geometry_.w_shape)[1 + leading_] * size_of(geometry_.w_dtype);
 }
 
-// Compares all kernels and plans the best one. packed: the weights if they are packed already, else null.
+// Compares all kernels, unless one is named, and plans the best one. packed: the weights if they are packed already, else null.
 void Direct::choose(const Packed *packed) {
     problem_.may_be_infinite = packed && !packed->finite;
-    candidates_ = convtranspose::candidates(problem_, settings_.isa, *settings_.profile);
+    const bool is_named = names_a_kernel();
+    candidates_ = convtranspose::candidates(problem_, settings_.isa, *settings_.profile,
+                                            is_named ? settings_.variant.c_str() : nullptr);
     for (Candidate &c : candidates_) {
         const Variant &v = *c.variant;
         const bool packed_otherwise = packed && packed->block && !same_packing(packing_of(v), packed->layout);
@@ -86,15 +88,13 @@ void Direct::choose(const Packed *packed) {
                                v.arithmetic == packed->layout.arithmetic && reference_reads(packed->layout);
         if (!c.unsupported.text && packed_otherwise && !reads_any) c.unsupported = {kOtherPacking};
     }
-    const bool is_named = names_a_kernel();
-    const auto is_wanted = [&](const Candidate &c) { return !is_named || settings_.variant == c.name(); };
     const TuningRecord *const kernel_record = record_ && !find_algorithm(record_->variant) ? record_ : nullptr;
     std::string note;
     const Candidate *recorded = nullptr, *best = nullptr;
     for (;;) {
         note.clear();
         recorded = recorded_choice(candidates_, kernel_record, isa_name(settings_.isa), &note);
-        best = recorded ? recorded : cheapest(candidates_, is_wanted);
+        best = recorded ? recorded : cheapest(candidates_, [](const Candidate &) { return true; });
         is_possible_ = best != nullptr;
         if (!best) {
             estimate({std::numeric_limits<double>::infinity()});
@@ -122,14 +122,15 @@ void Direct::choose(const Packed *packed) {
 
 // Returns the reason why no candidate can compute the layer.
 Status Direct::refused() const {
+    const bool is_named = names_a_kernel();
     for (const Candidate &c : candidates_) {
         const UnsupportedReason &r = c.unsupported;
-        if (names_a_kernel() ? settings_.variant != c.variant->name : !r.is_overflow) continue;
+        if (!is_named && !r.is_overflow) continue;
         return Status(r.is_overflow ? CONVT_OVERFLOW : CONVT_UNSUPPORTED,
                       concat("variant ", c.variant->name, " on ", isa_name(c.variant->isa),
                              " cannot run this problem: ", to_string(r)));
     }
-    if (names_a_kernel()) {
+    if (is_named) {
         return unsupported("variant ", settings_.variant, " is not built for ", isa_name(settings_.isa));
     }
     return unsupported("no kernel of ", isa_name(settings_.isa), " for ",
@@ -147,8 +148,9 @@ void Direct::plan_fallbacks() {
             return !c.unsupported.text && c.variant->family == Family::kReference &&
                    c.variant->arithmetic == chosen.arithmetic;
         };
-        const auto reference = std::find_if(candidates_.begin(), candidates_.end(), reads_it);
-        if (reference != candidates_.end())
+        const std::vector<Candidate> list = convtranspose::candidates(problem_, settings_.isa, *settings_.profile);
+        const auto reference = std::find_if(list.begin(), list.end(), reads_it);
+        if (reference != list.end())
             fallbacks_.emplace_back(problem_, *reference, *settings_.profile, threads,
                                     reference_reads(direct_->packed_layout()) ? &direct_->packed_layout() : nullptr);
         return;

@@ -33,7 +33,9 @@ class Direct : public AlgorithmPlan {
     std::size_t packed_bytes() const override { return packed_ ? packed_->block.size() + epilogue_.size() : 0; }
     bool shares_weights_of(const AlgorithmPlan &other) const override;
     void for_each_kernel(const std::function<void(const char *)> &f) const override;
-    std::vector<Candidate> take_candidates() override { return std::move(candidates_); }
+    std::vector<Candidate> take_candidates() override {
+        return names_a_kernel() ? std::vector<Candidate>() : std::move(candidates_);
+    }
 
   private:
     friend Proposer propose_direct;

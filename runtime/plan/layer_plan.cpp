@@ -97,12 +97,12 @@ void LayerPlan::choose_threads(bool constant_weights) {
         return;
     }
     UnsupportedReason unsupported;
-    cycles_on_one_thread_ = propose_direct(problem(constant_weights), &unsupported)->cycles();
+    cycles_on_one_thread_ = propose_direct(problem(constant_weights, settings_), &unsupported)->cycles();
     threads = threads_worth(*cycles_on_one_thread_, threads, *settings_.profile);
 }
 
-AlgorithmProblem LayerPlan::problem(bool constant_weights) const {
-    AlgorithmProblem problem = {geometry_, settings_};
+AlgorithmProblem LayerPlan::problem(bool constant_weights, const PlanSettings &settings) const {
+    AlgorithmProblem problem = {geometry_, settings};
     problem.quantization = quantization();
     problem.constant_weights = constant_weights;
     if (facts_) problem.facts = *facts_;
@@ -191,7 +191,7 @@ std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, Choic
     *why = by_estimate(record_note_);
     const Algorithm *const first = named();
     if (!first) return std::nullopt;
-    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr), first);
+    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr, settings_), first);
     *why = why_named(proposals);
     if (why->kind == ChoiceReason::kByEstimate) return std::nullopt;
     const bool is_recorded = why->kind == ChoiceReason::kByRecord;
@@ -212,7 +212,7 @@ std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, Choic
 
 // Builds the best algorithm that can be built.
 Status LayerPlan::choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why) {
-    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr));
+    std::vector<Proposal> proposals = consider(problem(weights.w != nullptr, settings_));
     if (Status status = build_first(proposals, weights); !status) return status;
     std::call_once(was_considered_, [&] { keep_estimates(&proposals); });
     for (Proposal &proposal : proposals) {
@@ -299,7 +299,7 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &paralle
     p->find_record(!weights_at_run_time(), nullptr);
     p->choose_threads(!weights_at_run_time());
     p->algorithm_ = algorithm_;
-    Status status = chosen_->reshape(p->problem(!weights_at_run_time()), &p->chosen_);
+    Status status = chosen_->reshape(p->problem(!weights_at_run_time(), p->settings_), &p->chosen_);
     if (status) status = p->finish();
     if (!status) return status;
     p->candidates_ = p->chosen_->take_candidates();
@@ -332,7 +332,7 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
     p->algorithm_ = algorithm_;
     p->reason_ = reason_;
     p->reason_kind_ = reason_kind_;
-    p->chosen_ = chosen_->replan(p->problem(true));
+    p->chosen_ = chosen_->replan(p->problem(true, p->settings_));
     Status status;
     if (p->chosen_) {
         status = p->chosen_->build(weights);
@@ -352,7 +352,10 @@ bool LayerPlan::shares_weights_of(const SubPlan &other) const {
 // Returns the plan, which has its estimates and candidates.
 const LayerPlan &LayerPlan::considered() const {
     std::call_once(was_considered_, [this] {
-        std::vector<Proposal> proposals = consider(problem(!weights_at_run_time()));
+        PlanSettings settings = settings_;
+        if (!find_algorithm(settings.variant))
+            settings.variant.clear(); // all kernels are listed beside one that is named
+        std::vector<Proposal> proposals = consider(problem(!weights_at_run_time(), settings));
         keep_estimates(&proposals);
     });
     return *this;

@@ -74,7 +74,7 @@ class LayerPlan : public SubPlan {
     void choose_threads(bool constant_weights);
     bool follows_record(const AlgorithmPlan &plan) const;
     void set_reason(const ChoiceReason &why);
-    AlgorithmProblem problem(bool constant_weights) const;
+    AlgorithmProblem problem(bool constant_weights, const PlanSettings &settings) const;
     struct Proposal;
     static std::vector<Proposal> consider(AlgorithmProblem problem, const Algorithm *only = nullptr);
     friend double estimate_layer(const Geometry &geometry, const PlanSettings &settings);

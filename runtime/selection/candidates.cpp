@@ -2,6 +2,7 @@
 #include "selection/candidates.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "base/division.h"
@@ -198,12 +199,14 @@ std::array<double, kCostParts + 2> parts_of_cost(const Candidate &candidate, con
     return parts;
 }
 
-std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile) {
+std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile,
+                                  const char *only) {
     std::vector<Candidate> list;
     for_each_kernel_table([&](const KernelTable &table) {
         for (std::size_t i = 0; i < table.variant_count; i++) {
             const Variant &v = table.variants[i];
-            if (belongs_to(v, isa)) list.push_back(candidate(v, problem, profile));
+            const bool is_wanted = belongs_to(v, isa) && (!only || std::strcmp(v.name, only) == 0);
+            if (is_wanted) list.push_back(candidate(v, problem, profile));
         }
     });
     return list;

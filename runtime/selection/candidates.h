@@ -88,8 +88,10 @@ Candidate candidate(const Variant &variant, const SpatialProblem &problem, const
 std::array<double, kCostParts + 2> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
                                                  const CostProfile &profile);
 
-// Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables.
-std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile);
+// Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables. only: the name of the variants
+// that are wanted; null: all.
+std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile,
+                                  const char *only = nullptr);
 
 // Returns the cost of the cheapest candidate for a layer of up to three axes. facts: of quantized weights.
 double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile, const WeightFacts &facts = {});
