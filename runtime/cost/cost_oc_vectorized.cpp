@@ -12,6 +12,10 @@ namespace convtranspose {
 
 namespace {
 
+// Planes of y that are a multiple of so many bytes apart share sets of the first-level cache, which hold so many lines at least.
+constexpr std::int64_t kFarPlanes = 4096;
+constexpr double kWays = 8;
+
 class CostOfOcVectorized : CostTerms {
   public:
     explicit CostOfOcVectorized(const CostTerms &terms) : CostTerms(terms) {
@@ -110,7 +114,8 @@ class CostOfOcVectorized : CostTerms {
         }
         if (v.output_order == OutputOrder::kPlanar) {
             const double used = real(std::min<std::int64_t>(p.oc(), v.tile_oc));
-            store = positions * used * (v.stride_w ? m.store_in_runs : m.store_alone);
+            const double alone = m.store_alone + (used > kWays && planes_collide() ? m.store_to_few_sets : 0);
+            store = positions * used * (v.stride_w ? m.store_in_runs : alone);
         }
         // Groups that share cache lines of y store to each line one after the other.
         if (v.output_order == OutputOrder::kChannels && shares_cache_lines(g)) {
@@ -124,6 +129,12 @@ class CostOfOcVectorized : CostTerms {
         const bool few_lines = tile.tile_qh == 1 || vectors_ < 4;
         if (waits_for_y_ && few_lines) store += positions * vectors_ * m.far_store;
         return store;
+    }
+
+    // Returns whether the planes of y that a tile stores to share sets of the first-level cache.
+    bool planes_collide() const {
+        const std::int64_t plane = capped_product({w.geometry.out, h.geometry.out, d.geometry.out, size_of(p.y_dtype)});
+        return plane % kFarPlanes == 0 && !rounds_y(v, p.y_dtype);
     }
 
     double tile(const Variant &tile) const {
