@@ -5,7 +5,8 @@
 # scripts/bench.sh --dtype bf16 [OPTION...] times ours and PyTorch in bf16.
 # scripts/bench.sh --isa avx2 [OPTION...] forces ours, and the peers that can be, to that ISA.
 # scripts/bench.sh --device cuda [OPTION...] times them on the GPU, beside cuDNN through PyTorch; --device opencl without a peer.
-# Once it has run, build/bench-venv/bin/python bench/compare.py --help lists all options; bench/gpu/compare.py has those for devices.
+# Once it has run, build/bench-venv/bin/python bench/compare.py --help lists all options; bench/gpu/compare.py has those for
+# devices.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -95,8 +95,8 @@ class Calibration {
         }
     }
 
-    // Fits the profile of the CPU to two of three layers, and returns the line to write, or null if it does not choose as well as the
-    // profile that ships on the third of the layers that is held out.
+    // Fits the profile of the CPU to two of three layers, and returns the line to write, or null if it does not choose as well as
+    // the profile that ships on the third of the layers that is held out.
     json fit_all() {
         const json kept = kept_line();
         std::vector<TimedLayer> layers, held_out;

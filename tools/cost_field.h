@@ -16,8 +16,8 @@ constexpr CostField kCostFields[] = {
 #include "generated/cost_fields.inc"
 };
 
-// Returns the value at which a field has no effect: cycles of none, a factor of one, a rate as high as it can be. Nothing for fields
-// that are sizes or numbers, which account for no cycles themselves.
+// Returns the value at which a field has no effect: cycles of none, a factor of one, a rate as high as it can be. Nothing for
+// fields that are sizes or numbers, which account for no cycles themselves.
 inline std::optional<double> value_without_effect(const CostField &field) {
     const auto is = [&](const char *unit) { return std::strcmp(field.unit, unit) == 0; };
     if (is("cycles") || is("added factor")) return 0;

@@ -16,8 +16,8 @@ namespace convtranspose::tools {
 
 using LayerAction = std::function<void(const Job &, const Model &, const Layer &)>;
 
-// Calls `act` for each layer whose shapes are known. Prints notes for the other ones, and an error for each layer or model that fails:
-// by what `act` throws, or because no shapes are known. Returns the number of errors. progress: null: nobody watches.
+// Calls `act` for each layer whose shapes are known. Prints notes for the other ones, and an error for each layer or model that
+// fails: by what `act` throws, or because no shapes are known. Returns the number of errors. progress: null: nobody watches.
 int for_each_layer(const std::vector<Job> &jobs, const std::vector<InputShape> &shapes,
                    std::optional<convt_layout> layout, Progress *progress, const LayerAction &act);
 

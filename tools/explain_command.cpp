@@ -59,8 +59,8 @@ std::string shortened(const std::string &whole) {
     return text;
 }
 
-// An explanation of a layer: as text, or as JSON, which one of them is. With --size there is none, and only the selection of kernels
-// is noted.
+// An explanation of a layer: as text, or as JSON, which one of them is. With --size there is none, and only the selection of
+// kernels is noted.
 struct Explanation {
     std::string text;
     json object;

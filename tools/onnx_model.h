@@ -33,8 +33,8 @@ struct Node {
     int opset = 0;
     Attributes attributes;
     std::string x, w, b, y; // b is empty where there is no bias
-    // Names for quantized nodes only, and those of w for light weights of 8 bits. Between DequantizeLinear and QuantizeLinear, zero points may be empty, which are 0 then, and
-    // scales of w may be those of one group.
+    // Names for quantized nodes only, and those of w for light weights of 8 bits. Between DequantizeLinear and QuantizeLinear, zero
+    // points may be empty, which are 0 then, and scales of w may be those of one group.
     std::string x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point;
     std::optional<std::array<float, 2>> y_range; // of a Relu or Clip before QuantizeLinear
 
@@ -69,8 +69,8 @@ class Model {
     // for the user.
     std::vector<std::string> infer_shapes(const std::vector<InputShape> &shapes);
 
-    // The only node, with its light weights. Throws Rejected unless the model is one node of the two operators that computes the one
-    // graph output; nodes that make constants may stand beside it, and those that quantize its x.
+    // The only node, with its light weights. Throws Rejected unless the model is one node of the two operators that computes the
+    // one graph output; nodes that make constants may stand beside it, and those that quantize its x.
     Node only_node() const;
 
     // Throws Error if the model has no node of the two operators.

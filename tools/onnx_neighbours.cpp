@@ -114,7 +114,8 @@ Node Model::with_neighbours(const Node &node) const {
     return result;
 }
 
-// Makes the node the quantized layer that it is with the nodes around it, or returns why it is none; empty: there is nothing quantized.
+// Makes the node the quantized layer that it is with the nodes around it, or returns why it is none; empty: there is nothing
+// quantized.
 std::string Model::quantize(Node *node) const {
     const auto dequantized = [&](const std::string &value) {
         std::vector<std::string> inputs;

@@ -25,8 +25,8 @@ Tensor random_tensor(convt_dtype dtype, const Shape &shape, double scale, std::m
     return tensor;
 }
 
-// Puts zero points in the middle of x and of a symmetric w, and chooses scales so that outputs fill the range of y, or are about 1 if
-// x is of floats. `terms` counts the products of an output.
+// Puts zero points in the middle of x and of a symmetric w, and chooses scales so that outputs fill the range of y, or are about 1
+// if x is of floats. `terms` counts the products of an output.
 Quantization random_quantization(const Problem &problem, double terms, std::mt19937 *generator) {
     Quantization q;
     const std::int64_t channels = problem.w_shape[1] * problem.attributes.group;

@@ -29,8 +29,8 @@ void store(std::byte *p, T value) {
     std::memcpy(p, &value, sizeof value);
 }
 
-// Rounds to f32 such that rounding on to 16 bits comes out as if it were done at once: of the two floats around a value it takes the
-// one whose last bit is odd.
+// Rounds to f32 such that rounding on to 16 bits comes out as if it were done at once: of the two floats around a value it takes
+// the one whose last bit is odd.
 float rounded_to_odd(double value) {
     const auto nearest = static_cast<float>(value);
     if (double(nearest) == value || !std::isfinite(nearest)) return nearest;

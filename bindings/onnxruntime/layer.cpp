@@ -21,8 +21,8 @@ Attributes attributes_of(const Node &node) {
     return a;
 }
 
-// The Cast that makes f32 of constant 16-bit floats, if nothing else reads what it makes. ONNX Runtime computes it beforehand unless
-// its optimizations are switched off.
+// The Cast that makes f32 of constant 16-bit floats, if nothing else reads what it makes. ONNX Runtime computes it beforehand
+// unless its optimizations are switched off.
 std::optional<Node> cast_of(const Value &value, const IsFree &is_free) {
     const std::optional<Node> node = value.producer();
     if (!node || !node->is_op("Cast") || !is_free(*node) || !value.only_reader()) return std::nullopt;

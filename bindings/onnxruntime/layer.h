@@ -77,8 +77,8 @@ std::optional<std::array<float, 2>> clamp_of(const Node &node);
 struct Weights {
     std::vector<std::byte> w, b;
 };
-// Copies constants, with DequantizeLinear, Cast and BatchNormalization computed into them. Those of f32 layers take as few bytes as the
-// model and the settings say: the problem gets their type and scales. notes: what became of them, for `explain`.
+// Copies constants, with DequantizeLinear, Cast and BatchNormalization computed into them. Those of f32 layers take as few bytes as
+// the model and the settings say: the problem gets their type and scales. notes: what became of them, for `explain`.
 Weights weights_of(const Layer &layer, const Settings &settings, Problem *problem, std::vector<std::string> *notes);
 // True if all that a BatchNormalization needs is constant, so that weights_of() can fold it.
 bool can_fold(const Node &batch_norm, const Layer &layer);

@@ -1,6 +1,6 @@
-// ONNX Runtime's C interface, as far as it is used here. No wheel of ONNX Runtime brings its header, and its tables of functions are
-// only ever appended to, so these are declarations of our own: opaque types, the numbers of enumerations, the places of functions
-// in the tables, and the structs of functions that an execution provider fills in, as of API 23 (ONNX Runtime 1.23).
+// ONNX Runtime's C interface, as far as it is used here. No wheel of ONNX Runtime brings its header, and its tables of functions
+// are only ever appended to, so these are declarations of our own: opaque types, the numbers of enumerations, the places of
+// functions in the tables, and the structs of functions that an execution provider fills in, as of API 23 (ONNX Runtime 1.23).
 #ifndef CONVTRANSPOSE_ONNXRUNTIME_ORT_API_H_
 #define CONVTRANSPOSE_ONNXRUNTIME_ORT_API_H_
 

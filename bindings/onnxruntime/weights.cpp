@@ -1,4 +1,5 @@
-// Constant weights and biases, with DequantizeLinear, Cast and BatchNormalization computed into them, in as few bytes as is allowed.
+// Constant weights and biases, with DequantizeLinear, Cast and BatchNormalization computed into them, in as few bytes as is
+// allowed.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -126,7 +127,8 @@ std::optional<std::vector<std::byte>> narrowed(const std::vector<std::byte> &flo
     return bytes;
 }
 
-// Rounds f32 to s8, with a scale for each output channel that makes 127 of its greatest magnitude. Returns none if one is not finite.
+// Rounds f32 to s8, with a scale for each output channel that makes 127 of its greatest magnitude. Returns none if one is not
+// finite.
 std::optional<std::vector<std::byte>> rounded(const std::vector<std::byte> &floats, const Layer &layer,
                                               std::vector<float> *scales) {
     constexpr float kMost = 127;

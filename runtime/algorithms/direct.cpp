@@ -19,7 +19,8 @@ convt_dtype bare_sum_dtype(const Geometry &geometry, bool fits_int32) {
 
 constexpr const char *kOtherPacking = "weights are packed in another order";
 
-// Returns true if a reference kernel of the layout's arithmetic reads weights in it. If not, another kernel needs them packed again.
+// Returns true if a reference kernel of the layout's arithmetic reads weights in it. If not, another kernel needs them packed
+// again.
 bool reference_reads(const PackedLayout &layout) {
     return !layout.phases_inside && (layout.arithmetic == Arithmetic::kFloat || layout.arithmetic == Arithmetic::kHalf);
 }

@@ -12,8 +12,8 @@ namespace convtranspose {
 
 namespace {
 
-// In place, at most so many output channels are each a layer of their own; with more, there would only be overhead, unless strides are
-// so long that the phases are vectors, or that integers have no kernels that store whole runs of a row
+// In place, at most so many output channels are each a layer of their own; with more, there would only be overhead, unless strides
+// are so long that the phases are vectors, or that integers have no kernels that store whole runs of a row
 // (docs/measurements/2026-11-29-long-strides.md).
 constexpr std::int64_t kMostChannels = 16, kMostOfLongStride = 256, kLongStride = 32, kLongOfIntegers = 9;
 // In place, at most so many output channels are in one layer, each times the phases.
@@ -248,8 +248,8 @@ EstimatedCycles PhasesAsChannels::estimated_moved(const WeightFacts &facts) cons
     return {factor * of_layers, factor * cycles};
 }
 
-// Gathers the weights of a layer, whose geometry is g, as (C, M/group * phases, taps...), with the phases of the last axis innermost, and repeats each bias for
-// all phases.
+// Gathers the weights of a layer, whose geometry is g, as (C, M/group * phases, taps...), with the phases of the last axis
+// innermost, and repeats each bias for all phases.
 void PhasesAsChannels::gather(const Layer &layer, const Geometry &g, const LayerWeights &of, char *w_out,
                               char *b_out) const {
     const std::int64_t size = size_of(geometry_.w_dtype), b_size = size_of(geometry_.b_dtype);

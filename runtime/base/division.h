@@ -54,8 +54,8 @@ struct EqualParts {
     std::int64_t length, count;
 };
 
-// Cuts a length into strips, twice `pairs` of them, or fewer if lengths are rounded up, which they are to multiples of a unit. An even
-// number suits two threads; it must not depend on how many there are, as other strips may round differently.
+// Cuts a length into strips, twice `pairs` of them, or fewer if lengths are rounded up, which they are to multiples of a unit. An
+// even number suits two threads; it must not depend on how many there are, as other strips may round differently.
 inline EqualParts even_strips(std::int64_t length, std::int64_t pairs, std::int64_t unit = 1) {
     const std::int64_t least = ceil_div(length, std::clamp<std::int64_t>(2 * pairs, 1, length)),
                        strip = ceil_div(least, unit) * unit;

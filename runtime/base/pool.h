@@ -21,10 +21,10 @@ std::size_t usable_cpus();
 double granted_cpus(const char *root);
 
 #ifndef CONVTRANSPOSE_NO_THREADS
-// Threads that help callers with their jobs. A helper is idle, or belongs to the one caller who took it from the list of idle ones. It
-// accepts the caller's offer of a job, or the caller withdraws the offer: one atomic exchange decides. A caller returns when all its
-// helpers have ended the job or lost the offer, so jobs are on the stacks of callers; nothing throws or allocates until then. The
-// lock is held to change the list or to start a thread, never while one works. Pools and helpers are never destroyed.
+// Threads that help callers with their jobs. A helper is idle, or belongs to the one caller who took it from the list of idle ones.
+// It accepts the caller's offer of a job, or the caller withdraws the offer: one atomic exchange decides. A caller returns when all
+// its helpers have ended the job or lost the offer, so jobs are on the stacks of callers; nothing throws or allocates until then.
+// The lock is held to change the list or to start a thread, never while one works. Pools and helpers are never destroyed.
 class Pool {
   public:
     // most: the number of helpers, which are started when they are first needed. abandoned: see the member.

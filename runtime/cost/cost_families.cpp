@@ -1,5 +1,5 @@
-// Estimates of the families other than oc_vectorized: kernels for few output channels, those whose vectors are of columns of y or of
-// groups, and those that multiply matrices by AMX. The figures behind them: docs/measurements/2026-11-26-estimates.md.
+// Estimates of the families other than oc_vectorized: kernels for few output channels, those whose vectors are of columns of y or
+// of groups, and those that multiply matrices by AMX. The figures behind them: docs/measurements/2026-11-26-estimates.md.
 #include <algorithm>
 
 #include "base/division.h"
@@ -11,8 +11,8 @@
 
 namespace convtranspose {
 
-// Returns the cycles that a load of a vector of x along w loses by crossing cache lines, on the average over the offsets. Rows begin
-// at cache lines (DirectLayer::copied_row()), so the loads of one offset cross none.
+// Returns the cycles that a load of a vector of x along w loses by crossing cache lines, on the average over the offsets. Rows
+// begin at cache lines (DirectLayer::copied_row()), so the loads of one offset cross none.
 double CostTerms::cycles_to_cross_lines() const {
     return m.per_crossing * (1 - 1 / real(std::max<std::int64_t>(w.high - w.low, 1)));
 }
@@ -155,7 +155,8 @@ double CostTerms::cost_of_vectors_of_phases() const {
 }
 
 double CostTerms::cost_of_amx() const {
-    // A multiplication takes as many cycles as its first operand has rows, and one on the same sums can follow after 52; a load takes
+    // A multiplication takes as many cycles as its first operand has rows, and one on the same sums can follow after 52; a load
+    // takes
     // 8. Rows are positions, or output channels if y is planar.
     const bool planar = has_rows_of_channels(v);
     const double columns = v.tile_oc / lanes, rows_of = planar ? kAmxRows : std::min(v.tile_q, kAmxRows),

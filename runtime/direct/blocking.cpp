@@ -13,12 +13,12 @@ namespace {
 constexpr std::int64_t kLeastStripBytes = 256 << 10, kMostStripBytes = 4 << 20;
 // A near strip takes 3/8 of the second-level cache, within these bounds.
 constexpr std::int64_t kLeastNearBytes = 64 << 10, kMostNearBytes = 768 << 10;
-// Strips that stay in the second-level cache are taken if the weights that they read anew are at most 1 / kFarMore of the bytes that are
-// read otherwise.
+// Strips that stay in the second-level cache are taken if the weights that they read anew are at most 1 / kFarMore of the bytes
+// that are read otherwise.
 constexpr std::int64_t kFarMore = 3;
-// Bytes of weights up to which every thread may read all of them for itself, strip by strip; it may read larger ones if strips are many.
-// Then kStripsPerThread strips a thread are enough that none waits long for the last, and with kManyStrips a thread it does not matter
-// how evenly they divide. A y of more than kDwarfs times the elements of x dwarfs it.
+// Bytes of weights up to which every thread may read all of them for itself, strip by strip; it may read larger ones if strips are
+// many. Then kStripsPerThread strips a thread are enough that none waits long for the last, and with kManyStrips a thread it does
+// not matter how evenly they divide. A y of more than kDwarfs times the elements of x dwarfs it.
 constexpr std::int64_t kSharedWeightsBytes = 384 << 10, kStripsPerThread = 4, kManyStrips = 32, kDwarfs = 16;
 
 // With fewer multiply-adds than this for an element of y, on the average, storing the element is not hidden.
@@ -87,8 +87,8 @@ Blocking::Blocking(const DirectLayer &of, const CostProfile &profile, int thread
     : layer(of), strip_axis(of.problem.strip_axis()), strip_tile(tile_along(of.variant, strip_axis)), images(batch()),
       groups(of.packed.group) {
     const Variant &v = layer.variant;
-    // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile of
-    // output channels and each phase.
+    // Only kernels that read the channels of a position side by side gain by strips without a copy: they read x once for each tile
+    // of output channels and each phase.
     if (v.family == Family::kReference ||
         (layer.reads_x == ReadsX::kInPlace && !reads_any_strides(v) && v.family != Family::kAmx))
         return;
@@ -119,9 +119,9 @@ bool Blocking::takes_groups_apart(const Amounts &a, int threads) {
 }
 
 // Lets each thread take whole strips of its own, so that it waits for others only at the end. If the weights are small, it costs
-// nothing that all threads read all of them. A strip is several times as long as the halo that neighbours both read; if it is one piece
-// of memory, it may be shorter where that leaves a strip for each thread. If y dwarfs x, there is little to copy and to wait for, and
-// finer tasks share the work better.
+// nothing that all threads read all of them. A strip is several times as long as the halo that neighbours both read; if it is one
+// piece of memory, it may be shorter where that leaves a strip for each thread. If y dwarfs x, there is little to copy and to wait
+// for, and finer tasks share the work better.
 void Blocking::give_strips_to_threads(const Amounts &a, int threads) {
     if (threads <= 1 || !(a.meets_in_y || a.y_elements / kDwarfs <= a.x_elements)) return;
     const std::int64_t halo = layer.axes[strip_axis].high - layer.axes[strip_axis].low;
@@ -141,8 +141,8 @@ void Blocking::give_strips_to_threads(const Amounts &a, int threads) {
         return;
     }
     strips = std::min(ceil_div(wanted, batch()), most);
-    // With few strips it matters if one thread takes one more than another, so their number becomes a multiple of the threads: a smaller
-    // one if there are less than kStripsPerThread for each, else a larger one.
+    // With few strips it matters if one thread takes one more than another, so their number becomes a multiple of the threads: a
+    // smaller one if there are less than kStripsPerThread for each, else a larger one.
     if (batch() == 1 && strips < kStripsPerThread * threads) {
         strips = strips / threads * threads;
     } else if (batch() == 1 && strips < kManyStrips * threads) {
@@ -152,8 +152,8 @@ void Blocking::give_strips_to_threads(const Amounts &a, int threads) {
     workers = strips * batch() >= threads ? threads : 1;
 }
 
-// Lets all threads share each strip. They wait for the slowest at the end of each, so an image that is hardly too large for one strip
-// stays one.
+// Lets all threads share each strip. They wait for the slowest at the end of each, so an image that is hardly too large for one
+// strip stays one.
 void Blocking::share_strips(const Amounts &a, int threads) {
     const std::int64_t of_all =
         threads > 1 && 2 * a.image_bytes <= 3 * a.strip_bytes * threads ? a.image_bytes : a.strip_bytes * threads;
@@ -163,8 +163,8 @@ void Blocking::share_strips(const Amounts &a, int threads) {
     images = strips > 1 ? 1 : std::clamp<std::int64_t>(fit, 1, batch());
 }
 
-// Returns where the i-th strip of an image begins. Strips have equally many whole tiles, as far as possible; the last one has the rest
-// too, or, with rest_apart, is the rest.
+// Returns where the i-th strip of an image begins. Strips have equally many whole tiles, as far as possible; the last one has the
+// rest too, or, with rest_apart, is the rest.
 std::int64_t Blocking::strip_begin(std::int64_t i) const {
     const std::int64_t q = positions(), of_whole_tiles = rest_apart ? strips - 1 : strips;
     return i == strips ? q : q / strip_tile * i / of_whole_tiles * strip_tile;

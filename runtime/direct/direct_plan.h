@@ -1,5 +1,6 @@
-// A direct plan runs one variant over one layer of up to three spatial axes. Its parts have headers of their own. A run goes through
-// the strips: it packs x, divides the strip into tasks, and calls kernels for each; then it rounds and finishes pieces of y.
+// A direct plan runs one variant over one layer of up to three spatial axes. Its parts have headers of their own. A run goes
+// through the strips: it packs x, divides the strip into tasks, and calls kernels for each; then it rounds and finishes pieces of
+// y.
 #pragma once
 
 #include <array>
@@ -40,8 +41,8 @@ class DirectPlan {
         return layer_.narrower.holding(layer_.axes[0].q_extent() % layer_.variant.tile_q);
     }
 
-    // Packs weights of floats and a bias, which may be null, into packed_bytes() bytes aligned to 64. Returns whether all weights are
-    // finite.
+    // Packs weights of floats and a bias, which may be null, into packed_bytes() bytes aligned to 64. Returns whether all weights
+    // are finite.
     bool pack(const WeightsView &w, const void *bias, void *packed) const;
 
     // Packs the weights of a quantized problem; prepare() then makes its epilogue.

@@ -76,8 +76,8 @@ CopyParts copy_parts(const DirectLayer &layer, const LocatedStrip &s, const Insi
     };
     CopyParts parts;
     if (layer.packed.pairs_taps) {
-        // Each position of the copy holds x there and x offset_step further on: both in the middle of a row, one of them near its ends.
-        // The kernel for planar copies makes them, with the pair as its dimension c0.
+        // Each position of the copy holds x there and x offset_step further on: both in the middle of a row, one of them near its
+        // ends. The kernel for planar copies makes them, with the pair as its dimension c0.
         const std::int64_t step = layer.axes[0].geometry.offset_step, begin = inside.begin[0],
                            end = begin + inside.extent[0];
         const std::int64_t next_begin = std::clamp<std::int64_t>(-s.x_min[0] - step, 0, s.x_extent[0]);
@@ -138,7 +138,8 @@ void repeat_block(const char *block, char *to, std::int64_t bytes) {
     std::memcpy(to + bytes - N, block, N);
 }
 
-// Sets the bytes between two rows, mostly few. There are as many gaps as rows, and memset takes about as long as copying a short row.
+// Sets the bytes between two rows, mostly few. There are as many gaps as rows, and memset takes about as long as copying a short
+// row.
 void fill_gap(char *at, int value, std::int64_t bytes) {
     constexpr std::int64_t kFew = 256;
     std::array<char, 16> block;
@@ -158,7 +159,8 @@ void fill_gap(char *at, int value, std::int64_t bytes) {
 void fill_around(const Blocking &blocking, const LocatedStrip &s, const InsideX &inside, int value,
                  const Parallel &parallel) {
     const DirectLayer &layer = blocking.layer;
-    // A row along w has `column` bytes for each position. With channels inside, one row holds all channels; else each block has its own.
+    // A row along w has `column` bytes for each position. With channels inside, one row holds all channels; else each block has its
+    // own.
     const std::int64_t size = operand_size(layer.variant), column = s.strides.axes[0] * size;
     const std::int64_t rows =
         layer.copies_channels_inside() ? 1 : layer.copied_column(blocking.groups) / layer.x_block();
@@ -248,7 +250,8 @@ InputPacking::InputPacking(const Blocking &blocking) : blocking_(blocking), laye
         }
         most = std::max(most, elements);
     }
-    // Kernels read whole tiles, so there must be memory past the last column of the last row. locate_copy() leaves some before the first.
+    // Kernels read whole tiles, so there must be memory past the last column of the last row. locate_copy() leaves some before the
+    // first.
     elements_ = most + (v.tile_q + 2 * v.lanes) * (layer_.copies_channels_inside() ? column : layer_.x_block());
 }
 
@@ -289,8 +292,9 @@ StripParts InputPacking::parts_of_rows(const Strip &s) const {
     return parts;
 }
 
-// Sets where the strip's x is copied to: dense, in the order that the variant reads. Of a planar copy, the first column inside x lies at a
-// multiple of a vector, so that stores of vectors do not cross cache lines (docs/measurements/2026-11-30-planar-copies.md).
+// Sets where the strip's x is copied to: dense, in the order that the variant reads. Of a planar copy, the first column inside x
+// lies at a multiple of a vector, so that stores of vectors do not cross cache lines
+// (docs/measurements/2026-11-30-planar-copies.md).
 void InputPacking::locate_copy(char *copy, LocatedStrip *s) const {
     TensorStrides &to = s->strides;
     const std::int64_t column = layer_.copied_column(blocking_.groups), row = layer_.copied_row(s->x_extent[0]);

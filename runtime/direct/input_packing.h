@@ -1,5 +1,5 @@
-// A kernel finds the x of a strip where the caller has it, or in a copy: in the order and type that the kernel reads, with the value
-// that stands for zero around it.
+// A kernel finds the x of a strip where the caller has it, or in a copy: in the order and type that the kernel reads, with the
+// value that stands for zero around it.
 #pragma once
 
 #include <array>

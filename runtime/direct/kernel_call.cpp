@@ -29,8 +29,8 @@ void describe_x(const DirectLayer &layer, const Variant &v, const LocatedStrip &
     const std::int64_t size = x->raw.type.bits / 8;
     const char *host = s.x + (c.group_begin - s.first_group) * s.group_stride * size;
     if (layer.packed.block > 1) x->add(layer.x_block(), 1); // a block of channels is a dimension in front of the others
-    // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads, because
-    // kernels multiply its minimum by strides in 32 bits.
+    // In a call q counts from 0, and the minimum of x is moved instead. The buffer begins at a position that the call reads,
+    // because kernels multiply its minimum by strides in 32 bits.
     for (std::size_t a = 0; a < 3; a++) {
         std::int64_t begin = 0, end = s.x_extent[a];
         // If the kernel skips what leaves x on this axis, taps or positions at the ends of rows, its buffer of x leaves out the
@@ -93,7 +93,8 @@ void describe_y(const DirectLayer &layer, const LocatedStrip &s, const KernelCal
     y->locate(element_at(o.y, offset - o.y_begin, y->raw.type.bytes()));
 }
 
-// Returns the phase of a box from which the offsets of taps along w are one more than those of the first; the number of phases if none are.
+// Returns the phase of a box from which the offsets of taps along w are one more than those of the first; the number of phases if
+// none are.
 std::int32_t turn_of(const Box &box, const AxisGeometry &w) {
     return static_cast<std::int32_t>(std::min(w.stride - floor_mod(w.pad_begin + box.first, w.stride), box.count));
 }

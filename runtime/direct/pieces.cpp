@@ -17,7 +17,8 @@ Pieces::Pieces(const Blocking &blocking, int threads) : blocking_(blocking), lay
     if (layer_.packed.tiles() == 0) return; // y has no channels, so no run computes anything
     rounder_ = find_rounder(layer_.variant.isa, CopyOrder::kPlanar, layer_.problem.y_dtype);
     std::int64_t most = 0, most_tasks = 0;
-    // The last images and groups may be fewer than the others. Their strips are divided otherwise, and not always into smaller parts.
+    // The last images and groups may be fewer than the others. Their strips are divided otherwise, and not always into smaller
+    // parts.
     const std::int64_t group_parts = blocking.group_parts(), last_images = (blocking.batch() - 1) / blocking.images;
     for (const std::int64_t of_images : {std::int64_t{0}, last_images}) {
         for (const std::int64_t of_groups : {std::int64_t{0}, group_parts - 1}) {

@@ -33,8 +33,8 @@ StripTasks::StripTasks(const Blocking &blocking, const Strip &strip, std::int64_
     const bool are_uneven = threads > 1 && packed.tiles() % few_tile_parts != 0;
     tile_parts_ = each_tile || (are_uneven && packed.tiles() <= kMostUneven * wanted) ? packed.tiles() : few_tile_parts;
     q_parts_ = std::min(most_q_parts, ceil_div(wanted, channel_parts()));
-    // Tasks are in an order by which each thread takes positions whose x it has copied itself; or channels, if by positions one thread
-    // would have a tile more.
+    // Tasks are in an order by which each thread takes positions whose x it has copied itself; or channels, if by positions one
+    // thread would have a tile more.
     by_positions_ = positions_first || ceil_div(positions, tile) % threads == 0;
     for (std::size_t a = 0; a < 3; a++)
         boxes_[a] = layer.whole[a] ? 1 : static_cast<std::int64_t>(layer.axes[a].runs.size());

@@ -40,8 +40,8 @@ std::vector<DeviceChoice> device_choices(const DeviceTable &table, const DeviceF
 // Returns the bytes of a packed weight.
 inline std::int64_t operand_size(const DeviceVariant &v) { return operand_size(v.arithmetic, sum_dtype(v.x_dtype)); }
 
-// Returns the members of a layout that a variant decides. Groups are side by side (oc_tile = 0) if they have one input and one output
-// channel each.
+// Returns the members of a layout that a variant decides. Groups are side by side (oc_tile = 0) if they have one input and one
+// output channel each.
 PackedLayout packing_of(const DeviceVariant &variant, const Geometry &geometry);
 
 } // namespace convtranspose

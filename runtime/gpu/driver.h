@@ -1,5 +1,5 @@
-// Parts that both backends have: errors of limited length, a driver's library, and calls of kernels. Each backend has its own copy of
-// them, as it may share nothing with other objects (device_table.h); for the same reason they use no standard library.
+// Parts that both backends have: errors of limited length, a driver's library, and calls of kernels. Each backend has its own copy
+// of them, as it may share nothing with other objects (device_table.h); for the same reason they use no standard library.
 #pragma once
 
 #include <dlfcn.h>

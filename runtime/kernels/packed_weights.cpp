@@ -38,8 +38,8 @@ class FiniteCheck {
     Computed<Sum> sums_[kSums] = {};
 };
 
-// The places of an element of the kernel, in elements: among those of a pair of channels, -1 if it only fills up a pair of taps, and
-// among the packed ones of an input channel. tap: the number of its tap.
+// The places of an element of the kernel, in elements: among those of a pair of channels, -1 if it only fills up a pair of taps,
+// and among the packed ones of an input channel. tap: the number of its tap.
 struct ElementPlace {
     std::int64_t from, to, tap;
 };
@@ -80,8 +80,8 @@ class ElementPlaces {
     const std::int64_t pairs_, tap_stride_, plane_stride_; // pairs_: 1 if two elements along w are a tap, else 0
 };
 
-// The tiles of output channels. If oc_tile = 0, a tile is all groups, each of one channel. stride: between channels of w. filled: how
-// many channels the tiles of a group have; what is left of the last one are zeros.
+// The tiles of output channels. If oc_tile = 0, a tile is all groups, each of one channel. stride: between channels of w. filled:
+// how many channels the tiles of a group have; what is left of the last one are zeros.
 struct Tiles {
     std::int64_t groups, length, filled, stride;
 

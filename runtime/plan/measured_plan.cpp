@@ -15,8 +15,8 @@ namespace convtranspose {
 
 namespace {
 
-// Policy. These shares of the budget are spent when trials end, and when a winner that is ahead by less than kClear is compared with
-// the choice by estimate once more.
+// Policy. These shares of the budget are spent when trials end, and when a winner that is ahead by less than kClear is compared
+// with the choice by estimate once more.
 constexpr double kForTrials = 0.55, kForFinals = 0.85, kClear = 0.9;
 constexpr std::size_t kMostTrials = 24, kFinalists = 6;
 constexpr std::size_t kMostPackedBytes = 64 << 20;             // of finalists, unless there is one alone

@@ -65,8 +65,8 @@ struct AxisPlan {
     }
 };
 
-// The part of an axis of y that one call computes: phases first .. first + count - 1 at positions q_begin .. q_end - 1, all of which
-// exist in y. An axis with a built-in stride has all phases, and may have positions past the end of y, which are not stored.
+// The part of an axis of y that one call computes: phases first .. first + count - 1 at positions q_begin .. q_end - 1, all of
+// which exist in y. An axis with a built-in stride has all phases, and may have positions past the end of y, which are not stored.
 struct Box {
     std::int64_t first = 0, count = 1;
     std::int64_t row = 0; // of the tap table, for the first phase

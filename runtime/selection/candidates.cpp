@@ -48,7 +48,8 @@ bool prefers_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
 
 // Returns whether the variant is to read x in place wherever it can, even if a copy is estimated to be faster.
 bool forces_in_place(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
-    // The kernel can read the channels of a position side by side, as they are; a copy would take a good part of the time of computing.
+    // The kernel can read the channels of a position side by side, as they are; a copy would take a good part of the time of
+    // computing.
     if (reads_any_strides(v) && p.geometry.layout == CONVT_CHANNELS_LAST) return true;
     if (prefers_in_place(v, p, profile)) return true;
     if (!v.built_in || !v.built_in->x_in_place) return false;
@@ -84,8 +85,8 @@ bool reads_x_in_place(const Variant &v, const SpatialProblem &p, const CostProfi
     const std::int64_t size = size_of(p.geometry.dtype);
     const std::int64_t plane = capped_product({w.geometry.in, h.geometry.in, p.plan[2].geometry.in, size});
     if (!forces_in_place(v, p, profile) && p.ic() >= 16 && plane > 2048) return false;
-    // Kernels with a built-in stride of h read x for all phases, also for those past the last row of y. Those with a built-in stride of
-    // w read x for whole tiles.
+    // Kernels with a built-in stride of h read x for all phases, also for those past the last row of y. Those with a built-in
+    // stride of w read x for whole tiles.
     if (v.stride_h != 0 && p.plan[1].geometry.out % v.stride_h != 0) return false;
     return has_whole_tiles(v, p) || (forces_in_place(v, p, profile) && p.strip_axis() == 0);
 }
@@ -97,8 +98,8 @@ bool leaves_x(const Variant &v, const SpatialProblem &p, std::size_t but) {
     return any;
 }
 
-// Returns whether only the ends of the rows of x are copied. Each tile of output channels then reads its weights once more for either
-// end, which pays only if they stay in the second-level cache.
+// Returns whether only the ends of the rows of x are copied. Each tile of output channels then reads its weights once more for
+// either end, which pays only if they stay in the second-level cache.
 bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     const bool may = v.family == Family::kOcVectorized && v.stride_w == 0 && p.geometry.layout == CONVT_CHANNELS_LAST &&
                      p.strip_axis() != 0 && !leaves_x(v, p, 0);
@@ -108,8 +109,8 @@ bool packs_row_edges(const Variant &v, const SpatialProblem &p, const CostProfil
     return weights < profile.edge_weights;
 }
 
-// Returns how the variant reads x: in place wherever it can, unless a copy is faster. kCopyOfRowEnds holds if columns_in_place() has
-// any.
+// Returns how the variant reads x: in place wherever it can, unless a copy is faster. kCopyOfRowEnds holds if columns_in_place()
+// has any.
 ReadsX way_to_read(const Variant &v, const SpatialProblem &p, const CostProfile &profile) {
     if (!reads_x_in_place(v, p, profile)) return ReadsX::kCopy;
     if (v.family == Family::kReference || (!leaves_x(v, p, kNoAxis) && has_whole_tiles(v, p))) return ReadsX::kInPlace;

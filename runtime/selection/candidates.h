@@ -34,8 +34,8 @@ std::string to_string(const UnsupportedReason &unsupported);
 // Returns the reason that something has more elements than a kernel can count. text has a # for their number and one for the limit.
 UnsupportedReason too_large(const char *text, std::int64_t elements);
 
-// These rules are those of all kernels, for CPUs and for devices; the second is for those that are not for any problem. packing: the
-// variant's own.
+// These rules are those of all kernels, for CPUs and for devices; the second is for those that are not for any problem. packing:
+// the variant's own.
 UnsupportedReason unsupported_arithmetic(Arithmetic arithmetic, const SpatialProblem &problem);
 UnsupportedReason unsupported_values(Arithmetic arithmetic, const SpatialProblem &problem);
 UnsupportedReason unsupported_sizes(const PackedLayout &packing, const SpatialProblem &problem);
@@ -51,8 +51,8 @@ struct Columns {
     bool any() const { return begin < end; }
 };
 
-// Returns whether neighbouring positions that are `bytes` apart share one or two sets of a first-level cache. A tile of them does not
-// stay there from one input channel to the next.
+// Returns whether neighbouring positions that are `bytes` apart share one or two sets of a first-level cache. A tile of them does
+// not stay there from one input channel to the next.
 inline bool in_few_sets(std::int64_t bytes) { return bytes % 2048 == 0; }
 
 // How a kernel reads x.
@@ -63,8 +63,8 @@ enum class ReadsX {
     kCopyOfRowEnds,    // the ends of rows are copied, the columns between them are read in place
 };
 
-// Returns the columns whose tiles read x in place if taps leave x along w only. They are whole tiles, and enough columns follow that
-// the last tile of a row, which overlaps the one before it, does not reach back to them.
+// Returns the columns whose tiles read x in place if taps leave x along w only. They are whole tiles, and enough columns follow
+// that the last tile of a row, which overlaps the one before it, does not reach back to them.
 Columns columns_in_place(const Variant &v, const SpatialProblem &p, const NarrowerTiles &narrower);
 
 // A candidate is a variant of an ISA, with its estimated cost for a problem or the reason why it cannot compute it.
@@ -83,13 +83,13 @@ struct Candidate {
 // Estimates the variant for the problem by the profile, or says why it cannot compute it.
 Candidate candidate(const Variant &variant, const SpatialProblem &problem, const CostProfile &profile);
 
-// Returns the parts of a candidate's cost, by CostPart, then what the copy of x adds, which is negative if x is read in place with a
-// gain, and what rounding y adds. They add up to the cost.
+// Returns the parts of a candidate's cost, by CostPart, then what the copy of x adds, which is negative if x is read in place with
+// a gain, and what rounding y adds. They add up to the cost.
 std::array<double, kCostParts + 2> parts_of_cost(const Candidate &candidate, const SpatialProblem &problem,
                                                  const CostProfile &profile);
 
-// Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables. only: the name of the variants
-// that are wanted; null: all.
+// Returns the candidates for the problem, one for each variant of the ISA, in the order of the tables. only: the name of the
+// variants that are wanted; null: all.
 std::vector<Candidate> candidates(const SpatialProblem &problem, Isa isa, const CostProfile &profile,
                                   const char *only = nullptr);
 
@@ -104,8 +104,8 @@ struct AbleCandidate {
     double cycles;
 };
 
-// Returns why a choice was made: its name was asked for, a record that `note` quotes names it, or else `otherwise`, and then `note` says
-// why records could not be followed.
+// Returns why a choice was made: its name was asked for, a record that `note` quotes names it, or else `otherwise`, and then `note`
+// says why records could not be followed.
 std::string why_chosen(bool is_named, bool is_recorded, const std::string &note, const std::string &otherwise);
 
 // Returns the cheapest of the choices that are wanted and can compute the problem, or null.

@@ -1,5 +1,5 @@
-// An interpreter of lowered pipelines, by which tests compare the loops before a lowering pass with those after it, whatever machine
-// they are for: also those of blocks and threads of a GPU, and the tile registers of AMX.
+// An interpreter of lowered pipelines, by which tests compare the loops before a lowering pass with those after it, whatever
+// machine they are for: also those of blocks and threads of a GPU, and the tile registers of AMX.
 #ifndef CONVTRANSPOSE_TESTS_ALGORITHM_INTERPRETER_H_
 #define CONVTRANSPOSE_TESTS_ALGORITHM_INTERPRETER_H_
 
@@ -24,9 +24,9 @@ using Memories = std::map<std::string, Memory>; // by the names of buffers
 // Adds a pass to a pipeline that changes nothing, but keeps the loops that it is given when the pipeline is compiled.
 void keep_loops(Halide::Pipeline pipeline, Halide::Internal::Stmt *loops);
 
-// Runs loops on buffers. The threads of a block run one after the other, each from one barrier to the next, so that a barrier that is
-// missing gives other results. What is read before it was written is a NaN. Throws std::runtime_error for what it does not know, and
-// for indices outside of a buffer.
+// Runs loops on buffers. The threads of a block run one after the other, each from one barrier to the next, so that a barrier that
+// is missing gives other results. What is read before it was written is a NaN. Throws std::runtime_error for what it does not know,
+// and for indices outside of a buffer.
 void interpret(const Halide::Internal::Stmt &loops, Memories *buffers);
 
 } // namespace convtranspose::test

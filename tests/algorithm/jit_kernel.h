@@ -17,8 +17,8 @@ struct JitKernel {
     Arithmetic arithmetic = Arithmetic::kFloat;
 };
 
-// Compiles it for a dtype of y (u8: any of 8 bits), and returns the row of a table that would have it. The row's function runs the kernel compiled
-// last, so one row can be used at a time. Halide's own errors are thrown.
+// Compiles it for a dtype of y (u8: any of 8 bits), and returns the row of a table that would have it. The row's function runs the
+// kernel compiled last, so one row can be used at a time. Halide's own errors are thrown.
 Variant compile(const JitKernel &kernel, convt_dtype dtype);
 
 // Lanes of a vector of the sums of a dtype on the machine that this runs on; of integers those of f32.

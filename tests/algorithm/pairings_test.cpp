@@ -161,8 +161,8 @@ TEST_P(Pairings, AgreeWithTheDefinitionOfQuantized) {
     for (const Arithmetic arithmetic : {Arithmetic::kInt8, Arithmetic::kInt16}) {
         for (const convt_dtype y : {CONVT_U8, CONVT_F32}) {
             JitKernel kernel = GetParam().kernel;
-            // Kernels that sum in 64 bits and depthwise ones have no 8-bit kind, nor has shared taps without a schedule. Vectors of phases
-            // are of floats alone.
+            // Kernels that sum in 64 bits and depthwise ones have no 8-bit kind, nor has shared taps without a schedule. Vectors of
+            // phases are of floats alone.
             const bool unblocked = kernel.family == Family::kReference || kernel.family == Family::kDepthwise;
             if ((unblocked && arithmetic == Arithmetic::kInt8) ||
                 GetParam().name == std::string("UnscheduledSharedTaps") ||

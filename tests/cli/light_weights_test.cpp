@@ -1,5 +1,5 @@
-// Layers of f32 whose weights are kept in 16 or 8 bits: behind Cast and DequantizeLinear in models, and in lines of layers. Layers of
-// 8 bits between DequantizeLinear and QuantizeLinear.
+// Layers of f32 whose weights are kept in 16 or 8 bits: behind Cast and DequantizeLinear in models, and in lines of layers. Layers
+// of 8 bits between DequantizeLinear and QuantizeLinear.
 #include <string>
 #include <vector>
 

@@ -13,8 +13,8 @@ inline std::string &context() {
     return text;
 }
 
-// The problem that is being tried, for the message. With the environment variable CONVTRANSPOSE_FUZZ_PRINT it is printed at once, for faults
-// that the sanitizers report.
+// The problem that is being tried, for the message. With the environment variable CONVTRANSPOSE_FUZZ_PRINT it is printed at once,
+// for faults that the sanitizers report.
 inline void set_context(const std::string &text) {
     context() = text;
     static const bool prints = std::getenv("CONVTRANSPOSE_FUZZ_PRINT") != nullptr;

@@ -1,6 +1,6 @@
-// explain_layers [THREADS [PROFILE]]: reads layers, one a line (tools/problem_line.h), and prints what explain says of each: on every
-// ISA that this CPU runs, with Winograd and without, with constant weights and with those that arrive with each run. PROFILE: the
-// shipped cost profile that estimates go by, instead of this CPU's.
+// explain_layers [THREADS [PROFILE]]: reads layers, one a line (tools/problem_line.h), and prints what explain says of each: on
+// every ISA that this CPU runs, with Winograd and without, with constant weights and with those that arrive with each run. PROFILE:
+// the shipped cost profile that estimates go by, instead of this CPU's.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

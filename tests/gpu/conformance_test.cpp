@@ -1,5 +1,5 @@
-// The conformance cases on a device: it must compute all of them, but for those of more than three spatial axes, and what is an error
-// on the CPU must be the same one.
+// The conformance cases on a device: it must compute all of them, but for those of more than three spatial axes, and what is an
+// error on the CPU must be the same one.
 #include <string>
 #include <vector>
 

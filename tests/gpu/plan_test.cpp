@@ -175,8 +175,8 @@ TEST_P(DevicePlans, InfiniteWeightsReachWhatTheyShould) {
     }
 }
 
-// The candidates are those of the kernel that runs with finite weights, whenever the weights arrive, and explain lists the others by
-// the reason why they cannot, as it does for CPUs.
+// The candidates are those of the kernel that runs with finite weights, whenever the weights arrive, and explain lists the others
+// by the reason why they cannot, as it does for CPUs.
 TEST_P(DevicePlans, ListCandidatesAndRefusals) {
     CONVTRANSPOSE_NEEDS_DEVICE(GetParam());
     const Problem problem = parse_problem("f32 nchw n1 ic64 oc40 i5x5 k4x4 s2x2 p1x1_1x1");

@@ -1,5 +1,5 @@
-// Layers of more weights than a second-level cache keeps, by every kernel of channels: those fetch the next tile's then, in a copy of
-// their loops that no smaller layer takes (schedules/cpu/passes/prefetch_next_weights.h).
+// Layers of more weights than a second-level cache keeps, by every kernel of channels: those fetch the next tile's then, in a copy
+// of their loops that no smaller layer takes (schedules/cpu/passes/prefetch_next_weights.h).
 #include <cstddef>
 #include <set>
 #include <string>

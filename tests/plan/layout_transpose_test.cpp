@@ -32,7 +32,8 @@ const std::vector<std::string> kProblems = {
     "f32 nchw n1 g1 ic8 oc40 i800 k3 s5 os7900 bias",
     "f32 nhwc n1 g1 ic4 oc24 i61x50 k3x3 s2x2 p2x1_1x1 op1x0 d2x3 bias",
     "f32 nchw n1 g1 ic8 oc3 i61x90 k4x8 s4x4 p0x2_0x2 bias",
-    // Cropped by more than a kernel that is shorter than the stride, so that the first strip begins with outputs that no tap reaches.
+    // Cropped by more than a kernel that is shorter than the stride, so that the first strip begins with outputs that no tap
+    // reaches.
     "f32 nhwc n1 g1 ic64 oc3 i600x8 k1x3 s2x1 p1x1_1x1 bias",
     "f32 nchw n1 g1 ic64 oc3 i600x8 k2x3 s4x1 p2x1_2x1 bias",
     "f64 nchw n1 g2 ic4 oc6 i14x9x31 k3x3x3 s2x2x2 p1x1x1_1x1x1 bias",
@@ -41,7 +42,8 @@ const std::vector<std::string> kProblems = {
     // Strips of which only x, or only y, is transposed.
     "f32 nchw n1 g1 ic40 oc1 i90x80 k4x3 s2x2 p1x1_1x1 bias",
     "f32 nchw n2 g1 ic1 oc12 i61x90 k3x3 s2x2 bias",
-    // 16 bits become f32 on the way, and are rounded on the way back: one channel, of which both layouts are the same; groups; strips.
+    // 16 bits become f32 on the way, and are rounded on the way back: one channel, of which both layouts are the same; groups;
+    // strips.
     "f16 nhwc n2 g1 ic40 oc1 i9x17 k4x4 s2x2 p1x1_1x1 bias",
     "bf16 nchw n1 g1 ic1 oc5 i9x17 k4x4 s2x2 p1x1_1x1",
     "f16 nchw n1 g72 ic72 oc72 i19x20 k3x3 s2x2 p1x1_1x1 bias",

@@ -257,7 +257,8 @@ TEST(Quantized, WorkspacesAreEnoughForAnyWeights) {
     }
 }
 
-// Weights that arrive with a run may need 9 bits, less their zero point. The reference kernel is for sums of more than 32 bits only.
+// Weights that arrive with a run may need 9 bits, less their zero point. The reference kernel is for sums of more than 32 bits
+// only.
 TEST(Quantized, WeightsOf9BitsHaveAFastKernel) {
     const Problem problem = parse_problem("u8 nhwc n1 ic32 oc32 i8x8 k3x3 s1x1 wu8 yu8");
     for (std::size_t isa = 0; isa < convt_isa_count(); ++isa) {

@@ -128,8 +128,8 @@ TEST(ReshapeSharing, PacksNoWeightsAgain) {
     EXPECT_LT(allocator.live_bytes() - before, weight_bytes / 4);
 }
 
-// Kernels of several columns at a time do not fit one: where no other reads weights that are packed for them, they are packed again,
-// rather than left to the reference kernel.
+// Kernels of several columns at a time do not fit one: where no other reads weights that are packed for them, they are packed
+// again, rather than left to the reference kernel.
 TEST(ReshapeSharing, IsLeftToTheReferenceByNoWidth) {
     const std::vector<std::int64_t> widths = {1, 2, 3, 5};
     std::vector<std::string> problems;

@@ -54,9 +54,9 @@ double largest(const Tensor &tensor) {
 }
 
 // X is the largest |x|, and S the sum of |w| of an output. Along one axis, the terms of a y of two taps are at most
-// 2 X |w0| + X (|w0| + |w1|) <= 3 X S, those of three taps 2 X |w0| + X S + X S <= 4 X S; with two axes they are 16 X S. A sum of that
-// size is rounded once for each input channel, and for each axis once in the transformed x, once in w, and twice in y; the bias
-// adds one rounding.
+// 2 X |w0| + X (|w0| + |w1|) <= 3 X S, those of three taps 2 X |w0| + X S + X S <= 4 X S; with two axes they are 16 X S. A sum of
+// that size is rounded once for each input channel, and for each axis once in the transformed x, once in w, and twice in y; the
+// bias adds one rounding.
 Expected within_bounds_of_winograd(const Problem &problem, const Inputs &inputs) {
     Expected expected = reference(problem, inputs);
     const std::int64_t channels = problem.w_shape[0], outputs = problem.w_shape[1];

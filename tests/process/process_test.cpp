@@ -37,8 +37,8 @@ constexpr int kFailed = 3;
 #define CONVTRANSPOSE_NEEDS_A_REAL_PROCESS                                                                             \
     if (kEmulated) GTEST_SKIP() << "an emulator of single processes cannot do this"
 
-// True where a child may find the allocator locked by a thread that it does not have, and wait for ever. glibc's allocator takes its
-// locks before a fork; that of the address sanitizer, as of GCC 12, does not.
+// True where a child may find the allocator locked by a thread that it does not have, and wait for ever. glibc's allocator takes
+// its locks before a fork; that of the address sanitizer, as of GCC 12, does not.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kForksHoldLocks = true;
 #else

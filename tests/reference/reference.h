@@ -15,8 +15,8 @@ namespace convtranspose::test {
 // The library's own, for tests of what it derives. Throws std::runtime_error with the message of a problem that does not resolve.
 Geometry geometry_of(const Problem &problem);
 
-// y by the definition, with pads and sizes by layer.h, summed in double (f64 in long double and then rounded, but for integers of which double holds every sum),
-// and per element the tolerance
+// y by the definition, with pads and sizes by layer.h, summed in double (f64 in long double and then rounded, but for integers of
+// which double holds every sum), and per element the tolerance
 //
 //     (terms + 4) * u_sum * sum(|x * w|, |b|)  +  4 * u_y * |y|  +  the least subnormal number of y's type
 //

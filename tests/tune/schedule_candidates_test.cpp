@@ -32,8 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Paths that tap_offset_order, ow_vectorized, oc_vectorized and depthwise take: phases together and one after the other, tails, dilation, three
-// axes, one axis read in place between its ends, batches and groups.
+// Paths that tap_offset_order, ow_vectorized, oc_vectorized and depthwise take: phases together and one after the other, tails,
+// dilation, three axes, one axis read in place between its ends, batches and groups.
 const std::vector<std::string> kProblems = {
     "f32 nchw n1 g1 ic4 oc3 i9x32 k4x4 s2x2 p1x1_1x1 op0x0 d1x1",
     "f32 nchw n2 g1 ic6 oc1 i5x33 k5x5 s3x3 p2x2_2x2 op2x2 d1x1",

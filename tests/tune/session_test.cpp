@@ -30,7 +30,8 @@ class Session : public testing::Test {
     TemporaryFolder folder_;
 };
 
-// Children end by themselves, so that a test that fails does not wait for long. What they write last tells that they were waited for.
+// Children end by themselves, so that a test that fails does not wait for long. What they write last tells that they were waited
+// for.
 TEST_F(Session, AChildThatClosesItsPipesIsNotWaitedFor) {
     tools::Subprocess child({"/bin/sh", "-c", "exec <&- >&-; sleep 10; : >" + file("ended")}, file("log"));
     EXPECT_THROW(child.ask("a question", 0.2), tools::Error);

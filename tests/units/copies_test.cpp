@@ -1,5 +1,5 @@
-// Copies that fetch what is far write what those that do not write, and nothing else: tensors that are large enough for plans to ask
-// for it would take tests too long.
+// Copies that fetch what is far write what those that do not write, and nothing else: tensors that are large enough for plans to
+// ask for it would take tests too long.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -81,8 +81,8 @@ WeightsView view_of(const Geometry &geometry, const Tensor &w) {
     return view;
 }
 
-// Calls f(group, output channel, input channel, {w, h, d}) for each packed element in the order of the header: channels of the group,
-// kernel elements of the node, -1 where there is none.
+// Calls f(group, output channel, input channel, {w, h, d}) for each packed element in the order of the header: channels of the
+// group, kernel elements of the node, -1 where there is none.
 template<typename F>
 void for_each_packed(const PackedLayout &p, const std::array<AxisPlan, 3> &axes, const F &f) {
     const auto at = [&](std::size_t axis, std::int64_t i) {

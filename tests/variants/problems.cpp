@@ -91,8 +91,8 @@ std::vector<std::string> lines() {
     all.emplace_back("n1 ic3 oc5 i21 k64 s16 p24_24");
     all.emplace_back("n1 ic2 oc1 i9 k256 s64");
 
-    // Strides as long as vectors, one channel per group. Offsets rise within a vector of phases, between two, or nowhere; phases have one
-    // tap or several; those with a position less are a call of their own.
+    // Strides as long as vectors, one channel per group. Offsets rise within a vector of phases, between two, or nowhere; phases
+    // have one tap or several; those with a position less are a call of their own.
     for (const char *const each :
          {"n1 g3 ic3 oc3 i5x12 k16x16 s8x8 p4x4_4x4 bias", "n2 g3 ic3 oc6 i4x9 k4x32 s2x16 p1x8_1x8 bias",
           "n1 g2 ic2 oc2 i3x8 k3x16 s1x16 p1x3_0x13", "n1 g2 ic2 oc4 i21 k60 s20 p33_7",

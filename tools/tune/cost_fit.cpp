@@ -24,8 +24,8 @@ constexpr double kLeastGain = 0.01;                  // of the sum of squares th
 
 using Vector = std::vector<double>;
 
-// A field that is fitted, and how its value depends on a number that begins at 0: the logarithm of its factor, or, of a field that is
-// 0 itself, a multiple of `unit`.
+// A field that is fitted, and how its value depends on a number that begins at 0: the logarithm of its factor, or, of a field that
+// is 0 itself, a multiple of `unit`.
 struct Fitted {
     const CostField *field;
     double value, unit;

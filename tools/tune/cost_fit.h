@@ -26,14 +26,14 @@ struct EstimatedLayer {
 // Returns the estimates of each of the layers by a profile, an object of fields.
 using Estimate = std::function<std::vector<EstimatedLayer>(const nlohmann::json &profile)>;
 
-// Returns how much longer choices take than the fastest candidates, as a share, in the geometric mean over layers. A choice that was
-// not timed counts as the slowest that was.
+// Returns how much longer choices take than the fastest candidates, as a share, in the geometric mean over layers. A choice that
+// was not timed counts as the slowest that was.
 double regret_of(const std::vector<TimedLayer> &layers, const std::vector<EstimatedLayer> &estimated);
 
 // Changes all fields of the profile together, but those that are sizes or numbers, until the logarithms of estimates and of times
-// differ least: within each layer, for candidates that are fast or estimated to be. A field that changes costs something too, so few
-// layers change it little. Ends when little is gained or the time is up. watch() is called before each call of estimate, with the
-// regret of the profile so far; it returns false when the time is up.
+// differ least: within each layer, for candidates that are fast or estimated to be. A field that changes costs something too, so
+// few layers change it little. Ends when little is gained or the time is up. watch() is called before each call of estimate, with
+// the regret of the profile so far; it returns false when the time is up.
 nlohmann::json fit(const std::vector<TimedLayer> &layers, nlohmann::json profile, const Estimate &estimate,
                    const std::function<bool(double regret)> &watch);
 

@@ -152,8 +152,8 @@ class Emitter {
         }
     }
 
-    // Adds a kernel of the package. If the ISA has no such kernel, it is that of the ISA that it adds to, or of one that adds to it:
-    // records of floats name the ISA of floats, though kernels of bf16 and of sums in f16 are of others.
+    // Adds a kernel of the package. If the ISA has no such kernel, it is that of the ISA that it adds to, or of one that adds to
+    // it: records of floats name the ISA of floats, though kernels of bf16 and of sums in f16 are of others.
     void add_built_in(const std::string &variant, const std::string &isa) {
         const Isa own = isa_of(isa);
         std::vector<Isa> isas = {own};

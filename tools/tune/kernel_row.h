@@ -1,5 +1,5 @@
-// A row of the table of kernels (kernel_contract/kernel_table.h) as JSON: how the command, its worker and kernels/generate.py tell each other
-// of kernels.
+// A row of the table of kernels (kernel_contract/kernel_table.h) as JSON: how the command, its worker and kernels/generate.py tell
+// each other of kernels.
 //
 //     {"name": "oc_vectorized_f32_planar_s2_2x14", "isa": "avx512", "family": "oc_vectorized", "output_order": "planar",
 //      "arithmetic": "float", "dtype": "f32", "stride_w": 2, "stride_h": 0, "tile_oc": 32, "tile_q": 14, "tile_qh": 1,

@@ -138,8 +138,8 @@ class Space {
         c.qh = std::max(qh, 1);
         c.unrolled_axes = 2;
         c.tap_offset_order = true;
-        // With a loop over the taps of d, of which there may be one, the compiler loads weights where they are used. Without, it may
-        // move more of them out of the loops than there are registers.
+        // With a loop over the taps of d, of which there may be one, the compiler loads weights where they are used. Without, it
+        // may move more of them out of the loops than there are registers.
         c.knows_d = false;
         add(c);
         c.knows_d = true;

@@ -227,7 +227,8 @@ void Tuner::search(double until) {
     if (!group.empty() && left() >= until) measure(make(group), 2 * kFirstLook, until);
 }
 
-// Returns the fastest candidates, loaded. Those that a resumed search no longer proposes are left out, and so is the default choice.
+// Returns the fastest candidates, loaded. Those that a resumed search no longer proposes are left out, and so is the default
+// choice.
 std::vector<Candidate> Tuner::finalists(std::size_t most) {
     std::vector<Candidate> list;
     for (const std::string &name : fastest(most)) {

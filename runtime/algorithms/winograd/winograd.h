@@ -48,8 +48,8 @@ class Winograd : public ComposedPlan {
         int outputs() const { return count ? 2 : 1; } // of a tile
     };
     struct Axis {
-        // These are rows of EntryColumn (kernel_contract/table_columns.h): the parts of x that products of all phases take, in order. text says the same, for
-        // kernels that have them built in.
+        // These are rows of EntryColumn (kernel_contract/table_columns.h): the parts of x that products of all phases take, in
+        // order. text says the same, for kernels that have them built in.
         std::vector<std::int32_t> entries = {0, 0, 0};
         std::string text = "none";
         std::int32_t first = 0; // position of x that starts are relative to

@@ -114,8 +114,8 @@ typedef struct convt_attributes {
     convt_ints strides;        /**< Distances in y between the outputs of neighbouring inputs, at least 1. */
 } convt_attributes;
 
-/** The reals that integers stand for: real = (integer - zero_point) * scale. Scales are positive and finite. A zero point is a value
- * of its tensor's type. */
+/** The reals that integers stand for: real = (integer - zero_point) * scale. Scales are positive and finite. A zero point is a
+ * value of its tensor's type. */
 typedef struct convt_quantization {
     size_t struct_size;          /**< sizeof(convt_quantization). */
     float x_scale;               /**< Scale of x. */
@@ -224,7 +224,8 @@ typedef void (*convt_deallocate)(void *user, void *pointer);
  *
  * A plan for a device keeps its weights there. Tensors in host memory are copied for the caller, and y is there when the run
  * returns. If x, y and the residual are all on the device, a run only puts its work into the stream and returns: nothing waits
- * unless weights or scales arrive with it, and nothing is allocated but at the first run on that stream. Devices compute up to three spatial axes. */
+ * unless weights or scales arrive with it, and nothing is allocated but at the first run on that stream. Devices compute up to
+ * three spatial axes. */
 typedef struct convt_device {
     size_t struct_size; /**< sizeof(convt_device). */
     const char *name;   /**< "cuda" or "opencl"; null or "cpu": the CPU. */
@@ -465,8 +466,8 @@ CONVT_API size_t convt_isa_count(void);
  * "neon"; "neon32"; "wasm_simd128".
  *
  * Floats have no use for dot products of integers: asked for avx512_vnni, avx_vnni or neon_dotprod, they run, and say that they
- * run, on avx512, avx2 or neon. amx (on Linux) has kernels of bf16 and of 8-bit integers; the process is given leave to use it when a plan
- * first asks for the CPU, and subnormal bf16 numbers, below 2^-126, count as zeros there. */
+ * run, on avx512, avx2 or neon. amx (on Linux) has kernels of bf16 and of 8-bit integers; the process is given leave to use it when
+ * a plan first asks for the CPU, and subnormal bf16 numbers, below 2^-126, count as zeros there. */
 CONVT_API const char *convt_isa_name(size_t i);
 /** Nonzero if this CPU runs ISA i. */
 CONVT_API int convt_isa_supported(size_t i);
@@ -487,8 +488,8 @@ CONVT_API const char *convt_variant_name(size_t i);
 
 /** Number of algorithms that a plan chooses from (convt_plan_algorithm()). */
 CONVT_API size_t convt_algorithm_count(void);
-/** Name of algorithm i, in alphabetical order, or null if there is no such algorithm. All but "direct", which stands for any
- * kernel, may be named as a variant. */
+/** Name of algorithm i, in alphabetical order, or null if there is no such algorithm. Each may be named as a variant; "direct"
+ * then stands for the kernel of least estimated cost. */
 CONVT_API const char *convt_algorithm_name(size_t i);
 /** @} */
 
