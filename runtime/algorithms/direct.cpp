@@ -95,7 +95,7 @@ void Direct::choose(const Packed *packed) {
     for (;;) {
         note.clear();
         recorded = recorded_choice(candidates_, kernel_record, isa_name(settings_.isa), &note);
-        best = recorded ? recorded : cheapest(candidates_, [](const Candidate &) { return true; });
+        best = recorded ? recorded : cheapest(candidates_);
         is_possible_ = best != nullptr;
         if (!best) {
             estimate({std::numeric_limits<double>::infinity()});
@@ -163,7 +163,7 @@ void Direct::plan_fallbacks() {
         problem.facts.fits_int32 = fits_int32;
         if (leading_) problem.y_dtype = bare_sum_dtype(geometry_, fits_int32);
         const std::vector<Candidate> list = convtranspose::candidates(problem, settings_.isa, *settings_.profile);
-        const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
+        const Candidate *const best = cheapest(list);
         if (best) fallbacks_.emplace_back(problem, *best, *settings_.profile, threads);
         if (best && fallbacks_.back().overflow().text) fallbacks_.pop_back(); // runs whose weights need it will fail
     }

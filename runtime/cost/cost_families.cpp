@@ -156,8 +156,7 @@ double CostTerms::cost_of_vectors_of_phases() const {
 
 double CostTerms::cost_of_amx() const {
     // A multiplication takes as many cycles as its first operand has rows, and one on the same sums can follow after 52; a load
-    // takes
-    // 8. Rows are positions, or output channels if y is planar.
+    // takes 8. Rows are positions, or output channels if y is planar.
     const bool planar = has_rows_of_channels(v);
     const double columns = v.tile_oc / lanes, rows_of = planar ? kAmxRows : std::min(v.tile_q, kAmxRows),
                  row_tiles = parts_of(v.tile_q, kAmxRows) * v.tile_qh;

@@ -12,7 +12,7 @@ namespace convtranspose {
 
 namespace {
 
-// Planes of y that are a multiple of so many bytes apart share sets of the first-level cache, which hold so many lines at least.
+// Planes of y that are a multiple of kFarPlanes bytes apart share a set of the first-level cache, which holds kWays lines or more.
 constexpr std::int64_t kFarPlanes = 4096;
 constexpr double kWays = 8;
 

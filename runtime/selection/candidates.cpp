@@ -217,7 +217,7 @@ double least_cost(const Geometry &geometry, Isa isa, const CostProfile &profile,
     SpatialProblem problem = spatial_problem(geometry, geometry.y_dtype, true);
     problem.facts = facts;
     const std::vector<Candidate> list = candidates(problem, isa, profile);
-    const Candidate *const best = cheapest(list, [](const Candidate &) { return true; });
+    const Candidate *const best = cheapest(list);
     return best ? best->cost : std::numeric_limits<double>::infinity();
 }
 

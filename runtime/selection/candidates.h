@@ -117,6 +117,10 @@ const Choice *cheapest(const std::vector<Choice> &choices, const Wanted &wanted)
     }
     return best;
 }
+template<typename Choice>
+const Choice *cheapest(const std::vector<Choice> &choices) { // of all that can
+    return cheapest(choices, [](const Choice &) { return true; });
+}
 
 // Returns all choices that can compute the problem, the cheapest first. Names are those of the choices.
 template<typename Choice>

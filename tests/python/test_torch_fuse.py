@@ -133,34 +133,28 @@ class Fusion(TorchTest):
         self.assertEqual(vars(model), before)
         self.check(Remembers(), ["up"])
 
+    class Reads(nn.Module):
+        """Reads weights besides: read(model) is added to what the two layers compute."""
+
+        def __init__(self, read):
+            super().__init__()
+            self.up, self.bn, self.read = layer(), Fusion.norm(2), read
+
+        def forward(self, x):
+            return self.bn(self.up(x)).to(next(self.parameters()).device) + self.read(self)
+
     def test_weights_that_are_read_besides(self):
-        class Reads(nn.Module):
-            def __init__(self, read):
-                super().__init__()
-                self.up, self.bn, self.read = layer(), Fusion.norm(2), read
-
-            def forward(self, x):
-                return self.bn(self.up(x)) + self.read(self).sum()
-
-        for name, read in (("up.weight", lambda m: m.up.weight), ("up.bias", lambda m: m.up.bias),
-                           ("bn.weight", lambda m: m.bn.weight)):
-            report = self.check(Reads(read), [], ["up"])
+        for name, read in (("up.weight", lambda m: m.up.weight.sum()), ("up.bias", lambda m: m.up.bias.sum()),
+                           ("bn.weight", lambda m: m.bn.weight.sum())):
+            report = self.check(self.Reads(read), [], ["up"])
             self.assertIn(f"{name} is read besides", report.left["up"])
 
     def test_weights_that_a_trace_computes_with(self):
-        class Sums(nn.Module):
-            def __init__(self, summed):
-                super().__init__()
-                self.up, self.bn, self.summed = layer(), Fusion.norm(2), summed
-
-            def forward(self, x):
-                return self.bn(self.up(x)).to(next(self.parameters()).device) + self.summed(self)
-
-        for name, summed in {"parameters": lambda model: sum(p.sum() for p in model.parameters()),
-                             "state_dict": lambda model: model.state_dict()["bn.running_mean"].sum()}.items():
+        for name, read in {"parameters": lambda model: sum(p.sum() for p in model.parameters()),
+                           "state_dict": lambda model: model.state_dict()["bn.running_mean"].sum()}.items():
             with self.subTest(name):
-                self.check(Sums(summed), [], ["up"])
-        self.check(Sums(lambda model: 1), ["up"])
+                self.check(self.Reads(read), [], ["up"])
+        self.check(self.Reads(lambda model: 1), ["up"])
 
     def test_untraceable(self):
         class Branches(nn.Module):

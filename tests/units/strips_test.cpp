@@ -105,6 +105,22 @@ void for_each_problem(const std::vector<std::string> &all, const F &f) {
     }
 }
 
+// f(blocking, threads) of each variant that can compute the problem, for each number of threads.
+template<typename F>
+void for_each_blocking(const SpatialProblem &problem, const F &f) {
+    for (std::size_t i = 0; i < variant_count(); i++) {
+        const CostProfile &profile = profile_of_cpu(variant_at(i).isa);
+        const Candidate choice = candidate(variant_at(i), problem, profile);
+        if (choice.unsupported.text) continue;
+        for (const int threads : kThreads) {
+            SCOPED_TRACE(testing::Message() << variant_at(i).name << ", " << threads << " threads");
+            const DirectLayer layer(problem, choice);
+            f(Blocking(layer, profile, threads), threads);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
 // The strips of a run take each image, group and position once, in order.
 void expect_all_once(const Geometry &geometry, const Blocking &blocking) {
     std::int64_t taken = 0;
@@ -125,43 +141,35 @@ void expect_all_once(const Geometry &geometry, const Blocking &blocking) {
 TEST(Strips, CoverAllPositionsOnceInOrder) {
     std::size_t several = 0, apart = 0; // apart: plans that take groups in several parts
     const auto expect_strips = [&](const Geometry &geometry, const SpatialProblem &problem) {
-        for (std::size_t i = 0; i < variant_count(); i++) {
-            const CostProfile &profile = profile_of_cpu(variant_at(i).isa);
-            const Candidate choice = candidate(variant_at(i), problem, profile);
-            if (choice.unsupported.text) continue;
-            for (const int threads : kThreads) {
-                SCOPED_TRACE(testing::Message() << variant_at(i).name << ", " << threads << " threads");
-                const DirectLayer layer(problem, choice);
-                const Blocking blocking(layer, profile, threads);
-                const std::int64_t of_image = blocking.strips;
-                ASSERT_GE(of_image, 1);
-                ASSERT_EQ(blocking.strip_begin(0), 0);
-                ASSERT_EQ(blocking.strip_begin(of_image), layer.axes[blocking.strip_axis].q_extent());
-                for (std::int64_t k = 0; k < of_image; k++) {
-                    const std::int64_t begin = blocking.strip_begin(k);
-                    ASSERT_LT(begin, blocking.strip_begin(k + 1)) << "strip " << k << " is empty";
-                    ASSERT_EQ(begin % blocking.strip_tile, 0) << "strip " << k << " begins within a tile";
-                }
-                ASSERT_GE(blocking.images, 1);
-                const std::int64_t rounds = (geometry.batch + blocking.images - 1) / blocking.images,
-                                   group_parts = (geometry.group + blocking.groups - 1) / blocking.groups;
-                ASSERT_GE(blocking.groups, 1);
-                ASSERT_LE(blocking.groups, geometry.group);
-                ASSERT_EQ(blocking.strip_count(), rounds * group_parts * of_image);
-                expect_all_once(geometry, blocking);
-                ASSERT_TRUE(of_image * group_parts == 1 || blocking.images == 1) << "strips of several images";
-                ASSERT_TRUE(of_image == 1 || group_parts == 1) << "strips of several groups";
-                // Whole strips are for one thread each: so there are enough.
-                ASSERT_TRUE(blocking.workers == 1 || blocking.workers == threads);
-                ASSERT_TRUE(blocking.workers == 1 || blocking.strip_count() >= threads || geometry.batch == 0);
-                const InputPacking input(blocking);
-                ASSERT_EQ(input.bytes() > 0, layer.reads_x != ReadsX::kInPlace && geometry.batch > 0);
-                ASSERT_EQ(input.bytes() % 64, 0u);
-                ASSERT_EQ(Pieces(blocking, threads).bytes() % 64, 0u);
-                several += of_image > 1;
-                apart += group_parts > 1;
+        for_each_blocking(problem, [&](const Blocking &blocking, int threads) {
+            const std::int64_t of_image = blocking.strips;
+            ASSERT_GE(of_image, 1);
+            ASSERT_EQ(blocking.strip_begin(0), 0);
+            ASSERT_EQ(blocking.strip_begin(of_image), blocking.layer.axes[blocking.strip_axis].q_extent());
+            for (std::int64_t k = 0; k < of_image; k++) {
+                const std::int64_t begin = blocking.strip_begin(k);
+                ASSERT_LT(begin, blocking.strip_begin(k + 1)) << "strip " << k << " is empty";
+                ASSERT_EQ(begin % blocking.strip_tile, 0) << "strip " << k << " begins within a tile";
             }
-        }
+            ASSERT_GE(blocking.images, 1);
+            const std::int64_t rounds = (geometry.batch + blocking.images - 1) / blocking.images,
+                               group_parts = (geometry.group + blocking.groups - 1) / blocking.groups;
+            ASSERT_GE(blocking.groups, 1);
+            ASSERT_LE(blocking.groups, geometry.group);
+            ASSERT_EQ(blocking.strip_count(), rounds * group_parts * of_image);
+            expect_all_once(geometry, blocking);
+            ASSERT_TRUE(of_image * group_parts == 1 || blocking.images == 1) << "strips of several images";
+            ASSERT_TRUE(of_image == 1 || group_parts == 1) << "strips of several groups";
+            // Whole strips are for one thread each: so there are enough.
+            ASSERT_TRUE(blocking.workers == 1 || blocking.workers == threads);
+            ASSERT_TRUE(blocking.workers == 1 || blocking.strip_count() >= threads || geometry.batch == 0);
+            const InputPacking input(blocking);
+            ASSERT_EQ(input.bytes() > 0, blocking.layer.reads_x != ReadsX::kInPlace && geometry.batch > 0);
+            ASSERT_EQ(input.bytes() % 64, 0u);
+            ASSERT_EQ(Pieces(blocking, threads).bytes() % 64, 0u);
+            several += of_image > 1;
+            apart += group_parts > 1;
+        });
     };
     for_each_problem(lines(), expect_strips);
     for_each_problem(large_lines(), expect_strips);
@@ -172,32 +180,24 @@ TEST(Strips, CoverAllPositionsOnceInOrder) {
 // Each element of y is of one part of one strip, however many parts are asked for.
 TEST(Strips, AreDividedIntoPartsOfY) {
     const auto expect_parts = [](const Geometry &geometry, const SpatialProblem &problem) {
-        for (std::size_t i = 0; i < variant_count(); i++) {
-            const CostProfile &profile = profile_of_cpu(variant_at(i).isa);
-            const Candidate choice = candidate(variant_at(i), problem, profile);
-            if (choice.unsupported.text) continue;
-            for (const int threads : kThreads) {
-                SCOPED_TRACE(testing::Message() << variant_at(i).name << ", " << threads << " threads");
-                const DirectLayer layer(problem, choice);
-                const Blocking blocking(layer, profile, threads);
-                const Pieces pieces(blocking, threads);
-                for (const std::int64_t asked_for : {0, 1, 50}) {
-                    std::int64_t elements = 0;
-                    for (std::int64_t k = 0; k < blocking.strip_count(); k++) {
-                        const Strip s = blocking.strip(k);
-                        const StripTasks tasks(blocking, s, asked_for, threads);
-                        ASSERT_GE(tasks.count(), tasks.parts());
-                        ASSERT_TRUE(asked_for == 0 || tasks.count() == tasks.parts()) << "a piece has gaps";
-                        for (std::int64_t p = 0; p < tasks.parts(); p++) {
-                            const PartOfY part = pieces.part_of_y(s, tasks.part(p));
-                            elements +=
-                                part.images * part.groups * part.oc * part.extent[0] * part.extent[1] * part.extent[2];
-                        }
+        for_each_blocking(problem, [&](const Blocking &blocking, int threads) {
+            const Pieces pieces(blocking, threads);
+            for (const std::int64_t asked_for : {0, 1, 50}) {
+                std::int64_t elements = 0;
+                for (std::int64_t k = 0; k < blocking.strip_count(); k++) {
+                    const Strip s = blocking.strip(k);
+                    const StripTasks tasks(blocking, s, asked_for, threads);
+                    ASSERT_GE(tasks.count(), tasks.parts());
+                    ASSERT_TRUE(asked_for == 0 || tasks.count() == tasks.parts()) << "a piece has gaps";
+                    for (std::int64_t p = 0; p < tasks.parts(); p++) {
+                        const PartOfY part = pieces.part_of_y(s, tasks.part(p));
+                        elements +=
+                            part.images * part.groups * part.oc * part.extent[0] * part.extent[1] * part.extent[2];
                     }
-                    ASSERT_EQ(elements, volume(geometry.y_shape));
                 }
+                ASSERT_EQ(elements, volume(geometry.y_shape));
             }
-        }
+        });
     };
     for_each_problem(lines(), expect_parts);
     for_each_problem(large_lines(), expect_parts);
