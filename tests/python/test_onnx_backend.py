@@ -3,6 +3,7 @@
 import unittest
 import warnings
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
@@ -67,6 +68,26 @@ class Models(unittest.TestCase):
         model = onnx_backend.prepare(proto)
         self.assertEqual(model.run([x])[0].sum(), 48)
         self.assertEqual(model.run({"x": x, "w": np.zeros((2, 2, 3), np.float32)})[0].sum(), 0)
+
+    def test_types_that_the_operator_does_not_take(self):
+        model = onnx_backend.prepare(model_of(helper.make_node("ConvTranspose", ["x", "w"], ["y"])))
+        with self.assertRaisesRegex(ValueError, "'x' holds float64, 'w' holds float32; the inputs .* one type"):
+            model.run([np.ones((1, 2, 4))])
+        node = helper.make_node("ConvTranspose", ["x", "w", "b"], ["y"])
+        x, w, b = (np.ones(shape, np.float32) for shape in ((1, 2, 4), (2, 2, 3), 2))
+        with self.assertRaisesRegex(ValueError, "'w' holds float16"):  # conv_transpose() takes such light weights
+            onnx_backend.run_node(node, [x, w.astype(np.float16), b])
+        x, w, b = (array.astype(ml_dtypes.bfloat16) for array in (x, w, b))
+        with self.assertRaisesRegex(ValueError, "bfloat16 from opset 22 on, not in opset 11"):
+            onnx_backend.run_node(node, [x, w, b], opset_version=11)
+        self.assertEqual(onnx_backend.run_node(node, [x, w, b], opset_version=22)[0].dtype, ml_dtypes.bfloat16)
+
+    def test_models_that_import_no_opset(self):
+        proto = model_of(helper.make_node("ConvTranspose", ["x", "w"], ["y"]))
+        proto.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, (2, 2, 3)))
+        proto.ir_version = 2
+        del proto.opset_import[:]
+        self.assertEqual(onnx_backend.prepare(proto).run([np.ones((1, 2, 4), np.float32)])[0].sum(), 48)
 
     def test_sparse_weights(self):
         w = np.zeros((2, 2, 3), np.float32)

@@ -18,10 +18,12 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from ._functions import conv_transpose
 
 _OPERATOR = "ConvTranspose"
+_BF16_OPSET = 22
 
 
 def _opset_of(model: onnx.ModelProto) -> int:
-    return int(next(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")))
+    """Returns the model's version of ONNX's operators: 1 if it imports none, as those of the first two versions of the format."""
+    return next((int(opset.version) for opset in model.opset_import if opset.domain in ("", "ai.onnx")), 1)
 
 
 def _value(attribute: onnx.AttributeProto) -> Any:
@@ -47,10 +49,21 @@ def _unsupported(node: onnx.NodeProto) -> str | None:
     return f"node '{node.name}' is a {node.domain + '.' if node.domain else ''}{node.op_type}; this backend runs {_OPERATOR} alone"
 
 
+def _require_types(arguments: Mapping[str, Any], opset: int) -> None:
+    """Raises ValueError unless arrays have one type, which the operator takes. conv_transpose() takes more."""
+    types = {name: array.dtype.name for name, array in arguments.items()}
+    if len(set(types.values())) > 1:
+        given = ", ".join(f"'{name}' holds {dtype}" for name, dtype in types.items())
+        raise ValueError(f"{given}; the inputs of a {_OPERATOR} must have one type")
+    if "bfloat16" in types.values() and opset < _BF16_OPSET:
+        raise ValueError(f"{_OPERATOR} takes bfloat16 from opset {_BF16_OPSET} on, not in opset {opset}")
+
+
 def _computed(node: onnx.NodeProto, values: Mapping[str, Any], opset: int) -> Any:
     """Computes a node whose inputs are among the values."""
     attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
     arguments = [np.asarray(values[name]) if name else None for name in node.input]
+    _require_types({name: array for name, array in zip(node.input, arguments) if name}, opset)
     return conv_transpose(*arguments, opset=opset, **attributes)
 
 
