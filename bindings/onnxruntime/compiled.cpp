@@ -86,6 +86,7 @@ void CompiledLayer::compute_y(OrtKernelContext *context) {
     OrtValue *y_value = nullptr;
     void *y_data = nullptr;
     check(api_, api_.KernelContext_GetOutput(context, 0, y_shape.data(), y_shape.size(), &y_value));
+    if (!y_value) return; // nothing reads y
     check(api_, api_.GetTensorMutableData(y_value, &y_data));
 
     TensorRef residual;

@@ -145,6 +145,14 @@ class Floats(TestCase):
         self.assert_close(session.run(None, {"c": np.array(True), "x": x})[0], np.maximum(y, 0), 1e-5)
         self.assert_close(session.run(None, {"c": np.array(False), "x": x})[0], y, 1e-5)
 
+    def test_a_layer_that_nothing_reads(self):
+        x, w = self.draw((1, 3, 5, 5)), self.draw((3, 2, 3, 3))
+        inputs = {"x": (TensorProto.FLOAT, ["n", 3, "h", "w"])}
+        unread, copy = node("ConvTranspose", "x w", "up"), node("Neg", "x", "y")
+        for nodes in ([unread, copy], [unread, node("Relu", "up", "positive"), copy]):
+            session = ours(model(nodes, inputs, {"y": (TensorProto.FLOAT, None)}, {"w": w}))
+            np.testing.assert_array_equal(session.run(None, {"x": x})[0], -x)
+
     def test_as_the_cpu_provider(self):
         for group, auto_pad in [(1, "NOTSET"), (2, "SAME_UPPER"), (3, "SAME_LOWER"), (6, "VALID")]:
             with self.subTest(group=group, auto_pad=auto_pad):
