@@ -236,6 +236,18 @@ Tensor Model::result_of(const onnx::NodeProto &node, const std::vector<std::stri
     return dequantize(node, *operand(0), *operand(1), zero_point.get());
 }
 
+void Model::initialize_type(const std::string &name, const ValueType &type, ValueType *declared) {
+    const auto agrees = [](std::int64_t is, std::int64_t says) { return says == -1 || says == is; };
+    const bool right_shape = !declared->shape || std::equal(type.shape->begin(), type.shape->end(),
+                                                            declared->shape->begin(), declared->shape->end(), agrees);
+    if (!right_shape || (declared->data_type != 0 && declared->data_type != type.data_type)) {
+        throw Rejected("initializer '" + name + "' is " + onnx_type_name(type.data_type) + " " + type.text() +
+                       ", but the graph input of that name is declared " + onnx_type_name(declared->data_type) + " " +
+                       declared->text());
+    }
+    *declared = type;
+}
+
 // Returns the initializer or Constant of INT64 that a value is, behind any Identity, or null.
 const onnx::TensorProto *Model::tensor_of_integers(const std::string &key) const {
     const Value *const value = source_of(key);

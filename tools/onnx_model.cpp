@@ -191,12 +191,13 @@ void Model::index_graph(const onnx::GraphProto &graph, std::size_t outer, const 
         Value &value = initialize(tensor.name());
         value.tensor = &tensor;
         value.constant_steps = 0;
-        value.type = {tensor.data_type(), shape_of(tensor), {}};
+        initialize_type(tensor.name(), {tensor.data_type(), shape_of(tensor), {}}, &value.type);
     }
     for (const onnx::SparseTensorProto &tensor : graph.sparse_initializer()) {
         Value &value = initialize(tensor.values().name());
         value.sparse = true;
-        value.type = {tensor.values().data_type(), Shape(tensor.dims().begin(), tensor.dims().end()), {}};
+        const ValueType type{tensor.values().data_type(), Shape(tensor.dims().begin(), tensor.dims().end()), {}};
+        initialize_type(tensor.values().name(), type, &value.type);
     }
     for (const onnx::NodeProto &node : graph.node()) {
         for (const std::string &output : node.output()) {

@@ -148,6 +148,8 @@ class Model {
     Tensor result_of(const onnx::NodeProto &node, const std::vector<std::string> &inputs, Evaluated *known) const;
     const onnx::TensorProto *tensor_of_integers(const std::string &key) const;
     void add_constant_node(const onnx::NodeProto &node, Value *value);
+    // Gives a value the type of its initializer, which must be what it is declared as if it is a graph input too.
+    static void initialize_type(const std::string &name, const ValueType &type, ValueType *declared);
     void refuse_other_domains() const;
     int opset(const std::string &domain) const;
 

@@ -45,6 +45,10 @@ void make_external(onnx::TensorProto *tensor, const std::vector<std::pair<std::s
     }
 }
 
+void declare_weights(onnx::ModelProto *m, int type, const Dims &dims) {
+    add_value(m->mutable_graph()->mutable_input(), "W", type, &dims);
+}
+
 onnx::AttributeProto *add_attribute(onnx::ModelProto *m, const char *name, onnx::AttributeProto::AttributeType type) {
     onnx::AttributeProto *const attribute = node(m)->add_attribute();
     attribute->set_name(name);
@@ -94,6 +98,12 @@ std::vector<BrokenModel> broken_models() {
          }},
         {"no_output", "one output", [](M m) { m->mutable_graph()->clear_output(); }},
         {"other_output", "it has 'Z'", [](M m) { m->mutable_graph()->mutable_output(0)->set_name("Z"); }},
+        {"input_of_an_initializer", "'W' is FLOAT 2x3x2x2, but the graph input of that name is declared FLOAT 2x3x2x3",
+         [](M m) {
+             declare_weights(m, onnx::TensorProto::FLOAT, {2, 3, 2, 3});
+         }},
+        {"type_of_an_initializer", "'W' is FLOAT 2x3x2x2, but the graph input of that name is declared DOUBLE",
+         [](M m) { declare_weights(m, onnx::TensorProto::DOUBLE, kW.dims); }},
         {"output_type", "graph output 'Y' is declared DOUBLE",
          [](M m) { m->mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(11); }},
 
