@@ -172,6 +172,10 @@ Tensor dequantize(const onnx::NodeProto &node, const Tensor &x, const Tensor &sc
         throw Rejected(label_of(node) + ": its zero point has shape " + to_string(zero_point->shape) + ", its scale " +
                        to_string(scale.shape) + "; they must have one shape");
     }
+    if (zero_point && zero_point->dtype != x.dtype) {
+        throw Rejected(label_of(node) + ": its zero point is " + convt_dtype_name(zero_point->dtype) + ", its input " +
+                       convt_dtype_name(x.dtype) + "; they must have one type");
+    }
     const Scales scales(node, x.shape, scale.shape);
     const int given = type_attribute(node, "output_dtype");
     Tensor result(given == 0 ? scale.dtype : type_of_result(node, given), x.shape);
@@ -211,6 +215,10 @@ Tensor Model::result_of(const onnx::NodeProto &node, const std::vector<std::stri
         throw Rejected(label_of(node) + " lacks an input");
     const auto operand = [&](std::size_t i) {
         const Value *const source = source_of(inputs[i]);
+        // Other nodes give the type that they take, which must not pass for s32.
+        if (source && source->tensor && is_short_integer(source->tensor->data_type()) &&
+            (dequantizes || is_op(node, "Cast")))
+            return std::make_shared<Tensor>(widened_from_proto(*source->tensor, file_));
         if (source && source->tensor && !find_dtype(source->tensor->data_type())) {
             throw Error(label_of(node) + ": its input of type " + onnx_type_name(source->tensor->data_type()) +
                         " is not supported");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <climits>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -27,6 +28,10 @@ std::uint64_t parse_unsigned(const std::string &text, const std::string &key, co
         throw Rejected(quoted(proto) + ": external data " + key + " '" + text + "' is not a number of bytes");
     }
     return value;
+}
+
+void refuse_segment(const onnx::TensorProto &proto) {
+    if (proto.has_segment()) throw Error(quoted(proto) + " is a segment of a larger one, which is not supported");
 }
 
 [[noreturn]] void throw_size_mismatch(const onnx::TensorProto &proto, std::size_t found, const char *unit,
@@ -137,7 +142,7 @@ Shape shape_of(const onnx::TensorProto &proto) { return Shape(proto.dims().begin
 
 Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     const convt_dtype dtype = dtype_from_onnx(proto.data_type(), quoted(proto));
-    if (proto.has_segment()) throw Error(quoted(proto) + " is a segment of a larger one, which is not supported");
+    refuse_segment(proto);
 
     // The data is found before anything is allocated, because dims alone must not be able to ask for any amount of memory.
     const Shape shape = shape_of(proto);
@@ -170,9 +175,47 @@ Tensor tensor_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     return tensor;
 }
 
+bool is_short_integer(int data_type) {
+    return data_type == onnx::TensorProto::INT16 || data_type == onnx::TensorProto::UINT16 ||
+           data_type == onnx::TensorProto::INT4 || data_type == onnx::TensorProto::UINT4;
+}
+
+Tensor widened_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
+    refuse_segment(proto);
+    const int type = proto.data_type();
+    const bool is_signed = type == onnx::TensorProto::INT16 || type == onnx::TensorProto::INT4;
+    // Two integers of 4 bits share a byte, the even one its low half.
+    const bool is_4_bit = type == onnx::TensorProto::INT4 || type == onnx::TensorProto::UINT4;
+    const std::size_t count = count_of(proto), units = is_4_bit ? (count + 1) / 2 : count;
+    std::string loaded;
+    const std::string *const bytes = bytes_of(proto, file, is_4_bit ? units : 2 * units, &loaded);
+    if (!bytes && std::size_t(proto.int32_data_size()) != units)
+        throw_size_mismatch(proto, std::size_t(proto.int32_data_size()), is_4_bit ? "bytes" : "elements", units);
+    const int least = is_4_bit ? -128 : is_signed ? INT16_MIN : 0, most = least + (is_4_bit ? 383 : UINT16_MAX);
+    Tensor tensor(CONVT_S32, shape_of(proto));
+    for (std::size_t i = 0; i < count; i++) {
+        const std::size_t unit = is_4_bit ? i / 2 : i;
+        std::uint16_t bits = 0;
+        if (bytes) {
+            std::memcpy(&bits, bytes->data() + (is_4_bit ? unit : 2 * unit), is_4_bit ? 1 : 2);
+        } else {
+            const int element = proto.int32_data(int(unit));
+            if (element < least || element > most) {
+                throw Rejected(quoted(proto) + " holds " + std::to_string(element) + ", which its type " +
+                               onnx_type_name(type) + " cannot");
+            }
+            bits = static_cast<std::uint16_t>(element);
+        }
+        const int number = is_4_bit ? bits >> i % 2 * 4 & 0xf : bits, half = is_4_bit ? 8 : 0x8000;
+        tensor.set(i, is_signed && number >= half ? number - 2 * half : number);
+    }
+    return tensor;
+}
+
 std::vector<std::int64_t> integers_from_proto(const onnx::TensorProto &proto, const fs::path &file) {
     if (proto.data_type() != onnx::TensorProto::INT64)
         throw Rejected(quoted(proto) + " has type " + onnx_type_name(proto.data_type()) + ", must be INT64");
+    refuse_segment(proto);
     const std::size_t count = count_of(proto);
     std::string loaded;
     const std::string *const bytes = bytes_of(proto, file, count * sizeof(std::int64_t), &loaded);

@@ -29,6 +29,12 @@ Shape shape_of(const onnx::TensorProto &proto);
 // Rejected if the data and the dims are at odds.
 Tensor tensor_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &file);
 
+// True for integers of 16 and 4 bits, which the library does not compute with.
+bool is_short_integer(int data_type);
+
+// Reads a tensor of such integers likewise, and makes s32 of them.
+Tensor widened_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &file);
+
 // Reads a tensor of INT64 likewise.
 std::vector<std::int64_t> integers_from_proto(const onnx::TensorProto &proto, const std::filesystem::path &file);
 

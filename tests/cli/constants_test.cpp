@@ -33,9 +33,11 @@ class OneWeight : public testing::Test {
         add_node(m.mutable_graph(), "ConvTranspose", "up", {"X", "W"}, "Y");
         std::filesystem::remove_all(layer_);
         std::vector<onnx::TensorProto> outputs;
-        if (!y.empty()) outputs.push_back(tensor("Y", type, {kOne.dims, y}));
+        const Dims dims = {1, 1, 1, static_cast<std::int64_t>(y.size())};
+        if (!y.empty()) outputs.push_back(tensor("Y", type, {dims, y}));
         write_test(layer_, m, {tensor("X", type, kOne)}, outputs);
-        if (!y.empty()) write(layer_ + "/test_data_set_0/tolerance_0.pb", tensor("t", Proto::FLOAT, {kOne.dims, {0}}));
+        const Values exact = {dims, std::vector<double>(y.size())};
+        if (!y.empty()) write(layer_ + "/test_data_set_0/tolerance_0.pb", tensor("t", Proto::FLOAT, exact));
         return convtranspose({"run", "--verify", layer_});
     }
 
@@ -79,6 +81,59 @@ TEST_F(OneWeight, BitsOfHalvesMayBeNegative) {
     w.set_int32_data(0, static_cast<std::int16_t>(w.int32_data(0)));
     const Outcome outcome = verify(model(Proto::FLOAT16, w), Proto::FLOAT16, {-2});
     EXPECT_EQ(outcome.status, 0) << outcome;
+}
+
+struct ShortIntegers {
+    int type;
+    std::vector<int> units; // bytes of two integers, or integers of 16 bits
+    std::vector<double> numbers;
+};
+
+TEST_F(OneWeight, MayComeFromIntegersOf16And4Bits) {
+    const std::vector<ShortIntegers> all = {{Proto::INT16, {-3, 7, -8}, {-3, 7, -8}},
+                                            {Proto::UINT16, {65533, 7, 65528}, {65533, 7, 65528}},
+                                            {Proto::INT4, {0x7d, 0xf8}, {-3, 7, -8}},
+                                            {Proto::UINT4, {0x7d, 0xf8}, {13, 7, 8}}};
+    for (const auto &[type, units, numbers] : all) {
+        onnx::TensorProto typed, raw;
+        for (const std::int64_t extent : {1, 1, 1, 3}) typed.add_dims(extent);
+        typed.set_name("w");
+        typed.set_data_type(type);
+        raw = typed;
+        for (const int unit : units) {
+            typed.add_int32_data(unit);
+            raw.mutable_raw_data()->push_back(static_cast<char>(unit));
+            if (units.size() == numbers.size()) raw.mutable_raw_data()->push_back(static_cast<char>(unit >> 8));
+        }
+        for (const onnx::TensorProto &w : {typed, raw}) {
+            onnx::ModelProto m = model(Proto::FLOAT, w);
+            m.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+            onnx::ModelProto scaled = m;
+            add_int(add_node(m.mutable_graph(), "Cast", "", {"w"}, "W"), "to", Proto::FLOAT);
+            const Outcome cast = verify(m, Proto::FLOAT, numbers);
+            EXPECT_EQ(cast.status, 0) << type << '\n' << cast;
+            *scaled.mutable_graph()->add_initializer() = tensor("scale", Proto::FLOAT, {{}, {1}});
+            add_node(scaled.mutable_graph(), "DequantizeLinear", "", {"w", "scale"}, "W");
+            const Outcome dequantized = verify(scaled, Proto::FLOAT, numbers);
+            EXPECT_EQ(dequantized.status, 0) << type << '\n' << dequantized;
+        }
+        typed.set_int32_data(0, 1 << 17);
+        onnx::ModelProto m = model(Proto::FLOAT, typed);
+        add_int(add_node(m.mutable_graph(), "Cast", "", {"w"}, "W"), "to", Proto::FLOAT);
+        const Outcome outcome = verify(m, Proto::FLOAT, {});
+        EXPECT_NE(outcome.out.find("holds 131072, which its type"), std::string::npos) << outcome;
+    }
+}
+
+TEST_F(OneWeight, ZeroPointsHaveTheTypeOfWhatTheyAreOf) {
+    onnx::ModelProto m = model(Proto::FLOAT, tensor("w", Proto::INT32, kOne));
+    *m.mutable_graph()->add_initializer() = tensor("scale", Proto::FLOAT, {{}, {1}});
+    *m.mutable_graph()->add_initializer() = tensor("zero", Proto::UINT8, {{}, {0}});
+    add_node(m.mutable_graph(), "DequantizeLinear", "", {"w", "scale", "zero"}, "W");
+    const Outcome outcome = verify(m, Proto::FLOAT, {});
+    EXPECT_EQ(outcome.status, 0) << outcome;
+    EXPECT_NE(outcome.out.find("its zero point is u8, its input s32; they must have one type"), std::string::npos)
+        << outcome;
 }
 
 TEST_F(OneWeight, TypesOfOldCastsAreNames) {
