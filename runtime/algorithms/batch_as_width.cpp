@@ -59,9 +59,9 @@ class BatchAsWidth : public ComposedPlan {
         Geometry layer = own->geometry_;
         const bool may = volume(layer.x_shape) > 0 && are_worth_it(layer);
         if (may && own->cost_of(as_row(layer)) < own->cost_of(layer)) layer = as_row(layer);
-        Status status = plan_->reshape(layer, own->settings_.parallel, &own->plan_);
-        if (status) *made = std::move(own);
-        return status;
+        TRY(plan_->reshape(layer, own->settings_.parallel, &own->plan_));
+        *made = std::move(own);
+        return Status();
     }
 
     Status run(const RunTensors &t, char *workspace) const override {

@@ -173,9 +173,9 @@ void Direct::plan_fallbacks() {
 Status Direct::pack_all(const LayerWeights &weights, Packed *packed) const {
     packed->layout = direct_->packed_layout();
     const std::uint64_t bytes = direct_->packed_bytes() * leading_elements();
-    Status status = get_block(settings_.allocator, bytes, "packed weights", &packed->block);
-    if (status) packed->finite = pack(*direct_, weights, quantization_, packed->block.data());
-    return status;
+    TRY(get_block(settings_.allocator, bytes, "packed weights", &packed->block));
+    packed->finite = pack(*direct_, weights, quantization_, packed->block.data());
+    return Status();
 }
 
 // Packs constant weights for direct_. If they hold an infinity or a NaN, a kernel that may meet such weights is chosen first.
@@ -183,16 +183,15 @@ Status Direct::build(const LayerWeights &weights) {
     if (!is_possible_) return refused();
     if (!weights.w) return finish();
     auto packed = std::make_shared<Packed>();
-    Status status = pack_all(weights, packed.get());
-    if (status && !packed->finite) {
+    TRY(pack_all(weights, packed.get()));
+    if (!packed->finite) {
         const bool keeps = reference_reads(packed->layout);
         if (!keeps) packed->block = Block();
         choose(packed.get());
-        status = is_possible_ ? Status() : refused();
-        if (status && !keeps) status = pack_all(weights, packed.get());
+        if (!is_possible_) return refused();
+        if (!keeps) TRY(pack_all(weights, packed.get()));
     }
-    if (status) status = copy_block(settings_.allocator, weights.b, geometry_.b_bytes(), "biases", &packed->bias);
-    if (!status) return status;
+    TRY(copy_block(settings_.allocator, weights.b, geometry_.b_bytes(), "biases", &packed->bias));
     packed_ = std::move(packed);
     return finish();
 }
@@ -224,17 +223,15 @@ Status Direct::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
                              ? own->direct_->variant().family == Family::kReference &&
                                    std::any_of(own->candidates_.begin(), own->candidates_.end(), is_packed_otherwise)
                              : packed_ && !reference_reads(packed_->layout);
-    Status status;
     if (repacks && !names_a_kernel()) {
         own->set_problem(problem, true);
-        status = own->repack(*this);
+        TRY(own->repack(*this));
     } else if (!own->is_possible_) {
-        status = own->refused();
+        return own->refused();
     }
-    if (status) status = own->finish();
-    if (!status) return status;
+    TRY(own->finish());
     *made = std::move(own);
-    return status;
+    return Status();
 }
 
 bool Direct::shares_weights_of(const AlgorithmPlan &other) const {
@@ -257,7 +254,7 @@ std::string Direct::reason(const ChoiceReason &why) const {
 
 // Plans what a run needs besides packed weights: post-ops, fallbacks and the workspace.
 Status Direct::finish() {
-    if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
+    TRY(find_post_ops(geometry_, settings_.isa, &post_ops_));
     plan_fallbacks();
     std::uint64_t direct_bytes = direct_->workspace_bytes(), direct_packed = direct_->packed_bytes(),
                   direct_epilogue = direct_->epilogue_bytes();
@@ -273,8 +270,7 @@ Status Direct::finish() {
     run_epilogue_bytes_ =
         round_up(direct_epilogue * elements); // a run may bring its own scales even if weights are constant
     if (packed_ && quantization_) {
-        Status status = get_block(settings_.allocator, run_epilogue_bytes_, "biases", &epilogue_);
-        if (!status) return status;
+        TRY(get_block(settings_.allocator, run_epilogue_bytes_, "biases", &epilogue_));
         prepare(*direct_, *quantization_, packed_->block.data(), packed_->bias.data(), epilogue_.data());
     }
     const bool planar =
@@ -318,17 +314,15 @@ Status Direct::repack(const Direct &from) {
     Block dense;
     choose(packed.get());
     if (!is_possible_) return refused();
-    Status status = copy_block(settings_.allocator, bias.data(), bias.size(), "biases", &packed->bias);
-    if (status) status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &dense);
-    if (!status) return status;
+    TRY(copy_block(settings_.allocator, bias.data(), bias.size(), "biases", &packed->bias));
+    TRY(get_block(settings_.allocator, geometry_.w_bytes(), "weights", &dense));
     // `from` may have other axes than this plan: those with one position of x, y and the kernel are left out.
     for (std::int64_t i = 0; i < from.leading_elements(); i++) {
         from.direct_->unpack(view_of_dense(from.geometry_.w_shape, nullptr), quantization_,
                              element_at(from.packed_->block.data(), i, from.direct_->packed_bytes()),
                              element_at(dense.data(), from.weights_before(i), 1));
     }
-    status = pack_all({dense.data(), packed->bias.data()}, packed.get());
-    if (!status) return status;
+    TRY(pack_all({dense.data(), packed->bias.data()}, packed.get()));
     packed_ = std::move(packed);
     return Status();
 }

@@ -105,8 +105,8 @@ class OutputParts : public ComposedPlan {
 
     Status build(const LayerWeights &weights) override {
         Part &first = parts_.front();
-        Status status = plan_layer(first.geometry, settings_, weights, &first.plan);
-        return status ? reshape_parts(*first.plan, 1) : status;
+        TRY(plan_layer(first.geometry, settings_, weights, &first.plan));
+        return reshape_parts(*first.plan, 1);
     }
 
     Status reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const override {
@@ -118,7 +118,7 @@ class OutputParts : public ComposedPlan {
             for (const AxisGeometry &axis : geometry.axes) list.back().push_back({0, axis.out});
         }
         own->choose(list);
-        if (Status status = own->reshape_parts(*parts_.front().plan, 0); !status) return status;
+        TRY(own->reshape_parts(*parts_.front().plan, 0));
         *made = std::move(own);
         return Status();
     }
@@ -244,8 +244,7 @@ class OutputParts : public ComposedPlan {
     // Plans the parts from `first` on with the weights of another plan.
     Status reshape_parts(const SubPlan &from, std::size_t first) {
         for (std::size_t i = first; i < parts_.size(); i++) {
-            if (Status status = from.reshape(parts_[i].geometry, settings_.parallel, &parts_[i].plan); !status)
-                return status;
+            TRY(from.reshape(parts_[i].geometry, settings_.parallel, &parts_[i].plan));
         }
         size_layers();
         return Status();

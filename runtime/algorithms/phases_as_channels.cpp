@@ -324,8 +324,7 @@ Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer
     const Geometry g = geometry_of(*layer);
     Block gathered;
     const std::uint64_t w_bytes = round_up(g.w_bytes()); // the bias is aligned, too
-    Status status = get_block(settings_.allocator, w_bytes + g.b_bytes(), "weights", &gathered);
-    if (!status) return status;
+    TRY(get_block(settings_.allocator, w_bytes + g.b_bytes(), "weights", &gathered));
     auto *const w = static_cast<char *>(gathered.data()), *const b = w + w_bytes;
     gather(*layer, g, weights, w, b);
     LayerWeights own = {w, weights.b ? b : nullptr, nullptr};
@@ -360,20 +359,18 @@ Status PhasesAsChannels::plan_layers(const PhasesAsChannels *from, const std::fu
     for (Layer &layer : layers_) {
         const SubPlan *other = plan_with_weights_of(layer, !from);
         if (!other && from) other = from->plan_with_weights_of(layer, true);
-        Status status = other ? other->reshape(geometry_of(layer), settings_.parallel, &layer.plan) : plan(&layer);
-        if (!status) return status;
+        TRY(other ? other->reshape(geometry_of(layer), settings_.parallel, &layer.plan) : plan(&layer));
     }
     return Status();
 }
 
 Status PhasesAsChannels::build(const LayerWeights &weights) {
-    Status status = plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, layer); });
-    if (status && folds()) {
+    TRY(plan_layers(nullptr, [&](Layer *layer) { return plan_gathered(weights, layer); }));
+    if (folds()) {
         PlanSettings settings = settings_;
         settings.excluded = all_but_direct();
-        status = plan_layer(geometry_, settings, weights, &for_gaps_);
+        TRY(plan_layer(geometry_, settings, weights, &for_gaps_));
     }
-    if (!status) return status;
     plan_workspace();
     return has_gaps_ ? make_bias(weights.b) : Status();
 }
@@ -384,11 +381,10 @@ Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_pt
         const char *const name = of_all_axes_ ? "depth_to_space" : "phases_as_channels";
         return too_large_to_reshape(name, problem.geometry, "what is rearranged", elements);
     }
-    Status status = has_gaps_ ? own->make_bias(bias_.data()) : Status();
+    if (has_gaps_) TRY(own->make_bias(bias_.data()));
     // Every layer finds one of its weights here.
-    if (status) status = own->plan_layers(this, nullptr);
-    if (status && for_gaps_) status = for_gaps_->reshape(own->geometry_, own->settings_.parallel, &own->for_gaps_);
-    if (!status) return status;
+    TRY(own->plan_layers(this, nullptr));
+    if (for_gaps_) TRY(for_gaps_->reshape(own->geometry_, own->settings_.parallel, &own->for_gaps_));
     own->plan_workspace();
     *made = std::move(own);
     return Status();
@@ -396,9 +392,9 @@ Status PhasesAsChannels::reshape(const AlgorithmProblem &problem, std::unique_pt
 
 Status PhasesAsChannels::make_bias(const void *b) {
     if (b) return copy_block(settings_.allocator, b, geometry_.b_bytes(), "biases", &bias_);
-    Status status = get_block(settings_.allocator, geometry_.b_bytes(), "biases", &bias_);
-    if (status) std::memset(bias_.data(), 0, bias_.size());
-    return status;
+    TRY(get_block(settings_.allocator, geometry_.b_bytes(), "biases", &bias_));
+    std::memset(bias_.data(), 0, bias_.size());
+    return Status();
 }
 
 std::string PhasesAsChannels::summary() const {
@@ -429,7 +425,7 @@ Status PhasesAsChannels::run(const RunTensors &t, char *workspace) const {
     for (std::int64_t image = 0; image < geometry_.batch; image += images_) {
         for (std::size_t i = 0; i < layers_.size(); i++) {
             const QuantizationValues *const own = values.empty() ? nullptr : &values[i];
-            if (Status status = run_layer(layers_[i], image, t, own, workspace); !status) return status;
+            TRY(run_layer(layers_[i], image, t, own, workspace));
         }
     }
     return Status();
@@ -467,7 +463,7 @@ Status PhasesAsChannels::run_layer(const Layer &layer, std::int64_t first_image,
     for (std::size_t a = g.axes.size(); a-- > 0;) add(at.first_axis + a);
     if (has_planes_) add(at.channel);
     add(0);
-    if (Status status = layer.plan->run(own, workspace); !status) return status;
+    TRY(layer.plan->run(own, workspace));
     has_gaps_ ? spread(layer, depth, first_image, t) : rearrange(layer, depth, first_image, t);
     return Status();
 }

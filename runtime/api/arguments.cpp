@@ -70,7 +70,7 @@ Status check_no_overlap(const char *name, const Shape &shape, const Strides &str
 // Checks weights, of a plan or of a run. why: what a missing bias is said to be missing for.
 Status check_weights(const convt_tensor &w, const convt_tensor *b, const Geometry &g, const char *why) {
     Strides strides;
-    if (Status status = check_tensor("w", w, g.w_dtype, g.w_shape, true, &strides); !status) return status;
+    TRY(check_tensor("w", w, g.w_dtype, g.w_shape, true, &strides));
     if (!g.has_bias) return b ? invalid("b is given, but the problem has no bias") : Status();
     if (!b) return invalid("b is missing: ", why);
     return check_tensor("b", *b, g.b_dtype, g.b_shape, true, &strides);
@@ -91,7 +91,7 @@ Status check_run_quantization(const convt_quantization *quantization, const Prob
     if (!g.has_scales()) return invalid("quantization is given, but w is ", convt_dtype_name(g.w_dtype));
     if (!g.quantized() && quantization->y_range)
         return invalid("y_range is given, but x is f32: a clip is among the post_ops");
-    if (Status status = read_quantization(*quantization, g, values); !status) return status;
+    TRY(read_quantization(*quantization, g, values));
     if (!g.quantized() && !g.quantizes_x && !plan.facts().weights_at_run_time)
         return invalid("quantization is given, but the weights were converted to f32 with the planned one");
     for (std::int64_t m = 0; !plan.facts().weights_at_run_time && m < g.out_channels; m++) {
@@ -143,7 +143,7 @@ Status device_of(const convt_options &options, std::optional<DeviceRequest> *req
     if (!d.name || std::strcmp(d.name, "cpu") == 0) return Status();
     if (d.index < 0) return invalid("device.index = ", d.index, " must not be negative");
     const DeviceTable *table = nullptr;
-    if (Status status = device_table_of(d.name, &table); !status) return status;
+    TRY(device_table_of(d.name, &table));
     if (raw(options.planning) == CONVT_MEASURE) {
         return unsupported("planning = CONVT_MEASURE is for plans for the CPU: tune the device instead");
     }
@@ -232,13 +232,11 @@ Status check_tensor(const char *name, const convt_tensor &t, convt_dtype dtype, 
 }
 
 Status resolve_for_plan(const convt_problem &problem, Geometry *geometry) {
-    Status status = resolve(problem, geometry);
-    if (!status) return status;
+    TRY(resolve(problem, geometry));
     for (const auto &[name, shape] : {std::pair<const char *, const Shape *>{"x", &geometry->x_shape},
                                       {"w", &geometry->w_shape},
                                       {"y", &geometry->y_shape}}) {
-        status = check_spread(name, *shape, dense_strides(*shape).data());
-        if (!status) return status;
+        TRY(check_spread(name, *shape, dense_strides(*shape).data()));
     }
     return Status();
 }
@@ -271,8 +269,7 @@ Problem copy_of(const convt_problem &p) {
 
 Status weights_for_plan(const convt_tensor *w, const convt_tensor *b, const Geometry &geometry, LayerWeights *weights) {
     if (w) {
-        Status status = check_weights(*w, b, geometry, "the problem has a bias and w is given");
-        if (!status) return status;
+        TRY(check_weights(*w, b, geometry, "the problem has a bias and w is given"));
     } else if (b) {
         return invalid(geometry.has_bias ? "b is given without w" : "b is given, but the problem has no bias");
     }
@@ -294,26 +291,23 @@ Status tensors_of(const ProblemPlan &plan, const Geometry &g, const convt_argume
     const convt_tensor *const x = arguments.x, *const w = arguments.w, *const b = arguments.b,
                               *const residual = arguments.residual, *const y = arguments.y;
     if (!x || !y) return invalid("plan, x and y must not be null");
-    Status status = check_memory(plan, arguments);
-    if (status) status = check_tensor("x", *x, g.dtype, g.x_shape, false, &t->x_strides);
-    if (status) status = check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t->y_strides);
-    if (status && y->strides) status = check_no_overlap("y", g.y_shape, t->y_strides);
-    if (!status) return status;
+    TRY(check_memory(plan, arguments));
+    TRY(check_tensor("x", *x, g.dtype, g.x_shape, false, &t->x_strides));
+    TRY(check_tensor("y", *y, g.y_dtype, g.y_shape, false, &t->y_strides));
+    if (y->strides) TRY(check_no_overlap("y", g.y_shape, t->y_strides));
     if (g.post_ops.adds_residual) {
         if (!residual) return invalid("residual is missing: the problem's post_ops add one");
-        status = check_tensor("residual", *residual, g.y_dtype, g.y_shape, false, &t->residual_strides);
+        TRY(check_tensor("residual", *residual, g.y_dtype, g.y_shape, false, &t->residual_strides));
     } else if (residual) {
         return invalid("residual is given, but the problem's post_ops add none");
     }
-    if (!status) return status;
     if (plan.facts().weights_at_run_time) {
         if (!w) return invalid("w is missing: the plan was made without weights");
-        status = check_weights(*w, b, g, "the problem has a bias");
+        TRY(check_weights(*w, b, g, "the problem has a bias"));
     } else if (w || b) {
         return invalid(w ? "w" : "b", " is given, but the plan has constant weights");
     }
-    if (status) status = check_run_quantization(arguments.quantization, plan, g, t, values);
-    if (!status) return status;
+    TRY(check_run_quantization(arguments.quantization, plan, g, t, values));
     if (reinterpret_cast<std::uintptr_t>(arguments.workspace) % kAlignment != 0) {
         return invalid("workspace is not aligned to ", kAlignment, " bytes");
     }

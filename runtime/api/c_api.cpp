@@ -102,12 +102,11 @@ const std::vector<const char *> &variant_names() {
 Status run_plan(const convt_plan *plan, const convt_arguments &given) {
     if (!plan) return invalid("plan, x and y must not be null");
     KnownArguments known;
-    if (Status status = known.read(given); !status) return status;
+    TRY(known.read(given));
     const convt_arguments &arguments = known.arguments;
     RunTensors tensors;
     QuantizationValues values;
-    Status status = tensors_of(*plan->plan, plan->geometry, arguments, &tensors, &values);
-    if (!status) return status;
+    TRY(tensors_of(*plan->plan, plan->geometry, arguments, &tensors, &values));
     const RunHook hook(arguments.parallel_for, arguments.parallel_user);
     return plan->plan->run(tensors, arguments.workspace);
 }
@@ -172,9 +171,8 @@ convt_status convt_infer_shape(const convt_problem *problem, int64_t *y_shape, s
         if (!problem || !rank || (!y_shape && capacity)) return invalid("problem, y_shape and rank must not be null");
         KnownProblem known;
         Geometry g;
-        Status status = known.read(*problem);
-        if (status) status = resolve(known.problem, &g);
-        if (!status) return status;
+        TRY(known.read(*problem));
+        TRY(resolve(known.problem, &g));
         *rank = g.y_shape.size();
         if (y_shape) std::copy_n(g.y_shape.begin(), std::min(capacity, g.y_shape.size()), y_shape);
         return Status();
@@ -190,12 +188,11 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         KnownProblem known;
         KnownOptions how;
         convt_tensor own_w{}, own_b{};
-        Status status = known.read(*problem);
-        if (status) status = how.read(options);
-        if (status) status = read_optional("w", &w, &own_w);
-        if (status) status = read_optional("b", &b, &own_b);
-        if (status) status = resolve_for_plan(known.problem, &g);
-        if (!status) return status;
+        TRY(known.read(*problem));
+        TRY(how.read(options));
+        TRY(read_optional("w", &w, &own_w));
+        TRY(read_optional("b", &b, &own_b));
+        TRY(resolve_for_plan(known.problem, &g));
         std::optional<DeviceRequest> device;
         Status device_status = device_of(how.options, &device);
         const bool falls_back = how.device.falls_back != 0;
@@ -204,13 +201,12 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
         if (how.device.name && std::strcmp(how.device.name, "cpu") != 0)
             on_cpu.variant = nullptr; // it names a device's kernel
         PlanSettings settings;
-        status = settings_of(on_cpu, &settings);
+        TRY(settings_of(on_cpu, &settings));
         QuantizationValues values;
         LayerWeights weights;
         if (known.problem.quantization) weights.quantization = &values;
-        if (status && weights.quantization) status = read_quantization(known.quantization, g, &values);
-        if (status) status = weights_for_plan(w, b, g, &weights);
-        if (!status) return status;
+        if (weights.quantization) TRY(read_quantization(known.quantization, g, &values));
+        TRY(weights_for_plan(w, b, g, &weights));
         made->problem = copy_of(known.problem);
         made->macs = count_macs(g);
         const auto make = [&](const Geometry &geometry, const LayerWeights &own, std::unique_ptr<ProblemPlan> *to) {
@@ -221,9 +217,9 @@ convt_status convt_plan_create(const convt_problem *problem, const convt_tensor 
             return plan_on_cpu(geometry, settings, own, to);
         };
         const bool converts = !g.quantized() && g.w_dtype != g.dtype;
-        status = converts ? plan_by_converting(g, settings, weights, make, &made->plan) : make(g, weights, &made->plan);
-        if (status) *plan = made.release();
-        return status;
+        TRY(converts ? plan_by_converting(g, settings, weights, make, &made->plan) : make(g, weights, &made->plan));
+        *plan = made.release();
+        return Status();
     });
 }
 
@@ -237,12 +233,11 @@ convt_status convt_plan_reshape(const convt_plan *plan, convt_ints x_shape, conv
                            " (the rank of the plan)");
         }
         made->problem.x_shape = x_shape.data ? Shape(x_shape.data, x_shape.data + x_shape.size) : Shape();
-        Status status = resolve_for_plan(detail::view(made->problem), &made->geometry);
-        if (!status) return status;
+        TRY(resolve_for_plan(detail::view(made->problem), &made->geometry));
         made->macs = count_macs(made->geometry);
-        status = plan->plan->reshape(made->geometry, &made->plan);
-        if (status) *reshaped = made.release();
-        return status;
+        TRY(plan->plan->reshape(made->geometry, &made->plan));
+        *reshaped = made.release();
+        return Status();
     });
 }
 
@@ -360,7 +355,7 @@ convt_status convt_tuning_read(const char *text, size_t size, convt_tuning **tun
     return guarded([&]() -> Status {
         if ((!text && size) || !tuning) return invalid("text and tuning must not be null");
         auto made = std::make_unique<convt_tuning>();
-        if (Status status = Tuning::read({text, size}, &made->records); !status) return status;
+        TRY(Tuning::read({text, size}, &made->records));
         *tuning = made.release();
         return Status();
     });

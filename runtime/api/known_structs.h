@@ -47,22 +47,22 @@ Status read_struct(const char *name, const Struct &given, Struct *own) {
 template<typename Struct>
 Status read_optional(const char *name, const Struct **place, Struct *own) {
     if (!*place) return Status();
-    Status status = read_struct(name, **place, own);
+    TRY(read_struct(name, **place, own));
     *place = own;
-    return status;
+    return Status();
 }
 
 // The members are copies that problem, options and arguments refer to, so these structs stay where they are.
 struct KnownProblem {
     Status read(const convt_problem &given) {
-        Status status = read_struct("problem", given, &problem);
+        TRY(read_struct("problem", given, &problem));
         attributes.group = 1; // the default of ONNX
-        if (status) status = read_optional("attributes", &problem.attributes, &attributes);
-        if (status) status = read_optional("quantization", &problem.quantization, &quantization);
-        if (status) status = read_optional("post_ops", &problem.post_ops, &post_ops);
+        TRY(read_optional("attributes", &problem.attributes, &attributes));
+        TRY(read_optional("quantization", &problem.quantization, &quantization));
+        TRY(read_optional("post_ops", &problem.post_ops, &post_ops));
         problem.attributes = &attributes;
         problem.post_ops = &post_ops;
-        return status;
+        return Status();
     }
 
     convt_problem problem{};
@@ -74,11 +74,10 @@ struct KnownProblem {
 struct KnownOptions {
     // given: may be null, for the defaults.
     Status read(const convt_options *given) {
-        Status status;
-        if (given) status = read_struct("options", *given, &options);
-        if (status) status = read_optional("device", &options.device, &device);
+        if (given) TRY(read_struct("options", *given, &options));
+        TRY(read_optional("device", &options.device, &device));
         options.device = &device;
-        return status;
+        return Status();
     }
 
     convt_options options{};
@@ -87,14 +86,14 @@ struct KnownOptions {
 
 struct KnownArguments {
     Status read(const convt_arguments &given) {
-        Status status = read_struct("arguments", given, &arguments);
-        if (status) status = read_optional("x", &arguments.x, &x);
-        if (status) status = read_optional("w", &arguments.w, &w);
-        if (status) status = read_optional("b", &arguments.b, &b);
-        if (status) status = read_optional("residual", &arguments.residual, &residual);
-        if (status) status = read_optional("y", &arguments.y, &y);
-        if (status) status = read_optional("quantization", &arguments.quantization, &quantization);
-        return status;
+        TRY(read_struct("arguments", given, &arguments));
+        TRY(read_optional("x", &arguments.x, &x));
+        TRY(read_optional("w", &arguments.w, &w));
+        TRY(read_optional("b", &arguments.b, &b));
+        TRY(read_optional("residual", &arguments.residual, &residual));
+        TRY(read_optional("y", &arguments.y, &y));
+        TRY(read_optional("quantization", &arguments.quantization, &quantization));
+        return Status();
     }
 
     convt_arguments arguments{};

@@ -70,9 +70,9 @@ inline Status get_block(const Allocator &allocator, std::uint64_t size, const ch
 inline Status copy_block(const Allocator &allocator, const void *from, std::uint64_t size, const char *what,
                          Block *block) {
     if (!from) return Status();
-    Status status = get_block(allocator, size, what, block);
-    if (status) std::memcpy(block->data(), from, block->size());
-    return status;
+    TRY(get_block(allocator, size, what, block));
+    std::memcpy(block->data(), from, block->size());
+    return Status();
 }
 
 // Returns a status that says so if no workspace can have so many bytes.

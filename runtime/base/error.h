@@ -71,4 +71,10 @@ inline Status out_of_memory(std::uint64_t bytes, const char *what) {
     return Status(CONVT_OUT_OF_MEMORY, concat("no memory for ", bytes, " bytes of ", what));
 }
 
+// Returns from the function with the status that an expression gives, if that is a failure.
+#define TRY(...)                                                                                                       \
+    do {                                                                                                               \
+        if (convtranspose::Status failure = (__VA_ARGS__); !failure) return failure;                                   \
+    } while (false)
+
 } // namespace convtranspose

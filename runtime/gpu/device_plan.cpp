@@ -95,10 +95,10 @@ Status DevicePlan::choose_for_any_weights() {
     if (kernel_.choice.variant->call == DeviceCall::kByOutput) return Status();
     const std::string forced = std::exchange(request_.variant, std::string());
     problem_.may_be_infinite = true;
-    Status status = choose(nullptr, &any_weights_);
+    TRY(choose(nullptr, &any_weights_));
     problem_.may_be_infinite = false;
     request_.variant = forced;
-    return status;
+    return Status();
 }
 
 TuningRecord DevicePlan::record() const {
@@ -111,8 +111,7 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     if (v.call == DeviceCall::kByOutput) {
         for (std::size_t a = 0; a < 3; a++) {
             const std::vector<std::int32_t> table = axes[a].row_for_each();
-            Status status = send(table.data(), table.size() * sizeof table[0], nullptr, &kernel->taps[a]);
-            if (!status) return status;
+            TRY(send(table.data(), table.size() * sizeof table[0], nullptr, &kernel->taps[a]));
         }
         return Status();
     }
@@ -162,9 +161,8 @@ Status DevicePlan::make_tables(Kernel *kernel) const {
     kernel->element_count = std::max<std::int64_t>(static_cast<std::int64_t>(elements.size() / kElementColumns), 1);
     kernel->part_count = static_cast<std::int64_t>(parts.size());
     elements.resize(static_cast<std::size_t>(kernel->element_count) * kElementColumns);
-    Status status = send(elements.data(), elements.size() * sizeof elements[0], nullptr, &kernel->elements);
-    if (status) status = send(parts.data(), parts.size() * sizeof parts[0], nullptr, &kernel->parts);
-    return status;
+    TRY(send(elements.data(), elements.size() * sizeof elements[0], nullptr, &kernel->elements));
+    return send(parts.data(), parts.size() * sizeof parts[0], nullptr, &kernel->parts);
 }
 
 Status DevicePlan::ensure(std::uint64_t bytes, DeviceMemory *memory) const {
@@ -174,8 +172,8 @@ Status DevicePlan::ensure(std::uint64_t bytes, DeviceMemory *memory) const {
 
 // Copies from host memory, in a stream, to memory that becomes large enough for it.
 Status DevicePlan::send(const void *from, std::uint64_t bytes, void *stream, DeviceMemory *to) const {
-    Status status = ensure(bytes, to);
-    return status && bytes ? to->upload(stream, from, bytes) : status;
+    TRY(ensure(bytes, to));
+    return bytes ? to->upload(stream, from, bytes) : Status();
 }
 
 Status DevicePlan::host_block(std::uint64_t bytes, Block *block) const {
@@ -191,8 +189,7 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     const WeightsView view = view_of_dense(g.w_shape, w);
     const auto size = static_cast<std::uint64_t>(operand_size(*kernel.choice.variant));
     const std::uint64_t w_bytes = round_up(layout.weights() * size), bias_bytes = layout.biases() * size;
-    Status status = host_block(w_bytes + bias_bytes, &workspace->host);
-    if (!status) return status;
+    TRY(host_block(w_bytes + bias_bytes, &workspace->host));
     char *const packed = static_cast<char *>(workspace->host.data());
     weights->finite = true;
     if (q) {
@@ -204,8 +201,7 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     } else {
         weights->finite = pack_weights({layout, problem_.plan}, g.dtype, g.light, view, b, packed, packed + w_bytes);
     }
-    status = send(packed, w_bytes, workspace->stream, &weights->w);
-    if (!status) return status;
+    TRY(send(packed, w_bytes, workspace->stream, &weights->w));
     if (q) return upload_factors(kernel, *q, weights->sums, b, workspace);
     return send(packed + w_bytes, bias_bytes, workspace->stream, &weights->bias);
 }
@@ -214,14 +210,12 @@ Status DevicePlan::upload_factors(const Kernel &kernel, const QuantizationValues
                                   const std::vector<std::int32_t> &sums, const void *b, Workspace *workspace) const {
     const EpilogueLayout epilogue = epilogue_of({kernel.layout, problem_.plan});
     const std::uint64_t bias_bytes = 4 * epilogue.bias_count(), all_bytes = epilogue.bytes();
-    Status status = host_block(all_bytes, &workspace->host);
-    if (!status) return status;
+    TRY(host_block(all_bytes, &workspace->host));
     char *const made = static_cast<char *>(workspace->host.data());
     make_epilogue({kernel.layout, problem_.plan}, problem_.geometry, q, sums.data(), b, made);
     Weights *const weights = &workspace->weights;
-    status = send(made, bias_bytes, workspace->stream, &weights->bias);
-    if (status) status = send(made + bias_bytes, all_bytes - bias_bytes, workspace->stream, &weights->factors);
-    return status;
+    TRY(send(made, bias_bytes, workspace->stream, &weights->bias));
+    return send(made + bias_bytes, all_bytes - bias_bytes, workspace->stream, &weights->factors);
 }
 
 Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, const Allocator &allocator,
@@ -238,29 +232,26 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
             return unsupported("quantized weights that arrive with each run: only on the CPU");
         }
         Block counts;
-        Status status = get_block(allocator, examination_bytes(geometry), "sums of weights", &counts);
-        if (!status) return status;
+        TRY(get_block(allocator, examination_bytes(geometry), "sums of weights", &counts));
         facts = examine_weights(geometry, *quantization, w, b, counts.data());
         if (!facts.fits_int32) {
             return unsupported("sums may not fit in 32 bits, which kernels for devices have");
         }
     }
     std::shared_ptr<OpenDevice> device;
-    if (Status status = OpenDevice::open(*request.table, request.index, request.context, &device); !status)
-        return status;
+    TRY(OpenDevice::open(*request.table, request.index, request.context, &device));
 
     std::unique_ptr<DevicePlan> p(new DevicePlan(geometry, request, allocator, std::move(device), quantization, facts));
-    Status status = p->choose(nullptr, &p->kernel_);
-    if (!status) return status;
+    TRY(p->choose(nullptr, &p->kernel_));
     if (w) {
         DevicePlan::Workspace packing;
-        status = p->pack(p->kernel_, quantization, w, b, &packing);
-        if (status && !packing.weights.finite && p->kernel_.choice.variant->call != DeviceCall::kByOutput) {
+        TRY(p->pack(p->kernel_, quantization, w, b, &packing));
+        if (!packing.weights.finite && p->kernel_.choice.variant->call != DeviceCall::kByOutput) {
             p->kernel_ = DevicePlan::Kernel();
             packing = DevicePlan::Workspace();
             p->problem_.may_be_infinite = true;
-            status = p->choose(nullptr, &p->kernel_);
-            if (status) status = p->pack(p->kernel_, quantization, w, b, &packing);
+            TRY(p->choose(nullptr, &p->kernel_));
+            TRY(p->pack(p->kernel_, quantization, w, b, &packing));
         }
         if (b && geometry.quantized()) {
             const auto *const bytes = static_cast<const char *>(b);
@@ -268,15 +259,13 @@ Status plan_on_device(const Geometry &geometry, const DeviceRequest &request, co
         }
         p->constant_ = p->epilogue_ = std::make_shared<DevicePlan::Weights>(std::move(packing.weights));
     } else {
-        status = p->choose_for_any_weights();
+        TRY(p->choose_for_any_weights());
     }
-    if (!status) return status;
     // Memory for sums in parts is allocated now, so that a lack of it shows when the layer is planned.
     if (p->kernel_.choice.splits > 1 && volume(geometry.y_shape)) {
         DevicePlan::Workspace workspace;
         const std::int64_t elements = p->kernel_.choice.splits * volume(geometry.y_shape);
-        status = p->ensure(elements * size_of(sum_dtype(geometry.dtype)), &workspace.parts);
-        if (!status) return status;
+        TRY(p->ensure(elements * size_of(sum_dtype(geometry.dtype)), &workspace.parts));
         p->free_.push_back(std::move(workspace));
     }
     p->know();
@@ -289,17 +278,17 @@ Status DevicePlan::reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan
         new DevicePlan(geometry, request_, allocator_, device_, facts_.quantization, problem_.facts));
     p->constant_ = p->epilogue_ = constant_;
     p->problem_.may_be_infinite = constant_ && !constant_->finite;
-    Status status = p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_);
-    if (status && !constant_) status = p->choose_for_any_weights();
-    if (status && constant_ && !constant_->sums.empty()) {
+    TRY(p->choose(constant_ ? &kernel_.layout : nullptr, &p->kernel_));
+    if (!constant_) TRY(p->choose_for_any_weights());
+    if (constant_ && !constant_->sums.empty()) {
         // Biases hold what x's zero point adds to each class of taps, and another shape of x has other classes.
         Workspace made;
-        status = p->upload_factors(p->kernel_, *p->quantization_, constant_->sums, constant_->bias_in_host(), &made);
+        TRY(p->upload_factors(p->kernel_, *p->quantization_, constant_->sums, constant_->bias_in_host(), &made));
         p->epilogue_ = std::make_shared<Weights>(std::move(made.weights));
     }
     p->know();
-    if (status) *plan = std::move(p);
-    return status;
+    *plan = std::move(p);
+    return Status();
 }
 
 std::string DevicePlan::explain() const {

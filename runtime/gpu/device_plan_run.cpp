@@ -247,20 +247,18 @@ Status DevicePlan::place(const Given &given, Workspace *workspace, DeviceMemory 
     if (given.memory == CONVT_DEVICE_MEMORY && volume(shape) > 0) {
         placed->strides = tensor_strides(g, strides);
         placed->span = span_of(shape, strides);
-        Status status = placed->wrapped.wrap(device_, data);
+        TRY(placed->wrapped.wrap(device_, data));
         placed->memory = placed->wrapped.get();
-        return status;
+        return Status();
     }
     placed->strides = tensor_strides(g, dense_strides(shape));
     placed->span = std::max<std::int64_t>(volume(shape), 1);
     const std::uint64_t bytes = volume(shape) * given.size;
-    Status status = ensure(bytes, own);
-    if (!status) return status;
+    TRY(ensure(bytes, own));
     placed->memory = own->get();
     if (bytes == 0 || !data) return Status();
     if (!is_dense(shape, strides)) {
-        status = host_block(bytes, &workspace->host);
-        if (!status) return status;
+        TRY(host_block(bytes, &workspace->host));
         copy_tensor(shape, given.size, data, strides, workspace->host.data(), dense_strides(shape));
         data = workspace->host.data();
     }
@@ -274,32 +272,27 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
 
     const Kernel *kernel = &kernel_;
     const Weights *weights = constant_.get(), *epilogue = epilogue_.get();
-    Status status;
     if (!constant_) {
-        status = pack(*kernel, q, t.w, t.b, workspace);
-        if (status && !workspace->weights.finite && any_weights_.choice.variant) {
+        TRY(pack(*kernel, q, t.w, t.b, workspace));
+        if (!workspace->weights.finite && any_weights_.choice.variant) {
             kernel = &any_weights_;
-            status = pack(*kernel, q, t.w, t.b, workspace);
+            TRY(pack(*kernel, q, t.w, t.b, workspace));
         }
         weights = epilogue = &workspace->weights;
     } else if (t.quantization) {
-        status = upload_factors(*kernel, *q, constant_->sums, constant_->bias_in_host(), workspace);
+        TRY(upload_factors(*kernel, *q, constant_->sums, constant_->bias_in_host(), workspace));
         epilogue = &workspace->weights;
     }
-    if (!status) return status;
 
     Placed x, y, residual;
     const std::int64_t size = size_of(g.y_dtype);
-    status = place({t.x, t.x_memory, g.x_shape, t.x_strides, size_of(g.dtype)}, workspace, &workspace->x, &x);
-    if (status && t.residual) {
-        status = place({t.residual, t.residual_memory, g.y_shape, t.residual_strides, size}, workspace,
-                       &workspace->residual, &residual);
+    TRY(place({t.x, t.x_memory, g.x_shape, t.x_strides, size_of(g.dtype)}, workspace, &workspace->x, &x));
+    if (t.residual) {
+        TRY(place({t.residual, t.residual_memory, g.y_shape, t.residual_strides, size}, workspace, &workspace->residual,
+                  &residual));
     }
-    if (status) {
-        const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else y is copied afterwards
-        status = place({data, t.y_memory, g.y_shape, t.y_strides, size}, workspace, &workspace->y, &y);
-    }
-    if (!status) return status;
+    const void *const data = t.y_memory == CONVT_DEVICE_MEMORY ? t.y : nullptr; // else y is copied afterwards
+    TRY(place({data, t.y_memory, g.y_shape, t.y_strides, size}, workspace, &workspace->y, &y));
 
     const DeviceChoice &choice = kernel->choice;
     const Launch launch = {*kernel, *weights, *epilogue, q, x, stream};
@@ -307,22 +300,20 @@ Status DevicePlan::run_in(const RunTensors &t, Workspace *workspace) const {
         Placed parts;
         parts.strides = tensor_strides(g, dense_strides(g.y_shape));
         parts.span = volume(g.y_shape) * choice.splits;
-        status = ensure(parts.span * size_of(sum_dtype(g.dtype)), &workspace->parts);
+        TRY(ensure(parts.span * size_of(sum_dtype(g.dtype)), &workspace->parts));
         parts.memory = workspace->parts.get();
-        if (status) status = run_kernel(launch, parts);
-        if (status) status = run_combine(*kernel, parts, residual, y, stream);
+        TRY(run_kernel(launch, parts));
+        TRY(run_combine(*kernel, parts, residual, y, stream));
     } else {
-        status = run_kernel(launch, y);
-        if (status && choice.combine) status = run_combine(*kernel, y, residual, y, stream);
+        TRY(run_kernel(launch, y));
+        if (choice.combine) TRY(run_combine(*kernel, y, residual, y, stream));
     }
-    if (!status || t.y_memory == CONVT_DEVICE_MEMORY) return status;
+    if (t.y_memory == CONVT_DEVICE_MEMORY) return Status();
     if (is_dense(g.y_shape, t.y_strides)) return workspace->y.download(stream, t.y, g.y_bytes());
-    status = host_block(g.y_bytes(), &workspace->host);
-    if (status) status = workspace->y.download(stream, workspace->host.data(), g.y_bytes());
-    if (status) {
-        copy_tensor(g.y_shape, size, workspace->host.data(), dense_strides(g.y_shape), t.y, t.y_strides);
-    }
-    return status;
+    TRY(host_block(g.y_bytes(), &workspace->host));
+    TRY(workspace->y.download(stream, workspace->host.data(), g.y_bytes()));
+    copy_tensor(g.y_shape, size, workspace->host.data(), dense_strides(g.y_shape), t.y, t.y_strides);
+    return Status();
 }
 
 Status DevicePlan::run(const RunTensors &t, void * /*workspace*/) const {

@@ -55,9 +55,7 @@ Status add_kernels(const KernelTable *table) {
     }
     auto added = std::make_unique<Entry>();
     added->table = table;
-    if (table->records) {
-        if (Status status = Tuning::read(table->records, &added->tuning); !status) return status;
-    }
+    if (table->records) TRY(Tuning::read(table->records, &added->tuning));
     Tables &all = tables();
     for (std::atomic<const Entry *> &place : all.entries) {
         const Entry *there = place.load(std::memory_order_acquire);

@@ -132,11 +132,9 @@ Status read_profile(Members &members, ProfileLine *line) {
     if (value[0] != '{') return find_profile(value, &line->profile);
     Members fields;
     if (!LineReader(value).read(&fields)) return invalid("its cost_profile is not a JSON object of numbers");
-    Status status = find_profile("generic", &line->profile);
-    for (const auto &[name, number] : fields) {
-        if (status) status = set_field(name, number, &line->profile);
-    }
-    return status;
+    TRY(find_profile("generic", &line->profile));
+    for (const auto &[name, number] : fields) TRY(set_field(name, number, &line->profile));
+    return Status();
 }
 
 Status read_record(Members &members, TuningRecord *record) {
@@ -178,9 +176,9 @@ std::string to_json(const TuningRecord &record) {
 
 Status Tuning::read_line(std::string_view line) {
     Members members;
-    const Status status = read_members(line, &members);
-    if (status && members.count("cost_profile") > 0) return read_profile(members, &profiles_.emplace_back());
-    return status ? read_record(members, &records_.emplace_back()) : status;
+    TRY(read_members(line, &members));
+    if (members.count("cost_profile") > 0) return read_profile(members, &profiles_.emplace_back());
+    return read_record(members, &records_.emplace_back());
 }
 
 Status Tuning::read(std::string_view text, Tuning *tuning) {

@@ -101,26 +101,24 @@ class ConvertingPlan : public ProblemPlan {
     Status reshape(const Geometry &geometry, std::unique_ptr<ProblemPlan> *plan) const override {
         auto own = std::make_unique<ConvertingPlan>(geometry, settings_, facts_.quantization);
         own->light_ = light_;
-        Status status = inner_->reshape(own->converted(), &own->inner_);
-        if (status) status = own->finish();
-        if (status) *plan = std::move(own);
-        return status;
+        TRY(inner_->reshape(own->converted(), &own->inner_));
+        TRY(own->finish());
+        *plan = std::move(own);
+        return Status();
     }
 
     // Makes inner_.
     Status create(const LayerWeights &weights, const MakePlan &make) {
         Block expanded;
         LayerWeights own = weights;
-        Status status;
         if (!geometry_.quantizes_x && weights.w) {
-            status = get_block(settings_.allocator, bytes_of_weights(), "weights of f32", &expanded);
-            if (!status) return status;
+            TRY(get_block(settings_.allocator, bytes_of_weights(), "weights of f32", &expanded));
             expand_weights(geometry_, weights.quantization, weights.w, static_cast<float *>(expanded.data()), &light_);
             own.w = expanded.data();
         }
         if (!geometry_.quantizes_x) own.quantization = nullptr;
-        status = make(converted(), own, &inner_);
-        return status ? finish() : status;
+        TRY(make(converted(), own, &inner_));
+        return finish();
     }
 
   private:
@@ -252,9 +250,9 @@ class ConvertingPlan : public ProblemPlan {
 Status plan_by_converting(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                           const MakePlan &make, std::unique_ptr<ProblemPlan> *plan) {
     auto own = std::make_unique<ConvertingPlan>(geometry, settings, weights.quantization);
-    Status status = own->create(weights, make);
-    if (status) *plan = std::move(own);
-    return status;
+    TRY(own->create(weights, make));
+    *plan = std::move(own);
+    return Status();
 }
 
 } // namespace convtranspose

@@ -22,17 +22,16 @@ class HostPlan : public ProblemPlan {
         std::unique_ptr<HostPlan> own(new HostPlan(geometry));
         own->dimensions_ = dimensions_;
         own->kept_ = kept_;
-        Status status =
-            layer_->reshape_plan(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &own->layer_);
-        if (status) own->know();
-        if (status) *plan = std::move(own);
-        return status;
+        TRY(layer_->reshape_plan(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &own->layer_));
+        own->know();
+        *plan = std::move(own);
+        return Status();
     }
 
     Status run(const RunTensors &tensors, void *workspace) const override {
         if (has_gaps_in_rows(tensors)) {
             const LayerPlan *whole = nullptr;
-            if (Status status = plan_with_gaps(&whole); !status) return status;
+            TRY(plan_with_gaps(&whole));
             return whole->run(tensors, nullptr);
         }
         if (dimensions_.size() == geometry_.x_shape.size()) return layer_->run(tensors, workspace);
@@ -106,9 +105,8 @@ class HostPlan : public ProblemPlan {
             std::iota(all.begin(), all.end(), std::size_t{0});
             // A kernel that was named may not support the layer, and a run does not measure.
             std::unique_ptr<LayerPlan> own;
-            Status status = LayerPlan::create(with_dimensions(geometry_, all), for_layers(layer_->settings()),
-                                              kept_weights(), &own);
-            if (!status) return status;
+            TRY(LayerPlan::create(with_dimensions(geometry_, all), for_layers(layer_->settings()), kept_weights(),
+                                  &own));
             if (with_gaps_.compare_exchange_strong(known, own.get(), std::memory_order_acq_rel)) known = own.release();
         }
         *made = known;
@@ -130,17 +128,17 @@ Status plan_on_cpu(const Geometry &geometry, const PlanSettings &settings, const
     std::unique_ptr<HostPlan> own(new HostPlan(geometry));
     own->dimensions_ = without_unit_axes(geometry);
     const Geometry layer = with_dimensions(geometry, own->dimensions_);
-    Status status = settings.measuring_ms ? plan_by_measuring(layer, settings, weights, &own->layer_)
-                                          : LayerPlan::create(layer, settings, weights, &own->layer_);
-    if (status && weights.w && own->dimensions_.size() < geometry.x_shape.size()) {
+    TRY(settings.measuring_ms ? plan_by_measuring(layer, settings, weights, &own->layer_)
+                              : LayerPlan::create(layer, settings, weights, &own->layer_));
+    if (weights.w && own->dimensions_.size() < geometry.x_shape.size()) {
         auto kept = std::make_shared<HostPlan::KeptWeights>();
-        status = copy_block(settings.allocator, weights.w, geometry.w_bytes(), "weights", &kept->w);
-        if (status) status = copy_block(settings.allocator, weights.b, geometry.b_bytes(), "biases", &kept->b);
+        TRY(copy_block(settings.allocator, weights.w, geometry.w_bytes(), "weights", &kept->w));
+        TRY(copy_block(settings.allocator, weights.b, geometry.b_bytes(), "biases", &kept->b));
         own->kept_ = std::move(kept);
     }
-    if (status) own->know();
-    if (status) *plan = std::move(own);
-    return status;
+    own->know();
+    *plan = std::move(own);
+    return Status();
 }
 
 } // namespace convtranspose

@@ -46,9 +46,9 @@ double estimate_layer(const Geometry &geometry, const PlanSettings &settings) {
 Status plan_layer(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                   std::unique_ptr<SubPlan> *plan) {
     std::unique_ptr<LayerPlan> own;
-    Status status = LayerPlan::create(geometry, settings, weights, &own);
-    if (status) *plan = std::move(own);
-    return status;
+    TRY(LayerPlan::create(geometry, settings, weights, &own));
+    *plan = std::move(own);
+    return Status();
 }
 
 LayerPlan::LayerPlan(const Geometry &geometry, const PlanSettings &settings)
@@ -202,7 +202,7 @@ std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, Choic
     }
     if (cannot(status) && find_algorithm(settings_.variant)) // the message about a kernel names it
         return Status(status.code(), concat(settings_.variant, " cannot compute this problem: ", status.message()));
-    if (!status) return status;
+    TRY(status);
     candidates_ = proposals.front().plan->take_candidates();
     chosen_ = std::move(proposals.front().plan);
     // Weights of infinities and NaNs may have made it take another kernel than the record's.
@@ -213,7 +213,7 @@ std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, Choic
 // Builds the best algorithm that can be built.
 Status LayerPlan::choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why) {
     std::vector<Proposal> proposals = consider(problem(weights.w != nullptr, settings_));
-    if (Status status = build_first(proposals, weights); !status) return status;
+    TRY(build_first(proposals, weights));
     std::call_once(was_considered_, [&] { keep_estimates(&proposals); });
     for (Proposal &proposal : proposals) {
         if (proposal.algorithm == algorithm_) chosen_ = std::move(proposal.plan);
@@ -262,7 +262,7 @@ void LayerPlan::keep_estimates(std::vector<Proposal> *proposals) const {
 }
 
 Status LayerPlan::finish() {
-    if (Status status = find_post_ops(geometry_, settings_.isa, &post_ops_); !status) return status;
+    TRY(find_post_ops(geometry_, settings_.isa, &post_ops_));
     packed_bytes_ = chosen_->packed_bytes();
     workspace_bytes_ = chosen_->workspace_bytes();
     return check_workspace(workspace_bytes_);
@@ -272,21 +272,19 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
                          std::unique_ptr<LayerPlan> *plan, std::shared_ptr<const TuningRecord> trial) {
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
     if (weights.quantization) p->quantization_ = *weights.quantization;
-    Status status;
     if (weights.w && geometry.quantized()) {
         Block counts;
-        status = get_block(settings.allocator, examination_bytes(geometry), "sums of weights", &counts);
-        if (status) p->facts_ = examine_weights(geometry, *weights.quantization, weights.w, weights.b, counts.data());
+        TRY(get_block(settings.allocator, examination_bytes(geometry), "sums of weights", &counts));
+        p->facts_ = examine_weights(geometry, *weights.quantization, weights.w, weights.b, counts.data());
     }
-    if (!status) return status;
     p->find_record(weights.w != nullptr, std::move(trial));
     p->choose_threads(weights.w != nullptr);
     ChoiceReason why;
     const std::optional<Status> named = p->choose_named(weights, &why);
-    status = named ? *named : p->choose_by_estimate(weights, why);
-    if (status) status = p->finish();
-    if (status) *plan = std::move(p);
-    return status;
+    TRY(named ? *named : p->choose_by_estimate(weights, why));
+    TRY(p->finish());
+    *plan = std::move(p);
+    return Status();
 }
 
 Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &parallel,
@@ -299,9 +297,8 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &paralle
     p->find_record(!weights_at_run_time(), nullptr);
     p->choose_threads(!weights_at_run_time());
     p->algorithm_ = algorithm_;
-    Status status = chosen_->reshape(p->problem(!weights_at_run_time(), p->settings_), &p->chosen_);
-    if (status) status = p->finish();
-    if (!status) return status;
+    TRY(chosen_->reshape(p->problem(!weights_at_run_time(), p->settings_), &p->chosen_));
+    TRY(p->finish());
     p->candidates_ = p->chosen_->take_candidates();
     ChoiceReason why = by_estimate(p->record_note_);
     if (!settings_.variant.empty()) {
@@ -314,14 +311,14 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &paralle
     }
     p->set_reason(why);
     *plan = std::move(p);
-    return status;
+    return Status();
 }
 
 Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const {
     std::unique_ptr<LayerPlan> own;
-    Status status = reshape_plan(geometry, parallel, &own);
-    if (status) *plan = std::move(own);
-    return status;
+    TRY(reshape_plan(geometry, parallel, &own));
+    *plan = std::move(own);
+    return Status();
 }
 
 Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *plan) const {
@@ -333,15 +330,14 @@ Status LayerPlan::replan(const LayerWeights &weights, std::unique_ptr<SubPlan> *
     p->reason_ = reason_;
     p->reason_kind_ = reason_kind_;
     p->chosen_ = chosen_->replan(p->problem(true, p->settings_));
-    Status status;
     if (p->chosen_) {
-        status = p->chosen_->build(weights);
-        if (status) status = p->finish();
+        TRY(p->chosen_->build(weights));
+        TRY(p->finish());
     } else {
-        status = create(geometry_, asked_, weights, &p);
+        TRY(create(geometry_, asked_, weights, &p));
     }
-    if (status) *plan = std::move(p);
-    return status;
+    *plan = std::move(p);
+    return Status();
 }
 
 bool LayerPlan::shares_weights_of(const SubPlan &other) const {
@@ -384,9 +380,9 @@ const LayerPlan &LayerPlan::listed() const {
 Status LayerPlan::run(const RunTensors &t, void *workspace) const {
     if (volume(geometry_.y_shape) == 0) return Status();
     return workspaces_.lend(workspace, workspace_bytes_, [&](char *given) {
-        Status status = chosen_->run(t, given);
-        if (status && post_ops_.run && !chosen_->applies_post_ops()) finish_whole(t);
-        return status;
+        TRY(chosen_->run(t, given));
+        if (post_ops_.run && !chosen_->applies_post_ops()) finish_whole(t);
+        return Status();
     });
 }
 

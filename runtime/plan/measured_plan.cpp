@@ -39,36 +39,31 @@ class Tensors {
         const Allocator &from = plan.settings().allocator;
         t_.x_strides = dense_strides(g.x_shape);
         t_.y_strides = t_.residual_strides = dense_strides(g.y_shape);
-        Status status = get(from, g.x_bytes(), kNormal, "x", &x_, &t_.x);
-        if (status) status = get_block(from, g.y_bytes(), "y, which a measuring plan writes", &y_);
-        if (!status) return status;
+        TRY(get(from, g.x_bytes(), kNormal, "x", &x_, &t_.x));
+        TRY(get_block(from, g.y_bytes(), "y, which a measuring plan writes", &y_));
         std::memset(t_.y = y_.data(), 0, y_.size());
-        if (g.post_ops.adds_residual)
-            status = get(from, g.y_bytes(), kNormal, "the residual", &residual_, &t_.residual);
-        if (!status || !plan.weights_at_run_time()) return status;
-        status = get(from, g.w_bytes(), kNormal, "weights", &w_, &t_.w);
-        if (status && g.has_bias) status = get(from, g.b_bytes(), 0, "biases", &b_, &t_.b);
+        if (g.post_ops.adds_residual) TRY(get(from, g.y_bytes(), kNormal, "the residual", &residual_, &t_.residual));
+        if (!plan.weights_at_run_time()) return Status();
+        TRY(get(from, g.w_bytes(), kNormal, "weights", &w_, &t_.w));
+        if (g.has_bias) TRY(get(from, g.b_bytes(), 0, "biases", &b_, &t_.b));
         if (g.quantized()) {
             values_.w_scale = {1};
             values_.w_zero_point = {0};
             if (plan.quantization()) values_ = *plan.quantization();
             t_.quantization = &values_;
         }
-        return status;
+        return Status();
     }
 
     // Runs the plan so many times, and gives the seconds of one run.
     Status run(const LayerPlan &plan, int times, double *seconds) {
         using Clock = std::chrono::steady_clock;
         if (plan.workspace_bytes() > workspace_.size()) {
-            Status status = get_block(plan.settings().allocator, plan.workspace_bytes(), "workspace", &workspace_);
-            if (!status) return status;
+            TRY(get_block(plan.settings().allocator, plan.workspace_bytes(), "workspace", &workspace_));
             std::memset(workspace_.data(), 0, workspace_.size());
         }
         const Clock::time_point begin = Clock::now();
-        for (int i = 0; i < times; i++) {
-            if (Status status = plan.run(t_, workspace_.data()); !status) return status;
-        }
+        for (int i = 0; i < times; i++) TRY(plan.run(t_, workspace_.data()));
         *seconds = std::max(std::chrono::duration<double>(Clock::now() - begin).count(), kTick) / times;
         return Status();
     }
@@ -79,11 +74,10 @@ class Tensors {
 
     static Status get(const Allocator &from, std::uint64_t bytes, int fill, const char *what, Block *block,
                       const void **data) {
-        Status status = get_block(from, bytes, what, block);
-        if (!status) return status;
+        TRY(get_block(from, bytes, what, block));
         std::memset(block->data(), fill, block->size());
         *data = block->data();
-        return status;
+        return Status();
     }
 
     Block x_, y_, residual_, w_, b_, workspace_;
@@ -107,27 +101,26 @@ class Measurement {
     Status choose(std::unique_ptr<LayerPlan> *plan) {
         by_estimate_.plan = std::move(*plan);
         by_estimate_.record = std::make_shared<TuningRecord>(by_estimate_.plan->record());
-        Status status = tensors_.make(*by_estimate_.plan);
-        if (status) status = sample(&by_estimate_);
-        if (!status) return status;
+        TRY(tensors_.make(*by_estimate_.plan));
+        TRY(sample(&by_estimate_));
         by_estimate_.times = static_cast<int>(std::clamp(kShortestSample / by_estimate_.seconds, 1.0, 1000.0));
         if (by_estimate_.seconds < kCheap * budget_) { // as in try_out()
             by_estimate_.seconds = std::numeric_limits<double>::infinity();
-            if (status = sample(&by_estimate_); !status) return status;
+            TRY(sample(&by_estimate_));
         }
         for (const AbleCandidate &candidate : near()) {
             if (!try_out(candidate)) break;
         }
         try_other_threads();
-        if (status = play(); !status) return status;
+        TRY(play());
         Contender *winner = best();
         if (winner != &by_estimate_ && winner->seconds > kClear * by_estimate_.seconds) {
-            if (status = compare_again(winner); !status) return status;
+            TRY(compare_again(winner));
             if (winner->seconds > kGain * by_estimate_.seconds) winner = &by_estimate_;
         }
         finish(winner);
         *plan = std::move(winner->plan);
-        return status;
+        return Status();
     }
 
   private:
@@ -147,11 +140,11 @@ class Measurement {
 
     Status sample(Contender *c) {
         double seconds = 0;
-        Status status = tensors_.run(*c->plan, c->times, &seconds);
+        TRY(tensors_.run(*c->plan, c->times, &seconds));
         spent_ += seconds * c->times;
         c->seconds = std::min(c->seconds, seconds);
         c->samples++;
-        return status;
+        return Status();
     }
 
     double best_seconds() const {
@@ -220,11 +213,8 @@ class Measurement {
             double turn = by_estimate_.seconds * by_estimate_.times;
             for (const Contender &c : finalists_) turn += c.seconds * c.times;
             if (spent_ + turn > kForFinals * budget_) break;
-            Status status = sample(&by_estimate_);
-            for (Contender &c : finalists_) {
-                if (status) status = sample(&c);
-            }
-            if (!status) return status;
+            TRY(sample(&by_estimate_));
+            for (Contender &c : finalists_) TRY(sample(&c));
             const double least = best_seconds();
             const auto is_out = [&](const Contender &c) {
                 return c.samples >= kFewSamples && c.seconds > kFarBehind * least;
@@ -241,9 +231,8 @@ class Measurement {
         if (rounds < kLeastRounds) return Status();
         by_estimate_.seconds = winner->seconds = std::numeric_limits<double>::infinity();
         for (int round = 0; round < rounds; round++) {
-            Status status = sample(&by_estimate_);
-            if (status) status = sample(winner);
-            if (!status) return status;
+            TRY(sample(&by_estimate_));
+            TRY(sample(winner));
         }
         return Status();
     }
@@ -284,13 +273,13 @@ class Measurement {
 Status plan_by_measuring(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                          std::unique_ptr<LayerPlan> *plan) {
     std::unique_ptr<LayerPlan> made;
-    Status status = LayerPlan::create(geometry, settings, weights, &made);
-    const bool is_open = status && made->is_by_estimate() && volume(geometry.y_shape) > 0;
+    TRY(LayerPlan::create(geometry, settings, weights, &made));
+    const bool is_open = made->is_by_estimate() && volume(geometry.y_shape) > 0;
     if (is_open && std::isfinite(made->cycles()) &&
         3 * made->cycles() < settings.measuring_ms * 1e-3 * kCyclesPerSecond)
-        status = Measurement(settings, weights).choose(&made);
-    if (status) *plan = std::move(made);
-    return status;
+        TRY(Measurement(settings, weights).choose(&made));
+    *plan = std::move(made);
+    return Status();
 }
 
 } // namespace convtranspose

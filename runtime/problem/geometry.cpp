@@ -152,7 +152,7 @@ struct Padding {
 // An odd element of padding goes to the end for SAME_UPPER and to the beginning otherwise.
 Status pad_axis(const Padding &padding, std::size_t axes, std::size_t i, AxisGeometry *axis) {
     std::int64_t natural = 0;
-    if (Status status = natural_extent(*axis, i, &natural); !status) return status;
+    TRY(natural_extent(*axis, i, &natural));
 
     const bool same = padding.auto_pad == AutoPad::same_upper || padding.auto_pad == AutoPad::same_lower;
     if (!padding.output_shape.empty() || same) {
@@ -189,9 +189,9 @@ Status read_output_shape(const convt_ints &list, std::size_t axes, Shape *output
     }
     *output_shape = to_shape(list);
     const std::size_t skip = output_shape->size() - axes; // N and C carry no information, and are not looked at
-    Status status = check_extents("output_shape", *output_shape, skip, 1);
+    TRY(check_extents("output_shape", *output_shape, skip, 1));
     output_shape->erase(output_shape->begin(), output_shape->begin() + static_cast<std::ptrdiff_t>(skip));
-    return status;
+    return Status();
 }
 
 bool is_integer(int dtype) { return dtype == CONVT_U8 || dtype == CONVT_S8; }
@@ -241,21 +241,21 @@ Status resolve_types(const convt_problem &problem, Geometry *geometry) {
 Status resolve_channels(const convt_problem &problem, Geometry *geometry) {
     if (problem.opset < 1) return invalid("opset = ", problem.opset, " must be at least 1");
     const int layout = raw(problem.layout);
-    if (Status status = resolve_types(problem, geometry); !status) return status;
+    TRY(resolve_types(problem, geometry));
     if (layout != CONVT_CHANNELS_FIRST && layout != CONVT_CHANNELS_LAST) {
         return invalid("layout = ", layout, " is neither channels first nor channels last");
     }
     geometry->layout = problem.layout;
 
     Shape &x = geometry->x_shape, &w = geometry->w_shape;
-    if (Status status = read_shape("x_shape", problem.x_shape, &x); !status) return status;
+    TRY(read_shape("x_shape", problem.x_shape, &x));
     if (x.size() < 3) return invalid("x_shape has ", x.size(), " elements, needs at least 3 (N, C and a spatial axis)");
     if (given(problem.w_shape) && problem.w_shape.size != x.size()) { // before anything of it is read
         return invalid("w_shape has ", problem.w_shape.size, " elements, needs ", x.size(), " (the rank of x)");
     }
-    if (Status status = read_shape("w_shape", problem.w_shape, &w); !status) return status;
-    if (Status status = check_bytes("x", x, problem.dtype); !status) return status;
-    if (Status status = check_bytes("w", w, geometry->w_dtype); !status) return status;
+    TRY(read_shape("w_shape", problem.w_shape, &w));
+    TRY(check_bytes("x", x, problem.dtype));
+    TRY(check_bytes("w", w, geometry->w_dtype));
 
     const std::size_t channel_axis = dimension_order(problem.layout, x.size()).channel;
     geometry->batch = x[0];
@@ -306,22 +306,20 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
 
     Shape strides, dilations, output_padding;
     Padding padding;
-    Status status = read_list(kStrides, attributes.strides, axes, &strides);
-    if (status) status = read_list(kDilations, attributes.dilations, axes, &dilations);
-    if (status) status = read_list(kOutputPadding, attributes.output_padding, axes, &output_padding);
-    if (!status) return status;
+    TRY(read_list(kStrides, attributes.strides, axes, &strides));
+    TRY(read_list(kDilations, attributes.dilations, axes, &dilations));
+    TRY(read_list(kOutputPadding, attributes.output_padding, axes, &output_padding));
     for (std::size_t i = 0; i < axes; ++i) {
         const std::int64_t limit = std::max(strides[i], dilations[i]);
         if (output_padding[i] < limit) continue;
         return invalid("output_padding[", i, "] = ", output_padding[i],
                        " must be less than max(stride, dilation) = ", limit);
     }
-    status = read_auto_pad(attributes.auto_pad, &padding.auto_pad);
-    if (status) status = read_list(kPads, attributes.pads, axes, &padding.pads);
-    if (status && given(attributes.pads) && padding.auto_pad != AutoPad::notset)
-        status = invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\"");
-    if (status) status = read_output_shape(attributes.output_shape, axes, &padding.output_shape);
-    if (!status) return status;
+    TRY(read_auto_pad(attributes.auto_pad, &padding.auto_pad));
+    TRY(read_list(kPads, attributes.pads, axes, &padding.pads));
+    if (given(attributes.pads) && padding.auto_pad != AutoPad::notset)
+        TRY(invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\""));
+    TRY(read_output_shape(attributes.output_shape, axes, &padding.output_shape));
 
     const std::size_t first = geometry->dimensions().first_axis;
     for (std::size_t i = 0; i < axes; ++i) {
@@ -332,8 +330,7 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
         axis.dilation = dilations[i];
         axis.output_padding = output_padding[i];
         axis.set_steps();
-        status = pad_axis(padding, axes, i, &axis);
-        if (!status) return status;
+        TRY(pad_axis(padding, axes, i, &axis));
         geometry->axes.push_back(axis);
     }
     return Status();
@@ -415,14 +412,13 @@ Taps taps_of(const AxisGeometry &axis, std::int64_t phase) {
 
 Status resolve(const convt_problem &problem, Geometry *geometry) {
     Geometry resolved;
-    Status status = resolve_channels(problem, &resolved);
-    if (status) status = resolve_axes(*problem.attributes, &resolved);
-    if (!status) return status;
+    TRY(resolve_channels(problem, &resolved));
+    TRY(resolve_axes(*problem.attributes, &resolved));
     resolved.set_shapes();
-    status = check_bytes("y", resolved.y_shape, resolved.y_dtype);
-    if (status) status = resolve_post_ops(*problem.post_ops, &resolved);
-    if (status) *geometry = std::move(resolved);
-    return status;
+    TRY(check_bytes("y", resolved.y_shape, resolved.y_dtype));
+    TRY(resolve_post_ops(*problem.post_ops, &resolved));
+    *geometry = std::move(resolved);
+    return Status();
 }
 
 std::vector<std::size_t> without_unit_axes(const Geometry &geometry) {

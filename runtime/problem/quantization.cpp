@@ -37,9 +37,8 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
     QuantizationValues v;
     if (!q.w_scale) return invalid("w_scale is missing");
     // Nothing is read of a list of another size.
-    Status status = check_size("w_scale", q.w_scale_size, geometry.out_channels);
-    if (status && q.w_zero_point) status = check_size("w_zero_point", q.w_zero_point_size, geometry.out_channels);
-    if (!status) return status;
+    TRY(check_size("w_scale", q.w_scale_size, geometry.out_channels));
+    if (q.w_zero_point) TRY(check_size("w_zero_point", q.w_zero_point_size, geometry.out_channels));
     if (geometry.quantized()) {
         v.x_scale = q.x_scale;
         v.x_zero_point = q.x_zero_point;
@@ -50,28 +49,25 @@ Status read_quantization(const convt_quantization &q, const Geometry &geometry, 
     } else {
         v.w_zero_point = {0};
     }
-    status = check_scale("x_scale", v.x_scale);
-    if (status && geometry.quantized()) status = check_zero_point("x_zero_point", v.x_zero_point, geometry.dtype);
-    for (std::size_t i = 0; status && i < v.w_scale.size(); i++)
-        status = check_scale(element("w_scale", i), v.w_scale[i]);
-    for (std::size_t i = 0; status && i < v.w_zero_point.size(); i++) {
-        status = check_zero_point(element("w_zero_point", i), v.w_zero_point[i], geometry.w_dtype);
-    }
+    TRY(check_scale("x_scale", v.x_scale));
+    if (geometry.quantized()) TRY(check_zero_point("x_zero_point", v.x_zero_point, geometry.dtype));
+    for (std::size_t i = 0; i < v.w_scale.size(); i++) TRY(check_scale(element("w_scale", i), v.w_scale[i]));
+    for (std::size_t i = 0; i < v.w_zero_point.size(); i++)
+        TRY(check_zero_point(element("w_zero_point", i), v.w_zero_point[i], geometry.w_dtype));
     if (geometry.y_dtype != CONVT_F32) {
         v.y_scale = q.y_scale;
         v.y_zero_point = q.y_zero_point;
-        if (status) status = check_scale("y_scale", v.y_scale);
-        if (status) status = check_zero_point("y_zero_point", v.y_zero_point, geometry.y_dtype);
+        TRY(check_scale("y_scale", v.y_scale));
+        TRY(check_zero_point("y_zero_point", v.y_zero_point, geometry.y_dtype));
     }
     if (q.y_range) {
         v.y_least = q.y_range[0];
         v.y_most = q.y_range[1];
     }
-    if (status && !(v.y_least <= v.y_most)) { // false for a NaN too
-        status = invalid("y_range = (", v.y_least, ", ", v.y_most, ") must be (min, max)");
-    }
-    if (status) *values = std::move(v);
-    return status;
+    if (!(v.y_least <= v.y_most)) // false for a NaN too
+        return invalid("y_range = (", v.y_least, ", ", v.y_most, ") must be (min, max)");
+    *values = std::move(v);
+    return Status();
 }
 
 void expand_weights(const Geometry &geometry, const QuantizationValues *q, const void *w, float *expanded,

@@ -198,12 +198,12 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, U
 
 Status Col2im::build(const LayerWeights &weights) {
     if (weights.w) plan_parts();
-    Status status = plan_whole(weights);
-    if (status) status = plan_parts_of_whole();
-    if (!status || !weights.w) return status;
-    status = get_block(settings_.allocator, bias_elements() * size_, "biases", &bias_);
-    if (status) bias_of(weights.b, bias_.data());
-    return status;
+    TRY(plan_whole(weights));
+    TRY(plan_parts_of_whole());
+    if (!weights.w) return Status();
+    TRY(get_block(settings_.allocator, bias_elements() * size_, "biases", &bias_));
+    bias_of(weights.b, bias_.data());
+    return Status();
 }
 
 // Returns the elements of the columns that are held at a time, or what capped_product() does of too many.
@@ -220,24 +220,22 @@ bool Col2im::may_hold() const {
 Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<AlgorithmPlan> *made) const {
     const Geometry &geometry = problem.geometry;
     std::unique_ptr<Col2im> own(new Col2im(geometry, problem.settings, planar_));
-    Status status = copy_block(settings_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_);
+    TRY(copy_block(settings_.allocator, bias_.data(), bias_.size(), "biases", &own->bias_));
     own->plan_strips();
     if (const std::int64_t columns = own->columns_of_strip(); columns > kMostElements)
         return too_large_to_reshape("col2im", geometry, "a strip of columns", columns);
     if (!weights_at_run_time()) own->plan_parts();
-    if (status)
-        status = whole_->reshape(own->product(own->strip_rows_ * own->row_), own->settings_.parallel, &own->whole_);
-    if (status) status = own->plan_parts_of_whole();
-    if (status) *made = std::move(own);
-    return status;
+    TRY(whole_->reshape(own->product(own->strip_rows_ * own->row_), own->settings_.parallel, &own->whole_));
+    TRY(own->plan_parts_of_whole());
+    *made = std::move(own);
+    return Status();
 }
 
 Status Col2im::plan_whole(const LayerWeights &weights) {
     Block ordered;
     const void *w = weights.w;
     if (w && !planar_) {
-        Status status = get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered);
-        if (!status) return status;
+        TRY(get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered));
         put_in_order_of_y(w, static_cast<char *>(ordered.data()));
         w = ordered.data();
     }
@@ -246,14 +244,11 @@ Status Col2im::plan_whole(const LayerWeights &weights) {
 
 // Plans strips with fewer rows, with the weights of a whole strip, then makes tables and sizes the workspace.
 Status Col2im::plan_parts_of_whole() {
-    Status status;
     for (Part &part : parts_) {
         const std::int64_t last = (part.rows_end - part.rows_begin) % strip_rows_;
-        if (status && last) status = whole_->reshape(product(last * row_), settings_.parallel, &part.last);
+        if (last) TRY(whole_->reshape(product(last * row_), settings_.parallel, &part.last));
     }
-    if (status && strip_axis_ > 0)
-        status = whole_->reshape(product(axes_[0].geometry.in), settings_.parallel, &single_);
-    if (!status) return status;
+    if (strip_axis_ > 0) TRY(whole_->reshape(product(axes_[0].geometry.in), settings_.parallel, &single_));
     make_tables();
     size_layers();
     columns_bytes_ = round_up(capacity() * elements() * images_ * size_) + 2 * round_up(kernel_->lanes * size_) +
@@ -346,8 +341,7 @@ Status Col2im::run_part(const Part &part, const RunTensors &t, std::int64_t n, c
         const std::int64_t end = std::min(begin + strip_rows_, part.rows_end);
         if (end > begin) {
             const SubPlan &plan = end - begin == strip_rows_ ? *whole_ : *part.last;
-            Status status = multiply(plan, t, n, {begin, end}, columns + (begin - first) * row_bytes, workspace);
-            if (!status) return status;
+            TRY(multiply(plan, t, n, {begin, end}, columns + (begin - first) * row_bytes, workspace));
         }
         // Add up the outputs all of whose rows are there.
         const std::int64_t q_end =
@@ -410,7 +404,7 @@ Status Col2im::multiply(const SubPlan &plan, const RunTensors &t, std::int64_t f
             if (strip_axis_ == 2) at += h * t.x_strides[w_at - 1];
             own.x = x + at * x_size;
             own.y = columns + ((row - rows.begin) * row_ + h * in_w) * position_stride() * size_;
-            if (Status status = single_->run(own, workspace); !status) return status;
+            TRY(single_->run(own, workspace));
         }
     }
     return Status();

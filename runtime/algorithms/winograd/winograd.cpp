@@ -267,7 +267,7 @@ std::unique_ptr<AlgorithmPlan> propose_winograd(const AlgorithmProblem &problem,
 Status Winograd::build(const LayerWeights &weights) {
     for (Layer &layer : layers_) {
         const SubPlan *const like = &layer == layers_.data() ? nullptr : layers_.front().products.front().get();
-        if (Status status = plan_products(weights, like, &layer); !status) return status;
+        TRY(plan_products(weights, like, &layer));
     }
     plan_workspace();
     return Status();
@@ -279,8 +279,7 @@ Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Laye
     const int with_bias = kProducts[layer->h.count].with_bias * of_w + kProducts[layer->w.count].with_bias;
     const std::int64_t each = geometry_.in_channels * geometry_.out_channels * size_;
     Block weights;
-    Status status = get_block(settings_.allocator, all * each, "weights", &weights);
-    if (!status) return status;
+    TRY(get_block(settings_.allocator, all * each, "weights", &weights));
     const bool finite = geometry_.dtype == CONVT_F64
                             ? transform_weights(*layer, static_cast<const double *>(of.w), weights.data())
                             : transform_weights(*layer, static_cast<const float *>(of.w), weights.data());
@@ -289,10 +288,8 @@ Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Laye
         const char *const own = static_cast<const char *>(weights.data()) + i * each;
         const void *const bias = i == with_bias ? of.b : nullptr;
         std::unique_ptr<SubPlan> plan;
-        status = like
-                     ? like->replan({own, bias, nullptr}, &plan)
-                     : plan_layer(product_geometry(positions(tiles_of_strip_)), settings_, {own, bias, nullptr}, &plan);
-        if (!status) return status;
+        TRY(like ? like->replan({own, bias, nullptr}, &plan)
+                 : plan_layer(product_geometry(positions(tiles_of_strip_)), settings_, {own, bias, nullptr}, &plan));
         layer->products.push_back(std::move(plan));
         if (!like) like = layer->products.front().get();
     }
@@ -302,8 +299,7 @@ Status Winograd::plan_products(const LayerWeights &of, const SubPlan *like, Laye
 // Plans products with the weights of others, for strips of so many tiles.
 Status Winograd::reshape_products(const Plans &from, std::int64_t tiles, Plans *to) const {
     for (const std::unique_ptr<SubPlan> &plan : from) {
-        Status status = plan->reshape(product_geometry(positions(tiles)), settings_.parallel, &to->emplace_back());
-        if (!status) return status;
+        TRY(plan->reshape(product_geometry(positions(tiles)), settings_.parallel, &to->emplace_back()));
     }
     return Status();
 }
@@ -344,9 +340,8 @@ Status Winograd::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algori
         const Layer &from = *std::find_if(layers_.begin(), layers_.end(), [&](const Layer &other) {
             return layer.h.kernel_begin == other.h.kernel_begin && layer.w.kernel_begin == other.w.kernel_begin;
         });
-        Status status = own->reshape_products(from.products, own->tiles_of_strip_, &layer.products);
-        if (status && own->rest_tiles()) status = own->reshape_products(from.products, own->rest_tiles(), &layer.rest);
-        if (!status) return status;
+        TRY(own->reshape_products(from.products, own->tiles_of_strip_, &layer.products));
+        if (own->rest_tiles()) TRY(own->reshape_products(from.products, own->rest_tiles(), &layer.rest));
     }
     own->plan_workspace();
     *made = std::move(own);

@@ -69,7 +69,7 @@ Status Winograd::run_layer(const Strip &strip, const Layer &layer, const RunTens
             own.x = transformed + entry * of_entry;
             own.y = products + product * product_stride() * size_;
             const std::size_t plan = (h.count > 1 ? kh : 0) * weights_w + (w.count > 1 ? kw : 0);
-            if (Status status = plans[plan]->run(own, workspace); !status) return status;
+            TRY(plans[plan]->run(own, workspace));
         }
     }
     transform_output(strip, layer, products, t);
