@@ -295,13 +295,8 @@ bool Direct::pack(const DirectPlan &direct, const LayerWeights &weights, const Q
     bool finite = true;
     for (std::int64_t i = 0; i < leading_elements(); i++) {
         const WeightsView view = view_of_dense(geometry_.w_shape, element_at(weights.w, weights_before(i), 1));
-        char *const to = element_at(packed, i, direct.packed_bytes());
-        if (q) {
-            direct.pack(view, *q, to);
-        } else {
-            // With leading axes, the bias is added once, after their taps have been summed.
-            finite &= direct.pack(view, leading_ ? nullptr : weights.b, to);
-        }
+        // With leading axes, the bias is added once, after their taps have been summed.
+        finite &= direct.pack(view, q, leading_ ? nullptr : weights.b, element_at(packed, i, direct.packed_bytes()));
     }
     return finite;
 }

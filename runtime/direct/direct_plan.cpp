@@ -27,20 +27,13 @@ std::uint64_t DirectPlan::epilogue_bytes() const {
     return is_float(layer_.packed.arithmetic) ? 0 : round_up(epilogue_of(layer_.packing()).bytes());
 }
 
-bool DirectPlan::pack(const WeightsView &w, const void *bias, void *packed) const {
-    const Geometry &g = layer_.problem.geometry;
-    return pack_weights(layer_.packing(), g.dtype, g.light, w, bias, packed,
+bool DirectPlan::pack(const WeightsView &w, const QuantizationValues *q, const void *bias, void *packed) const {
+    return pack_weights(layer_.packing(), layer_.problem.geometry, q, w, bias, packed,
                         static_cast<char *>(packed) + layer_.weight_bytes());
 }
 
-void DirectPlan::pack(const WeightsView &w, const QuantizationValues &q, void *packed) const {
-    void *const sums = static_cast<char *>(packed) + layer_.weight_bytes();
-    pack_quantized(layer_.packing(), layer_.problem.geometry, q, w, packed, static_cast<std::int32_t *>(sums));
-}
-
 void DirectPlan::unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const {
-    const Geometry &g = layer_.problem.geometry;
-    unpack_weights(layer_.packing(), g.dtype, g.light, q, packed, w, w_out);
+    unpack_weights(layer_.packing(), layer_.problem.geometry, q, packed, w, w_out);
 }
 
 void DirectPlan::prepare(const QuantizationValues &q, const void *packed, const void *bias, void *epilogue) const {

@@ -41,12 +41,9 @@ class DirectPlan {
         return layer_.narrower.holding(layer_.axes[0].q_extent() % layer_.variant.tile_q);
     }
 
-    // Packs weights of floats and a bias, which may be null, into packed_bytes() bytes aligned to 64. Returns whether all weights
-    // are finite.
-    bool pack(const WeightsView &w, const void *bias, void *packed) const;
-
-    // Packs the weights of a quantized problem; prepare() then makes its epilogue.
-    void pack(const WeightsView &w, const QuantizationValues &q, void *packed) const;
+    // Packs weights and a bias, which may be null, into packed_bytes() bytes aligned to 64. Returns whether all weights are finite.
+    // q: null for floats; prepare() makes the epilogue of a quantized problem.
+    bool pack(const WeightsView &w, const QuantizationValues *q, const void *bias, void *packed) const;
     // Takes packed weights back to w_out, the memory that w describes. q: null if weights are not quantized.
     void unpack(const WeightsView &w, const QuantizationValues *q, const void *packed, void *w_out) const;
     // Writes biases and factors of a quantized problem to `epilogue`, epilogue_bytes() bytes aligned to 64. bias: null if none.

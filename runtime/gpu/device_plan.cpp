@@ -191,16 +191,10 @@ Status DevicePlan::pack(const Kernel &kernel, const QuantizationValues *q, const
     const std::uint64_t w_bytes = round_up(layout.weights() * size), bias_bytes = layout.biases() * size;
     TRY(host_block(w_bytes + bias_bytes, &workspace->host));
     char *const packed = static_cast<char *>(workspace->host.data());
-    weights->finite = true;
-    if (q) {
-        weights->sums.resize(layout.arithmetic == Arithmetic::kInt8
-                                 ? static_cast<std::size_t>(layout.taps_volume() * layout.biases())
-                                 : 0);
-        pack_quantized({layout, problem_.plan}, g, *q, view, packed,
-                       weights->sums.empty() ? nullptr : weights->sums.data());
-    } else {
-        weights->finite = pack_weights({layout, problem_.plan}, g.dtype, g.light, view, b, packed, packed + w_bytes);
-    }
+    const bool has_sums = layout.arithmetic == Arithmetic::kInt8;
+    weights->sums.resize(has_sums ? static_cast<std::size_t>(layout.taps_volume() * layout.biases()) : 0);
+    void *const more = has_sums ? static_cast<void *>(weights->sums.data()) : packed + w_bytes;
+    weights->finite = pack_weights({layout, problem_.plan}, g, q, view, b, packed, more);
     TRY(send(packed, w_bytes, workspace->stream, &weights->w));
     if (q) return upload_factors(kernel, *q, weights->sums, b, workspace);
     return send(packed + w_bytes, bias_bytes, workspace->stream, &weights->bias);

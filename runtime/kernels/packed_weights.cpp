@@ -255,45 +255,36 @@ bool same_packing(const PackedLayout &a, const PackedLayout &b) {
            a.oc_tile == b.oc_tile && a.group_tile == b.group_tile;
 }
 
-bool pack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const WeightsView &w,
-                  const void *bias, void *w_out, void *bias_out) {
+bool pack_weights(const Packing &packing, const Geometry &geometry, const QuantizationValues *q, const WeightsView &w,
+                  const void *bias, void *w_out, void *more) {
     const PackedLayout &layout = packing.layout;
-    if (has_light_weights(layout.arithmetic)) {
-        return pack_light(packing, light, w, bias, w_out, static_cast<float *>(bias_out));
+    if (q) {
+        if (layout.arithmetic == Arithmetic::kInt8) {
+            auto *const sums = static_cast<std::int32_t *>(more);
+            pack_integers(packing, geometry, *q, w, static_cast<std::int8_t *>(w_out), sums);
+        } else {
+            pack_integers(packing, geometry, *q, w, static_cast<std::int16_t *>(w_out), nullptr);
+        }
+        return true;
     }
-    if (layout.arithmetic == Arithmetic::kHalf) {
-        return pack<F16>(packing, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(bias_out));
-    }
+    auto *const w_f32 = static_cast<float *>(w_out), *const bias_f32 = static_cast<float *>(more);
+    if (has_light_weights(layout.arithmetic)) return pack_light(packing, geometry.light, w, bias, w_out, bias_f32);
+    if (layout.arithmetic == Arithmetic::kHalf)
+        return pack<F16>(packing, w, bias, static_cast<F16 *>(w_out), static_cast<F16 *>(more));
     if (layout.arithmetic == Arithmetic::kBf16) {
         const auto pack_bf16 = layout.block == 2 ? pack<Bf16, 2, Bf16, float> : pack<Bf16, 32, Bf16, float>;
-        return pack_bf16(packing, w, bias, static_cast<Bf16 *>(w_out), static_cast<float *>(bias_out), {});
+        return pack_bf16(packing, w, bias, static_cast<Bf16 *>(w_out), bias_f32, {});
     }
-    switch (dtype) {
-    case CONVT_F16: return pack<F16>(packing, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
-    case CONVT_BF16: return pack<Bf16>(packing, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
-    case CONVT_F32: return pack<float>(packing, w, bias, static_cast<float *>(w_out), static_cast<float *>(bias_out));
-    case CONVT_F64:
-        return pack<double>(packing, w, bias, static_cast<double *>(w_out), static_cast<double *>(bias_out));
-    case CONVT_U8:
-    case CONVT_S8:
-    case CONVT_S32: break;
-    }
-    return false;
+    if (geometry.dtype == CONVT_F16) return pack<F16>(packing, w, bias, w_f32, bias_f32);
+    if (geometry.dtype == CONVT_BF16) return pack<Bf16>(packing, w, bias, w_f32, bias_f32);
+    if (geometry.dtype == CONVT_F32) return pack<float>(packing, w, bias, w_f32, bias_f32);
+    return pack<double>(packing, w, bias, static_cast<double *>(w_out), static_cast<double *>(more));
 }
 
-void pack_quantized(const Packing &packing, const Geometry &geometry, const QuantizationValues &q, const WeightsView &w,
-                    void *w_out, std::int32_t *sums_out) {
-    const PackedLayout &layout = packing.layout;
-    if (layout.arithmetic == Arithmetic::kInt8) {
-        pack_integers<std::int8_t>(packing, geometry, q, w, static_cast<std::int8_t *>(w_out), sums_out);
-    } else {
-        pack_integers<std::int16_t>(packing, geometry, q, w, static_cast<std::int16_t *>(w_out), nullptr);
-    }
-}
-
-void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const QuantizationValues *q,
-                    const void *packed, const WeightsView &w, void *w_out) {
+void unpack_weights(const Packing &packing, const Geometry &geometry, const QuantizationValues *q, const void *packed,
+                    const WeightsView &w, void *w_out) {
     const PackedLayout &p = packing.layout;
+    const convt_dtype dtype = geometry.dtype;
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
     const ElementPlaces places(packing, w);
     const convt_dtype stored = has_light_weights(p.arithmetic)     ? light_dtype(p.arithmetic)
@@ -303,7 +294,7 @@ void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeight
     const auto unpack = [&](std::int64_t from, std::int64_t to, std::int64_t m) {
         if (is_float(p.arithmetic)) {
             const double value = load_element(stored, element_at(packed, from, size_of(stored))),
-                         scale = stored == CONVT_S8 ? static_cast<double>(light.scale_of(m)) : 1;
+                         scale = stored == CONVT_S8 ? static_cast<double>(geometry.light.scale_of(m)) : 1;
             store_element(dtype, value * scale, element_at(w_out, to, size_of(dtype)));
             return;
         }

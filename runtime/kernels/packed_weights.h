@@ -82,21 +82,18 @@ struct Packing {
     const std::array<AxisPlan, 3> &axes;
 };
 
-// Packs weights into w_out, layout.weights() elements of the sum type, of bf16 or of light.dtype, and the bias into bias_out,
-// layout.biases() elements of the sum type; a null bias becomes zeros, and the scales of light weights of s8 follow. Returns true
-// if all weights are finite.
-bool pack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const WeightsView &w,
-                  const void *bias, void *w_out, void *bias_out);
+// Packs weights into w_out, layout.weights() elements of the operands' type, and what belongs to them into `more`. Returns true if
+// all weights are finite.
+// - For floats, that is the bias, layout.biases() elements of the sum type; a null bias becomes zeros, and the scales of light
+//   weights of s8 follow.
+// - For integers (q is not null), weights are stored less their zero points. For int8 `more` receives their sums over the input
+//   channels, as [tap d][tap h][tap w][biases()]; for int16 it is not used, nor is the bias (make_epilogue()).
+bool pack_weights(const Packing &packing, const Geometry &geometry, const QuantizationValues *q, const WeightsView &w,
+                  const void *bias, void *w_out, void *more);
 
-// Packs weights for integer arithmetic: they are stored less their zero points. For int8, their sums over the input channels
-// are stored too, as [tap d][tap h][tap w][biases()].
-void pack_quantized(const Packing &packing, const Geometry &geometry, const QuantizationValues &q, const WeightsView &w,
-                    void *w_out, std::int32_t *sums_out);
-
-// Unpacks either kind, exactly. w_out: the caller's memory, which w describes. dtype: the type of floats before they were
-// packed. q: null for floats.
-void unpack_weights(const Packing &packing, convt_dtype dtype, const LightWeights &light, const QuantizationValues *q,
-                    const void *packed, const WeightsView &w, void *w_out);
+// Unpacks either kind, exactly. w_out: the caller's memory, which w describes.
+void unpack_weights(const Packing &packing, const Geometry &geometry, const QuantizationValues *q, const void *packed,
+                    const WeightsView &w, void *w_out);
 
 // This is the layout of what else integer arithmetic needs: biases, less what x's zero point adds to the sums of each class of
 // taps, then factors. Biases are s32, [class d][class h][class w][biases()] for int8 and [biases()] for int16. Factors are f32,
@@ -110,7 +107,7 @@ struct EpilogueLayout {
 };
 EpilogueLayout epilogue_of(const Packing &packing);
 
-// Writes EpilogueLayout::bytes() bytes to `out`. bias: (M) of the problem's b_dtype, or null. sums: from pack_quantized(), int8
+// Writes EpilogueLayout::bytes() bytes to `out`. bias: (M) of the problem's b_dtype, or null. sums: from pack_weights(), int8
 // only.
 void make_epilogue(const Packing &packing, const Geometry &geometry, const QuantizationValues &q,
                    const std::int32_t *sums, const void *bias, void *out);

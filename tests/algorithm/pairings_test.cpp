@@ -56,13 +56,13 @@ Tensor run_kernel(const Variant &variant, const Problem &problem, const Inputs &
     if (geometry.quantized()) {
         QuantizationValues q;
         EXPECT_TRUE(read_quantization(detail::view(*problem.quantization), geometry, &q));
-        direct.pack(w, q, packed.data());
+        direct.pack(w, &q, nullptr, packed.data());
         direct.prepare(q, packed.data(), b, epilogue.data());
         operands.epilogue = epilogue.data();
         operands.byte_x = byte_x(q, geometry);
         operands.range = output_range(q, geometry);
     } else {
-        direct.pack(w, b, packed.data());
+        direct.pack(w, nullptr, b, packed.data());
     }
     Tensor y(geometry.y_dtype, geometry.y_shape);
     operands.y = y.data();

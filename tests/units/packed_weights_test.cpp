@@ -199,7 +199,7 @@ class PackedWeights : public testing::TestWithParam<Packing> {
             ASSERT_NO_FATAL_FAILURE(expect_sums(layer, geometry, w, *q, sums));
         }
         Tensor back(w.dtype(), w.shape());
-        unpack_weights(layer.packing(), dtype, {}, q, packed.data(), view, back.data());
+        unpack_weights(layer.packing(), geometry, q, packed.data(), view, back.data());
         ASSERT_TRUE(back == w) << "unpacked, they are others";
     }
 
@@ -254,7 +254,7 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
         std::vector<unsigned char> packed(bytes + 64, kBeyond);
         Tensor packed_bias(bias_dtype, {layout.biases()});
         const auto pack = [&](const void *b) {
-            return pack_weights(layer.packing(), geometry.dtype, {}, view_of(geometry, w), b, packed.data(),
+            return pack_weights(layer.packing(), geometry, nullptr, view_of(geometry, w), b, packed.data(),
                                 packed_bias.data());
         };
         ASSERT_TRUE(pack(bias.data()));
@@ -277,8 +277,7 @@ TEST_P(PackedFloats, StandInOrderAndComeBack) {
             w.set(i, value);
             ASSERT_FALSE(pack(nullptr)) << value << " is weight " << i;
             Tensor back(w.dtype(), w.shape());
-            unpack_weights(layer.packing(), geometry.dtype, {}, nullptr, packed.data(), view_of(geometry, w),
-                           back.data());
+            unpack_weights(layer.packing(), geometry, nullptr, packed.data(), view_of(geometry, w), back.data());
             ASSERT_TRUE(value == back.get(i) || (value != value && back.get(i) != back.get(i)));
             w.set(i, was);
         }
@@ -308,7 +307,7 @@ TEST_P(PackedIntegers, StandInOrderAndComeBack) {
             static_cast<std::size_t>(layout.weights()) * static_cast<std::size_t>(operand_size(layer.variant)) + 64,
             kBeyond);
         std::vector<std::int32_t> sums(sum ? static_cast<std::size_t>(layout.taps_volume() * layout.biases()) : 0, -1);
-        pack_quantized(layer.packing(), geometry, q, view_of(geometry, w), packed.data(), sums.data());
+        pack_weights(layer.packing(), geometry, &q, view_of(geometry, w), nullptr, packed.data(), sums.data());
         ASSERT_NO_FATAL_FAILURE(expect_packed(layer, geometry, w, &q, packed, sum, sums));
     });
 }
