@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-
 namespace convtranspose {
 
 std::initializer_list<Algorithm> algorithms() {

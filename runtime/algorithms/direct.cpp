@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-
-#include "base/error.h"
-#include "base/shape.h"
 
 namespace convtranspose {
 

@@ -1,12 +1,6 @@
 #include "algorithms/phases_as_channels.h"
 
-#include <algorithm>
 #include <cstring>
-#include <utility>
-
-#include "base/division.h"
-#include "base/error.h"
-#include "selection/candidates.h"
 
 namespace convtranspose {
 

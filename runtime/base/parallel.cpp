@@ -1,7 +1,5 @@
 #include "base/parallel.h"
 
-#include <algorithm>
-#include <atomic>
 #include <exception>
 
 #include "base/error.h"

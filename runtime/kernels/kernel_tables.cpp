@@ -1,6 +1,5 @@
 #include "kernels/kernel_tables.h"
 
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <functional>

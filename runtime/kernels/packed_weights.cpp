@@ -1,6 +1,5 @@
 #include "kernels/packed_weights.h"
 
-#include <algorithm>
 #include <cmath>
 #include <type_traits>
 

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "base/allocator.h"

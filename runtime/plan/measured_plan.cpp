@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 #include "base/shape.h"

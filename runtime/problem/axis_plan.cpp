@@ -1,6 +1,5 @@
 #include "problem/axis_plan.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <numeric>
