@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <vector>
 
 #include "convtranspose/convtranspose.hpp"
@@ -31,6 +32,9 @@ class Strides {
   public:
     Strides() = default;
     explicit Strides(std::size_t rank) : rank_(rank), many_(rank > few_.size() ? rank : 0) {}
+    Strides(std::initializer_list<std::int64_t> strides) : Strides(strides.size()) {
+        std::copy(strides.begin(), strides.end(), begin());
+    }
 
     std::size_t size() const { return rank_; }
     const std::int64_t *data() const { return many_.empty() ? few_.data() : many_.data(); }

@@ -9,24 +9,8 @@ namespace convtranspose {
 
 namespace {
 
-// This holds the address and the strides of one image of a tensor with channels last. If there is one spatial axis, it is h.
-struct Image {
-    Image(const void *tensor, const Strides &strides, std::int64_t image, std::int64_t size)
-        : data(static_cast<char *>(const_cast<void *>(tensor)) + image * strides[0] * size), h(strides[1]),
-          w(strides.size() > 3 ? strides[2] : 0) {}
-
-    char *data;
-    std::int64_t h, w;
-};
-
-// Returns the strides of positions that follow each other, each of `position` elements. A Shape would allocate memory.
-Strides rows(std::int64_t positions, std::int64_t position) {
-    Strides strides(3);
-    strides[0] = positions * position;
-    strides[1] = position;
-    strides[2] = 1;
-    return strides;
-}
+// Returns the stride along w of a tensor with channels last. If there is one spatial axis, it is h.
+std::int64_t stride_of_w(const Strides &strides) { return strides.size() > 3 ? strides[2] : 0; }
 
 } // namespace
 
@@ -57,8 +41,8 @@ Status Winograd::run_layer(const Strip &strip, const Layer &layer, const RunTens
     const std::int64_t positions_here = positions(strip.tiles), of_entry = positions_here * pitch() * size_;
     char *const products = workspace + layer_bytes_;
     RunTensors own;
-    own.x_strides = rows(positions_here, pitch());
-    own.y_strides = rows(positions_here, geometry_.out_channels);
+    own.x_strides = {positions_here * pitch(), pitch(), 1};
+    own.y_strides = {positions_here * geometry_.out_channels, geometry_.out_channels, 1};
     const auto &plans = strip.tiles == tiles_of_strip_ ? layer.products : layer.rest;
     const std::size_t of_w = w.entries.size(), weights_w = w.count > 1 ? of_w : 1;
     for (std::size_t kh = 0; kh < h.entries.size(); kh++) {
@@ -92,11 +76,10 @@ void Winograd::transform_input(const Strip &strip, const RunTensors &t, char *tr
     parallel.for_each(images_ * parts, [&](std::int64_t index) {
         const std::int64_t image = index / parts, part = index % parts, begin = strip.tiles * part / parts,
                            end = strip.tiles * (part + 1) / parts;
-        const Image from(t.x, t.x_strides, strip.first_image + image, size_);
-        Buffer<3> x(from.data, type_of(geometry_.dtype),
+        Buffer<3> x(element_at(t.x, (strip.first_image + image) * t.x_strides[0], size_), type_of(geometry_.dtype),
                     {{geometry_.in_channels, 1},
-                     {has_w ? geometry_.axes.back().in : 1, from.w},
-                     {geometry_.axes.front().in, from.h}});
+                     {has_w ? geometry_.axes.back().in : 1, stride_of_w(t.x_strides)},
+                     {geometry_.axes.front().in, t.x_strides[1]}});
         Buffer<2> entries_h = entries_of(h_), entries_w = entries_of(w_);
         Buffer<5> to(transformed + (image * strip.tiles + begin) * of_row * size_, type_of(geometry_.dtype),
                      {{geometry_.in_channels, 1},
@@ -124,8 +107,9 @@ void Winograd::transform_output(const Strip &strip, const Layer &layer, const ch
         return std::array<Part, 2>{Part{0, whole, outputs}, Part{whole, left % outputs, 1}};
     };
     const auto parts_h = parts(layer.h, strip.first_tile, strip.tiles), parts_w = parts(layer.w, 0, w_.tiles);
+    const std::int64_t y_h = t.y_strides[1], y_w = stride_of_w(t.y_strides);
     settings_.parallel.for_each(images_, [&](std::int64_t image) {
-        const Image y(t.y, t.y_strides, strip.first_image + image, size_);
+        char *const y = element_at(t.y, (strip.first_image + image) * t.y_strides[0], size_);
         for (const Part &h : parts_h) {
             for (const Part &w : parts_w) {
                 if (h.tiles == 0 || w.tiles == 0) continue;
@@ -138,14 +122,14 @@ void Winograd::transform_output(const Strip &strip, const Layer &layer, const ch
                                 {of_h, product_stride() * of_w}});
                 const std::int64_t outputs_h = layer.h.outputs(), outputs_w = layer.w.outputs(),
                                    q_h = outputs_h * (strip.first_tile + h.tile), q_w = outputs_w * w.tile,
-                                   at = (q_h * h_.stride + layer.h.number) * y.h +
-                                        (q_w * w_.stride + layer.w.number) * y.w;
-                Buffer<5> to(y.data + at * size_, type_of(geometry_.dtype),
+                                   at = (q_h * h_.stride + layer.h.number) * y_h +
+                                        (q_w * w_.stride + layer.w.number) * y_w;
+                Buffer<5> to(y + at * size_, type_of(geometry_.dtype),
                              {{channels, 1},
-                              {w.outputs, w_.stride * y.w},
-                              {w.tiles, outputs_w * w_.stride * y.w},
-                              {h.outputs, h_.stride * y.h},
-                              {h.tiles, outputs_h * h_.stride * y.h}});
+                              {w.outputs, w_.stride * y_w},
+                              {w.tiles, outputs_w * w_.stride * y_w},
+                              {h.outputs, h_.stride * y_h},
+                              {h.tiles, outputs_h * h_.stride * y_h}});
                 layer.output(&from.raw, &to.raw);
             }
         }
