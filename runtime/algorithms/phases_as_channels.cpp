@@ -251,9 +251,6 @@ void PhasesAsChannels::gather(const Layer &layer, const Geometry &g, const Layer
                        of_group = geometry_.out_channels_per_group(), channels = layer.channels / g.group;
     const std::int64_t first_m = layer.channel % of_group,
                        first_c = layer.channel / of_group * geometry_.in_channels_per_group();
-    const auto place_of = [&](std::int64_t m, std::int64_t r) {
-        return has_phases_outside() ? r * channels + m : m * phases + r;
-    };
     std::vector<std::int64_t> elements; // of w, for each phase and tap
     elements.reserve(static_cast<std::size_t>(phases * taps));
     for (std::int64_t i = 0; i < phases * taps; i++) {
@@ -272,15 +269,15 @@ void PhasesAsChannels::gather(const Layer &layer, const Geometry &g, const Layer
         const char *const from = element_at(of.w, ((first_c + c) * of_group + first_m + m) * kernel, size);
         const std::int64_t *element = elements.data();
         for (std::int64_t r = 0; r < phases; r++) {
-            char *to = w_out + (c * channels * phases + place_of(m, r)) * taps * size;
+            const std::int64_t place = has_phases_outside() ? r * channels + m : m * phases + r;
+            char *to = w_out + (c * channels * phases + place) * taps * size;
             for (std::int64_t t = 0; t < taps; t++, element++, to += size)
                 std::memcpy(to, from + *element * size, static_cast<std::size_t>(size));
         }
     }
     for (std::int64_t i = 0; of.b && i < g.out_channels; i++) {
-        const std::int64_t m = i / phases, first = m / channels * channels * phases;
-        std::memcpy(b_out + (first + place_of(m % channels, i % phases)) * b_size,
-                    element_at(of.b, layer.channel + m, b_size), static_cast<std::size_t>(b_size));
+        std::memcpy(b_out + i * b_size, element_at(of.b, channel_of(layer, i), b_size),
+                    static_cast<std::size_t>(b_size));
     }
 }
 
