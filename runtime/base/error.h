@@ -19,6 +19,13 @@ struct TextStream : std::ostringstream {
     }
 };
 
+// Reads a finite number that is all of the text, likewise as C writes it. Returns false if it is none.
+inline bool read_number(const std::string &text, double *number) {
+    std::istringstream stream(text);
+    stream.imbue(std::locale::classic());
+    return (stream >> *number) && stream.peek() == std::istringstream::traits_type::eof();
+}
+
 template<typename... Parts>
 std::string concat(const Parts &...parts) {
     TextStream stream;

@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "base/number.h"
 #include "base/once.h"
 #include "cpu/cpu.h"
 
