@@ -13,13 +13,6 @@ namespace convtranspose {
 
 namespace {
 
-bool built_in(Isa isa) {
-    for (std::size_t i = 0; i < variant_count(); i++) {
-        if (variant_at(i).isa == isa) return true;
-    }
-    return false;
-}
-
 // Returns true if an algorithm or a kernel has that name.
 bool names_something(const std::string &name) {
     bool found = find_algorithm(name) != nullptr;
@@ -123,8 +116,11 @@ const std::vector<Isa> &isas_built_in() {
     static Once<std::vector<Isa>> isas;
     return isas.get([] {
         std::vector<Isa> built;
-        for (const IsaFacts &isa : kIsas)
-            if (built_in(isa.value)) built.push_back(isa.value);
+        for (const IsaFacts &isa : kIsas) {
+            bool is_built_in = false;
+            for (std::size_t i = 0; i < variant_count(); i++) is_built_in |= variant_at(i).isa == isa.value;
+            if (is_built_in) built.push_back(isa.value);
+        }
         return built;
     });
 }

@@ -114,8 +114,6 @@ class DevicePlan : public ProblemPlan {
     Status run_combine(const Kernel &kernel, const Placed &parts, const Placed &residual, const Placed &y,
                        void *stream) const;
     class KernelArguments;
-    void add_weights(const Kernel &kernel, const Weights &weights, halide_type_t type,
-                     KernelArguments *arguments) const;
     void add_taps(const Kernel &kernel, KernelArguments *arguments) const;
     halide_type_t type_on_device(convt_dtype dtype) const;
     Status call(DeviceFunction function, KernelArguments *arguments, void *stream) const;

@@ -128,23 +128,6 @@ Status DevicePlan::call(DeviceFunction function, KernelArguments *arguments, voi
     return to_status(device_->backend().call(device_->get(), stream, function, arguments->data(), &error), error);
 }
 
-void DevicePlan::add_weights(const Kernel &kernel, const Weights &weights, halide_type_t type,
-                             KernelArguments *arguments) const {
-    const DeviceVariant &v = *kernel.choice.variant;
-    const PackedLayout &layout = kernel.layout;
-    KernelArguments &a = *arguments;
-    if (v.call == DeviceCall::kByOutput) {
-        a.add_buffer(weights.w.get(), type, {layout.weights()});
-    } else if (layout.block > 1) {
-        a.add_buffer(
-            weights.w.get(), type,
-            {layout.block, layout.oc_tile, layout.blocks(), layout.taps_volume(), layout.group * layout.tiles()});
-    } else {
-        a.add_buffer(weights.w.get(), type,
-                     {layout.oc_tile, layout.ic, layout.taps_volume(), layout.group * layout.tiles()});
-    }
-}
-
 // Adds what kernels read about the axes: tables of taps, and for each axis extents, strides and divisors.
 void DevicePlan::add_taps(const Kernel &kernel, KernelArguments *arguments) const {
     const DeviceVariant &v = *kernel.choice.variant;
@@ -188,7 +171,14 @@ Status DevicePlan::run_kernel(const Launch &launch, const Placed &y) const {
 
     KernelArguments a(device_->backend().interface());
     a.add_buffer(x.memory, type_on_device(v.x_dtype), {x.span});
-    add_weights(kernel, weights, w_type, &a);
+    const std::int64_t taps = layout.taps_volume(), tiles = layout.group * layout.tiles();
+    if (v.call == DeviceCall::kByOutput) {
+        a.add_buffer(weights.w.get(), w_type, {layout.weights()});
+    } else if (layout.block > 1) {
+        a.add_buffer(weights.w.get(), w_type, {layout.block, layout.oc_tile, layout.blocks(), taps, tiles});
+    } else {
+        a.add_buffer(weights.w.get(), w_type, {layout.oc_tile, layout.ic, taps, tiles});
+    }
     a.add_buffer(epilogue.bias.get(), sum_type, {q ? epilogue_of({layout, axes}).bias_count() : layout.biases()});
     // Floats have no factors, so another buffer takes their place.
     a.add_buffer((q ? epilogue.factors : epilogue.bias).get(), f32, {layout.biases(), q ? kFactorColumns : 1});

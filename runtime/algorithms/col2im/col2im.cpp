@@ -45,12 +45,6 @@ bool Col2im::takes_vectors(const Col2imVariant &v) const {
     return are_dense && (v.stride_w != 0 || axes_[0].geometry.stride == 1) && 2 * axes_[0].q_extent() > v.lanes;
 }
 
-// Returns true if columns may be in the order of y.
-bool Col2im::may_take_channels(const Geometry &geometry) {
-    return geometry.layout == CONVT_CHANNELS_LAST && geometry.y_channels_last() && geometry.group == 1 &&
-           geometry.axes.back().dilation == 1;
-}
-
 std::int64_t Col2im::read_past() const {
     if (planar_) return 0;
     const AxisGeometry &w = axes_[0].geometry;
@@ -179,9 +173,12 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, U
                                     why);
     if (!supported) return nullptr;
     *why = {"no kernel that adds up columns is built in"};
+    const bool may_be_in_order_of_y = problem.constant_weights && geometry.layout == CONVT_CHANNELS_LAST &&
+                                      geometry.y_channels_last() && geometry.group == 1 &&
+                                      geometry.axes.back().dilation == 1;
     std::unique_ptr<Col2im> best;
     for (const bool planar : {true, false}) {
-        if (!planar && (!problem.constant_weights || !Col2im::may_take_channels(geometry))) continue;
+        if (!planar && !may_be_in_order_of_y) continue;
         std::unique_ptr<Col2im> own(new Col2im(geometry, problem.settings, planar));
         if (!own->kernel_) continue;
         own->plan_strips();
@@ -195,7 +192,14 @@ std::unique_ptr<AlgorithmPlan> propose_col2im(const AlgorithmProblem &problem, U
 
 Status Col2im::build(const LayerWeights &weights) {
     if (weights.w) plan_parts();
-    TRY(plan_whole(weights));
+    Block ordered;
+    const void *w = weights.w;
+    if (w && !planar_) {
+        TRY(get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered));
+        put_in_order_of_y(w, static_cast<char *>(ordered.data()));
+        w = ordered.data();
+    }
+    TRY(plan_layer(product(strip_rows_ * row_), settings_, {w, nullptr, nullptr}, &whole_));
     TRY(plan_parts_of_whole());
     if (!weights.w) return Status();
     TRY(get_block(settings_.allocator, bias_elements() * size_, "biases", &bias_));
@@ -226,17 +230,6 @@ Status Col2im::reshape(const AlgorithmProblem &problem, std::unique_ptr<Algorith
     TRY(own->plan_parts_of_whole());
     *made = std::move(own);
     return Status();
-}
-
-Status Col2im::plan_whole(const LayerWeights &weights) {
-    Block ordered;
-    const void *w = weights.w;
-    if (w && !planar_) {
-        TRY(get_block(settings_.allocator, geometry_.w_bytes(), "weights", &ordered));
-        put_in_order_of_y(w, static_cast<char *>(ordered.data()));
-        w = ordered.data();
-    }
-    return plan_layer(product(strip_rows_ * row_), settings_, {w, nullptr, nullptr}, &whole_);
 }
 
 // Plans strips with fewer rows, with the weights of a whole strip, then makes tables and sizes the workspace.

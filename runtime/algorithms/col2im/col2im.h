@@ -39,7 +39,6 @@ class Col2im : public ComposedPlan {
     };
 
     Col2im(const Geometry &geometry, const PlanSettings &settings, bool planar);
-    static bool may_take_channels(const Geometry &geometry);
     bool may_hold() const;                            // true if the columns of a strip fit
     bool takes_vectors(const Col2imVariant &v) const; // true if rows are long and dense enough for several at once
     // Returns the number of columns of a position.
@@ -59,7 +58,6 @@ class Col2im : public ComposedPlan {
     double cycles_to_add_planes() const;
     double cycles_to_add_runs() const;
     Geometry product(std::int64_t positions) const; // the 1x1 layer
-    Status plan_whole(const LayerWeights &weights);
     Status plan_parts_of_whole();
     void make_tables();
     void put_in_order_of_y(const void *w, char *ordered) const;

@@ -105,22 +105,24 @@ Winograd::Winograd(const Geometry &geometry, const PlanSettings &settings)
     settings_.excluded = all_but_direct();
     h_ = axis_of(geometry.axes.front());
     if (geometry.axes.size() > 1) w_ = axis_of(geometry.axes.back());
-    find_input();
+    const auto find_input = [&](const std::string &entries_w, const std::string &entries_h) {
+        const auto fits = [&](const WinogradVariant &v) {
+            return v.input && entries_w == v.entries_w && entries_h == v.entries_h;
+        };
+        return find_winograd(settings_.isa, geometry_.dtype, fits).input;
+    };
+    input_ = find_input(w_.text, h_.text);
+    if (!input_) input_ = find_input("any", "any");
     if (!fits()) return;
     plan_strips();
-    list_layers();
-}
-
-void Winograd::find_input() {
-    const auto find = [&](const std::string &entries_w, const std::string &entries_h) {
-        return find_winograd(settings_.isa, geometry_.dtype,
-                             [&](const WinogradVariant &v) {
-                                 return v.input && entries_w == v.entries_w && entries_h == v.entries_h;
-                             })
-            .input;
-    };
-    input_ = find(w_.text, h_.text);
-    if (!input_) input_ = find("any", "any");
+    for (const Phase &h : h_.phases) {
+        for (const Phase &w : w_.phases) {
+            const auto fits = [&](const WinogradVariant &v) {
+                return v.output && v.count_h == h.count && v.count_w == w.count;
+            };
+            layers_.push_back({h, w, {}, {}, find_winograd(settings_.isa, geometry_.dtype, fits).output});
+        }
+    }
 }
 
 bool Winograd::fits() const {
@@ -163,17 +165,6 @@ void Winograd::plan_strips() {
     const std::size_t phases = h_.phases.size() * w_.phases.size();
     phases_at_once_ = static_cast<int>(std::min(phases, static_cast<std::size_t>(threads_.threads)));
     if (phases_at_once_ > 1) settings_.parallel = Parallel();
-}
-
-void Winograd::list_layers() {
-    for (const Phase &h : h_.phases) {
-        for (const Phase &w : w_.phases) {
-            const auto fits = [&](const WinogradVariant &v) {
-                return v.output && v.count_h == h.count && v.count_w == w.count;
-            };
-            layers_.push_back({h, w, {}, {}, find_winograd(settings_.isa, geometry_.dtype, fits).output});
-        }
-    }
 }
 
 // Returns the distance between positions of the transformed x, in elements. It avoids multiples of a page, which would meet in

@@ -81,11 +81,9 @@ class Winograd : public ComposedPlan {
 
     Winograd(const Geometry &geometry, const PlanSettings &settings);
     static Axis axis_of(const AxisGeometry &geometry);
-    void find_input();
     bool fits() const;
     int product_count() const;
     void plan_strips();
-    void list_layers();
     void plan_workspace();
     Geometry product_geometry(std::int64_t positions) const;
     std::int64_t positions(std::int64_t tiles) const { return images_ * tiles * w_.tiles; }
