@@ -113,7 +113,7 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         g.in_channels = geometry_.in_channels_per_group();
     }
     g.out_channels = layer.channels * layer.phases();
-    g.light = light_of(layer);
+    if (g.light.scales) g.light.scales = std::make_shared<const std::vector<float>>(values_of(layer, *g.light.scales));
     for (std::size_t a = 0; a < g.axes.size(); a++) {
         if (!is_axis_split(a)) continue;
         const Phases &r = layer.axes[a];
@@ -303,12 +303,6 @@ QuantizationValues PhasesAsChannels::quantization_of(const QuantizationValues &q
     own.w_scale = values_of(layer, q.w_scale);
     own.w_zero_point = values_of(layer, q.w_zero_point);
     return own;
-}
-
-LightWeights PhasesAsChannels::light_of(const Layer &layer) const {
-    LightWeights light = geometry_.light;
-    if (light.scales) light.scales = std::make_shared<const std::vector<float>>(values_of(layer, *light.scales));
-    return light;
 }
 
 Status PhasesAsChannels::plan_gathered(const LayerWeights &weights, Layer *layer) const {

@@ -114,7 +114,6 @@ class PhasesAsChannels : public ComposedPlan {
     QuantizationValues quantization_of(const QuantizationValues &q, const Layer &layer) const;
     template<typename T>
     std::vector<T> values_of(const Layer &layer, const std::vector<T> &values) const;
-    LightWeights light_of(const Layer &layer) const;
     Status plan_gathered(const LayerWeights &weights, Layer *layer) const;
     const SubPlan *plan_with_weights_of(const Layer &layer, bool or_first) const;
     // Plans all layers, for each channel: by the plan of another one of the same weights, of this or of `from`, or else by plan().

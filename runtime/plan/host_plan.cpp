@@ -19,7 +19,9 @@ class HostPlan : public ProblemPlan {
         std::unique_ptr<HostPlan> own(new HostPlan(geometry));
         own->dimensions_ = dimensions_;
         own->kept_ = kept_;
-        TRY(layer_->reshape_plan(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &own->layer_));
+        std::unique_ptr<SubPlan> layer;
+        TRY(layer_->reshape(with_dimensions(geometry, dimensions_), layer_->settings().parallel, &layer));
+        own->layer_.reset(static_cast<LayerPlan *>(layer.release())); // of its own kind
         own->know();
         *plan = std::move(own);
         return Status();

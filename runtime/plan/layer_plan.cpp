@@ -287,8 +287,7 @@ Status LayerPlan::create(const Geometry &geometry, const PlanSettings &settings,
     return Status();
 }
 
-Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &parallel,
-                               std::unique_ptr<LayerPlan> *plan) const {
+Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const {
     PlanSettings settings = asked_;
     settings.parallel = parallel;
     std::unique_ptr<LayerPlan> p(new LayerPlan(geometry, settings));
@@ -311,13 +310,6 @@ Status LayerPlan::reshape_plan(const Geometry &geometry, const Parallel &paralle
     }
     p->set_reason(why);
     *plan = std::move(p);
-    return Status();
-}
-
-Status LayerPlan::reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const {
-    std::unique_ptr<LayerPlan> own;
-    TRY(reshape_plan(geometry, parallel, &own));
-    *plan = std::move(own);
     return Status();
 }
 

@@ -32,7 +32,6 @@ class LayerPlan : public SubPlan {
     // trial: the record to follow if there is no other; null: what is remembered, if settings allow measuring.
     static Status create(const Geometry &geometry, const PlanSettings &settings, const LayerWeights &weights,
                          std::unique_ptr<LayerPlan> *plan, std::shared_ptr<const TuningRecord> trial = nullptr);
-    Status reshape_plan(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<LayerPlan> *plan) const;
 
     Status run(const RunTensors &tensors, void *workspace) const override;
     Status reshape(const Geometry &geometry, const Parallel &parallel, std::unique_ptr<SubPlan> *plan) const override;
