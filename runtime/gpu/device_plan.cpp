@@ -5,7 +5,6 @@
 #include "base/division.h"
 #include "base/error.h"
 #include "kernel_contract/table_columns.h"
-#include "plan/explain.h"
 
 namespace convtranspose {
 

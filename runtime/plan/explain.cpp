@@ -1,5 +1,4 @@
-#include "plan/explain.h"
-
+// Says what a layer is, which plan it has, and why (problem_plan.h, layer_plan.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

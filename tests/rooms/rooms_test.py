@@ -13,7 +13,7 @@ ROOMS = ["api", "gpu", "plan", "algorithms", "direct", "selection", "cost", "ker
 # The headers of a room that others include. All others are private to it.
 PUBLIC = {
     "gpu": ["device_plan.h"],
-    "plan": ["explain.h", "problem_plan.h"],
+    "plan": ["problem_plan.h"],
     "algorithms": ["algorithm.h"],
     "direct": ["copy_box.h", "direct_plan.h", "operands.h"],
     "selection": ["candidates.h"],
