@@ -4,7 +4,6 @@
 
 #include "base/allocator.h"
 #include "base/division.h"
-#include "direct/kernel_call.h"
 #include "direct/strip_tasks.h"
 
 namespace convtranspose {

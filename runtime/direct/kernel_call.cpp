@@ -1,4 +1,5 @@
-#include "direct/kernel_call.h"
+// Calls a kernel for a box of y, with x, w and y as buffers (strip_tasks.h).
+#include "direct/strip_tasks.h"
 
 #include <algorithm>
 

@@ -6,7 +6,6 @@
 #include "base/allocator.h"
 #include "base/division.h"
 #include "direct/copy_box.h"
-#include "direct/strip_tasks.h"
 #include "kernels/halide_buffer.h"
 
 namespace convtranspose {

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "direct/blocking.h"
-#include "direct/kernel_call.h"
 #include "direct/operands.h"
+#include "direct/strip_tasks.h"
 
 namespace convtranspose {
 

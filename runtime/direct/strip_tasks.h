@@ -1,4 +1,5 @@
-// A strip is divided into tasks, which threads share. Each is some of its channels and positions, or one box of those.
+// A strip is divided into tasks, which threads share. Each is some of its channels and positions, or one box of those. For each box
+// a kernel is called, with x, w and y as buffers.
 #pragma once
 
 #include <array>
@@ -7,9 +8,17 @@
 
 #include "base/shape.h"
 #include "direct/blocking.h"
-#include "direct/kernel_call.h"
+#include "direct/input_packing.h"
 
 namespace convtranspose {
+
+// The part of a strip's y that one call computes.
+struct KernelCall {
+    std::int64_t q_begin = 0, q_end = 0; // positions along the strip axis of all calls of the task
+    std::array<Box, 3> box;
+    std::int64_t oc_tile_begin = 0, oc_tile_end = 1;
+    std::int64_t group_begin = 0, group_end = 1;
+};
 
 class StripTasks {
   public:
@@ -47,5 +56,9 @@ class StripTasks {
     std::array<std::int64_t, 3> boxes_; // of a part along each axis; some of them may be empty
     std::int64_t boxes_of_task_;
 };
+
+// Makes the call, or several: one for each of the strip's parts that has columns of the box, and in each of those one more for the
+// ends of rows if a narrower tile computes them.
+void call_kernels(const DirectLayer &layer, const StripParts &rows, const KernelCall &call, const DirectOperands &o);
 
 } // namespace convtranspose
