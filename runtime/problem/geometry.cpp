@@ -318,7 +318,7 @@ Status resolve_axes(const convt_attributes &attributes, Geometry *geometry) {
     TRY(read_auto_pad(attributes.auto_pad, &padding.auto_pad));
     TRY(read_list(kPads, attributes.pads, axes, &padding.pads));
     if (given(attributes.pads) && padding.auto_pad != AutoPad::notset)
-        TRY(invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\""));
+        return invalid("pads cannot be given together with auto_pad = \"", attributes.auto_pad, "\"");
     TRY(read_output_shape(attributes.output_shape, axes, &padding.output_shape));
 
     const std::size_t first = geometry->dimensions().first_axis;
