@@ -8,12 +8,6 @@ namespace convtranspose {
 
 namespace {
 
-// Copies elements of 1, 2, 4 or 8 bytes that are apart in the target.
-template<typename T, std::size_t... kI>
-void copy_apart(const T *from, T *to, std::int64_t apart, std::index_sequence<kI...> /*elements*/) {
-    ((to[static_cast<std::int64_t>(kI) * apart] = from[kI]), ...);
-}
-
 // Runs of elements, and the distances between elements: of runs in the source and the target, and in a run of the target.
 struct Runs {
     std::int64_t from_step, step, apart;
@@ -21,17 +15,15 @@ struct Runs {
 };
 
 // Copies runs of elements. kCount: the length of a run if it is a constant, else 0. kDense: they are not apart.
-template<typename T, std::size_t kCount, bool kDense>
+template<typename T, std::int64_t kCount, bool kDense>
 void copy_runs(const char *from, char *to, const Runs &r) {
     const auto *source = reinterpret_cast<const T *>(from);
     auto *target = reinterpret_cast<T *>(to);
     for (std::int64_t q = 0; q < r.runs; q++, source += r.from_step, target += r.step) {
         if constexpr (kCount > 0 && kDense) {
             std::memcpy(target, source, kCount * sizeof(T));
-        } else if constexpr (kCount > 0) {
-            copy_apart(source, target, r.apart, std::make_index_sequence<kCount>());
         } else {
-            for (std::int64_t i = 0; i < r.count; i++) target[i * r.apart] = source[i];
+            for (std::int64_t i = 0; i < (kCount ? kCount : r.count); i++) target[i * r.apart] = source[i];
         }
     }
 }
