@@ -43,41 +43,32 @@ struct ElementPlace {
     std::int64_t from, to, tap;
 };
 
-// The places of all elements. They are computed, not listed, because runs pack weights too, and allocate nothing.
-class ElementPlaces {
-  public:
-    ElementPlaces(const Packing &packing, const WeightsView &w)
-        : axes_(packing.axes), k_(w.k), pairs_(packing.layout.pairs_taps ? 1 : 0),
-          tap_stride_(packing.layout.tap_stride()), plane_stride_(packing.layout.plane_stride()) {}
-
-    // Calls f(place) for all of them, in packed order.
-    template<typename F>
-    void for_each(const F &f) const {
-        const std::int64_t of_w = axes_[0].element_count(), of_h = axes_[1].element_count(),
-                           of_d = axes_[2].element_count();
-        const std::int32_t *const w = axes_[0].elements.data(), *const h = axes_[1].elements.data(),
-                                  *const d = axes_[2].elements.data();
+// Returns a function that calls f(place) for the places of all elements, in packed order. They are computed, not listed, because
+// runs pack weights too, and allocate nothing.
+auto places_of(const Packing &packing, const WeightsView &view) {
+    return [&axes = packing.axes, k = view.k, tap_stride = packing.layout.tap_stride(),
+            plane_stride = packing.layout.plane_stride(), last = packing.layout.pairs_taps ? std::int64_t{1} : 0](
+               const auto &f) { // last: 1 if two elements are a tap
+        const std::int64_t of_w = axes[0].element_count(), of_h = axes[1].element_count(),
+                           of_d = axes[2].element_count();
+        const std::int32_t *const w = axes[0].elements.data(), *const h = axes[1].elements.data(),
+                                  *const d = axes[2].elements.data();
         std::int64_t tap = 0;
         for (std::int64_t id = 0; id < of_d; id++) {
-            std::int64_t to = id * plane_stride_;
+            std::int64_t to = id * plane_stride;
             for (std::int64_t ih = 0; ih < of_h; ih++) {
-                const std::int64_t from = d[id] * k_[2] + h[ih] * k_[1];
+                const std::int64_t from = d[id] * k[2] + h[ih] * k[1];
                 for (std::int64_t iw = 0; iw < of_w; iw++) {
-                    const std::int64_t second = iw & pairs_; // 1: of a pair
-                    f(ElementPlace{w[iw] < 0 ? -1 : from + w[iw] * k_[0], to + second, tap});
-                    if (second != pairs_) continue;
+                    const std::int64_t second = iw & last; // 1: of a pair
+                    f(ElementPlace{w[iw] < 0 ? -1 : from + w[iw] * k[0], to + second, tap});
+                    if (second != last) continue;
                     tap++;
-                    to += tap_stride_;
+                    to += tap_stride;
                 }
             }
         }
-    }
-
-  private:
-    const std::array<AxisPlan, 3> &axes_;
-    const std::array<std::int64_t, 3> k_;
-    const std::int64_t pairs_, tap_stride_, plane_stride_; // pairs_: 1 if two elements along w are a tap, else 0
-};
+    };
+}
 
 // The tiles of output channels. If oc_tile = 0, a tile is all groups, each of one channel. stride: between channels of w. filled:
 // how many channels the tiles of a group have; what is left of the last one are zeros.
@@ -127,7 +118,7 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
     const std::int64_t all_ic = p.blocks() * kBlock; // with the zeros that fill up blocks
     const std::int64_t taps_of_plane = p.taps[0] * p.taps[1], in_channels = p.ic, c_stride = w.c,
                        m_stride = tiles.stride;
-    const ElementPlaces places(packing, w);
+    const auto for_each_place = places_of(packing, w);
     // So many input channels are packed at a time that they stay in the first-level cache: all taps of a pair of channels share
     // cache lines, but the channels of a tap are written side by side.
     const std::int64_t bytes = tile * p.taps_volume() * static_cast<std::int64_t>(sizeof(Stored));
@@ -146,7 +137,7 @@ bool pack(const Packing &packing, const WeightsView &w, const void *bias, Operan
                 const Stored *const channels = from + (g * p.ic + begin) * w.c + t * tile * tiles.stride;
                 Operand *const to_channels = to_tile + begin / kBlock * block_stride;
                 const bool by_tap = !p.taps_inside;
-                places.for_each([=, &check](const ElementPlace &e) {
+                for_each_place([=, &check](const ElementPlace &e) {
                     Operand *const to_tap = to_channels + e.to;
                     for (std::int64_t ic = 0; ic < count; ic++) {
                         const std::int64_t there = begin + ic < in_channels ? filled : 0;
@@ -179,7 +170,7 @@ void pack_integers(const Packing &packing, const Geometry &geometry, const Quant
     const std::int64_t tile = tiles.length, taps = p.taps_volume();
     const std::int64_t channels = p.pairs_taps ? 1 : p.blocks() * p.block; // with the zeros that fill up blocks
     const std::int64_t biases = p.biases(), per_group = biases / tiles.groups;
-    const ElementPlaces places(packing, w);
+    const auto for_each_place = places_of(packing, w);
     const bool has_zeros = q.w_zero_point.size() > 1; // one for each output channel
     for (std::int64_t g = 0; g < tiles.groups; g++) {
         for (std::int64_t t = 0; t < p.tiles(); t++) {
@@ -191,7 +182,7 @@ void pack_integers(const Packing &packing, const Geometry &geometry, const Quant
             for (std::int64_t ic = 0; ic < channels; ic++) {
                 const std::uint8_t *const pair = from + (g * p.ic + ic) * w.c + t * tile * tiles.stride;
                 Packed *const to_channel = to_tile + p.place_of(ic);
-                places.for_each([&](const ElementPlace &e) {
+                for_each_place([&](const ElementPlace &e) {
                     const std::int64_t there = ic < p.ic && e.from >= 0 ? filled : 0;
                     Packed *const to = to_channel + e.to;
                     std::int32_t *const sum = sums ? tile_sums + e.tap * biases : nullptr;
@@ -285,7 +276,7 @@ void unpack_weights(const Packing &packing, const Geometry &geometry, const Quan
     const PackedLayout &p = packing.layout;
     const convt_dtype dtype = geometry.dtype;
     const std::int64_t tile = std::max<std::int64_t>(p.oc_tile, 1);
-    const ElementPlaces places(packing, w);
+    const auto for_each_place = places_of(packing, w);
     const convt_dtype stored = has_light_weights(p.arithmetic)     ? light_dtype(p.arithmetic)
                                : p.arithmetic == Arithmetic::kHalf ? CONVT_F16
                                : p.arithmetic == Arithmetic::kBf16 ? CONVT_BF16
@@ -307,7 +298,7 @@ void unpack_weights(const Packing &packing, const Geometry &geometry, const Quan
                 const std::int64_t from = g * p.group_stride() + oc / tile * p.tile_stride() + oc % tile * p.block +
                                           p.place_of(ic),
                                    to = (g * p.ic + ic) * w.c + oc * w.m;
-                places.for_each([&](const ElementPlace &e) {
+                for_each_place([&](const ElementPlace &e) {
                     if (e.from >= 0) unpack(from + e.to, to + e.from, g * p.oc + oc);
                 });
             }
