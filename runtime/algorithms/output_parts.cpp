@@ -18,56 +18,49 @@ constexpr std::int64_t kPositionsOfW = 4;   // a row is charged for a multiple o
 // A part must save one of these shares of an axis's multiply-adds to be worth it. Each share is tried.
 constexpr double kShares[] = {0.03, 0.1};
 
-// This class holds the offsets of the taps of an axis, and counts those that read inside x.
-class TapsInside {
-  public:
-    explicit TapsInside(const AxisPlan &axis) : in_(axis.geometry.in) {
-        axis.for_each_with_taps([&](const PhaseRun &, std::int64_t, const std::int32_t *row) {
-            for (std::int64_t t = 0; t < row[1]; t++) offsets_.push_back(row[0] + t * axis.step);
-        });
-        std::sort(offsets_.begin(), offsets_.end());
-    }
+// Returns the offsets of all taps of an axis, rising.
+std::vector<std::int64_t> offsets_of(const AxisPlan &axis) {
+    std::vector<std::int64_t> offsets;
+    axis.for_each_with_taps([&](const PhaseRun &, std::int64_t, const std::int32_t *row) {
+        for (std::int64_t t = 0; t < row[1]; t++) offsets.push_back(row[0] + t * axis.step);
+    });
+    std::sort(offsets.begin(), offsets.end());
+    return offsets;
+}
 
-    // Returns how many taps read inside x at some of the positions q_begin .. q_end - 1.
-    double count(std::int64_t q_begin, std::int64_t q_end) const {
-        const auto first = std::upper_bound(offsets_.begin(), offsets_.end(), -q_end);
-        const auto last = std::lower_bound(offsets_.begin(), offsets_.end(), in_ - q_begin);
-        return real(std::max<std::ptrdiff_t>(last - first, 0));
-    }
-
-    // Returns the positions between 0 and q_extent where that number changes, or some of them if there are many, and both ends.
-    std::vector<std::int64_t> changes(std::int64_t q_extent) const {
-        std::vector<std::int64_t> all = {0, q_extent};
-        for (const std::int64_t offset : offsets_) {
-            for (const std::int64_t at : {-offset, in_ - offset}) {
-                if (at > 0 && at < q_extent) all.push_back(at);
-            }
+// Returns the positions where the number of taps changes that read inside x, or some of them if there are many, and both ends.
+std::vector<std::int64_t> changes_of(const AxisPlan &axis, const std::vector<std::int64_t> &offsets) {
+    std::vector<std::int64_t> all = {0, axis.q_extent()};
+    for (const std::int64_t offset : offsets) {
+        for (const std::int64_t at : {-offset, axis.geometry.in - offset}) {
+            if (at > 0 && at < axis.q_extent()) all.push_back(at);
         }
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
-        const std::size_t last = all.size() - 1, few = std::min(last, kMostCuts);
-        std::vector<std::int64_t> some;
-        for (std::size_t i = 0; i <= few; i++) some.push_back(all[last * i / few]);
-        return some;
     }
-
-  private:
-    std::int64_t in_;
-    std::vector<std::int64_t> offsets_;
-};
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    const std::size_t last = all.size() - 1, few = std::min(last, kMostCuts);
+    std::vector<std::int64_t> some;
+    for (std::size_t i = 0; i <= few; i++) some.push_back(all[last * i / few]);
+    return some;
+}
 
 // Returns the positions q where the parts of an axis begin, and its extent. They are chosen for the fewest multiply-adds if
 // each part adds `least` to those. *work: the multiply-adds.
 std::vector<std::int64_t> cut(const AxisPlan &axis, std::int64_t multiple, double least, double *work) {
-    const TapsInside inside(axis);
-    const std::vector<std::int64_t> at = inside.changes(axis.q_extent());
+    const std::vector<std::int64_t> offsets = offsets_of(axis), at = changes_of(axis, offsets);
+    // Returns how many taps read inside x at some of the positions q_begin .. q_end - 1.
+    const auto taps_inside = [&](std::int64_t q_begin, std::int64_t q_end) {
+        const auto first = std::upper_bound(offsets.begin(), offsets.end(), -q_end);
+        const auto last = std::lower_bound(offsets.begin(), offsets.end(), axis.geometry.in - q_begin);
+        return real(std::max<std::ptrdiff_t>(last - first, 0));
+    };
     std::vector<double> best(at.size(), std::numeric_limits<double>::infinity()), taken(at.size(), 0);
     std::vector<std::size_t> from(at.size(), 0);
     best[0] = 0;
     for (std::size_t end = 1; end < at.size(); end++) {
         for (std::size_t begin = 0; begin < end; begin++) {
             const double positions = real(ceil_div(at[end] - at[begin], multiple) * multiple);
-            const double own = positions * inside.count(at[begin], at[end]);
+            const double own = positions * taps_inside(at[begin], at[end]);
             if (best[begin] + own + least >= best[end]) continue;
             best[end] = best[begin] + own + least;
             taken[end] = taken[begin] + own;
