@@ -159,19 +159,6 @@ const Algorithm *LayerPlan::named() const {
     return record_ ? algorithm_of(record_->variant) : nullptr;
 }
 
-// Returns why the proposals of named() are kept, or why its record cannot be followed. There are none if it is excluded.
-ChoiceReason LayerPlan::why_named(const std::vector<Proposal> &proposals) const {
-    if (!settings_.variant.empty()) return {ChoiceReason::kByName, "asked for by name", ""};
-    const bool is_excluded = proposals.empty();
-    if (!is_excluded && proposals.front().plan && follows_record(*proposals.front().plan)) {
-        return {ChoiceReason::kByRecord, record_->reason, ""};
-    }
-    // If the record names a kernel, the direct algorithm says why it is not used.
-    if (!find_algorithm(record_->variant)) return by_estimate(record_note_);
-    return by_estimate(concat("a tuning record names ", record_->variant, ", which cannot",
-                              is_excluded ? std::string() : ": " + to_string(proposals.front().unsupported)));
-}
-
 // Builds the first of the proposals that can be built.
 Status LayerPlan::build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights) {
     Status failure(CONVT_UNSUPPORTED, "no algorithm is allowed");
@@ -192,9 +179,17 @@ std::optional<Status> LayerPlan::choose_named(const LayerWeights &weights, Choic
     const Algorithm *const first = named();
     if (!first) return std::nullopt;
     std::vector<Proposal> proposals = consider(problem(weights.w != nullptr, settings_), first);
-    *why = why_named(proposals);
-    if (why->kind == ChoiceReason::kByEstimate) return std::nullopt;
-    const bool is_recorded = why->kind == ChoiceReason::kByRecord;
+    const bool is_excluded = proposals.empty(), is_recorded = settings_.variant.empty();
+    if (!is_recorded) {
+        *why = {ChoiceReason::kByName, "asked for by name", ""};
+    } else if (!is_excluded && proposals.front().plan && follows_record(*proposals.front().plan)) {
+        *why = {ChoiceReason::kByRecord, record_->reason, ""};
+    } else { // if the record names a kernel, the direct algorithm says why it is not used
+        if (find_algorithm(record_->variant))
+            why->note = concat("a tuning record names ", record_->variant, ", which cannot",
+                               is_excluded ? std::string() : ": " + to_string(proposals.front().unsupported));
+        return std::nullopt;
+    }
     Status status = build_first(proposals, weights);
     if (is_recorded && cannot(status)) {
         *why = by_estimate("");

@@ -78,7 +78,6 @@ class LayerPlan : public SubPlan {
     static std::vector<Proposal> consider(AlgorithmProblem problem, const Algorithm *only = nullptr);
     friend double estimate_layer(const Geometry &geometry, const PlanSettings &settings);
     const Algorithm *named() const;
-    ChoiceReason why_named(const std::vector<Proposal> &proposals) const;
     Status build_first(const std::vector<Proposal> &proposals, const LayerWeights &weights);
     std::optional<Status> choose_named(const LayerWeights &weights, ChoiceReason *why);
     Status choose_by_estimate(const LayerWeights &weights, const ChoiceReason &why);
