@@ -82,12 +82,10 @@ struct Packing {
     const std::array<AxisPlan, 3> &axes;
 };
 
-// Packs weights into w_out, layout.weights() elements of the operands' type, and what belongs to them into `more`. Returns true if
-// all weights are finite.
-// - For floats, that is the bias, layout.biases() elements of the sum type; a null bias becomes zeros, and the scales of light
-//   weights of s8 follow.
-// - For integers (q is not null), weights are stored less their zero points. For int8 `more` receives their sums over the input
-//   channels, as [tap d][tap h][tap w][biases()]; for int16 it is not used, nor is the bias (make_epilogue()).
+// Packs weights into w_out, layout.weights() elements, and what belongs to them into `more`. Returns true if all are finite. To
+// floats (q is null) belongs the bias, layout.biases() elements of the sum type; a null bias becomes zeros, and the scales of light
+// weights of s8 follow. Integers are stored less their zero points. To int8 belong the sums over the input channels, as
+// [tap d][tap h][tap w][biases()]; to int16 nothing does. The bias of integers is not packed (make_epilogue()).
 bool pack_weights(const Packing &packing, const Geometry &geometry, const QuantizationValues *q, const WeightsView &w,
                   const void *bias, void *w_out, void *more);
 
