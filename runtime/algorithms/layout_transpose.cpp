@@ -262,8 +262,7 @@ class LayoutTranspose : public ComposedPlan {
                            geometry_.out_channels * size >= kOtherPages &&
                            real(geometry_.y_bytes()) >= settings_.profile->far_from;
         const bool far_strips = strips_ > 1 && y_is_far();
-        const bool far_x = strips_ > 1 && geometry_.layout == CONVT_CHANNELS_FIRST && geometry_.in_channels > 1 &&
-                           real(geometry_.x_bytes()) > settings_.profile->far_copy_from;
+        const bool far_x = geometry_.in_channels > 1 && real(geometry_.x_bytes()) > settings_.profile->far_copy_from;
         const auto of_block = [&](std::int64_t i) {
             const Geometry g = inner(i);
             const auto cycles = [&](const Shape &shape, std::int64_t channels) {
@@ -275,7 +274,7 @@ class LayoutTranspose : public ComposedPlan {
             const double of_y = far_strips ? settings_.profile->strip_to_far * y_elements
                                 : lines    ? settings_.profile->transposed_to_lines * y_elements
                                            : cycles(g.y_shape, g.out_channels);
-            const double of_x = far_x ? settings_.profile->strip_from_far * elements(g.x_shape) : 0;
+            const double of_x = far_x ? settings_.profile->transposed_from_far * elements(g.x_shape) : 0;
             return std::max(cycles(g.x_shape, g.in_channels), of_x) + of_y;
         };
         return of_blocks(of_block);
