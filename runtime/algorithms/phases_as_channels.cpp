@@ -104,6 +104,16 @@ void PhasesAsChannels::divide_at_crops() {
     layers_ = std::move(pieces);
 }
 
+// Returns the positions of x that a layer has along an axis: all, or those that it reads if they are less than half. Algorithms that
+// multiply or copy x before they look at y take the time of all that there are.
+PhasesAsChannels::Range PhasesAsChannels::read_by(const Phases &phases, const AxisGeometry &axis) {
+    if (axis.in == 0) return {0, 0}; // a plan was reshaped to an empty x
+    const std::int64_t begin =
+        std::clamp<std::int64_t>(phases.q_begin - (phases.taps - 1) * axis.offset_step, 0, axis.in - 1);
+    const std::int64_t end = std::clamp<std::int64_t>(phases.q_begin + phases.q_count, begin + 1, axis.in);
+    return 2 * (end - begin) < axis.in ? Range{begin, end} : Range{0, axis.in};
+}
+
 Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
     Geometry g = geometry_;
     g.y_order = has_planes_ ? YOrder::kPlanar : YOrder::kChannels;
@@ -122,7 +132,9 @@ Geometry PhasesAsChannels::geometry_of(const Layer &layer) const {
         axis.kernel = r.taps;
         axis.stride = 1;
         axis.dilation = axis.offset_step;
-        axis.pad_begin = r.q_begin;
+        const Range x = read_by(r, geometry_.axes[a]);
+        axis.in = x.end - x.begin;
+        axis.pad_begin = r.q_begin - x.begin;
         axis.kernel_step = -1;
     }
     g.set_shapes();
@@ -423,7 +435,11 @@ Status PhasesAsChannels::run_layer(const Layer &layer, std::int64_t first_image,
     const std::int64_t group = layer.channel / geometry_.out_channels_per_group();
     RunTensors own;
     const std::int64_t first_c = group * geometry_.in_channels_per_group();
-    own.x = element_at(t.x, first_image * t.x_strides[0] + first_c * t.x_strides[at.channel], size_of(geometry_.dtype));
+    std::int64_t from = first_image * t.x_strides[0] + first_c * t.x_strides[at.channel];
+    for (std::size_t a = 0; a < geometry_.axes.size(); a++) {
+        if (is_axis_split(a)) from += read_by(layer.axes[a], geometry_.axes[a]).begin * t.x_strides[at.first_axis + a];
+    }
+    own.x = element_at(t.x, from, size_of(geometry_.dtype));
     own.x_strides = t.x_strides;
     own.y_strides = t.y_strides;
     own.quantization = values;
